@@ -35,7 +35,7 @@ from pentad.jobs.queue import JobQueue
 from pentad.jobs.workers import Workers
 from pentad.kernel.clock import Clock, SystemClock
 from pentad.kernel.errors import Forbidden, PentadError
-from pentad.kernel.incidents import Incidents, ensure_logged, internal_error
+from pentad.kernel.incidents import Incidents, ensure_logged, internal_error, log_failure
 from pentad.kernel.ports import Database, Transaction
 from pentad.kernel.principal import ANY_ROOM, LOCAL, Principal
 from pentad.kernel.trace import SpansOf
@@ -54,7 +54,7 @@ from pentad.mcp.profiles import ONE_ROOM, SEVERAL_ROOMS, Profile, find_profile
 from pentad.mcp.registry import BoundResource, CoreDeclarations, Registry, ServerInfo
 from pentad.mcp.request_state import StateSealer
 from pentad.net.fetch import LOGGED_EVERY, HttpFetcher
-from pentad.platform import DEFAULT_ORGANISATION, OpenRoom, Platform, Room
+from pentad.platform import DEFAULT_ORGANISATION, MetricFamily, OpenRoom, Platform, Room
 from pentad.room_search.tools import SEARCHABLE as TOOLS
 from pentad.rooms.finder import find_rooms
 from pentad.search.index import SearchIndex
@@ -237,7 +237,7 @@ class App:
             owner_now=self.owners.current,
             organisation_of=self.organisation_of,
             report=self.audit.event,
-            other_database=lambda url: open_database(url, settings.data, connections=2),
+            other_database=lambda url: open_database(url, settings.data, connections=2, listens=False),
             stopping=self.stopping,
             drain_seconds=settings.drain_seconds,
             listings=self.listings,
@@ -291,6 +291,17 @@ class App:
             for opened in self.rooms
             if opened.room.health is not None
         }
+
+    async def telemetry(self) -> list[MetricFamily]:
+        """What the open rooms add to `/metrics`; a room that fails is left out and logged."""
+        found: list[MetricFamily] = []
+        for opened in self.rooms:
+            if opened.room.telemetry is not None:
+                try:
+                    found += await opened.room.telemetry(opened.service)
+                except Exception as error:  # noqa: BLE001  one broken room must not hide the others' figures
+                    log_failure(error, f"The telemetry of the room {opened.room.name}")
+        return found
 
     @cached_property
     def all_rooms(self) -> Era:

@@ -306,6 +306,18 @@ class StoreWarning:
 
 
 @dataclass(frozen=True, slots=True)
+class MetricFamily:
+    """Samples of one metric for `/metrics`. The name of a counter is without `_total`."""
+
+    name: str
+    about: str
+    kind: Literal["gauge", "counter"]
+    labels: Sequence[str]
+    samples: Sequence[tuple[Sequence[str], float]]
+    """The values of the labels, and the value."""
+
+
+@dataclass(frozen=True, slots=True)
 class Room(Generic[S]):
     """What a room offers.
 
@@ -371,6 +383,9 @@ class Room(Generic[S]):
     identity: tuple[str, str] | None = None
     """The server's name and version when this room is served alone, if a document promises them."""
     health: Callable[[S], Awaitable[Mapping[str, Any]]] | None = None
+    """Figures for `/readyz` and, if something is wrong, a `status` other than `ok`. Reads only."""
+    telemetry: Callable[[S], Awaitable[Sequence[MetricFamily]]] | None = None
+    """What the room adds to `/metrics`. Reads only, and asks nobody else."""
     store_warnings: Callable[[Database], Awaitable[Sequence[StoreWarning]]] | None = None
     """What an operator should know of the room's tables, for `pentad doctor`. Reads only; the room is not open."""
     demo: Callable[[S], Awaitable[None]] | None = None

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
-from pentad.kernel.clock import SystemClock
+from pentad.kernel.clock import Clock, SystemClock
 from pentad.net.fetch import HttpFetcher
 from pentad.rooms.metrics.collectors.anypoint.collector import collectors
 from pentad.rooms.metrics.collectors.contract import CollectorContext
@@ -34,7 +34,12 @@ class Asking:
 
 @asynccontextmanager
 async def asking(
-    platform: Platform, settings: dict[str, Any] | None = None, *, limit: int = 64, url: str | None = None
+    platform: Platform,
+    settings: dict[str, Any] | None = None,
+    *,
+    limit: int = 64,
+    url: str | None = None,
+    clock: Clock | None = None,
 ) -> AsyncGenerator[Asking]:
     """The platform started, and an engine with these settings; by default a connected app and the top group."""
     async with serving(platform) if url is None else _elsewhere(platform, url):
@@ -45,16 +50,20 @@ async def asking(
         }
         fetcher = HttpFetcher()
         try:
-            yield Asking(engine_for(given, fetcher, limit), platform)
+            yield Asking(engine_for(given, fetcher, limit, clock), platform)
         finally:
             await fetcher.close()
 
 
-def engine_for(settings: dict[str, Any], fetcher: HttpFetcher, limit: int = 64) -> QueryEngine:
+def engine_for(
+    settings: dict[str, Any], fetcher: HttpFetcher, limit: int = 64, clock: Clock | None = None
+) -> QueryEngine:
     """An engine with the collectors of the platform and no others."""
     none: Any = None
     source = CollectorContext(none, room_settings("metrics", **settings))
-    return QueryEngine(Catalogue(collectors(source)), fetcher, SystemClock(), limit=limit, trusted=source.trusted)
+    return QueryEngine(
+        Catalogue(collectors(source)), fetcher, clock or SystemClock(), limit=limit, trusted=source.trusted
+    )
 
 
 @asynccontextmanager

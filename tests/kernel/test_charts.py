@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pentad.kernel.charts import format_number, svg_chart, text_chart
+from pentad.kernel.charts import even_ticks, format_number, svg_chart, text_chart, tick_labels
 from pentad.kernel.pages import Chart, Series
 
 VALUES = st.lists(st.none() | st.floats(-1e9, 1e9), min_size=1, max_size=200)
@@ -67,3 +67,33 @@ def test_an_svg_is_well_formed_and_stays_within_its_frame(values: list[float | N
 ])  # fmt: skip
 def test_numbers_are_format_number(value: float, unit: str | None, text: str):
     assert format_number(value, unit) == text
+
+
+@pytest.mark.requirement("metrics:charts")
+@pytest.mark.parametrize(("low", "high"), [(99.991, 99.999), (12_345_670.0, 12_345_680.0), (0.0, 1.0), (0.0, 5e9)])
+def test_no_two_labels_of_an_axis_are_the_same(low: float, high: float):
+    labels = tick_labels(even_ticks(low, high), "%")
+    assert len(set(labels)) == len(labels)
+
+
+@pytest.mark.requirement("metrics:charts")
+def test_levels_are_drawn_unless_they_would_flatten_the_lines():
+    drawn = Chart("t", [Series("a", [(0, 50.0), (60, 60.0)])], "%", marks=[("alarm", 95.0), ("limit", 1e9)])
+    text = svg_chart(drawn)
+    assert ">alarm 95 %<" in text
+    assert "limit" not in text
+
+
+@pytest.mark.requirement("metrics:charts")
+def test_every_line_of_many_looks_different():
+    lines = [Series(str(number), [(0, float(number)), (60, float(number))]) for number in range(20)]
+    root = ET.fromstring(svg_chart(Chart("t", lines)))
+    looks = [(one.get("stroke"), one.get("stroke-dasharray")) for one in root.iter() if one.tag.endswith("polyline")]
+    assert len(set(looks)) == len(looks) == 20
+
+
+@pytest.mark.requirement("metrics:charts")
+def test_a_text_chart_gives_every_stretch_of_time_the_same_width():
+    points = [(0.0, 1.0), (10.0, 1.0), (20.0, None), (90.0, 1.0)]
+    row = text_chart("t", points, span=(0.0, 100.0), width=10, height=1).splitlines()[1].partition("|")[2]
+    assert row == "██       █", "the hole is as wide as the time without values"

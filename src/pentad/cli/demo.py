@@ -78,12 +78,13 @@ def demo(port: int, grpc_port: int, data: Path | None, no_open: bool) -> None:
 
 
 def _demo_settings(port: int, grpc_port: int, data: Path | None) -> "Settings":
-    """The user's settings, without those that could lead to their own store or beyond this machine."""
+    """The user's settings, without those that could lead to their own store or beyond this machine: of those of rooms,
+    which hold credentials of real systems, none."""
     from pentad.settings.model import user_data_folder
 
     folder = data or user_data_folder() / "demo"
     settings = read_settings(host=_HOST, port=port, grpc_port=grpc_port, data=folder, auth="required", workers=1)
-    return dataclasses.replace(settings, database=None, public_url=None, demo=True)
+    return dataclasses.replace(settings, database=None, public_url=None, demo=True, room_tables={}, environment={})
 
 
 async def _prepare(app: "App") -> None:

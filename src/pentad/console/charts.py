@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from pentad.console.html import Html, element, joined
-from pentad.kernel.charts import Plot, Points, compact_number, plot
+from pentad.kernel.charts import Plot, Points, compact_number, plot, tick_labels
 from pentad.kernel.pages import Chart
 
 WIDTH: Final = 1000
@@ -17,7 +17,7 @@ _DAY: Final = 86_400.0
 
 def chart(spec: Chart) -> Html:
     """A chart with its axes and the latest figures."""
-    plotted = plot(spec.series)
+    plotted = plot(spec)
     if plotted is None:
         lines = [(one.name, ()) for one in spec.series]
         return element("figure", _caption(spec, lines), element("p", "No figures yet.", class_="empty"), class_="chart")
@@ -33,7 +33,7 @@ def chart(spec: Chart) -> Html:
         aria_label=spec.title,
     )
     rows = element(
-        "ol", *(element("li", compact_number(tick)) for tick in reversed(ticks)), class_="y", aria_hidden="true"
+        "ol", *(element("li", label) for label in reversed(tick_labels(ticks))), class_="y", aria_hidden="true"
     )
     labels = element("ol", *(element("li", text) for text in _x_labels(spec, plotted)), class_="x")
     caption = _caption(spec, plotted.lines)

@@ -60,7 +60,7 @@ class ServerPages:
 
         @described(self._operation("metrics", produces=["text/plain"], scope="metrics:read"))
         async def metrics(request: Request) -> Response:
-            """Counters and latencies of all calls, for Prometheus."""
+            """Counters and latencies of all calls, and what the rooms add, for Prometheus."""
             caller = _caller(request)
             self._check("metrics", caller)
             if not _is_anonymous(caller) and not caller.may("metrics", "read"):
@@ -107,10 +107,11 @@ class ServerPages:
         return await readiness(self._app)
 
     async def _render_metrics(self) -> "Document":
-        totals = await self._app.audit.totals()
+        totals, families = await self._app.audit.totals(), await self._app.telemetry()
 
         def render() -> Document:
-            return Document(telemetry.exposition(totals, self._app.audit).encode("utf-8"), telemetry.CONTENT_TYPE)
+            text = telemetry.exposition(totals, self._app.audit, families)
+            return Document(text.encode("utf-8"), telemetry.CONTENT_TYPE)
 
         return await asyncio.to_thread(render)
 

@@ -1,4 +1,5 @@
-"""`/metrics` for Prometheus: the totals of all calls, over every process and restart, and this process's own state."""
+"""`/metrics` for Prometheus: the totals of all calls over every process and restart, this process's own state, and what
+rooms add."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
@@ -10,6 +11,7 @@ from prometheus_client.registry import Collector
 
 from pentad.access.audit import AuditTrail
 from pentad.access.call_totals import BOUNDS_US, CallTotal
+from pentad.platform import MetricFamily
 
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
 _EXPOSED_US: Final = frozenset({1_000, 2_500, 10_000, 25_000, 100_000, 250_000, 1_000_000, 2_500_000, 10_000_000})
@@ -17,9 +19,10 @@ _EXPOSED_US: Final = frozenset({1_000, 2_500, 10_000, 25_000, 100_000, 250_000, 
 
 
 class _Calls(Collector):
-    def __init__(self, totals: Sequence[CallTotal], trail: AuditTrail) -> None:
+    def __init__(self, totals: Sequence[CallTotal], trail: AuditTrail, families: Sequence[MetricFamily]) -> None:
         self._totals = totals
         self._trail = trail
+        self._families = families
 
     def collect(self) -> Iterable[Metric]:
         yield self._counts()
@@ -30,6 +33,12 @@ class _Calls(Collector):
         yield CounterMetricFamily(
             "pentad_audit_dropped", "Audit entries this process had to drop.", value=self._trail.dropped
         )
+        for one in self._families:
+            family_type = CounterMetricFamily if one.kind == "counter" else GaugeMetricFamily
+            family = family_type(one.name, one.about, labels=one.labels)
+            for labels, value in one.samples:
+                family.add_metric(labels, value)
+            yield family
 
     def _counts(self) -> Metric:
         family = CounterMetricFamily(
@@ -51,10 +60,10 @@ class _Calls(Collector):
         return family
 
 
-def exposition(totals: Sequence[CallTotal], trail: AuditTrail) -> str:
+def exposition(totals: Sequence[CallTotal], trail: AuditTrail, families: Sequence[MetricFamily] = ()) -> str:
     """The text Prometheus reads."""
     registry = CollectorRegistry()
-    registry.register(_Calls(totals, trail))
+    registry.register(_Calls(totals, trail, families))
     return generate_latest(registry).decode("utf-8")
 
 

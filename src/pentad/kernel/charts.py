@@ -1,6 +1,7 @@
 """Line charts: scales, number labels, and drawings as SVG or as text. The console draws the same `Plot` as HTML.
 
-A gap (a value of None) breaks the line; it is never drawn as zero.
+A gap (a value of None) breaks the line; it is never drawn as zero. The x axis is the span of the chart, whether it has
+points at its ends or not.
 """
 
 import math
@@ -10,22 +11,31 @@ from html import escape
 from typing import Final
 
 from pentad.kernel.clock import iso
-from pentad.kernel.pages import Chart, Series
+from pentad.kernel.pages import Chart
 
 Point = tuple[float, float | None]
 Points = Sequence[Point]
 
-_COLOURS: Final = ("#2563eb", "#dc2626", "#059669", "#d97706", "#7c3aed", "#0891b2", "#be185d", "#4d7c0f")
+_COLOURS: Final = (
+    "#2563eb", "#dc2626", "#059669", "#d97706", "#7c3aed", "#0891b2", "#be185d", "#4d7c0f", "#475569", "#b45309",
+    "#0f766e", "#9333ea",
+)  # fmt: skip
+_DASHES: Final = ("", "6 3", "2 3")
+"""Lines beyond the number of colours are told apart by their dashes."""
+_MARK: Final = "#92400e"
 _BLOCKS: Final = "▁▂▃▄▅▆▇█"
 _LEFT, _TOP, _RIGHT, _BOTTOM = 64, 30, 12, 26
 _STEPS: Final = 4
 _MOST_POINTS: Final = 1_000
 _LARGEST: Final = 1e100
 _SMALLEST: Final = 1e-100
+_MARKS_REACH: Final = 3.0
+"""A mark is drawn if it is at most so many times the size of the values away from them."""
 _FLAT: Final = 1e-6
 """Values that differ by less than this share of themselves are drawn as one."""
 _SCALES: Final = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _WRITTEN_OUT: Final = 10_000
+_GAPS_TOLD: Final = 3
 _SHOWS_SECONDS: Final = 600
 """A time axis shorter than this, in seconds, shows seconds."""
 
@@ -52,6 +62,16 @@ def compact_number(value: float, unit: str = "") -> str:
     return f"{value / size:.4g} {mark}{unit}" if unit.startswith("B") else f"{value / size:.4g} {mark} {unit}".rstrip()
 
 
+def tick_labels(ticks: Sequence[float], unit: str = "") -> list[str]:
+    """The labels of an axis, with as many digits as it takes to tell them apart."""
+    labels = [compact_number(tick, unit) for tick in ticks]
+    if len(set(labels)) == len(labels):
+        return labels
+    step = ticks[1] - ticks[0]
+    digits = max(0, math.ceil(-math.log10(step))) if 0 < step < _LARGEST else 0
+    return [f"{tick:,.{min(digits, 12)}f} {unit}".rstrip() for tick in ticks]
+
+
 def even_ticks(low: float, high: float) -> list[float]:
     """Round numbers in even steps from below the lowest to above the highest; from 0 on if that is near."""
     if 0 <= low <= high / 2:
@@ -75,25 +95,42 @@ class Plot:
     begin: float
     end: float
     ticks: Sequence[float]
+    gaps: Sequence[tuple[float, float, str]] = ()
+    marks: Sequence[tuple[str, float]] = ()
+
+    def across(self, x: float, width: float) -> float:
+        """Where an x is in a picture of this width."""
+        return (x - self.begin) / (self.end - self.begin or 1.0) * width
+
+    def down(self, y: float, height: float) -> float:
+        """Where a value is in a picture of this height."""
+        return (self.ticks[-1] - y) / (self.ticks[-1] - self.ticks[0] or 1.0) * height
 
     def runs(self, points: Points, width: float, height: float) -> list[list[tuple[float, float]]]:
         """The unbroken parts of a line, as positions in a picture of this size; (0, 0) is its top left corner."""
-        across, up = self.end - self.begin or 1.0, self.ticks[-1] - self.ticks[0] or 1.0
         runs: list[list[tuple[float, float]]] = [[]]
         for x, y in points:
             if y is not None:
-                runs[-1].append(((x - self.begin) / across * width, (self.ticks[-1] - y) / up * height))
+                runs[-1].append((self.across(x, width), self.down(y, height)))
             elif runs[-1]:
                 runs.append([])
         return [run for run in runs if run]
 
 
-def plot(series: Sequence[Series]) -> Plot | None:
-    """The plot of some series; None if there is no value to draw."""
-    lines = [(one.name, _drawable(one.points)) for one in series]
-    xs = [x for _, points in lines for x, _ in points]
+def plot(chart: Chart) -> Plot | None:
+    """The plot of a chart; None if there is no value to draw. Marks far above the values do not flatten them."""
+    lines = [(one.name, _drawable(one.points)) for one in chart.series]
     ys = [y for _, points in lines for _, y in points if y is not None]
-    return Plot(lines, min(xs), max(xs), even_ticks(min(ys), max(ys))) if ys else None
+    if not ys:
+        return None
+    xs = [x for _, points in lines for x, _ in points]
+    begin, end = chart.span or (min(xs), max(xs))
+    low, high = min(ys), max(ys)
+    reach = max(high - low, abs(high), abs(low)) * _MARKS_REACH
+    marks = [(name, y) for name, y in chart.marks if low - reach <= y <= high + reach]
+    ticks = even_ticks(min(low, *(y for _, y in marks), low), max(high, *(y for _, y in marks), high))
+    gaps = [(max(start, begin), min(stop, end), why) for start, stop, why in chart.gaps if stop > begin and start < end]
+    return Plot(lines, begin, end, ticks, gaps, marks)
 
 
 def svg_chart(chart: Chart, *, width: int = 640, height: int = 220) -> str:
@@ -104,39 +141,62 @@ def svg_chart(chart: Chart, *, width: int = 640, height: int = 220) -> str:
         f' font-size="11"><title>{title}</title>',
         f'<text x="{_LEFT}" y="16" font-size="13" font-weight="bold">{title}</text>',
     ]
-    plotted = plot(chart.series)
+    plotted = plot(chart)
     if plotted is None:
         parts.append(f'<text x="{_LEFT}" y="{height / 2:g}">No values yet.</text>')
     else:
         parts += _svg_axes(plotted, chart.unit, width, height)
         for number, (name, points) in enumerate(plotted.lines):
             colour = _COLOURS[number % len(_COLOURS)]
+            dashes = _DASHES[number // len(_COLOURS) % len(_DASHES)]
+            dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
             for run in plotted.runs(points, width - _LEFT - _RIGHT, height - _TOP - _BOTTOM):
                 dots = run if len(run) > 1 else run * 2
                 line = " ".join(f"{_LEFT + x:.1f},{_TOP + y:.1f}" for x, y in dots)
                 parts.append(
                     f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="1.5"'
-                    f' stroke-linecap="round"><title>{escape(name)}</title></polyline>'
+                    f'{dashed} stroke-linecap="round"><title>{escape(name)}</title></polyline>'
                 )
     return "".join([*parts, "</svg>"])
 
 
 def _svg_axes(plotted: Plot, unit: str, width: int, height: int) -> Iterator[str]:
-    ticks = plotted.ticks
-    for number, tick in enumerate(ticks):
-        y = _TOP + (1 - number / (len(ticks) - 1)) * (height - _TOP - _BOTTOM)
+    inner, tall = width - _LEFT - _RIGHT, height - _TOP - _BOTTOM
+    for start, stop, why in plotted.gaps:
+        x, wide = _LEFT + plotted.across(start, inner), plotted.across(stop, inner) - plotted.across(start, inner)
+        yield f'<rect x="{x:.1f}" y="{_TOP}" width="{max(wide, 1):.1f}" height="{tall}" fill="#888"'
+        yield ' fill-opacity="0.18">'
+        yield f"<title>{escape(f'No data: {why}, {_moment(start)} to {_moment(stop)}')}</title></rect>"
+    for tick, label in zip(plotted.ticks, tick_labels(plotted.ticks, unit), strict=True):
+        y = _TOP + plotted.down(tick, tall)
         yield f'<path d="M{_LEFT},{y:.1f}H{width - _RIGHT}" stroke="#ccc" stroke-width="0.5"/>'
-        yield f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{escape(compact_number(tick, unit))}</text>'
+        yield f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{escape(label)}</text>'
+    for name, level in plotted.marks:
+        y, text = _TOP + plotted.down(level, tall), escape(f"{name} {compact_number(level, unit)}")
+        yield f'<path d="M{_LEFT},{y:.1f}H{width - _RIGHT}" stroke="{_MARK}" stroke-width="1" stroke-dasharray="4 3">'
+        yield f'<title>{text}</title></path><text x="{width - _RIGHT}" y="{y - 3:.1f}" text-anchor="end"'
+        yield f' fill="{_MARK}">{text}</text>'
     begin, end = _time_labels(plotted.begin, plotted.end)
     for text, anchor, x in ((begin, "start", _LEFT), (end, "end", width - _RIGHT)):
         yield f'<text x="{x}" y="{height - 8}" text-anchor="{anchor}">{text}</text>'
 
 
 def text_chart(
-    title: str, points: Points, *, width: int = 60, height: int = 8, unit: str | None = None, plain: bool = False
+    title: str,
+    points: Points,
+    *,
+    span: tuple[float, float] | None = None,
+    gaps: Sequence[tuple[float, float, str]] = (),
+    width: int = 60,
+    height: int = 8,
+    unit: str | None = None,
+    plain: bool = False,
 ) -> str:
-    """A chart for terminals: a title, rows of blocks with the scale at their left, and the time below."""
-    columns = _columns(points, width)
+    """A chart for terminals: a title, rows of blocks with the scale at their left, the time and the gaps below.
+
+    Every column is the same stretch of time; one without a value is empty."""
+    begin, end = span or ((points[0][0], points[-1][0]) if points else (0.0, 0.0))
+    columns = _columns(points, begin, end, width)
     known = [value for value in columns if value is not None]
     if not known:
         return f"{title}\n  (no values yet)"
@@ -153,9 +213,15 @@ def text_chart(
             for value in columns
         )
         lines.append(f"{label:>{margin}} |{cells}".rstrip())
-    begin, end = _time_labels(points[0][0], points[-1][0])
+    first, last = _time_labels(begin, end)
     lines.append(f"{'':>{margin}} +{'-' * len(columns)}")
-    lines.append(f"{'':>{margin}}  {begin}{end:>{max(len(columns) - len(begin), len(end) + 1)}}")
+    lines.append(f"{'':>{margin}}  {first}{last:>{max(len(columns) - len(first), len(last) + 1)}}")
+    lines += [
+        f"{'':>{margin}}  no data: {_moment(start)} to {_moment(stop)}, {why}"
+        for start, stop, why in gaps[-_GAPS_TOLD:]
+    ]
+    if len(gaps) > _GAPS_TOLD:
+        lines.append(f"{'':>{margin}}  and {len(gaps) - _GAPS_TOLD} earlier gaps")
     return "\n".join(lines)
 
 
@@ -172,16 +238,29 @@ def _time_labels(begin: float, end: float) -> tuple[str, str]:
     return iso(begin)[:letters].replace("T", " "), iso(end)[:letters].replace("T", " ")
 
 
-def _columns(points: Points, width: int) -> list[float | None]:
-    """The mean value in each column of time; as many columns as points if these are fewer."""
-    if len(points) <= width:
-        return [value for _, value in points]
-    begin, end = points[0][0], points[-1][0]
+def _moment(at: float) -> str:
+    return iso(at)[:16].replace("T", " ")
+
+
+def _columns(points: Points, begin: float, end: float, width: int) -> list[float | None]:
+    """The mean value in each column of time. Between two points without a gap, the earlier one goes on."""
+
+    def column(at: float) -> int:
+        return max(0, min(width - 1, int((at - begin) / (end - begin) * width))) if end > begin else 0
+
     values: list[list[float]] = [[] for _ in range(width)]
+    columns: list[float | None] = [None] * width
+    last: tuple[int, float] | None = None
     for at, value in points:
-        if value is not None:
-            values[min(width - 1, int((at - begin) / (end - begin) * width)) if end > begin else 0].append(value)
-    return [sum(some) / len(some) if some else None for some in values]
+        here = column(at)
+        if value is None:
+            last = None
+            continue
+        if last is not None:
+            columns[last[0] + 1 : here] = [last[1]] * (here - last[0] - 1)
+        values[here].append(value)
+        last = (here, value)
+    return [sum(some) / len(some) if some else columns[n] for n, some in enumerate(values)]
 
 
 def _drawable(given: Points) -> list[Point]:

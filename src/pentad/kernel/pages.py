@@ -147,6 +147,12 @@ class Chart:
     series: Sequence[Series]
     unit: str = ""
     time: bool = True
+    span: tuple[float, float] | None = None
+    """Both ends of the x axis; by default those of the points."""
+    gaps: Sequence[tuple[float, float, str]] = ()
+    """Stretches without data, and why."""
+    marks: Sequence[tuple[str, float]] = ()
+    """Named levels, such as thresholds and limits."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,13 @@ _SQLITE_SCHEME = "sqlite:///"
 FILE_NAME = "pentad.db"
 
 
-async def open_database(url: str | None, data: Path, *, readers: int = 4, connections: int = 8) -> Database:
+async def open_database(
+    url: str | None, data: Path, *, readers: int = 4, connections: int = 8, listens: bool = True
+) -> Database:
     """Open the store: `<data>/pentad.db` without a URL, the file of `sqlite:///path`, or a PostgreSQL database.
 
-    The store is not migrated here; `migrations.apply` does that.
+    The store is not migrated here; `migrations.apply` does that. Without `listens` a PostgreSQL database is somebody
+    else's: no connection waits for signals in it, and no lock says that a server runs on it.
     """
     target = locate(url, data)
     if isinstance(target, Path):
@@ -28,7 +31,7 @@ async def open_database(url: str | None, data: Path, *, readers: int = 4, connec
         raise Misconfigured(
             "PostgreSQL support is not installed.", hint="Install it with: pip install 'pentad[postgres]'"
         ) from error
-    return await PostgresDatabase.open(target, connections=connections)
+    return await PostgresDatabase.open(target, connections=connections, listens=listens)
 
 
 def locate(url: str | None, data: Path) -> Path | str:

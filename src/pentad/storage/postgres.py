@@ -70,10 +70,14 @@ class PostgresDatabase:
         self._closed = False
 
     @classmethod
-    async def open(cls, url: str, *, connections: int = 8, exclusive: bool = False) -> "PostgresDatabase":
-        """Open the store; `exclusive` refuses if any other process has it open, and keeps others out."""
+    async def open(
+        cls, url: str, *, connections: int = 8, exclusive: bool = False, listens: bool = True
+    ) -> "PostgresDatabase":
+        """Open the store; `exclusive` refuses if any other process has it open, and keeps others out.
+
+        Without `listens` it is somebody else's database: no signals are received and no lock is taken."""
         database = cls(url, connections=connections, exclusive=exclusive)
-        await asyncio.to_thread(database._start)
+        await asyncio.to_thread(database._start, listens=listens)
         return database
 
     @property
@@ -133,10 +137,11 @@ class PostgresDatabase:
             self._closed = True
             await asyncio.to_thread(self._close)
 
-    def _start(self) -> None:
+    def _start(self, *, listens: bool) -> None:
         with connect(self._url) as connection:
             check_server(connection)
-        self._listener.start()
+        if listens:
+            self._listener.start()
         self._pool.open()
 
     def _close(self) -> None:

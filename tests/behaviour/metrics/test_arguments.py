@@ -63,7 +63,8 @@ async def test_an_environment_filters_in_both_places(connect: Connect, org: str,
     (group,) = json.loads(reply.text)
     found = group["runtimeManagerMetrics"]["cloudhub"]["applications"]
     assert [one["environmentName"] for one in found["production"]["details"]] == [name]
-    assert found["sandbox"]["details"] == []
+    assert found["sandbox"]["applicationsTotal"] is None
+    assert group["states"]["applications.sandbox.applicationsTotal"] == "not_selected"
     assert found["production"]["applicationsTotal"] == found["production"]["details"][0]["applicationsTotal"]
 
 

@@ -109,7 +109,7 @@ async def test_alerts_are_listed(connect: Connect) -> None:
 @pytest.mark.requirement("metrics:export")
 async def test_figures_are_exported_in_a_format(connect: Connect) -> None:
     shown = await said(connect, "exportMetrics", collector="host", keys="memory", format="prometheus")
-    assert "# TYPE pentad_host_memory_total_bytes gauge" in shown["body"]
+    assert "# TYPE pentad_host_memory_bytes gauge" in shown["body"]
     assert shown["contentType"].startswith("text/plain; version=0.0.4")
     client = await connect()
     refused = (await client.call("loadMetrics", {"collector": "host", "to": "nowhere"})).result

@@ -3,11 +3,10 @@
 import pytest
 from msgspec import structs
 
-from pentad.jobs.job import Schedule
 from pentad.kernel.errors import Misconfigured
 from pentad.rooms.metrics.engine.catalogue import Catalogue
 from pentad.rooms.metrics.models import Info
-from pentad.rooms.metrics.service import checked_thresholds, poll_schedules
+from pentad.rooms.metrics.service import checked_thresholds, poll_intervals
 from tests.rooms.metrics.toys import Toy
 
 
@@ -20,15 +19,13 @@ INFOS = (info("host", seconds=60.0), info("pentad", seconds=60.0), info("ch"), i
 
 @pytest.mark.requirement("metrics:polling")
 def test_each_collector_is_polled_as_it_says_itself_or_as_the_operator_says():
-    assert poll_schedules(INFOS, {}) == [Schedule(60.0, "host"), Schedule(60.0, "pentad")]
+    assert poll_intervals(INFOS, {}) == {"host": 60.0, "pentad": 60.0}
     given = {"pentad": 0, "ch": "3600", "ch/Root/Sub": 86_400}
-    assert poll_schedules(INFOS, given) == [
-        Schedule(60.0, "host"), Schedule(3600.0, "ch"), Schedule(86_400.0, "ch/Root/Sub"),
-    ]  # fmt: skip
+    assert poll_intervals(INFOS, given) == {"host": 60.0, "ch": 3600.0, "ch/Root/Sub": 86_400.0}
 
 
 def test_a_schedule_for_what_is_not_there_or_not_set_up_is_said(caplog: pytest.LogCaptureFixture):
-    assert poll_schedules(INFOS, {"hots": 60, "amq/Root": 60}) == poll_schedules(INFOS, {})
+    assert poll_intervals(INFOS, {"hots": 60, "amq/Root": 60}) == poll_intervals(INFOS, {})
     assert "hots. Did you mean 'host'?" in caplog.text
     assert "not set up: amq/Root" in caplog.text
 
@@ -36,7 +33,7 @@ def test_a_schedule_for_what_is_not_there_or_not_set_up_is_said(caplog: pytest.L
 @pytest.mark.parametrize("seconds", [-1, "often", "inf", float("inf")])
 def test_a_schedule_that_is_no_time_is_refused(seconds: object):
     with pytest.raises(Misconfigured):
-        poll_schedules(INFOS, {"host": seconds})
+        poll_intervals(INFOS, {"host": seconds})
 
 
 def test_a_threshold_for_what_is_not_measured_is_said(caplog: pytest.LogCaptureFixture):

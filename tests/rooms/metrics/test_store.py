@@ -9,7 +9,7 @@ from pentad.rooms.metrics import store
 from pentad.rooms.metrics.engine.catalogue import Catalogue
 from pentad.rooms.metrics.history.changes import compare_values, values_of
 from pentad.rooms.metrics.history.metric_history import MetricHistory
-from pentad.rooms.metrics.interface.tools import line_view, plot_points
+from pentad.rooms.metrics.interface.presentation import line_view, plot_points
 from pentad.rooms.metrics.models import Info, State
 from tests.rooms.metrics.history.samples import INFO, NOON, record, snapshot
 from tests.rooms.metrics.sources import TurnedClock
@@ -51,10 +51,10 @@ async def test_words_are_kept_when_they_changed(past: Database):
 @pytest.mark.anyio
 async def test_a_number_that_could_not_be_had_is_a_gap_with_its_reason(past: Database):
     await record(past, INFO, snapshot(NOON, used=5))
-    await record(past, INFO, snapshot(NOON + 60, used=None, state="no-permission"))
+    await record(past, INFO, snapshot(NOON + 60, used=None, state="no_permission"))
     assert await points(past, "used") == [(NOON, 5.0)]
     (last,) = await past.read(lambda rows: store.latest(rows, "toy"))
-    assert (last.value, last.state) == (None, "no-permission")
+    assert (last.value, last.state) == (None, "no_permission")
 
 
 @pytest.mark.anyio
@@ -68,8 +68,8 @@ async def test_an_older_value_that_stands_in_is_a_gap_and_a_line_breaks_off_ther
     )
     drawn = {line.series.key: plot_points(line) for line in lines.lines}
     assert drawn["used"] == [(NOON, 5.0), (NOON + 60, None), (NOON + 120, 5.0)]
-    assert drawn["calls"] == [(NOON + 60, None), (NOON + 120, 1.0)]
-    assert line_view(lines.lines[0])["gaps"] == [{"at": iso(NOON + 60), "state": "stale"}]
+    assert drawn["calls"] == [(NOON + 60, None)], "what was counted in a gap has no rate"
+    assert line_view(lines.lines[0])["gaps"] == [{"from": iso(NOON + 60), "to": iso(NOON + 120), "reason": "stale"}]
 
 
 @pytest.mark.anyio

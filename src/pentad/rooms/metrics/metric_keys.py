@@ -16,6 +16,8 @@ from pentad.kernel.names import nearest
 from pentad.rooms.metrics.models import Info, Labels
 
 LABELS: Final = frozenset({"businessGroup", "businessGroupId", "environmentName", "environmentType", "id"})
+OWN_LABELS: Final = "labels"
+"""The member of a list's entry with labels that the source chose."""
 MOST_KEYS: Final = 100
 LONGEST_KEY: Final = 300
 STATES: Final = frozenset({"state", "states"})
@@ -194,7 +196,7 @@ def _prune(node: Any, path: Steps, labels: Labels, is_selected: Matcher, matches
             kept_here[name] = below
     if not kept_here:
         return None
-    labelled = {name: entries[name] for name in entries if name in LABELS}
+    labelled = {name: entries[name] for name in entries if name in LABELS or name in beside - STATES}
     return {**labelled, **kept_here, **{name: entries[name] for name in sorted(STATES & beside)}}
 
 
@@ -215,11 +217,16 @@ def _leaves(node: Any, path: Steps, labels: Labels) -> Iterator[Match]:
 def _non_figures(entries: dict[str, Any]) -> frozenset[str]:
     """The members that are not figures: names of an entry, and states."""
     named = frozenset(name for name, value in entries.items() if name in LABELS and isinstance(value, str))
+    if isinstance(entries.get(OWN_LABELS), dict):
+        named |= {OWN_LABELS}
     return named | (STATES & entries.keys()) if named else named
 
 
 def _with_labels(entries: dict[str, Any], outer: Labels) -> Labels:
     found = {name: value for name, value in entries.items() if name in LABELS and isinstance(value, str)}
+    own = entries.get(OWN_LABELS)
+    if isinstance(own, dict):
+        found |= {str(name): str(value) for name, value in cast("dict[str, Any]", own).items()}
     return tuple(sorted({**dict(outer), **found}.items())) if found else outer
 
 

@@ -9,7 +9,10 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-State = Literal["ok", "partial", "no-permission", "not-entitled", "unsupported", "stale"]
+State = Literal[
+    "ok", "partial", "stale", "failed", "no_permission", "not_entitled", "unsupported", "not_selected", "not_collected"
+]
+"""What a value is worth, or why it is missing; docs/decisions/012-metrics.md has the table."""
 Kind = Literal["gauge", "counter", "text", "list"]
 ProblemKind = Literal["permission", "rate", "timeout", "server", "parse", "unsupported", "network"]
 Better = Literal["higher", "lower"]
@@ -40,7 +43,9 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
-    """One value of a metric. An `as_of` of 0 stands for the time of the snapshot."""
+    """A figure: one value of a metric, its state, and when its oldest fact was fetched.
+
+    An `as_of` of 0 stands for the time of the snapshot."""
 
     key: str
     value: Scalar
@@ -60,13 +65,18 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     message: str
     http: int | None = None
     affects: tuple[str, ...] = ()
+    needs: str | None = None
+    """The permission that is missing, if it is known."""
+    fact: str = ""
+    """The name of the fact that is missing."""
 
 
 class Coverage(msgspec.Struct, frozen=True, kw_only=True):
-    """How many of the planned facts are in the answer."""
+    """How many of the planned facts are in the answer. `ok` and `stale` are, `failed` and `skipped` are not."""
 
     planned: int = 0
     ok: int = 0
+    stale: int = 0
     failed: int = 0
     skipped: int = 0
     cached: int = 0
@@ -183,6 +193,20 @@ class Facts(Mapping[Fact, Any]):
         """The facts with an older value, and why."""
         return dict(self._stale)
 
+    def is_stale(self, fact: Fact) -> bool:
+        """Whether an older value stands in for the current one."""
+        return fact in self._stale
+
+    def troubles(self) -> dict[Fact, Problem]:
+        """Every fact that could not be fetched, whether an older value stands in for it or not."""
+        return {**self._problems, **self._stale}
+
+    def oldest(self, ageless: frozenset[str] = frozenset()) -> float:
+        """When the oldest fact with a value was fetched. Ageless ones count if they are stale, or the only ones."""
+        known = [fact for fact in self._times if fact not in self._problems]
+        aging = [fact for fact in known if fact.name not in ageless or fact in self._stale]
+        return min((self._times[fact] for fact in aging or known), default=self.now)
+
     def at(self, fact: Fact) -> float:
         """When the fact was fetched."""
         return self._times.get(fact, self.now)
@@ -203,17 +227,27 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Snapshot(msgspec.Struct, kw_only=True):
-    """A collector's figures: as the tree that callers see, and as flat samples."""
+    """A collector's figures: as the tree that callers see, and as flat samples.
+
+    `as_of` is when the oldest of its facts was fetched, `computed_at` when the snapshot was made of them."""
 
     collector: str
     scope: str
     as_of: float
     tree: Any
+    computed_at: float = 0.0
     samples: list[Sample] = msgspec.field(default_factory=list[Sample])
     coverage: Coverage = Coverage()
     problems: list[Problem] = msgspec.field(default_factory=list[Problem])
     differences: list[Difference] = msgspec.field(default_factory=list[Difference])
     """For legacy queries: where the original's figures differ from the right ones."""
+    names: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
+    """What people call the ids in the scopes of problems."""
+
+    @property
+    def taken_at(self) -> float:
+        """The time under which the history records it."""
+        return self.computed_at or self.as_of
 
 
 class Info(msgspec.Struct, frozen=True, kw_only=True):
@@ -241,6 +275,13 @@ class Info(msgspec.Struct, frozen=True, kw_only=True):
     """Which of `bg`, `environment`, `region`, `raw` and `compat` it supports; others are refused. None leaves that to
     the collector."""
     needs_bg: bool = False
+    permissions: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
+    """By fact name, what a login needs to be allowed."""
+    ageless: frozenset[str] = frozenset()
+    """The names of facts that only name things and stay fresh for long, such as regions. Their age is not that of the
+    figures that need them, unless these need nothing else."""
+    marks_stale: bool = False
+    """Whether its samples say themselves if they are stale. If not, every metric that needs a stale fact is."""
     ready: bool = True
     """Whether it is set up; if not, `missing` says what to set."""
     missing: str = ""
@@ -248,7 +289,7 @@ class Info(msgspec.Struct, frozen=True, kw_only=True):
     """The default polling interval; None means that only the settings can turn polling on."""
 
 
-_STATES: Final[dict[ProblemKind, State]] = {"permission": "no-permission", "unsupported": "unsupported"}
+_STATES: Final[dict[ProblemKind, State]] = {"permission": "no_permission", "unsupported": "unsupported"}
 
 
 def state_of(problems: Iterable[Problem]) -> State:
@@ -256,8 +297,8 @@ def state_of(problems: Iterable[Problem]) -> State:
     found = list(problems)
     if not found:
         return "ok"
-    states: set[State] = {_STATES.get(problem.kind, "partial") for problem in found}
-    return "partial" if len(states) > 1 else states.pop()
+    states: set[State] = {_STATES.get(problem.kind, "failed") for problem in found}
+    return "failed" if len(states) > 1 else states.pop()
 
 
 def missing_samples(catalogue: Iterable[Metric], query: Query, facts: Facts) -> list[Sample]:

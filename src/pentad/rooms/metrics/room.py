@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from pentad.jobs.job import Job, JobRun, Schedule
+from pentad.kernel.clock import iso
 from pentad.kernel.principal import Principal
-from pentad.platform import Mount, MountContext, Room
+from pentad.platform import MetricFamily, Mount, MountContext, Room
 from pentad.rooms.metrics.interface.prompts import PROMPTS
 from pentad.rooms.metrics.interface.resources import RESOURCES, listing
 from pentad.rooms.metrics.interface.search_source import METRICS
@@ -41,9 +42,21 @@ async def fill(metrics: Metrics) -> None:
 
 
 async def health(metrics: Metrics) -> Mapping[str, Any]:
-    """The number of collectors, and how many of them are set up."""
+    """The number of collectors, how many of them are set up, and those whose polls fail or are missing."""
     infos = metrics.infos()
-    return {"collectors": len(infos), "ready": sum(info.ready for info in infos)}
+    unwell = [one for one in await metrics.history.health() if one.state in ("failing", "late")]
+    found = {"collectors": len(infos), "ready": sum(info.ready for info in infos), "failing": len(unwell)}
+    if not unwell:
+        return found
+    named = [{"collector": one.name, "state": one.state, "since": iso(one.since)} for one in unwell]
+    return {**found, "status": "collectors_failing", "failing_collectors": named}
+
+
+async def telemetry(metrics: Metrics) -> Sequence[MetricFamily]:
+    """How the polls of each collector go, for `/metrics`."""
+    from pentad.rooms.metrics.interface.collector_telemetry import collector_families
+
+    return collector_families(await metrics.history.health(), metrics.now())
 
 
 def mounts(metrics: Metrics, context: MountContext) -> Sequence[Mount]:
@@ -100,6 +113,7 @@ ROOM = Room(
     mounts=mounts,
     tools_as_methods=tools_as_methods,
     health=health,
+    telemetry=telemetry,
     demo=fill,
     first_content=FIRST_CONTENT,
     settings=MetricsSettings,

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Final, Unpack
 
 from pentad.jobs.job import Schedule
-from pentad.kernel.errors import InvalidInput, Misconfigured, PentadError
+from pentad.kernel.errors import InvalidInput, Misconfigured, PentadError, Unavailable
 from pentad.kernel.names import did_you_mean
 from pentad.platform import Platform
 from pentad.rooms.metrics.collectors.contract import CollectorContext
@@ -18,7 +18,14 @@ from pentad.rooms.metrics.engine.catalogue import Catalogue, find_collectors
 from pentad.rooms.metrics.engine.query_engine import Answer, DryRun, QueryEngine, QueryOptions, build_query
 from pentad.rooms.metrics.engine.query_execution import Progress
 from pentad.rooms.metrics.history.alerts import rule_of
-from pentad.rooms.metrics.history.metric_history import MOST_SERIES, HistoryLine, HistoryLines, MetricHistory
+from pentad.rooms.metrics.history.collector_health import PollOutcome
+from pentad.rooms.metrics.history.metric_history import (
+    MOST_SERIES,
+    HistoryLine,
+    HistoryLines,
+    MetricHistory,
+    merge_lines,
+)
 from pentad.rooms.metrics.history.retention import Retention, roll_up_all
 from pentad.rooms.metrics.loaders.destinations import Destinations
 from pentad.rooms.metrics.loaders.formats import Export, ExportOptions, export_snapshot
@@ -72,6 +79,11 @@ class Metrics:
     def info(self, collector: str) -> Info:
         """The same of one collector, by any of its names."""
         return self.catalogue.find(collector).info()
+
+    def is_legacy(self, collector: str) -> bool:
+        """Whether the operator wants this collector to answer as the Metrics Toolkit does."""
+        takes = self.info(collector).takes
+        return self.platform.settings.compat == "legacy" and takes is not None and "compat" in takes
 
     def select_collectors(
         self, names: Sequence[str], *, allow_all: bool = False, filters: frozenset[str] = frozenset()
@@ -127,30 +139,54 @@ class Metrics:
         return await self.engine.dry_run(collector, query)
 
     async def poll(self, collector: str, bg: str | None = None) -> int:
-        """Collect everything of a collector and record it; returns the number of samples recorded."""
-        answer = await self.collect(collector, self.query(collector, bg=bg, seconds=POLL_SECONDS))
-        return await self.history.record(answer.info, answer.snapshot)
+        """Collect everything of a collector and record it, and how that went; returns the number of samples."""
+        info, began, at = self.info(collector), self.platform.clock.monotonic(), self.now()
+        before = {one.name: one.state for one in await self.history.health()}
+        try:
+            answer = await self.collect(info.id, self.query(info.id, bg=bg, seconds=POLL_SECONDS))
+        except Exception as error:
+            message = error.sentence() if isinstance(error, PentadError) else type(error).__name__
+            seconds = self.platform.clock.monotonic() - began
+            done = PollOutcome(scope=bg or "", state="failing", at=at, seconds=seconds, problem=message)
+            await self.history.record_failure(info, done)
+            _log_outcome(info, done, before)
+            raise
+        done = _outcome(answer, bg or "")
+        count = await self.history.record_poll(answer.info, answer.snapshot, done)
+        _log_outcome(info, done, before)
+        return count
 
     def polls(self) -> list[Schedule]:
         """How often each collector is polled."""
-        return poll_schedules(self.infos(), self.platform.settings.poll)
+        return [Schedule(seconds, key=name) for name, seconds in self.history.intervals.items()]
 
     async def roll_up(self) -> None:
         """Roll up old samples, and drop those that are too old."""
         await roll_up_all(self.platform.database, self.retention, self.now())
 
-    async def source_history(
-        self, collector: str, keys: Sequence[str], begin: float, end: float, *, step: int | None, most: int
-    ) -> HistoryLines:
-        """The history that the source itself keeps, for metrics that were never recorded here.
+    async def with_source_history(
+        self, recorded: HistoryLines, collector: str, keys: Sequence[str], *, step: int | None, most: int
+    ) -> tuple[HistoryLines, list[str]]:
+        """What was recorded here together with what the source itself remembers, and notes about it.
 
-        Prometheus, for example, had these figures long before Pentad polled it.
+        Prometheus, for example, had these figures long before Pentad polled it, and while Pentad was down.
         """
         info = self.info(collector)
-        names = resolve_keys(info, keys)
-        found = await self.engine.source_history(info.id, names, begin, end, step=step, most=most)
-        lines = [HistoryLine(series=series, points=points) for series, points in found[:MOST_SERIES]]
-        return HistoryLines(lines=lines, left_out=len(found) - len(lines))
+        try:
+            names = resolve_keys(info, keys)
+        except InvalidInput:  # a metric of every collector, which no source has
+            return recorded, []
+        begin, end = recorded.begin, recorded.end
+        try:
+            found = await self.engine.source_history(info.id, names, begin, end, step=step, most=most)
+        except Unavailable as error:
+            if not recorded.lines:
+                raise
+            return recorded, [f"{error.message} Only what was recorded here is shown."]
+        remembered = [HistoryLine(series=series, points=points) for series, points in found]
+        lines = merge_lines(recorded.lines, remembered)
+        left_out = recorded.left_out + max(0, len(lines) - MOST_SERIES)
+        return HistoryLines(begin=begin, end=end, lines=lines[:MOST_SERIES], left_out=left_out), []
 
     async def export(
         self, collector: str, query: Query, form: str, progress: Progress | None = None
@@ -179,7 +215,11 @@ async def open_metrics(platform: Platform) -> AsyncGenerator[Metrics]:
         catalogue, platform.fetcher, platform.clock, limit=settings.concurrency, trusted=context.trusted
     )
     history = MetricHistory(
-        platform.database, platform.clock, catalogue, checked_thresholds(catalogue, settings.thresholds)
+        platform.database,
+        platform.clock,
+        catalogue,
+        checked_thresholds(catalogue, settings.thresholds),
+        poll_intervals((one.info() for one in catalogue.collectors.values()), settings.poll),
     )
     destinations = Destinations(settings.loaders, platform.fetcher)
     retention = Retention(settings.raw_days, settings.hour_days, settings.day_days)
@@ -194,11 +234,43 @@ async def open_metrics(platform: Platform) -> AsyncGenerator[Metrics]:
 _log = logging.getLogger(__name__)
 
 
-def poll_schedules(infos: Iterable[Info], given: Mapping[str, Any]) -> list[Schedule]:
+def _outcome(answer: Answer, scope: str) -> PollOutcome:
+    """How a poll went. What a source does not have is no failure of the poll."""
+    coverage = answer.snapshot.coverage
+    problems = [problem for problem in answer.facts.troubles().values() if problem.kind != "unsupported"]
+    state = "ok" if not problems else "failing" if answer.has_failed else "partial"
+    return PollOutcome(
+        scope=scope,
+        state=state,
+        at=answer.snapshot.taken_at,
+        seconds=answer.seconds,
+        facts_ok=coverage.ok,
+        facts_stale=coverage.stale,
+        facts_failed=len(problems) - coverage.stale,
+        calls=answer.calls,
+        throttled=answer.throttled,
+        problem=f"{problems[0].call}: {problems[0].message}" if problems else None,
+    )
+
+
+def _log_outcome(info: Info, done: PollOutcome, before: Mapping[str, str]) -> None:
+    """Log a collector whose state changes; one that goes on as before is not logged again."""
+    name = f"{info.id}/{done.scope}" if done.scope else info.id
+    was = before.get(name, "ok")
+    if done.state == was or (done.state == "ok" and was == "late"):
+        return
+    if done.state == "ok":
+        _log.info("The collector %s works again.", name)
+    else:
+        facts = f"{done.facts_ok} facts ok, {done.facts_stale} stale, {done.facts_failed} failed"
+        _log.warning("The collector %s is %s (%s): %s", name, done.state, facts, done.problem)
+
+
+def poll_intervals(infos: Iterable[Info], given: Mapping[str, Any]) -> dict[str, float]:
     """How often each collector is polled: its own interval, or the one in the settings under `poll`; 0 is never.
 
-    A scope follows a slash, as in `"ch/Root/Sub" = 3600`. The key of a schedule is written the same way. An unknown
-    name is only logged: it may belong to a collector that is no longer installed.
+    A scope follows a slash, as in `"ch/Root/Sub" = 3600`. An unknown name is only logged: it may belong to a collector
+    that is no longer installed.
     """
     known = {info.id: info for info in infos}
     polls = {
@@ -215,7 +287,7 @@ def poll_schedules(infos: Iterable[Info], given: Mapping[str, Any]) -> list[Sche
             polls[name] = seconds
         elif seconds:
             _log.warning("rooms.metrics.poll names a collector that is not set up: %s.", name)
-    return [Schedule(seconds, key=name) for name, seconds in polls.items() if seconds > 0]
+    return {name: seconds for name, seconds in polls.items() if seconds > 0}
 
 
 def _poll_seconds(name: str, given: Any) -> float:

@@ -46,6 +46,9 @@ class MetricsSettings(RoomSettings):
     plain_methods: bool = setting(
         False, "Whether tools also answer as JSON-RPC methods of their own names, without `tools/call`."
     )
+    compat: str | None = setting(
+        None, "`legacy`: tools answer with the Metrics Toolkit's numbers and roots; a call may say `compat: current`."
+    )
     concurrency: int = setting(64, "Requests to one host at the same time.")
     poll: Mapping[str, Any] = setting(NO_TABLE, "Seconds between polls, by collector; 0 is never.")
     thresholds: Mapping[str, Any] = setting(NO_TABLE, "`warn` and `alarm`, by collector and key.")
@@ -65,6 +68,8 @@ class MetricsSettings(RoomSettings):
     )
 
     def __post_init__(self) -> None:
+        if self.compat not in (None, "legacy"):
+            raise Misconfigured(f"rooms.metrics.compat is {self.compat!r}.", hint="Use legacy, or leave it out.")
         for name in _AT_LEAST_ONE:
             if getattr(self, name) < 1:
                 raise Misconfigured(f"rooms.metrics.{name} is {getattr(self, name):g}.", hint="Use 1 or more.")

@@ -137,21 +137,70 @@ def points(rows: Rows, series: int, begin: float, end: float) -> list[Point]:
         series, begin, end,
     )  # fmt: skip
     raw = rows.all(
-        "SELECT at, value FROM metric_samples WHERE series = ? AND at >= ? AND at < ? AND value IS NOT NULL"
-        " ORDER BY at",
+        "SELECT at, value FROM metric_samples WHERE series = ? AND at >= ? AND at < ? AND text IS NULL ORDER BY at",
         series, begin, end,
     )  # fmt: skip
     found = [Point(*row) for row in rolled] + [sampled(at, value) for at, value in raw]
     return sorted(found, key=lambda point: point.at)
 
 
-def gaps(rows: Rows, series: int, begin: float, end: float) -> list[tuple[float, State]]:
-    """When a number was missing, and why."""
-    return rows.all(
-        "SELECT at, state FROM metric_samples WHERE series = ? AND at >= ? AND at < ? AND value IS NULL"
-        " AND text IS NULL ORDER BY at",
-        series, begin, end,
+class Gap(msgspec.Struct, frozen=True):
+    """A stretch of time without a number. It has no end while it lasts."""
+
+    begin: float
+    end: float | None
+    reason: State
+
+
+def gaps(rows: Rows, series: int, begin: float, end: float) -> list[Gap]:
+    """The gaps of a series that overlap with this time, oldest first. Neighbours with the same reason are one."""
+    found = rows.all(
+        "SELECT began, ended, reason FROM metric_gaps WHERE series = ? AND began < ? AND (ended IS NULL OR ended > ?)"
+        " ORDER BY began",
+        series, end, begin,
     )  # fmt: skip
+    merged: list[Gap] = []
+    for gap in (Gap(*row) for row in found):
+        if merged and merged[-1].end == gap.begin and merged[-1].reason == gap.reason:
+            merged[-1] = Gap(merged[-1].begin, gap.end, gap.reason)
+        else:
+            merged.append(gap)
+    return merged
+
+
+def open_gaps(rows: Rows, collector: str, scope: str) -> dict[int, State]:
+    """The reasons of the gaps that last, by series."""
+    found = rows.all(
+        "SELECT g.series, g.reason FROM metric_gaps g JOIN metric_series d ON d.id = g.series"
+        " WHERE d.collector = ? AND d.scope = ? AND g.ended IS NULL",
+        collector, scope,
+    )  # fmt: skip
+    return dict(found)
+
+
+def numeric_series(rows: Rows, collector: str, scope: str) -> set[int]:
+    """The ids of the series of a scope that have numbers."""
+    found = rows.all(
+        "SELECT id FROM metric_series WHERE collector = ? AND scope = ? AND kind IN ('gauge', 'counter')",
+        collector, scope,
+    )  # fmt: skip
+    return {series for (series,) in found}
+
+
+def begin_gaps(transaction: Transaction, reasons: Mapping[int, State], at: float, until: float | None = None) -> None:
+    """Begin gaps, or add them whole if `until` is given."""
+    transaction.run_many(
+        "INSERT INTO metric_gaps (series, began, ended, reason) VALUES (?, ?, ?, ?)"
+        " ON CONFLICT (series, began) DO NOTHING",
+        [(series, at, until, reason) for series, reason in reasons.items()],
+    )
+
+
+def end_gaps(transaction: Transaction, series: Iterable[int], at: float) -> None:
+    """End the gaps of these series that last. A gap that began at this very moment was none."""
+    ids = [(at, one) for one in series]
+    transaction.run_many("UPDATE metric_gaps SET ended = ? WHERE series = ? AND ended IS NULL", ids)
+    transaction.run_many("DELETE FROM metric_gaps WHERE began = ? AND series = ? AND ended <= began", ids)
 
 
 def texts(rows: Rows, series: int, begin: float, end: float) -> list[tuple[float, Scalar]]:
@@ -175,7 +224,7 @@ def latest_texts(rows: Rows, collector: str, scope: str) -> dict[int, str]:
 
 
 def latest(rows: Rows, collector: str, scope: str | None = None, at: float | None = None) -> list[Latest]:
-    """The last value of each series at that time, or now."""
+    """The last value of each series at that time, or now; in a gap there is none, and the state is its reason."""
     moment = float("9e15") if at is None else at
     where = "d.collector = ?" + ("" if scope is None else " AND d.scope = ?")
     params = [collector] if scope is None else [collector, scope]
@@ -194,6 +243,15 @@ def latest(rows: Rows, collector: str, scope: str | None = None, at: float | Non
     )  # fmt: skip
     found = {row[0]: _latest(row) for row in rolled}
     found.update({row[0]: _latest(row) for row in fresh})
+    missing = rows.all(
+        f"SELECT {_SERIES}, g.began, NULL, NULL, g.reason FROM metric_series d JOIN metric_gaps g ON g.series = d.id"  # noqa: S608  own columns
+        f" AND g.began <= ? AND (g.ended IS NULL OR g.ended > ?) WHERE {where}",
+        moment, moment, *params,
+    )  # fmt: skip
+    for one in map(_latest, missing):
+        value = found.get(one.series.id)
+        if value is None or value.at < one.at or (value.at == one.at and moment > one.at):
+            found[one.series.id] = one
     return sorted(found.values(), key=lambda one: (one.series.scope, one.series.key, one.series.labels))
 
 

@@ -59,7 +59,7 @@ async def test_work_shows_in_the_share_of_the_processor():
 
 @pytest.mark.anyio
 @pytest.mark.parametrize(("trouble", "state"), [
-    (psutil.AccessDenied(), "no-permission"), (PermissionError(), "no-permission"),
+    (psutil.AccessDenied(), "no_permission"), (PermissionError(), "no_permission"),
     (FileNotFoundError(), "unsupported"),
 ])  # fmt: skip
 @pytest.mark.requirement("metrics:engine:states")

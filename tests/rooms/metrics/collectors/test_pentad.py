@@ -1,6 +1,8 @@
 """Pentad, measured by itself."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -9,8 +11,9 @@ from hypothesis import strategies as st
 from pentad.access.call_totals import BOUNDS_US, grouped
 from pentad.kernel.errors import InvalidInput
 from pentad.mcp.connection import RemoteError
-from pentad.rooms.metrics.collectors.pentad import CATALOGUE, collectors, quantile
+from pentad.rooms.metrics.collectors.pentad import CATALOGUE, WINDOW, Pentad, collectors, quantile
 from tests.rooms.metrics.collectors.opening import opened
+from tests.rooms.metrics.sources import TurnedClock
 from tests.stores import Stores
 
 
@@ -42,11 +45,34 @@ async def test_calls_errors_store_rooms_and_process_are_measured_on_both_stores(
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("metrics:pentad:errors")
+async def test_the_share_of_errors_is_recent_and_leaves_out_the_mistakes_of_callers(tmp_path: Path):
+    clock = TurnedClock()
+    platform: Any = SimpleNamespace(clock=clock)
+    collector = Pentad(platform)
+    assert collector.error_percent(1_000, 900) is None, "what was before the first look is not recent"
+    clock.turn(60)
+    assert collector.error_percent(1_010, 901) == 10
+    clock.turn(WINDOW)
+    assert collector.error_percent(1_020, 901) == 0
+    clock.turn(WINDOW)
+    assert collector.error_percent(1_020, 901) is None, "no calls, no share"
+    async with opened(tmp_path, collectors) as room:
+        async with room.app.client() as client:
+            with pytest.raises(RemoteError):
+                await client.request("tools/call", {"name": "no_such_tool"})
+        await room.app.audit.flush()
+        tree = (await room.answer("self", keys="calls")).snapshot.tree
+        assert (tree["calls"]["errors"], tree["calls"]["faults"]) == (1, 0), "a typo is no fault of the server"
+
+
+@pytest.mark.anyio
 async def test_a_fresh_store_has_no_calls_and_says_nothing_of_their_times(tmp_path: Path):
     async with opened(tmp_path, collectors) as room:
         answer = await room.answer("pentad", keys="calls")
         assert answer.snapshot.tree["calls"] == {
-            "total": 0, "errorPercent": None, "errors": 0, "mean": None, "p50": None, "p95": None, "p99": None,
+            "total": 0, "faults": 0, "errorPercent": None, "errors": 0, "mean": None, "p50": None, "p95": None,
+            "p99": None,
         }  # fmt: skip
         assert [fact.name for fact in answer.facts] == ["pentad.calls"]
 

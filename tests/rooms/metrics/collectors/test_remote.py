@@ -11,7 +11,9 @@ from pentad.rooms.metrics.collectors import host, http_json, postgres, prometheu
 from pentad.rooms.metrics.collectors.contract import CollectorContext, KeepsHistory
 from pentad.rooms.metrics.collectors.http_json import Missing, figure_at
 from pentad.rooms.metrics.engine.upstream import UpstreamSession
+from pentad.rooms.metrics.history.metric_history import HistoryLine, merge_lines
 from pentad.rooms.metrics.models import FetchError
+from pentad.rooms.metrics.store import Gap, Series, sampled
 from pentad.storage.postgres import PostgresDatabase
 from tests.room_settings import room_settings
 from tests.rooms.metrics.collectors.opening import Opened, opened
@@ -19,6 +21,7 @@ from tests.rooms.metrics.sources import Asked, Told, http_source
 from tests.stores import PostgresServer
 
 CANARY = "canary-77aa"
+LOAD = [{"labels": {"job": "a"}, "value": 1.5}, {"labels": {"job": "b", "x": "y"}, "value": None}]
 
 
 def vector(*series: dict[str, Any]) -> Told:
@@ -29,6 +32,8 @@ async def prometheus_like(asked: Asked) -> Told:
     if asked.path == "/api/v1/query_range":
         values = [[100, "1"], [160, "NaN"]]
         return Told(json={"data": {"resultType": "matrix", "result": [{"metric": {"job": "a"}, "values": values}]}})
+    if "unclosed" in asked.query:
+        return Told(400, json={"status": "error", "errorType": "bad_data", "error": "1:5: parse error: unclosed left"})
     if "broken" in asked.query:
         return Told(400, json={"error": CANARY})
     if "by" in asked.query:
@@ -60,13 +65,13 @@ async def test_named_queries_are_numbers_or_lists_by_label(tmp_path: Path):
         async with opened(tmp_path, prometheus.collectors, settings=settings) as room:
             answer = await room.answer("prom")
             assert answer.snapshot.tree == {
-                "web": {"up": 7.0, "load": [{"id": "job=a", "value": 1.5}, {"id": "job=b, x=y", "value": None}]},
+                "web": {"up": 7.0, "load": LOAD},
                 "gone": None,
             }
             states = [(sample.key, sample.value, sample.state) for sample in answer.snapshot.samples]
             assert states == [
                 ("web.up", 7.0, "ok"), ("web.load", 1.5, "ok"), ("web.load", None, "unsupported"),
-                ("bad", None, "partial"), ("wide", None, "partial"), ("gone", None, "unsupported"),
+                ("bad", None, "failed"), ("wide", None, "failed"), ("gone", None, "unsupported"),
             ]  # fmt: skip
             assert [one.call for one in answer.snapshot.problems if one.affects == ("gone",)] == ["query gone"]
             assert answer.snapshot.coverage.failed == 2
@@ -75,9 +80,39 @@ async def test_named_queries_are_numbers_or_lists_by_label(tmp_path: Path):
             collector = room.engine.catalogue.find("prometheus")
             assert isinstance(collector, KeepsHistory)
             points = await collector.history("web.load", 100, 160, 60, UpstreamSession(room.engine.pool))
-            assert points == {"job=a": [(100.0, 1.0), (160.0, None)]}
+            assert points == {(("job", "a"),): [(100.0, 1.0), (160.0, None)]}
             with pytest.raises(FetchError):
                 await collector.history("no", 0, 1, 1, UpstreamSession(room.engine.pool))
+
+
+@pytest.mark.anyio
+@pytest.mark.requirement("metrics:prometheus:source")
+async def test_what_is_wrong_with_a_query_is_told_in_the_words_of_prometheus(tmp_path: Path):
+    async with http_source(prometheus_like) as source:
+        settings = {"prometheus_url": source.url, "prometheus_queries": {"typo": "sum(unclosed"}}
+        async with opened(tmp_path, prometheus.collectors, settings=settings) as room:
+            answer = await room.answer("prom")
+    (problem,) = answer.snapshot.problems
+    assert problem.message == "Prometheus refused the query: 1:5: parse error: unclosed left"
+    assert (problem.http, problem.affects) == (400, ("typo",))
+
+
+@pytest.mark.requirement("metrics:prometheus:source")
+def test_what_the_source_remembers_and_what_was_recorded_here_are_one_line():
+    series = Series(1, "prometheus", "", "web.load", (("job", "a"),), "gauge", None)
+    recorded = HistoryLine(
+        series=series,
+        points=[sampled(at, 1.0) for at in (10.0, 100.0, 160.0, 900.0)],
+        gaps=[Gap(200.0, 400.0, "not_collected"), Gap(600.0, 800.0, "failed")],
+    )
+    remembered = HistoryLine(series=series, points=[sampled(at, 2.0) for at in (100.0, 160.0, 220.0, 280.0)])
+    (line,) = merge_lines([recorded], [remembered])
+    assert [(point.at, point.last) for point in line.points] == [
+        (10.0, 1.0), (100.0, 2.0), (160.0, 2.0), (220.0, 2.0), (280.0, 2.0), (900.0, 1.0),
+    ]  # fmt: skip
+    assert line.gaps == [Gap(600.0, 800.0, "failed")], "the source remembers the other one"
+    other = HistoryLine(series=Series(0, "prometheus", "", "web.load", (("job", "b"),), "gauge", None))
+    assert merge_lines([recorded], [other]) == [recorded, other]
 
 
 @pytest.mark.anyio
@@ -88,7 +123,7 @@ async def test_the_past_a_source_kept_itself_is_its_history(tmp_path: Path):
             ((series, points),) = await room.engine.source_history(
                 "prometheus", ["web.load"], 0.0, 7_200.0, step=None, most=100
             )
-            assert (series.key, series.labels) == ("web.load", (("id", "job=a"),))
+            assert (series.key, series.labels) == ("web.load", (("job", "a"),))
             assert [(point.at, point.last) for point in points] == [(100.0, 1.0)]
             assert "step=72" in source.asked[-1].query
             assert await room.engine.source_history("host", ["cpu.percent"], 0.0, 1.0, step=None, most=10) == []
@@ -134,7 +169,7 @@ async def test_figures_are_taken_out_of_json_and_the_rest_of_it_is_not_kept(tmp_
             }  # fmt: skip
             states = {sample.key: sample.state for sample in answer.snapshot.samples}
             assert states["shop.orders"] == "ok"
-            assert (states["shop.no"], states["down.a"]) == ("partial", "no-permission")
+            assert (states["shop.no"], states["down.a"]) == ("failed", "no_permission")
             assert CANARY not in repr(answer.snapshot) + repr(dict(answer.facts))
             one = await room.answer("http_json", keys="shop.orders")
             assert one.snapshot.tree == {"shop": {"orders": 12}}

@@ -56,6 +56,15 @@ def _wiki(query: Any) -> dict[str, Any]:
     return {"results": [_page(1, 5, 5, "Pia"), _page(2, 90, 3, "Pia")], "limit": 2, "size": 2, "_links": links}
 
 
+def _jira_cloud(query: Any) -> dict[str, Any]:
+    """Pages that only a token chains; the second may be the last although it is short."""
+    assert query["fields"] == "issuetype,status", "the cloud gives ids alone unless fields are named"
+    pages = {None: (["1", "2"], "next"), "next": (["3"], "last"), "last": ([], None)}
+    ids, token = pages[query.get("nextPageToken")]
+    fields = {"issuetype": {"name": "Task"}, "status": {"name": "Done"}}
+    return {"issues": [{"id": one, "fields": fields} for one in ids], **({"nextPageToken": token} if token else {})}
+
+
 def _jira(query: Any) -> dict[str, Any]:
     if "openSprints" not in query["jql"]:
         return {"startAt": 0, "maxResults": 100, "total": 41, "issues": []}
@@ -88,7 +97,8 @@ async def _answer(request: web.BaseRequest) -> web.Response:
         "/bitbucket/repos": {"size": 1, "isLastPage": last, "nextPageStart": 1},
         "/wiki/rest/api/content/search": _wiki(query),
         "/jenkins/api/json": {"jobs": [{"color": color} for color in ("blue", "red", "notbuilt", "blue", "disabled")]},
-        "/jira/rest/api/2/search": _jira(query) if "jql" in query else {},
+        "/cloud/rest/api/3/search/jql": _jira_cloud(query) if path.startswith("/cloud") else {},
+        "/jira/rest/api/2/search": _jira(query) if "startAt" in query else {},
         "/azure/_apis/git/repositories": {"count": 4, "value": []},
         "/azure/_apis/pipelines": {"value": [{"id": number} for number in (1, 2, 3)]},
     }
@@ -103,6 +113,8 @@ async def engine(systems: dict[str, dict[str, str]] | None = None) -> AsyncGener
     address: Any = runner.addresses[0]
     base = f"http://127.0.0.1:{address[1]}"
     set_up = {name: {"url": base + path, "user": "u", "token": TOKEN} for name, path in PLACES.items()}
+    if systems is not None and (place := systems.get("jira", {}).pop("place", None)) is not None:
+        set_up["jira"]["url"] = base + place
     source = CollectorContext(
         NONE,
         room_settings(
@@ -148,6 +160,16 @@ async def test_every_system_gives_its_figures() -> None:
 
 
 @pytest.mark.requirement("metrics:sdlc")
+async def test_jira_cloud_is_searched_where_it_still_can_be() -> None:
+    async with engine({"jira": {"place": "/cloud"}}) as one:
+        answer = await ask(one)
+    jira = answer.snapshot.tree["sdlcMetrics"]["jiraMetrics"]
+    assert (jira["totalJiraTasksInBacklog"], jira["totalJiraTasksInSprint"]) == (3, 3)
+    assert jira["totalJiraTasksByStatus"] == {"Done": 3}
+    assert answer.snapshot.problems == []
+
+
+@pytest.mark.requirement("metrics:sdlc")
 async def test_one_key_asks_one_system() -> None:
     async with engine() as one:
         answer = await ask(one, "jenkinsMetrics.totalJobs")
@@ -163,7 +185,7 @@ async def test_a_system_that_fails_is_said_and_the_others_answer() -> None:
         assert jira["totalJiraTasksInSprint"] == 3
         assert answer.snapshot.tree["sdlcMetrics"]["jenkinsMetrics"]["totalJobs"] is None
         states = {sample.state for sample in answer.snapshot.samples if sample.key.startswith("jenkins")}
-        assert states == {"no-permission"}
+        assert states == {"no_permission"}
         assert len(answer.snapshot.tree["sdlcMetrics"]["errors"]) == 1
 
 

@@ -99,7 +99,7 @@ async def test_a_failed_fact_keeps_its_siblings_and_is_never_a_zero():
     snapshot = (await engine_of(toy).answer("toy", question(toy))).snapshot
     sizes = {dict(sample.labels)["id"]: sample for sample in snapshot.samples if sample.key == "size"}
     assert [sizes[name].value for name in ("g0", "g1", "g2", "g3")] == [2, None, 2, 2]
-    assert sizes["g1"].state == "no-permission"
+    assert sizes["g1"].state == "no_permission"
     assert (snapshot.coverage.planned, snapshot.coverage.ok, snapshot.coverage.failed) == (5, 4, 1)
     assert [(problem.scope, problem.kind, problem.affects) for problem in snapshot.problems] == [
         ("g1", "permission", ("size",))
@@ -135,7 +135,7 @@ async def test_the_deadline_returns_what_is_there_and_says_what_is_not():
     assert {problem.kind for problem in answer.snapshot.problems} == {"timeout"}
     values = {sample.labels: (sample.value, sample.state) for sample in answer.snapshot.samples if sample.key == "size"}
     assert values[("id", "g0"),] == (2, "ok")
-    assert values[("id", "g1"),] == (None, "partial")
+    assert values[("id", "g1"),] == (None, "failed")
     assert len(engine.coalescer) == 0
 
 
@@ -323,7 +323,7 @@ async def test_a_number_is_explained_by_its_facts():
     assert [fact["fact"] for fact in said["facts"]] == ["size(g0)", "size(g1)"]
     assert {fact["source"] for fact in said["facts"]} == {"cache"}
     assert [missing["kind"] for missing in said["missing"]] == ["permission"]
-    assert [value["state"] for value in said["values"]] == ["ok", "no-permission"]
+    assert [value["state"] for value in said["values"]] == ["ok", "no_permission"]
 
 
 def test_a_collector_is_found_by_any_of_its_names():

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from pentad.kernel.ports import Database, Transaction
-from pentad.rooms.metrics.history.metric_history import write_samples
+from pentad.rooms.metrics.history.recording import write_samples
 from pentad.rooms.metrics.models import Info, Metric, Sample, Scalar, Snapshot, State
 from pentad.storage.migrations import MigrationSet
 from tests.jobs.working import SETS as JOB_SETS

@@ -66,7 +66,7 @@ HOST = Snapshot(
         Sample(key="disks.used", value=7, unit="By", labels=(("id", "/"),)),
         Sample(key="network.sentBytes", value=9, unit="By"),
         Sample(key="system.os", value="Linux"),
-        Sample(key="cpu.percent", value=None, state="no-permission"),
+        Sample(key="cpu.percent", value=None, state="no_permission"),
     ],
 )
 INFO = Info(
@@ -150,6 +150,7 @@ def test_the_exposition_names_types_units_and_labels_and_leaves_out_what_is_no_n
         "# HELP pentad_host_memory_used_bytes Memory in use.",
         "# TYPE pentad_host_memory_used_bytes gauge",
         "pentad_host_memory_used_bytes 5",
+        "# HELP pentad_host_disks_used_bytes disks.used",
         "# TYPE pentad_host_disks_used_bytes gauge",
         'pentad_host_disks_used_bytes{id="/"} 7',
         "# HELP pentad_host_network_sent_bytes_total Bytes sent.",
@@ -159,7 +160,7 @@ def test_the_exposition_names_types_units_and_labels_and_leaves_out_what_is_no_n
     strange = Snapshot(
         collector="c", scope="", as_of=1, tree={}, samples=[Sample(key="k", value=1, labels=(("n", 'a"b\\c\nd'),))]
     )
-    assert export_snapshot("prometheus", strange, INFO).body.splitlines()[1] == 'pentad_c_k{n="a\\"b\\\\c\\nd"} 1'
+    assert export_snapshot("prometheus", strange, INFO).body.splitlines()[2] == 'pentad_c_k{n="a\\"b\\\\c\\nd"} 1'
 
 
 @pytest.mark.requirement("metrics:loaders:telemetry")

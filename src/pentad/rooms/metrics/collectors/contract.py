@@ -13,7 +13,18 @@ from urllib.parse import urlsplit
 from pentad.kernel.clock import Clock
 from pentad.platform import Platform
 from pentad.rooms.metrics.metric_keys import flatten
-from pentad.rooms.metrics.models import Fact, Facts, Info, Metric, Plan, Query, Sample, Snapshot, missing_samples
+from pentad.rooms.metrics.models import (
+    Fact,
+    Facts,
+    Info,
+    Labels,
+    Metric,
+    Plan,
+    Query,
+    Sample,
+    Snapshot,
+    missing_samples,
+)
 from pentad.rooms.metrics.settings import MetricsSettings
 
 
@@ -50,6 +61,8 @@ class RequestOptions(TypedDict, total=False):
     scope: str
     call: str
     affects: tuple[str, ...]
+    explain: Callable[[bytes], str | None]
+    """Reads the reason out of the body of an error, if the source gives one that may be shown."""
 
 
 class JsonRequestOptions(RequestOptions, total=False):
@@ -127,8 +140,8 @@ class KeepsHistory(Collector, Protocol):
 
     async def history(
         self, key: str, begin: float, end: float, step: float, upstream: Upstream
-    ) -> Mapping[str, Sequence[tuple[float, float | None]]]:
-        """Points by the text of their labels, one per `step` seconds."""
+    ) -> Mapping[Labels, Sequence[tuple[float, float | None]]]:
+        """Points by labels, one per `step` seconds."""
         ...
 
 
@@ -166,7 +179,13 @@ def tree_snapshot(collector: str, catalogue: Iterable[Metric], query: Query, fac
     """A snapshot with a sample for each figure of the tree that is in the catalogue, and for each missing one."""
     units = {metric.key: metric.unit for metric in catalogue}
     samples = [
-        Sample(key=match.path, labels=match.labels, value=match.value, unit=units[match.path])
+        Sample(
+            key=match.path,
+            labels=match.labels,
+            value=match.value,
+            unit=units[match.path],
+            state="not_collected" if match.value is None else "ok",
+        )
         for match in flatten(tree)
         if match.path in units
     ]

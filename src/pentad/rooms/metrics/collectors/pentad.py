@@ -7,6 +7,7 @@ no table rows and no documents.
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -18,6 +19,10 @@ from pentad.rooms.metrics.collectors.contract import Collector, CollectorContext
 from pentad.rooms.metrics.models import Fact, Facts, Info, Metric, Plan, Query, Snapshot
 
 NO_ERROR: Final = frozenset({"ok", "input_required", "cancelled"})
+FAULTS: Final = frozenset({"internal", "overloaded", "deadline_exceeded", "unavailable", "misconfigured", "-32603"})
+"""Outcomes that are the server's fault, not the caller's."""
+WINDOW: Final = 900.0
+"""The share of errors is that of so many seconds."""
 _PARTS: Final = ("calls", "tools", "rooms", "store", "search", "process")
 
 
@@ -31,10 +36,11 @@ _QUANTILE: Final = "read from the histogram of all calls, evenly within a bucket
 
 CATALOGUE: Final = (
     _metric("calls.total", "Calls answered by all processes since the store was created.", kind="counter"),
-    _metric("calls.errors", "Calls that ended with an error.", kind="counter", better="lower"),
+    _metric("calls.errors", "Calls that ended with an error, callers' mistakes included.", kind="counter"),
+    _metric("calls.faults", "Calls that failed through the server's fault.", kind="counter", better="lower"),
     _metric(
-        "calls.errorPercent", "Share of calls that ended with an error.", "%", formula="errors / total x 100",
-        better="lower", warn=10, alarm=50,
+        "calls.errorPercent", "Share of calls that ended with an error of the server, in the last 15 minutes.", "%",
+        formula="faults / calls x 100, of the last 15 minutes", better="lower", warn=10, alarm=50,
     ),
     _metric("calls.mean", "Mean time of a call.", "ms", formula="sum of times / total", better="lower"),
     _metric("calls.p50", "Half of all calls are faster.", "ms", formula=_QUANTILE, better="lower"),
@@ -94,10 +100,11 @@ def _calls(rows: Rows) -> dict[str, Any]:
     for total in totals:
         by_tool.setdefault(f"{total.room}.{total.tool}".lstrip("."), []).append(total)
     whole = _sum_totals(totals)
-    count, errors = whole.pop("calls"), whole["errors"]
+    count = whole.pop("calls")
+    faults = sum(total.calls for total in totals if total.outcome in FAULTS)
     tools: list[dict[str, Any]] = [{"id": name, **_sum_totals(some)} for name, some in by_tool.items()]
     return {
-        "calls": {"total": count, "errorPercent": round(100 * errors / count, 3) if count else None, **whole},
+        "calls": {"total": count, "faults": faults, **whole},
         "tools": sorted(tools, key=lambda tool: (-tool["calls"], tool["id"])),
     }
 
@@ -117,6 +124,17 @@ class Pentad:
 
     def __init__(self, platform: Platform) -> None:
         self._platform = platform
+        self._readings: deque[tuple[float, int, int]] = deque()
+        """When totals were read, and the calls and faults until then."""
+
+    def error_percent(self, calls: int, faults: int) -> float | None:
+        """The share of faults since the reading of 15 minutes ago; None without calls since then."""
+        now, readings = self._platform.clock.monotonic(), self._readings
+        readings.append((now, calls, faults))
+        while len(readings) > 1 and readings[1][0] <= now - WINDOW:
+            readings.popleft()
+        _, calls_then, faults_then = readings[0]
+        return round(100 * (faults - faults_then) / (calls - calls_then), 3) if calls > calls_then else None
 
     def info(self) -> Info:
         return Info(
@@ -132,7 +150,10 @@ class Pentad:
         database = self._platform.database
         match fact.name.removeprefix("pentad."):
             case "calls":
-                return await database.read(_calls)
+                found = await database.read(_calls)
+                calls = found["calls"]
+                calls["errorPercent"] = self.error_percent(calls["total"], calls["faults"])
+                return found
             case "rooms":
                 return _figures(await self._platform.health())
             case "store":

@@ -109,9 +109,10 @@ def _replication(rows: Rows) -> dict[str, Any]:
     return {"replicas": replicas, "lagBytes": behind, "lagSeconds": seconds}
 
 
-def _statements(rows: Rows) -> list[dict[str, Any]]:
+def _statements(rows: Rows) -> list[dict[str, Any]] | None:
+    """None without the extension: an error would roll back a transaction of the database that is measured."""
     if not rows.value("SELECT count(*) FROM pg_extension WHERE extname = 'pg_stat_statements'"):
-        raise InvalidInput("The extension pg_stat_statements is not installed.")
+        return None
     found = rows.all(
         "SELECT queryid::text, mean_exec_time, calls, total_exec_time, left(query, 200) FROM pg_stat_statements"
         " JOIN pg_database ON pg_database.oid = dbid WHERE datname = current_database()"
@@ -165,7 +166,7 @@ class Postgres:
         part = fact.name.removeprefix("postgres.")
         try:
             database = await self._database()
-            return await database.read(READERS[part])
+            found = await database.read(READERS[part])
         except PentadError as error:
             kind: ProblemKind = "network"
             if isinstance(error, InvalidInput):
@@ -173,6 +174,11 @@ class Postgres:
             elif isinstance(error, Forbidden):
                 kind = "permission"
             raise FetchError.of(kind, error.message, call=f"read {part}") from None
+        if found is None:
+            raise FetchError.of(
+                "unsupported", "The extension pg_stat_statements is not installed.", call=f"read {part}"
+            )
+        return found
 
     def reduce(self, query: Query, facts: Facts) -> Snapshot:
         tree = {part: facts[Fact(f"postgres.{part}")] for part in READERS if facts.value(Fact(f"postgres.{part}"))}

@@ -1,12 +1,15 @@
 """Named PromQL queries of a Prometheus server: current figures (`query`) and their history (`query_range`).
 
 Settings: `prometheus_url`, `prometheus_queries` (names, dotted if you like, with their PromQL), `prometheus_token`. A
-query with one series and no labels gives a number; any other gives a list with one entry per set of labels.
+query with one series and no labels gives a number; any other gives a list with one entry per set of labels. What is
+wrong with a query is told in Prometheus' own words.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
+
+import msgspec
 
 from pentad.kernel.errors import Misconfigured
 from pentad.rooms.metrics.collectors.contract import Collector, CollectorContext, Upstream, plan_facts
@@ -16,6 +19,7 @@ from pentad.rooms.metrics.models import (
     Facts,
     FetchError,
     Info,
+    Labels,
     Metric,
     Plan,
     Problem,
@@ -27,6 +31,7 @@ from pentad.rooms.metrics.models import (
 
 USUAL: Final = {"targets.up": "sum(up)", "targets.total": "count(up)"}
 MOST_SERIES: Final = 500
+_LONGEST_ERROR: Final = 300
 _SCHEMA: Final = {
     "type": "object",
     "properties": {
@@ -78,13 +83,14 @@ class Prometheus:
             params={"query": self._queries[name]},
             headers=self._headers,
             call=f"query {name}",
+            explain=query_error,
         )
-        return [[_label_text(one), _number(one["value"][1])] for one in _result(body, name)]
+        return [(_labels(one), _number(one["value"][1])) for one in _result(body, name)]
 
     async def history(
         self, key: str, begin: float, end: float, step: float, upstream: Upstream
-    ) -> dict[str, list[tuple[float, float | None]]]:
-        """Points by label text, as Prometheus itself recorded them."""
+    ) -> dict[Labels, list[tuple[float, float | None]]]:
+        """Points by labels, as Prometheus itself recorded them."""
         if key not in self._queries:
             raise FetchError.of("unsupported", "No such query.", call=f"query_range {key}")
         body = await upstream.get(
@@ -92,9 +98,10 @@ class Prometheus:
             params={"query": self._queries[key], "start": f"{begin:.3f}", "end": f"{end:.3f}", "step": f"{step:g}"},
             headers=self._headers,
             call=f"query_range {key}",
+            explain=query_error,
         )
         return {
-            _label_text(one): [(float(at), _number(value)) for at, value in one["values"]] for one in _result(body, key)
+            _labels(one): [(float(at), _number(value)) for at, value in one["values"]] for one in _result(body, key)
         }  # fmt: skip
 
     def reduce(self, query: Query, facts: Facts) -> Snapshot:
@@ -107,7 +114,7 @@ class Prometheus:
                 samples.append(Sample(key=name, value=None, state=state_of([problem])))
             elif fact in facts:
                 put_path(tree, name.split("."), _as_tree(facts[fact]))
-                samples += [_sample(name, label, value) for label, value in facts[fact] or [("", None)]]
+                samples += [_sample(name, labels, value) for labels, value in facts[fact] or [((), None)]]
                 if not facts[fact]:
                     message = "The query gives no series."
                     problems.append(
@@ -129,14 +136,24 @@ def _result(body: Any, name: str) -> list[dict[str, Any]]:
     return series
 
 
-def _sample(key: str, label: str, value: float | None) -> Sample:
+def query_error(body: bytes) -> str | None:
+    """What Prometheus says is wrong with a query; None if the body is not an error of that kind."""
+    try:
+        told = msgspec.json.decode(body, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    if told.get("status") != "error" or told.get("errorType") not in ("bad_data", "execution"):
+        return None
+    return f"Prometheus refused the query: {str(told.get('error'))[:_LONGEST_ERROR]}"
+
+
+def _sample(key: str, labels: Labels, value: float | None) -> Sample:
     """A sample; without a value if the source has none, or no number."""
-    labels = (("id", label),) if label else ()
     return Sample(key=key, labels=labels, value=value, state="ok" if value is not None else "unsupported")
 
 
-def _label_text(series: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in sorted(series["metric"].items()))
+def _labels(series: Mapping[str, Any]) -> Labels:
+    return tuple(sorted((str(name), str(value)) for name, value in series["metric"].items()))
 
 
 def _number(text: str) -> float | None:
@@ -144,12 +161,12 @@ def _number(text: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _as_tree(series: Sequence[Sequence[Any]]) -> Any:
+def _as_tree(series: Sequence[tuple[Labels, float | None]]) -> Any:
     if not series:
         return None
     if len(series) == 1 and not series[0][0]:
         return series[0][1]
-    return [{"id": label, "value": value} for label, value in series]
+    return [{"labels": dict(labels), "value": value} for labels, value in series]
 
 
 def collectors(source: CollectorContext) -> Sequence[Collector]:

@@ -128,22 +128,56 @@ async def _jenkins(api: SystemApi) -> Any:
 def _jira(which: str) -> Callable[[SystemApi], Awaitable[Any]]:
     async def fetch(api: SystemApi) -> Any:
         query = f"({api.system.query}) AND {which}" if api.system.query else which
-        tasks: dict[Any, dict[str, Any]] = {}
-        total = start = 0
-        for _ in range(MOST_PAGES):
-            answer = await api.get("/rest/api/2/search", {"jql": query, "startAt": start, "maxResults": 100})
-            found = api.entries(answer, "issues")
-            total = int(get_path(answer, "total") or 0)
-            for task in found:
-                kind, status = get_path(task, "fields", "issuetype", "name"), get_path(task, "fields", "status", "name")
-                tasks[task.get("id")] = {"type": kind, "status": status}
-            start += len(found)
-            # For the backlog only the total counts, and the first page has it.
-            if not found or start >= total or which == BACKLOG:
-                break
+        try:
+            tasks, total = await _jira_cloud_tasks(api, query)
+        except FetchError as error:
+            if error.problem.http not in (404, 405):
+                raise
+            tasks, total = await _jira_data_center_tasks(api, query, only_total=which == BACKLOG)
         return {"total": total, "tasks": [] if which == BACKLOG else list(tasks.values())}
 
     return fetch
+
+
+Tasks = dict[Any, dict[str, Any]]
+_TASK_FIELDS: Final = "issuetype,status"
+
+
+def _add_tasks(tasks: Tasks, found: Iterable[Any]) -> None:
+    for task in found:
+        kind, status = get_path(task, "fields", "issuetype", "name"), get_path(task, "fields", "status", "name")
+        tasks[task.get("id")] = {"type": kind, "status": status}
+
+
+async def _jira_cloud_tasks(api: SystemApi, query: str) -> tuple[Tasks, int]:
+    """The tasks that a JQL query finds in Jira Cloud. Its pages are chained by a token, and nothing says how many
+    tasks there are, so all of them are read. Jira Data Center does not have this path."""
+    tasks: Tasks = {}
+    wanted: dict[str, str | int] = {"jql": query, "maxResults": 100, "fields": _TASK_FIELDS}
+    for _ in range(MOST_PAGES):
+        answer = await api.get("/rest/api/3/search/jql", wanted)
+        _add_tasks(tasks, api.entries(answer, "issues"))
+        token = get_path(answer, "nextPageToken")
+        if not isinstance(token, str) or not token or token == wanted.get("nextPageToken"):
+            return tasks, len(tasks)
+        wanted["nextPageToken"] = token
+    raise api.unexpected(f"There are more than {len(tasks)} tasks; narrow the query of this system.")
+
+
+async def _jira_data_center_tasks(api: SystemApi, query: str, *, only_total: bool) -> tuple[Tasks, int]:
+    """The same in Jira Data Center, which counts. For a total alone, the first page is enough."""
+    tasks: Tasks = {}
+    total = start = 0
+    for _ in range(MOST_PAGES):
+        wanted: dict[str, str | int] = {"jql": query, "startAt": start, "maxResults": 100, "fields": _TASK_FIELDS}
+        answer = await api.get("/rest/api/2/search", wanted)
+        found = api.entries(answer, "issues")
+        total = int(get_path(answer, "total") or 0)
+        _add_tasks(tasks, found)
+        start += len(found)
+        if not found or start >= total or only_total:
+            break
+    return tasks, total
 
 
 async def _splunk(api: SystemApi) -> Any:

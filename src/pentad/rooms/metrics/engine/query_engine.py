@@ -24,7 +24,7 @@ from pentad.rooms.metrics.engine.query_execution import Progress, QueryExecution
 from pentad.rooms.metrics.engine.request_coalescing import FactCache, RequestCoalescer
 from pentad.rooms.metrics.engine.upstream import UpstreamPool, UpstreamSession
 from pentad.rooms.metrics.metric_keys import resolve_keys, split_list
-from pentad.rooms.metrics.models import Fact, Facts, FetchError, Info, Metric, Problem, Query, Sample, Snapshot
+from pentad.rooms.metrics.models import Fact, Facts, FetchError, Info, Metric, Problem, Query, Sample, Snapshot, State
 from pentad.rooms.metrics.store import Point, Series, sampled
 
 LONGEST_SECONDS: Final = 600.0
@@ -86,6 +86,10 @@ FINEST_STEP: Final = 15
 HISTORY_SECONDS: Final = 25.0
 
 
+Source = Literal["live", "cache", "mixed", "stale"]
+"""Where facts come from. One stale fact makes an answer stale: the source failed while it was made."""
+
+
 class Answer(msgspec.Struct, kw_only=True):
     """A snapshot, and how it came about."""
 
@@ -93,19 +97,38 @@ class Answer(msgspec.Struct, kw_only=True):
     info: Info
     facts: Facts
     calls: int
+    throttled: int
+    """How many requests were refused because there were too many."""
     seconds: float
     skipped: Mapping[Fact, str]
-    source: Literal["live", "cache", "mixed"]
+    source: Source
 
     @property
     def age(self) -> float:
-        """The age of the oldest fact, in seconds."""
-        return max((self.facts.now - self.facts.at(fact) for fact in self.facts), default=0.0)
+        """The age of the oldest figure, in seconds."""
+        return max(0.0, self.snapshot.computed_at - self.snapshot.as_of)
 
     @property
     def is_partial(self) -> bool:
         """Whether planned facts are missing."""
         return self.snapshot.coverage.failed > 0
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether nothing came from the source: there is no fact without trouble, or every request of this answer
+        failed and not only because the source refused it."""
+        troubles = self.facts.troubles()
+        if all(fact in troubles for fact in self.facts):
+            return bool(troubles)
+        requested = [fact for fact in self.facts if not self.facts.was_cached(fact)]
+        return all(fact in troubles for fact in requested) and any(
+            troubles[fact].kind not in ("permission", "unsupported") for fact in requested
+        )
+
+    @property
+    def states(self) -> Counter[State]:
+        """How many figures have each state but `ok`."""
+        return Counter(sample.state for sample in self.snapshot.samples if sample.state != "ok")
 
 
 class DryRun(msgspec.Struct, kw_only=True):
@@ -154,12 +177,17 @@ class QueryEngine:
         snapshot = chosen.reduce(query, facts)
         snapshot.coverage = execution.coverage()
         snapshot.problems = _all_problems(info, snapshot.problems, facts)
+        snapshot.computed_at = query.now
         snapshot.samples = _with_times(info, snapshot, facts)
+        snapshot.as_of = min(
+            (one.as_of for one in snapshot.samples if one.value is not None), default=facts.oldest(info.ageless)
+        )
         return Answer(
             snapshot=snapshot,
             info=info,
             facts=facts,
             calls=session.calls,
+            throttled=session.throttled,
             seconds=self.clock.monotonic() - began,
             skipped=execution.skipped,
             source=_source(facts),
@@ -209,8 +237,8 @@ class QueryEngine:
                 raise Unavailable(
                     f"{chosen.title} did not give the history of {key!r}: {error.problem.message}"
                 ) from None
-            for label, points in lines.items():
-                series = Series(0, chosen.id, "", key, (("id", label),) if label else (), "gauge", None)
+            for labels, points in lines.items():
+                series = Series(0, chosen.id, "", key, labels, "gauge", None)
                 found.append((series, [sampled(at, value) for at, value in points if value is not None]))
         return found
 
@@ -237,7 +265,9 @@ class QueryEngine:
         return hmac.new(self._credentials_salt, text, hashlib.sha256).hexdigest()
 
 
-def _source(facts: Facts) -> Literal["live", "cache", "mixed"]:
+def _source(facts: Facts) -> Source:
+    if facts.stale():
+        return "stale"
     cached = sum(1 for fact in facts if facts.was_cached(fact))
     if not cached:
         return "live"
@@ -247,11 +277,13 @@ def _source(facts: Facts) -> Literal["live", "cache", "mixed"]:
 def _all_problems(info: Info, reported: Iterable[Problem], facts: Facts) -> list[Problem]:
     """The problems of the collector and of the facts, each once, with the metrics that suffer."""
     found: dict[tuple[str, str, str], Problem] = {}
-    by_fact = [*facts.problems().items(), *facts.stale().items()]
-    for fact, problem in by_fact:
+    for fact, problem in facts.troubles().items():
         affects = problem.affects or tuple(metric.key for metric in info.catalogue if fact.name in metric.facts)
         scope = problem.scope or "/".join(fact.scope)
-        found[scope, problem.call, problem.kind] = msgspec.structs.replace(problem, scope=scope, affects=affects)
+        needs = info.permissions.get(fact.name) if problem.kind == "permission" else None
+        found[scope, problem.call, problem.kind] = msgspec.structs.replace(
+            problem, scope=scope, affects=affects, needs=problem.needs or needs, fact=fact.name
+        )
     for problem in reported:
         found.setdefault((problem.scope, problem.call, problem.kind), problem)
     return list(found.values())
@@ -260,8 +292,9 @@ def _all_problems(info: Info, reported: Iterable[Problem], facts: Facts) -> list
 def _with_times(info: Info, snapshot: Snapshot, facts: Facts) -> list[Sample]:
     """Samples with the time of their oldest fact, and whether it was cached or stale."""
     ages = _ages(facts)
-    stale = {fact.name for fact in facts.stale()}
-    traits = {metric.key: _fact_traits(metric, ages, stale) for metric in info.catalogue}
+    stale: set[str] = set() if info.marks_stale else {fact.name for fact in facts.stale()}
+    ageless = info.ageless - {fact.name for fact in facts.stale()}
+    traits = {metric.key: _fact_traits(metric, ages, stale, ageless) for metric in info.catalogue}
     dated: list[Sample] = []
     for sample in snapshot.samples:
         at, cached, is_stale = traits.get(sample.key, (0.0, False, False))
@@ -285,8 +318,11 @@ def _ages(facts: Facts) -> dict[str, tuple[float, bool]]:
     return found
 
 
-def _fact_traits(metric: Metric, ages: Mapping[str, tuple[float, bool]], stale: set[str]) -> tuple[float, bool, bool]:
-    needed = [ages[name] for name in metric.facts if name in ages]
+def _fact_traits(
+    metric: Metric, ages: Mapping[str, tuple[float, bool]], stale: set[str], ageless: frozenset[str]
+) -> tuple[float, bool, bool]:
+    known = [name for name in metric.facts if name in ages]
+    needed = [ages[name] for name in [name for name in known if name not in ageless] or known]
     if not needed:
         return 0.0, False, False
     return min(at for at, _ in needed), all(cached for _, cached in needed), not stale.isdisjoint(metric.facts)

@@ -104,11 +104,12 @@ class QueryExecution:
 
     def coverage(self) -> Coverage:
         """How many of the planned facts arrived."""
-        failed = len(self.facts.problems())
+        failed, stale = len(self.facts.problems()), len(self.facts.stale())
         cached = sum(1 for fact in self.facts if self.facts.was_cached(fact))
         return Coverage(
             planned=len(self._asked) + len(self.skipped),
-            ok=len(self.facts) - failed,
+            ok=len(self.facts) - failed - stale,
+            stale=stale,
             failed=failed,
             skipped=len(self.skipped),
             cached=cached,

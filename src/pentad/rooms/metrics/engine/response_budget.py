@@ -81,6 +81,18 @@ def shape_response(
     )  # fmt: skip
 
 
+def fit_entries(entries: Sequence[Any], max_tokens: int) -> list[Any]:
+    """The first entries that fit into a number of tokens, at least one if there is any."""
+    room = max_tokens * CHARACTERS_PER_TOKEN - FRAME
+    kept: list[Any] = []
+    for entry in entries:
+        room -= json_size(entry) + 1
+        if room < 0 and kept:
+            break
+        kept.append(entry)
+    return kept
+
+
 def _names_details(keys: Sequence[str]) -> bool:
     """Whether a key names what a summary leaves out."""
     left_out = {name.casefold() for name in DETAILS}
@@ -153,7 +165,7 @@ def _fit_tokens(content: Any, shape: ResponseShape, notes: list[str]) -> tuple[A
     if shape.max_tokens is None:
         return content, 0, False
     room = max(shape.max_tokens * CHARACTERS_PER_TOKEN - FRAME, shape.max_tokens)
-    if _size(content) <= room:
+    if json_size(content) <= room:
         return content, 0, False
     shorter = drop_members(content, DETAILS)
     is_shorter = shorter != content
@@ -164,7 +176,7 @@ def _fit_tokens(content: Any, shape: ResponseShape, notes: list[str]) -> tuple[A
     entries = cast("list[Any]", shorter)
     kept: list[Any] = []
     for entry in entries:
-        room -= _size(entry) + 1
+        room -= json_size(entry) + 1
         if room < 0:
             break
         kept.append(entry)
@@ -178,12 +190,12 @@ def _fit_tokens(content: Any, shape: ResponseShape, notes: list[str]) -> tuple[A
 
 def _fit_members(content: Any, room: int, shape: ResponseShape, notes: list[str]) -> Any:
     members = cast("dict[str, Any] | None", content if isinstance(content, dict) else None)
-    if members is None or _size(members) <= room:
+    if members is None or json_size(members) <= room:
         return cast("Any", content)
     kept: dict[str, Any] = {}
     cut: list[str] = []
     for name, value in members.items():
-        size = _size(value) + len(name) + 4
+        size = json_size(value) + len(name) + 4
         if size <= room:
             room -= size
             kept[name] = value
@@ -193,5 +205,6 @@ def _fit_members(content: Any, room: int, shape: ResponseShape, notes: list[str]
     return kept
 
 
-def _size(value: Any) -> int:
+def json_size(value: Any) -> int:
+    """The length of a value as compact JSON."""
     return len(msgspec.json.encode(value).decode())

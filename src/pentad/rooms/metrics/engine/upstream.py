@@ -8,7 +8,7 @@ and names only: queries, headers and bodies may hold secrets.
 import asyncio
 import math
 import random
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from email.utils import parsedate_to_datetime
 from typing import Any, Final, Unpack
@@ -123,6 +123,12 @@ class _Request(msgspec.Struct):
     scope: str
     call: str
     affects: tuple[str, ...]
+    explain: Callable[[bytes], str | None] | None = None
+
+    def status_error(self, answer: Fetched) -> FetchError:
+        """The error for a status, with the source's own reason if it may be shown."""
+        reason = self.explain(answer.body) if self.explain is not None else None
+        return self.error(problem_kind(answer), reason or describe_status(answer), answer.status)
 
     def error(self, kind: ProblemKind, message: str, http: int | None = None) -> FetchError:
         return FetchError(
@@ -140,6 +146,8 @@ class UpstreamSession:
         self._credentials = credentials
         self.deadline = deadline
         self.calls = 0
+        self.throttled = 0
+        """How many of the answers were "too many requests"."""
 
     @property
     def clock(self) -> Clock:
@@ -200,12 +208,13 @@ class UpstreamSession:
                 continue
             if 200 <= answer.status < 300:
                 return answer
+            self.throttled += is_rate_limited(answer)
             if is_rate_limited(answer) and waits and retry_after(answer.headers, self.clock.now()) is not None:
                 waits -= 1  # many requests wait for the same moment, and not all of them get through then
             else:
                 tries -= 1
             if not tries or answer.status not in RETRIED:
-                raise request.error(problem_kind(answer), describe_status(answer), answer.status)
+                raise request.status_error(answer)
             await self._wait_before_retry(request, max(0, self._pool.tries - tries - 1), answer, host)
 
     async def _send_once(self, request: _Request, headers: Mapping[str, str], host: HostLimit) -> Fetched:
@@ -271,6 +280,7 @@ def _request(
         options.get("scope", ""),
         options.get("call") or f"{method} {urlsplit(url).path}",
         options.get("affects", ()),
+        options.get("explain"),
     )
 
 

@@ -14,6 +14,7 @@ import msgspec.structs
 from pentad.kernel.errors import Misconfigured
 from pentad.kernel.ports import Rows, Transaction
 from pentad.rooms.metrics import store
+from pentad.rooms.metrics.history.collector_health import UP
 from pentad.rooms.metrics.models import Info, Labels, Metric, Snapshot
 
 Level = Literal["ok", "warn", "alarm"]
@@ -72,7 +73,9 @@ def rule_of(metric: Metric, given: Mapping[str, Any] | None = None) -> Rule | No
     """The rule of a metric, from its catalogue or from the settings; None if it has no thresholds."""
     if metric.kind in ("text", "list"):
         return None
-    known = Rule(warn=metric.warn, alarm=metric.alarm, is_floor=metric.better == "higher")
+    known = Rule(
+        warn=metric.warn, alarm=metric.alarm, is_floor=metric.better == "higher", times=1 if metric == UP else 2
+    )
     if metric.warn is None and metric.alarm is None and metric.limit is not None:
         known = Rule(warn=SHARE_WARN, alarm=SHARE_ALARM, limit=metric.limit)
     if given is not None:
@@ -124,7 +127,7 @@ def check(
         before = states.get(series, AlertState())
         after = next_state(before, judged, rule)
         if series in states or after != before:
-            _write(transaction, series, before, after, judged, rule, snapshot.as_of)
+            _write(transaction, series, before, after, judged, rule, snapshot.taken_at)
         if before.level != after.level:
             changed.append((key, before.level, after.level))
     return changed

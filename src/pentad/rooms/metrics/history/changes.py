@@ -12,7 +12,7 @@ import msgspec
 
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.metrics.models import Kind, Labels, Scalar, State
-from pentad.rooms.metrics.store import Latest, Point
+from pentad.rooms.metrics.store import Gap, Latest, Point
 
 MOST_POINTS: Final = 5_000
 STEPS: Final = (60, 300, 900, 1_800, 3_600, 7_200, 21_600, 43_200, 86_400, 604_800)
@@ -68,14 +68,26 @@ def downsample(points: Sequence[Point], most: int, step: int | None = None) -> l
     return bucket_points(points, max(width, 1))[-most:]
 
 
-def rates(points: Sequence[Point]) -> list[tuple[float, float]]:
-    """The increase of a counter per second, between the ends of consecutive points."""
+def rates(points: Sequence[Point], gaps: Sequence[Gap] = ()) -> list[tuple[float, float]]:
+    """The increase of a counter per second, between the ends of consecutive points.
+
+    There is none where a gap takes up most of that time: what was counted then is known, but not when."""
     found: list[tuple[float, float]] = []
     for before, after in pairwise(points):
         seconds = after.last_at - before.last_at
-        if seconds > 0:
+        if seconds > 0 and _missing_seconds(before.last_at, after.last_at, gaps) < seconds / 2:
             found.append((after.last_at, (counter_increase(before.last, after.first) + after.rise) / seconds))
     return found
+
+
+def _missing_seconds(begin: float, end: float, gaps: Sequence[Gap]) -> float:
+    """How much of a span is in gaps. A gap that begins within it lasts from the point before."""
+    missing = 0.0
+    for gap in gaps:
+        until = end if gap.end is None else min(gap.end, end)
+        if gap.begin < end and until > begin:
+            missing += until - max(gap.begin, begin)
+    return missing
 
 
 def total_rise(points: Sequence[Point]) -> float:

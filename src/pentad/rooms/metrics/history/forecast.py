@@ -14,6 +14,10 @@ DAY: Final = 86_400
 FEWEST_POINTS: Final = 4
 MOST_POINTS: Final = 200
 FARTHEST_DAYS: Final = 3_650
+FEWEST_SECONDS: Final = 6 * 3_600
+"""Points of a shorter time say nothing about the days to come."""
+FARTHEST_SPANS: Final = 30
+"""How far ahead a forecast may look, in multiples of the time that its points cover."""
 
 
 class TrendLine(msgspec.Struct, frozen=True):
@@ -31,7 +35,10 @@ class TrendLine(msgspec.Struct, frozen=True):
 
 
 class Forecast(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """When the line reaches the limit. `reached_at` is None if it never does, or not within ten years."""
+    """When the line reaches the limit. `reached_at` is None if it never does, or too far ahead to tell.
+
+    If the last value is beyond the limit already, `is_reached` is true, and `reached_at` is when that began, if it
+    began within the points."""
 
     points: int
     per_day: float
@@ -66,17 +73,22 @@ def fit_line(points: Sequence[tuple[float, float]]) -> TrendLine | None:
 def forecast(
     points: Sequence[tuple[float, float]], limit: float | None, now: float, *, is_floor: bool = False
 ) -> Forecast | None:
-    """The forecast of some points; None if they give no line. A limit that is a floor is reached from above."""
-    line = fit_line(points)
+    """The forecast of some points; None if they give no line or cover less than six hours. A limit that is a floor is
+    reached from above."""
+    ordered = sorted(points)
+    if not ordered or ordered[-1][0] - ordered[0][0] < FEWEST_SECONDS:
+        return None
+    line = fit_line(ordered)
     if line is None:
         return None
     value = line.value(now)
     result = Forecast(points=len(points), per_day=line.slope * DAY, value=value, limit=limit)
     if limit is None:
         return result
-    if value <= limit if is_floor else value >= limit:
-        return msgspec.structs.replace(result, is_reached=True, reached_at=now)
-    reached, *others = (_meets(value, slope, limit, now) for slope in (line.slope, line.low, line.high))
+    if _is_beyond(ordered[-1][1], limit, is_floor=is_floor):
+        return msgspec.structs.replace(result, is_reached=True, reached_at=_crossed(ordered, limit, is_floor=is_floor))
+    farthest = min(FARTHEST_DAYS * DAY, FARTHEST_SPANS * (ordered[-1][0] - ordered[0][0]))
+    reached, *others = (_meets(value, slope, limit, now, farthest) for slope in (line.slope, line.low, line.high))
     if reached is None:
         return result
     early = min([reached, *(moment for moment in others if moment is not None)])
@@ -84,11 +96,25 @@ def forecast(
     return msgspec.structs.replace(result, reached_at=reached, earliest=early, latest=late)
 
 
-def _meets(value: float, slope: float, limit: float, now: float) -> float | None:
+def _is_beyond(value: float, limit: float, *, is_floor: bool) -> bool:
+    return value <= limit if is_floor else value >= limit
+
+
+def _crossed(points: Sequence[tuple[float, float]], limit: float, *, is_floor: bool) -> float | None:
+    """When the values went beyond the limit for the last time; None if all of them are."""
+    since = None
+    for at, value in reversed(points):
+        if not _is_beyond(value, limit, is_floor=is_floor):
+            return since
+        since = at
+    return None
+
+
+def _meets(value: float, slope: float, limit: float, now: float, farthest: float) -> float | None:
     if slope == 0 or (limit - value) / slope < 0:
         return None
     seconds = (limit - value) / slope
-    return now + seconds if seconds <= FARTHEST_DAYS * DAY else None
+    return now + seconds if seconds <= farthest else None
 
 
 def _spread(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:

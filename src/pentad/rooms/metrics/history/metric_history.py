@@ -1,10 +1,12 @@
 """The recorded history of all collectors: writes snapshots, reads lines, differences, alerts and forecasts.
 
 Numbers are recorded every time, texts and lists when they change. A number that is missing, or stale, is recorded as a
-gap with its reason, so that a chart breaks off there instead of falling to zero.
+gap with its reason, and so is the time nobody polled: a chart breaks off there instead of falling to zero.
 """
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 import msgspec
@@ -28,20 +30,34 @@ from pentad.rooms.metrics.history.alerts import (
     standing_alerts,
 )
 from pentad.rooms.metrics.history.changes import Change, compare_values, downsample, rates, total_rise, values_of
+from pentad.rooms.metrics.history.collector_health import (
+    CollectorHealth,
+    PollOutcome,
+    last_poll,
+    late_after,
+    read_health,
+    with_lateness,
+    write_outcome,
+)
 from pentad.rooms.metrics.history.forecast import Forecast, forecast
+from pentad.rooms.metrics.history.recording import (
+    FAILED,
+    NOT_COLLECTED,
+    with_sample,
+    with_up,
+    write_gaps,
+    write_samples,
+)
 from pentad.rooms.metrics.metric_keys import resolve_keys
-from pentad.rooms.metrics.models import Info, Kind, Labels, Metric, Sample, Scalar, Snapshot, State
-from pentad.rooms.metrics.store import Point, Series
+from pentad.rooms.metrics.models import Info, Labels, Metric, Scalar, Snapshot, State
+from pentad.rooms.metrics.store import Gap, Point, Series
 
 MOST_SERIES: Final = 50
-MOST_SAMPLES: Final = 100_000
 ALERTS_URI: Final = "metrics://alerts"
 DEFAULT_SCOPE: Final = "default"
 _GROUP_LABELS: Final = ("businessGroup", "businessGroupId")
 _LIMIT_SECONDS: Final = 30 * 86_400
 """How far back the last known value of a limit may be."""
-
-Row = tuple[int, float, float | None, str | None, str]
 
 
 class HistoryLine(msgspec.Struct, kw_only=True):
@@ -54,13 +70,56 @@ class HistoryLine(msgspec.Struct, kw_only=True):
     rise: float | None = None
     texts: list[tuple[float, Scalar]] = msgspec.field(default_factory=list[tuple[float, Scalar]])
     forecast: Forecast | None = None
-    gaps: list[tuple[float, State]] = msgspec.field(default_factory=list[tuple[float, State]])
-    """When a point is missing, and why."""
+    gaps: list[Gap] = msgspec.field(default_factory=list[Gap])
+    """When points are missing, and why."""
+    limit: float | None = None
+    """The last known value of the metric that limits this one."""
+
+
+def with_fewer_points(line: HistoryLine, most: int) -> HistoryLine:
+    """The same line with at most so many points; the last ones of a text."""
+    points = downsample(line.points, most)
+    return msgspec.structs.replace(
+        line,
+        points=points,
+        rates=rates(points, line.gaps) if line.rates else [],
+        texts=line.texts[-most:],
+        gaps=line.gaps[-most:],
+    )
+
+
+def merge_lines(recorded: Sequence[HistoryLine], remembered: Sequence[HistoryLine]) -> list[HistoryLine]:
+    """Lines recorded here together with those a source remembers. Where the source has points, they count."""
+    theirs = {(line.series.key, line.series.labels): line for line in remembered}
+    merged = [_merged_line(line, theirs.pop((line.series.key, line.series.labels), None)) for line in recorded]
+    return [*merged, *theirs.values()]
+
+
+def _merged_line(ours: HistoryLine, theirs: HistoryLine | None) -> HistoryLine:
+    if theirs is None or not theirs.points:
+        return ours
+    times = [point.at for point in theirs.points]
+    step = min((later - earlier for earlier, later in pairwise(times)), default=0.0)
+    own = [point for point in ours.points if not _is_near(point.last_at, times, step)]
+    gaps = [gap for gap in ours.gaps if not any(_is_inside(at, gap) for at in times)]
+    points = sorted([*theirs.points, *own], key=lambda point: point.at)
+    return msgspec.structs.replace(ours, points=points, gaps=gaps, rates=rates(points, gaps) if ours.rates else [])
+
+
+def _is_near(at: float, times: Sequence[float], step: float) -> bool:
+    place = bisect_left(times, at)
+    return any(abs(near - at) <= step for near in times[max(0, place - 1) : place + 1])
+
+
+def _is_inside(at: float, gap: Gap) -> bool:
+    return gap.begin < at and (gap.end is None or at < gap.end)
 
 
 class HistoryLines(msgspec.Struct, kw_only=True):
-    """Some lines; `left_out` is how many more there are."""
+    """Some lines of a period; `left_out` is how many more there are."""
 
+    begin: float
+    end: float
     lines: list[HistoryLine]
     left_out: int
 
@@ -68,7 +127,16 @@ class HistoryLines(msgspec.Struct, kw_only=True):
 class MetricHistory:
     """The history of all collectors."""
 
-    def __init__(self, database: Database, clock: Clock, catalogue: Catalogue, thresholds: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        catalogue: Catalogue,
+        thresholds: Mapping[str, Any],
+        intervals: Mapping[str, float] | None = None,
+    ) -> None:
+        self.intervals = intervals or {}
+        """Seconds between polls, by collector, or by collector and scope with a slash between them."""
         self._database = database
         self._clock = clock
         self._catalogue = catalogue
@@ -87,8 +155,64 @@ class MetricHistory:
 
         await self._database.write(work)
 
-    def _record(self, transaction: Transaction, info: Info, snapshot: Snapshot) -> int:
-        count = write_samples(transaction, info, snapshot)
+    async def record_poll(self, info: Info, snapshot: Snapshot, done: PollOutcome) -> int:
+        """Write what a poll brought, and how it went. Returns the number of samples written."""
+
+        def work(transaction: Transaction) -> int:
+            before = last_poll(transaction, info.id, done.scope)
+            self._add_downtime(transaction, info.id, before, done)
+            write_outcome(transaction, info.id, snapshot.scope, before, done)
+            absent = NOT_COLLECTED if done.state == "ok" else FAILED
+            return self._record(transaction, info, with_sample(snapshot, done.sample()), absent)
+
+        return await self._database.write(work)
+
+    async def record_failure(self, info: Info, done: PollOutcome) -> None:
+        """Write that a poll brought nothing at all: every series of its scope has a gap from now on.
+
+        A scope that is neither polled regularly nor was ever polled may be a typo, and is left alone."""
+        name = f"{info.id}/{done.scope}" if done.scope else info.id
+
+        def work(transaction: Transaction) -> None:
+            before = last_poll(transaction, info.id, done.scope)
+            if before is None and name not in self.intervals:
+                return
+            scope = done.scope if before is None else before.series_scope
+            self._add_downtime(transaction, info.id, before, done)
+            write_outcome(transaction, info.id, scope, before, done)
+            missing: dict[int, State] = dict.fromkeys(store.numeric_series(transaction, info.id, scope), FAILED)
+            write_gaps(transaction, info.id, scope, set(), missing, done.at)
+            snapshot = Snapshot(collector=info.id, scope=scope, as_of=done.at, tree=None, samples=[done.sample()])
+            self._record(transaction, info, snapshot)
+
+        await self._database.write(work)
+
+    def _add_downtime(
+        self, transaction: Transaction, collector: str, before: CollectorHealth | None, done: PollOutcome
+    ) -> None:
+        """Add a gap where polls are missing since the last one."""
+        interval = self.intervals.get(f"{collector}/{done.scope}" if done.scope else collector)
+        if before is None or interval is None or done.at - before.tried_at <= late_after(interval):
+            return
+        series = store.numeric_series(transaction, collector, before.series_scope)
+        known = store.open_gaps(transaction, collector, before.series_scope)
+        reasons: dict[int, State] = dict.fromkeys(series - known.keys(), NOT_COLLECTED)
+        store.begin_gaps(transaction, reasons, before.tried_at, done.at)
+
+    async def health(self) -> list[CollectorHealth]:
+        """How the polls of each collector go, of those that are polled regularly."""
+        found = await self._database.read(read_health)
+        return with_lateness(found, self.intervals, self._clock.now())
+
+    def _info(self, collector: str) -> Info:
+        """A collector with the metric that all of them have."""
+        return with_up(self._catalogue.find(collector).info())
+
+    def _record(
+        self, transaction: Transaction, info: Info, snapshot: Snapshot, absent: State | None = None
+    ) -> int:  # fmt: skip
+        info = with_up(info)
+        count = write_samples(transaction, info, snapshot, absent)
         if changed := check(transaction, info, snapshot, self._thresholds):
             resource_updated(transaction, ALERTS_URI)
         uri = figures_uri(info.id, snapshot.scope or DEFAULT_SCOPE)
@@ -114,7 +238,7 @@ class MetricHistory:
         """The series of some keys from `begin` until `end`."""
         if begin >= end:
             raise InvalidInput("The period ends before it begins.", hint="Give an earlier `from`.")
-        info = self._catalogue.find(collector).info()
+        info = self._info(collector)
         names = resolve_keys(info, keys)
         metrics = {metric.key: self._with_thresholds(info, metric) for metric in info.catalogue}
         now = self._clock.now()
@@ -122,20 +246,41 @@ class MetricHistory:
         def work(rows: Rows) -> HistoryLines:
             known = store.find_series(rows, info.id, keys=names)
             matching = [one for one in known if _is_in_scope(one, scope) and _has_labels(one.labels, labels or {})]
+            late = _late_since(with_lateness(read_health(rows), self.intervals, now), info.id)
             lines = [_line(rows, one, begin, end, step=step, most=most) for one in matching[:MOST_SERIES]]
-            if with_forecast:
-                for line in lines:
-                    if line.series.kind == "gauge":
-                        line.forecast = _forecast(rows, line.series, metrics.get(line.series.key), begin, end, now)
-            return HistoryLines(lines=lines, left_out=max(0, len(matching) - MOST_SERIES))
+            for line in lines:
+                metric = metrics.get(line.series.key)
+                line.limit = _limit(rows, line.series, metric, now)
+                since = late.get(line.series.scope, end)
+                if since < end and not (line.gaps and line.gaps[-1].end is None):
+                    line.gaps.append(Gap(since, None, NOT_COLLECTED))
+                if with_forecast and line.series.kind == "gauge":
+                    line.forecast = _forecast(rows, line, metric, begin, end, now)
+            return HistoryLines(begin=begin, end=end, lines=lines, left_out=max(0, len(matching) - MOST_SERIES))
 
         return await self._database.read(work)
+
+    def marks(self, lines: Sequence[HistoryLine]) -> list[tuple[str, float]]:
+        """The thresholds in force for these lines, if all of them have the same."""
+        keys = {(line.series.collector, line.series.key) for line in lines}
+        if len(keys) != 1:
+            return []
+        (collector, key) = keys.pop()
+        info = self._info(collector)
+        metric = next((one for one in info.catalogue if one.key == key), None)
+        if metric is None or metric.kind != "gauge":
+            return []
+        judged = self._with_thresholds(info, metric)
+        found = [(name, level) for name, level in (("warn", judged.warn), ("alarm", judged.alarm)) if level is not None]
+        limits = {line.limit for line in lines} if metric.limit else set[float | None]()
+        limit = limits.pop() if len(limits) == 1 else None
+        return found if limit is None else [*found, ("limit", limit)]
 
     async def changes(
         self, collector: str, before: float, after: float, *, scope: str | None = None, keys: Sequence[str] = ()
     ) -> list[Change]:
         """What differs between two times; refused if nothing was recorded before the first."""
-        info = self._catalogue.find(collector).info()
+        info = self._info(collector)
         names = set(resolve_keys(info, keys)) if keys else None
 
         def work(rows: Rows) -> tuple[list[store.Latest], list[store.Latest]]:
@@ -157,7 +302,7 @@ class MetricHistory:
         self, collector: str, key: str, moment: float, *, scope: str | None = None
     ) -> list[store.Latest]:  # fmt: skip
         """The values of a key at a moment: of each series the last that was recorded by then."""
-        info = self._catalogue.find(collector).info()
+        info = self._info(collector)
         names = set(resolve_keys(info, [key]))
         found = await self._database.read(lambda rows: store.latest(rows, info.id, at=moment))
         values = [one for one in found if one.series.key in names and _is_in_scope(one.series, scope)]
@@ -213,45 +358,9 @@ def figures_uri(collector: str, scope: str) -> str:
     return f"metrics://{collector}/{scope}"
 
 
-def write_samples(transaction: Transaction, info: Info, snapshot: Snapshot) -> int:
-    """Write the samples of a snapshot; returns how many there were to write."""
-    metrics = {metric.key: metric for metric in info.catalogue}
-    samples: dict[tuple[str, str], Sample] = {}
-    for sample in snapshot.samples[:MOST_SAMPLES]:
-        metric = metrics.get(sample.key)
-        if metric is None or metric.kept:
-            samples[sample.key, store.label_text(sample.labels)] = sample
-    kinds: dict[tuple[str, str], tuple[Kind, str | None]] = {
-        name: (_kind(metrics.get(name[0]), sample), sample.unit) for name, sample in samples.items()
-    }
-    ids = store.series_ids(transaction, snapshot.collector, snapshot.scope, kinds)
-    known = store.latest_texts(transaction, snapshot.collector, snapshot.scope)
-    rows: list[Row] = []
-    for name, sample in samples.items():
-        row = _row(ids[name], kinds[name][0], sample, snapshot.as_of, known)
-        if row is not None:
-            rows.append(row)
-    store.add_samples(transaction, rows)
-    return len(rows)
-
-
-def _row(series: int, kind: Kind, sample: Sample, at: float, known: Mapping[int, str]) -> Row | None:
-    value = sample.value
-    is_number = isinstance(value, (int, float))
-    if is_number and sample.state != "stale":
-        return series, at, float(value), None, sample.state
-    if is_number or value is None:
-        return (series, at, None, None, sample.state) if kind in ("gauge", "counter") else None
-    text = msgspec.json.encode(value).decode()
-    return None if known.get(series) == text else (series, at, None, text, sample.state)
-
-
-def _kind(metric: Metric | None, sample: Sample) -> Kind:
-    if isinstance(sample.value, str):
-        return "text"
-    if isinstance(sample.value, list):
-        return "list"
-    return metric.kind if metric is not None else "gauge"
+def _late_since(found: Sequence[CollectorHealth], collector: str) -> dict[str, float]:
+    """By scope of series, since when polls of a collector are missing."""
+    return {one.series_scope: one.tried_at for one in found if one.collector == collector and one.state == "late"}
 
 
 def _has_labels(labels: Labels, labels_wanted: Mapping[str, str]) -> bool:
@@ -282,25 +391,31 @@ def _line(rows: Rows, series: Series, begin: float, end: float, *, step: int | N
     found = store.points(rows, series.id, begin, end)
     is_counter = series.kind == "counter"
     points = downsample(found, most, step)
+    gaps = store.gaps(rows, series.id, begin, end)
     return HistoryLine(
         series=series,
         points=points,
-        rates=rates(points) if is_counter else [],
+        rates=rates(points, gaps) if is_counter else [],
         rise=total_rise(found) if is_counter else None,
-        gaps=store.gaps(rows, series.id, begin, end),
+        gaps=gaps,
     )
 
 
+def _limit(rows: Rows, series: Series, metric: Metric | None, now: float) -> float | None:
+    """The last known value of the metric that limits this one."""
+    if metric is None or metric.limit is None:
+        return None
+    others = store.find_series(rows, series.collector, scope=series.scope, keys=[metric.limit])
+    limits = [one for one in others if one.labels == series.labels]
+    last = store.points(rows, limits[0].id, now - _LIMIT_SECONDS, now + 1) if limits else []
+    return last[-1].last if last else None
+
+
 def _forecast(
-    rows: Rows, series: Series, metric: Metric | None, begin: float, end: float, now: float
+    rows: Rows, line: HistoryLine, metric: Metric | None, begin: float, end: float, now: float
 ) -> Forecast | None:
-    limit = None
-    if metric is not None and metric.limit is not None:
-        others = store.find_series(rows, series.collector, scope=series.scope, keys=[metric.limit])
-        limits = [one for one in others if one.labels == series.labels]
-        last = store.points(rows, limits[0].id, now - _LIMIT_SECONDS, now + 1) if limits else []
-        limit = last[-1].last if last else None
-    elif metric is not None:
+    series, limit = line.series, line.limit
+    if metric is not None and metric.limit is None:
         limit = metric.alarm if metric.alarm is not None else metric.warn
     is_floor = metric is not None and metric.better == "higher" and metric.limit is None
     points = store.points(rows, series.id, begin, end)

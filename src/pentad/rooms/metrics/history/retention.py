@@ -1,8 +1,8 @@
 """Rolls up old samples: to hours after some days, to days after some months.
 
 Each point in time is stored in one form only. A roll-up has the number, minimum, maximum, sum, first and last of its
-samples, and the increase of a counter. The work is done in slices of a few hundred series and one hour or day, so that
-no other transaction waits for long. An interrupted slice is simply repeated.
+samples, and the increase of a counter. Gaps stay as they are. The work is done in slices of a few hundred series and
+one hour or day, so that no other transaction waits for long. An interrupted slice is simply repeated.
 """
 
 import math
@@ -52,7 +52,7 @@ def roll_samples(transaction: Transaction, until: float) -> bool:
         end,
     )
     rows = transaction.all(
-        "SELECT series, at, value FROM metric_samples WHERE at >= ? AND at < ? AND value IS NOT NULL"
+        "SELECT series, at, value FROM metric_samples WHERE at >= ? AND at < ? AND text IS NULL"
         " AND series >= ? AND series <= ? ORDER BY series, at",
         begin, end, *span,
     )  # fmt: skip
@@ -99,6 +99,7 @@ def roll_hours(transaction: Transaction, until: float) -> bool:
 def drop(transaction: Transaction, before: float) -> None:
     """Delete everything older than `before`, except the last text of each text series."""
     transaction.run("DELETE FROM metric_rollups WHERE step = ? AND at < ?", DAY, before)
+    transaction.run("DELETE FROM metric_gaps WHERE ended < ?", before)
     transaction.run("DELETE FROM metric_alert_changes WHERE at < ?", before)
     transaction.run(
         "DELETE FROM metric_samples WHERE at < ? AND text IS NOT NULL AND at <"

@@ -28,12 +28,17 @@ COLLECTORS: Final = (
     "pentad", "postgres", "prometheus", "sdlc",
 )  # fmt: skip
 """The ids every installation has; plug-ins may bring more."""
+TOKENS: Final = 4_000
+"""How large an answer may be unless the caller says otherwise."""
+EXPORT_TOKENS: Final = 25_000
+"""The same of an export, which is refused if it is larger: part of a file is of no use."""
 _FOR_PROGRAMS: Final = frozenset({"compat", "details", "timeout_seconds", "dry_run", "raw", "allow_all"})
 RARE: Final = _FOR_PROGRAMS | {"collectorId", "filters"}
 """Arguments that few conversations need: second names, and switches for programs."""
 RARE_BY_COLLECTOR: Final = _FOR_PROGRAMS
 """The same for the tool whose document names `collectorId` and `filters`."""
-RARE_HISTORY: Final = RARE | {"environment", "chart", "max_points"}
+RARE_HISTORY: Final = RARE | {"environment", "chart", "max_points", "max_tokens"}
+RARE_EXPORT: Final = RARE | {"max_tokens"}
 
 
 def _offering_ids(schema: dict[str, Any]) -> None:
@@ -74,18 +79,15 @@ class ScopedArguments(CollectorArguments):
 
     bg: Annotated[
         str | None,
-        Field(
-            description="Business group: id, unique name or path (`Root/Sub`). Default: the server's; some collectors"
-            " have none."
-        ),
+        Field(description="Business group: id, unique name or path (`Root/Sub`). Default: the server's, if any."),
     ] = None
     recursive: Annotated[bool, Field(description="With the groups below it.")] = True
     filters: Annotated[Filters | None, Field(description="Same as below; those win.")] = None
     environment: Annotated[OneOrMore | None, Field(description=_ENVIRONMENT)] = None
     region: OneOrMore | None = None
     compat: Annotated[
-        Literal["legacy"] | None,
-        Field(description="`legacy`: the numbers and roots of the Metrics Toolkit, including its mistakes."),
+        Literal["legacy", "current"] | None,
+        Field(description="`legacy`: the Metrics Toolkit's numbers and roots, mistakes included."),
     ] = None
     timeout_seconds: Annotated[float | None, Field(gt=0, le=600, description="Then answer with what has arrived.")] = (
         None
@@ -104,7 +106,7 @@ class ScopedArguments(CollectorArguments):
             "recursive": self.recursive,
             "environments": self.environments(),
             "regions": self.regions(),
-            "compat": self.compat,
+            "compat": "legacy" if self.compat == "legacy" else None,
             "seconds": self.timeout_seconds,
         }
 
@@ -128,9 +130,8 @@ class ShapedArguments(ScopedArguments):
     limit: Annotated[int | None, Field(ge=1, le=10_000, description="Most groups.")] = None
     offset: Annotated[int, Field(ge=0)] = 0
     max_tokens: Annotated[
-        int,
-        Field(ge=100, le=1_000_000, description="Cut the answer to fit; it says what is missing."),
-    ] = 25_000
+        int, Field(ge=100, le=1_000_000, description="Cut the answer to fit; it says what is missing.")
+    ] = TOKENS
     dry_run: Annotated[bool, Field(description="Return the plan only: facts and number of calls.")] = False
 
 
@@ -145,7 +146,7 @@ class CollectorMetricsArguments(ShapedArguments):
         """The filters in use that not every collector supports."""
         given = {
             "bg": self.bg, "environment": self.environments(), "region": self.regions(), "raw": self.raw,
-            "compat": self.compat,
+            "compat": self.compat == "legacy",
         }  # fmt: skip
         return frozenset(name for name, value in given.items() if value)
 
@@ -185,6 +186,7 @@ class ExportArguments(ScopedArguments):
     """Arguments of exportMetrics."""
 
     format: Format = "json"
+    max_tokens: Annotated[int, Field(ge=100, le=10_000_000)] = EXPORT_TOKENS
     keys: Annotated[OneOrMore | None, Field(description="Only these metric keys.")] = None
 
 
@@ -237,6 +239,7 @@ class HistoryArguments(HistoryScopeArguments):
     environment: Annotated[str | None, Field(max_length=200)] = None
     forecast: Annotated[bool, Field(description="Forecast when a limit is reached.")] = False
     chart: Literal["svg", "ascii"] | None = None
+    max_tokens: Annotated[int, Field(ge=100, le=1_000_000)] = TOKENS
 
 
 class CompareArguments(HistoryScopeArguments):

@@ -16,15 +16,19 @@ from pentad.rooms.metrics.collectors.anypoint.figures import Inputs, with_benefi
 from pentad.rooms.metrics.collectors.anypoint.legacy import legacy_by_key
 from pentad.rooms.metrics.engine.query_engine import Answer
 from pentad.rooms.metrics.engine.response_budget import (
+    CHARACTERS_PER_TOKEN,
     FEWEST_TOKENS,
     ResponseShape,
     RowDetails,
     ShapedResponse,
+    fit_entries,
     shape_response,
 )
 from pentad.rooms.metrics.interface.arguments import (
     RARE,
     RARE_BY_COLLECTOR,
+    RARE_EXPORT,
+    TOKENS,
     BenefitsArguments,
     CollectorMetricsArguments,
     ExplainArguments,
@@ -48,9 +52,11 @@ from pentad.rooms.metrics.interface.presentation import (
     answer_notes,
     content_blocks,
     explanations,
+    figure_metadata,
+    health_view,
     metric_view,
     plan_view,
-    problem_view,
+    problem_views,
     to_json,
     tool_result,
 )
@@ -70,7 +76,10 @@ _remote_read = partial(tool, read_only=True, open_world=True, seconds=_SECONDS, 
 async def get_available_collectors(call: Call[Metrics]) -> ToolResult:
     """The ids of all collectors. Light and cacheable."""
     ids = call.service.catalogue.ids()
-    return ToolResult(content=[Text(text=to_json(ids))], structured={"collectors": ids})
+    unwell = [health_view(one) for one in await call.service.history.health() if one.state != "ok"]
+    structured = {"collectors": ids, "unwell": unwell} if unwell else {"collectors": ids}
+    notes = [Text(text=f"Polls of {one['collector']} are {one['state']} since {one['since']}.") for one in unwell]
+    return ToolResult(content=[Text(text=to_json(ids)), *notes], structured=structured)
 
 
 @_remote_read(
@@ -85,7 +94,7 @@ async def get_platform_metrics_by_collector(arguments: CollectorMetricsArguments
     ids = metrics.select_collectors(
         arguments.collectors(), allow_all=arguments.allow_all, filters=arguments.filters_in_use()
     )
-    if arguments.raw and arguments.compat is not None:
+    if arguments.raw and arguments.compat == "legacy":
         raise InvalidInput(
             "`raw` and `compat` cannot be combined: raw answers are the platform's own.", hint="Leave one of them out."
         )
@@ -128,9 +137,10 @@ async def list_metric_keys(arguments: ListKeysArguments, call: Call[Metrics]) ->
     named = split_list(arguments.collector) or split_list(arguments.collector_id)
     found = call.service.keys(arguments.query, arguments.collectors() if named else ())
     page = found[arguments.offset : arguments.offset + arguments.limit]
-    view: dict[str, Any] = {"keys": [metric_view(owner, metric) for owner, metric in page], "total": len(found)}
-    if arguments.offset + len(page) < len(found):
-        view["nextOffset"] = arguments.offset + len(page)
+    shown = fit_entries([metric_view(owner, metric) for owner, metric in page], TOKENS)
+    view: dict[str, Any] = {"keys": shown, "total": len(found)}
+    if arguments.offset + len(shown) < len(found):
+        view["nextOffset"] = arguments.offset + len(shown)
     return ToolResult(structured=view)
 
 
@@ -142,11 +152,24 @@ async def explain_metric(arguments: ExplainArguments, call: Call[Metrics]) -> To
     return tool_result(answer, {"explained": explanations(answer, query.keys or ())})
 
 
-@_remote_read("exportMetrics", title="Export metrics", output_schema=EXPORTED, listed="room", tags=("export",))
+@_remote_read(
+    "exportMetrics",
+    title="Export metrics",
+    output_schema=EXPORTED,
+    listed="room",
+    tags=("export",),
+    rare=RARE_EXPORT,
+)
 async def export_metrics(arguments: ExportArguments, call: Call[Metrics]) -> ToolResult:
     """Figures in another system's format: csv, json, ndjson, prometheus, otlp, splunk, elastic, webhook."""
     one, query = _one_query(call, arguments, split_list(arguments.keys))
     export, answer = await call.service.export(one, query, arguments.format, call.progress)
+    tokens = len(export.body) // CHARACTERS_PER_TOKEN
+    if tokens > arguments.max_tokens:
+        raise InvalidInput(
+            f"The export has {export.records} records, about {tokens} tokens; {arguments.max_tokens} are allowed.",
+            hint="Name keys or a business group, raise max_tokens, or send it somewhere with loadMetrics.",
+        )
     view = {
         "format": arguments.format, "contentType": export.content_type, "records": export.records, "body": export.body
     }  # fmt: skip
@@ -215,6 +238,8 @@ def _query(
 ) -> Query:
     options = arguments.query_options()
     options.update(keys=keys, raw=raw, credentials=request_credentials(call))
+    if arguments.compat is None and not raw and call.service.is_legacy(collector):
+        options["compat"] = "legacy"
     return call.service.query(collector, **options)
 
 
@@ -225,7 +250,7 @@ def _one_query(call: Call[Metrics], arguments: ScopedArguments, keys: Sequence[s
 
 
 def _with_problems(view: Mapping[str, Any], answer: Answer) -> dict[str, Any]:
-    problems = [problem_view(problem) for problem in answer.snapshot.problems]
+    problems = problem_views(answer.snapshot)
     return {**view, "problems": problems} if problems else dict(view)
 
 
@@ -269,7 +294,7 @@ def _shaped_result(
 
 
 def _row_details(answer: Answer) -> RowDetails:
-    """Finds the unit of a figure, and its state unless that is ok."""
+    """Finds the unit of a figure, and what the answer as a whole does not say about it."""
     steps = len(answer.info.root)
     samples = {(sample.key, sample.labels): sample for sample in answer.snapshot.samples}
 
@@ -280,7 +305,7 @@ def _row_details(answer: Answer) -> RowDetails:
         if sample is None:
             return {}
         unit = {"unit": sample.unit} if sample.unit else {}
-        return {**unit, "state": sample.state} if sample.state != "ok" else unit
+        return {**unit, **figure_metadata(answer, sample)}
 
     return details
 

@@ -30,7 +30,8 @@ from pentad.kernel.pages import (
     when,
 )
 from pentad.rooms.metrics.history.alerts import Alert
-from pentad.rooms.metrics.history.metric_history import HistoryLine
+from pentad.rooms.metrics.history.collector_health import CollectorHealth
+from pentad.rooms.metrics.history.metric_history import HistoryLine, HistoryLines
 from pentad.rooms.metrics.interface.arguments import parse_time
 from pentad.rooms.metrics.interface.presentation import history_chart, label_text, plot_points, series_label
 from pentad.rooms.metrics.models import Info, Labels, Metric, Scalar
@@ -46,12 +47,12 @@ _SPANS: Final = ("1h", "6h", "24h", "7d", "14d", "90d")
 
 async def overview(metrics: Metrics, _visit: Visit) -> Sheet:
     """All collectors and alerts."""
-    alerts = await metrics.history.alerts()
+    alerts, health = await metrics.history.alerts(), await metrics.history.health()
     cards = [
         Card(
             Cell(info.title, Place((info.id,))),
             info.description if info.ready else f"Not set up. {info.missing}",
-            [("metrics", f"{len(info.catalogue):,}"), *_alert_count(info.id, alerts)],
+            [("metrics", f"{len(info.catalogue):,}"), *_alert_count(info.id, alerts), *_poll_state(info.id, health)],
         )
         for info in sorted(metrics.infos(), key=lambda info: not info.ready)
     ]
@@ -94,7 +95,7 @@ async def one_metric(metrics: Metrics, visit: Visit) -> Sheet:
     found = await metrics.history.lines(info.id, [key], parse_time(f"now-{chosen}", now), now + 1, with_forecast=True)
     blocks: list[Block] = [
         Links([Cell(span, Place((info.id, key), {"span": span})) if span != chosen else span for span in _SPANS]),
-        *([history_chart(key, found.lines)] if any(plot_points(line) for line in found.lines) else []),
+        *_history_charts(metrics, f"{key}, last {chosen}", found),
     ]
     if not found.lines:
         blocks.append(_nothing_recorded(info.id))
@@ -157,9 +158,15 @@ async def _charts(metrics: Metrics, info: Info) -> list[Block]:
     drawn: list[Block] = []
     for key in judged[:_MOST_CHARTS]:
         found = await metrics.history.lines(info.id, [key], now - 86_400, now + 1, most=120)
-        if any(plot_points(line) for line in found.lines):
-            drawn.append(history_chart(key, found.lines))
+        drawn += _history_charts(metrics, key, found)
     return drawn
+
+
+def _history_charts(metrics: Metrics, title: str, found: HistoryLines) -> list[Block]:
+    """The chart of some lines, if there is anything to draw."""
+    if not any(plot_points(line) for line in found.lines):
+        return []
+    return [history_chart(title, found.lines, found.begin, found.end, metrics.history.marks(found.lines))]
 
 
 def _forecast_text(line: HistoryLine) -> str:
@@ -170,7 +177,8 @@ def _forecast_text(line: HistoryLine) -> str:
     if forecast.limit is None:
         return pace
     if forecast.is_reached:
-        return f"{pace}; the limit of {format_number(forecast.limit, unit)} is reached"
+        since = f" since {when(forecast.reached_at)}" if forecast.reached_at is not None else ""
+        return f"{pace}; beyond {format_number(forecast.limit, unit)}{since}"
     if forecast.reached_at is None:
         return f"{pace}; the limit of {format_number(forecast.limit, unit)} is not reached"
     return f"{pace}; {format_number(forecast.limit, unit)} is reached on {when(forecast.reached_at)[:10]}"
@@ -188,6 +196,10 @@ def _metric_facts(metric: Metric) -> list[tuple[str, str]]:
 def _alert_count(collector: str, alerts: Sequence[Alert]) -> list[tuple[str, str]]:
     mine = sum(alert.collector == collector for alert in alerts)
     return [("alerts" if mine > 1 else "alert", str(mine))] if mine else []
+
+
+def _poll_state(collector: str, health: Sequence[CollectorHealth]) -> list[tuple[str, str]]:
+    return [("polls", f"{one.state} since {when(one.since)}") for one in health if one.collector == collector][:1]
 
 
 def _alert_table(alerts: Sequence[Alert], empty: str | Hint) -> Table:

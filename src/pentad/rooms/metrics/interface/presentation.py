@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
+from pentad.kernel.charts import text_chart
 from pentad.kernel.clock import iso
 from pentad.kernel.pages import Chart
 from pentad.kernel.pages import Series as ChartSeries
@@ -17,19 +18,21 @@ from pentad.mcp.declarations import ToolResult
 from pentad.rooms.metrics.engine.query_engine import Answer, DryRun
 from pentad.rooms.metrics.history.alerts import Alert, AlertChange
 from pentad.rooms.metrics.history.changes import Change
+from pentad.rooms.metrics.history.collector_health import CollectorHealth
 from pentad.rooms.metrics.history.forecast import Forecast
 from pentad.rooms.metrics.history.metric_history import HistoryLine
-from pentad.rooms.metrics.models import Difference, Info, Metric, Problem, Sample
-from pentad.rooms.metrics.store import Latest, Point, Series
+from pentad.rooms.metrics.models import Difference, Info, Metric, Problem, Sample, Snapshot
+from pentad.rooms.metrics.store import Gap, Latest, Point, Series
 
 ANSWER: Final[dict[str, Any]] = {
     "type": "object",
     "properties": {
         "collector": {"type": "string"},
-        "asOf": {"type": "string", "description": "When the figures were computed."},
-        "ageSeconds": {"type": "number", "description": "Age of the oldest fact."},
-        "source": {"enum": ["live", "cache", "mixed"]},
-        "calls": {"type": "integer", "description": "Requests sent for this answer."},
+        "asOf": {"type": "string", "description": "When the oldest figure was fetched."},
+        "ageSeconds": {"type": "number"},
+        "source": {"enum": ["live", "cache", "mixed", "stale"]},
+        "states": {"type": "object"},
+        "calls": {"type": "integer"},
         "coverage": {"type": "object"},
         "problems": {"type": "array"},
         "differences": {"type": "array", "description": "Where the original's figures differ from the right ones."},
@@ -59,7 +62,11 @@ CAPABILITIES: Final = _object(
     collectors={"type": "array", "items": _object("id", "title", "ready")},
     faq={"type": "array", "items": _object("question", "answer")},
 )  # fmt: skip
-COLLECTORS: Final = _object("collectors", collectors={"type": "array", "items": _TEXT})
+COLLECTORS: Final = _object(
+    "collectors",
+    collectors={"type": "array", "items": _TEXT},
+    unwell=_LIST,
+)
 KEYS: Final = _object(
     "keys", "total",
     keys={"type": "array", "items": _object("collector", "key", "description")},
@@ -86,13 +93,15 @@ HISTORY: Final = _object(
     **{"from": _TEXT},
 )  # fmt: skip
 COMPARED: Final = _object("before", "after", "changes", "total", before=_TEXT, after=_TEXT, changes=_LIST, total=_COUNT)
-ALERTS: Final = _object("alerts", alerts=_LIST, changes=_LIST)
+ALERTS: Final = _object("alerts", alerts=_LIST, changes=_LIST, notes=_LIST)
 
-_MOST_PROBLEMS: Final = 50
-_MOST_DIFFERENCES: Final = 200
-_MOST_FACTS: Final = 50
-_MOST_VALUES: Final = 50
-_MOST_GAPS: Final = 100
+_MOST_PROBLEMS: Final = 8
+_MOST_PLACES: Final = 5
+_MOST_AFFECTED: Final = 5
+_MOST_DIFFERENCES: Final = 20
+_MOST_FACTS: Final = 10
+_MOST_VALUES: Final = 20
+_MOST_GAPS: Final = 20
 _PROBLEMS_IN_TEXT: Final = 5
 PARENT_LABELS: Final = frozenset({"businessGroupId", "environmentType"})
 """Labels that another label of the same value implies; people need not see them."""
@@ -132,40 +141,92 @@ def answer_metadata(answer: Answer, notes: Sequence[str] = ()) -> dict[str, Any]
     view: dict[str, Any] = {
         "collector": snapshot.collector,
         "asOf": iso(snapshot.as_of),
-        "ageSeconds": round(max(0.0, answer.age), 3),
+        "ageSeconds": round(answer.age, 3),
         "source": answer.source,
         "calls": answer.calls,
         "coverage": msgspec.to_builtins(snapshot.coverage),
-        "problems": [problem_view(problem) for problem in snapshot.problems[:_MOST_PROBLEMS]],
+        "problems": problem_views(snapshot),
     }
+    if answer.states:
+        view["states"] = dict(answer.states)
     if snapshot.differences:
         view["differences"] = [difference_view(one) for one in snapshot.differences[:_MOST_DIFFERENCES]]
+        if len(snapshot.differences) > _MOST_DIFFERENCES:
+            view["moreDifferences"] = len(snapshot.differences) - _MOST_DIFFERENCES
     if notes:
         view["notes"] = list(notes)
+    return view
+
+
+def figure_metadata(answer: Answer, sample: Sample) -> dict[str, Any]:
+    """What is special about one figure: its state unless it is ok, its time unless it is that of the answer."""
+    view: dict[str, Any] = {} if sample.state == "ok" else {"state": sample.state}
+    if sample.value is not None and sample.as_of != answer.snapshot.as_of:
+        age = max(0.0, answer.snapshot.computed_at - sample.as_of)
+        view |= {"asOf": iso(sample.as_of), "ageSeconds": round(age, 3)}
     return view
 
 
 def answer_notes(answer: Answer, notes: Sequence[str] = ()) -> list[str]:
     """What a reader has to know besides the figures."""
     lines = list(notes)
-    coverage, problems = answer.snapshot.coverage, answer.snapshot.problems
+    coverage, problems = answer.snapshot.coverage, problem_views(answer.snapshot)
+    if coverage.stale:
+        lines.append(
+            f"Stale: {coverage.stale} of {coverage.planned} facts could not be fetched now; older values stand in,"
+            f" the oldest of {iso(answer.snapshot.as_of)} ({answer.age:.0f} s ago)."
+        )
     if answer.is_partial:
         lines.append(
             f"Partial: {coverage.ok} of {coverage.planned} facts are there, {coverage.failed} failed,"
             f" {coverage.skipped} were skipped. Figures that need the others are missing, not zero."
         )
-    lines += [
-        f"- {problem.scope or 'all'}: {problem.message} ({problem.call})" for problem in problems[:_PROBLEMS_IN_TEXT]
-    ]
+    for problem in problems[:_PROBLEMS_IN_TEXT]:
+        places = problem.get("places", [])
+        more = f" and {problem['count'] - len(places)} more" if problem["count"] > len(places) > 0 else ""
+        needs = f" It needs: {problem['needs']}." if "needs" in problem else ""
+        lines.append(f"- {', '.join(places) or 'all'}{more}: {problem['message']} ({problem['call']}){needs}")
     if len(problems) > _PROBLEMS_IN_TEXT:
         lines.append(f"- and {len(problems) - _PROBLEMS_IN_TEXT} more in `problems`.")
     return lines
 
 
-def problem_view(problem: Problem) -> dict[str, Any]:
-    """A problem without its empty fields."""
-    view: dict[str, Any] = msgspec.to_builtins(problem)
-    return {name: value for name, value in view.items() if value not in (None, [], ())}
+def problem_views(snapshot: Snapshot) -> list[dict[str, Any]]:
+    """The problems, those of one kind together: what happened, how often, where, and which metrics suffer."""
+    together: dict[tuple[Any, ...], list[Problem]] = {}
+    for problem in snapshot.problems:
+        kind = (problem.fact or problem.call, problem.kind, problem.message, problem.http, problem.needs)
+        together.setdefault(kind, []).append(problem)
+    views = [_problem_view(some, snapshot.names) for some in together.values()]
+    if len(views) > _MOST_PROBLEMS:
+        rest = sum(view["count"] for view in views[_MOST_PROBLEMS:])
+        message = f"{rest} more problems of {len(views) - _MOST_PROBLEMS} kinds; explainMetric names those of a metric."
+        views[_MOST_PROBLEMS:] = [{"kind": "more", "call": "", "message": message, "count": rest}]
+    return views
+
+
+def _problem_view(some: Sequence[Problem], names: Mapping[str, str]) -> dict[str, Any]:
+    first = some[0]
+    call = first.call if len(some) == 1 else _shared_call(first, names)
+    affects = list(dict.fromkeys(key for problem in some for key in problem.affects))
+    scopes = list(dict.fromkeys(problem.scope for problem in some if problem.scope))
+    view: dict[str, Any] = {
+        "kind": first.kind, "call": call, "message": first.message, "http": first.http, "needs": first.needs,
+        "count": len(some), "places": [_place(scope, names) for scope in scopes[:_MOST_PLACES]],
+        "affects": affects[:_MOST_AFFECTED], "moreAffected": max(0, len(affects) - _MOST_AFFECTED) or None,
+    }  # fmt: skip
+    return {name: value for name, value in view.items() if value not in (None, [])}
+
+
+def _place(scope: str, names: Mapping[str, str]) -> str:
+    """A scope with names in place of ids, where they are known."""
+    return "/".join(names.get(part, part) for part in scope.split("/"))
+
+
+def _shared_call(problem: Problem, names: Mapping[str, str]) -> str:
+    """A call without the ids that tell it from others of its kind."""
+    ids = {part for part in problem.scope.split("/") if part} | names.keys()
+    return "/".join("{id}" if part in ids or part.isdecimal() else part for part in problem.call.split("/"))
 
 
 def difference_view(difference: Difference) -> dict[str, Any]:
@@ -187,10 +248,23 @@ def plan_view(plan: DryRun) -> dict[str, Any]:
     }
 
 
-def collector_view(info: Info) -> dict[str, Any]:
-    """A collector in a few words."""
+def collector_view(info: Info, health: Sequence[CollectorHealth] = ()) -> dict[str, Any]:
+    """A collector in a few words, and how its polls go."""
     view: dict[str, Any] = {"id": info.id, "title": info.title, "description": info.description, "ready": info.ready}
-    return view if info.ready else view | {"missing": info.missing}
+    if not info.ready:
+        view["missing"] = info.missing
+    polls = [health_view(one) for one in health if one.collector == info.id]
+    return view | {"polls": polls} if polls else view
+
+
+def health_view(one: CollectorHealth) -> dict[str, Any]:
+    """How the polls of a collector go."""
+    view: dict[str, Any] = {"collector": one.name, "state": one.state, "since": iso(one.since)}
+    view |= {"lastTry": iso(one.tried_at)}
+    if one.succeeded_at is not None:
+        view["lastSuccess"] = iso(one.succeeded_at)
+    view |= {"seconds": round(one.seconds, 3), "calls": one.calls, "throttled": one.throttled}
+    return view if one.state == "ok" or one.problem is None else view | {"problem": one.problem}
 
 
 def metric_view(collector: str, metric: Metric) -> dict[str, Any]:
@@ -287,15 +361,36 @@ def series_label(series: Series) -> str:
 def plot_points(line: HistoryLine) -> list[tuple[float, float | None]]:
     """The points to draw: values, or rates for a counter. A gap has the value None."""
     points = line.rates if line.series.kind == "counter" else [(point.last_at, point.mean) for point in line.points]
-    return sorted([*points, *((at, None) for at, _ in line.gaps)], key=lambda point: point[0])
+    return sorted([*points, *((gap.begin, None) for gap in line.gaps)], key=lambda point: (point[0], point[1] is None))
 
 
-def history_chart(title: str, lines: Sequence[HistoryLine]) -> Chart:
-    """The lines as a chart; counters as their rate per second."""
+def history_chart(
+    title: str, lines: Sequence[HistoryLine], begin: float, end: float, marks: Sequence[tuple[str, float]] = ()
+) -> Chart:
+    """The lines as a chart of this span; counters as their rate per second. `marks` are thresholds and limits."""
     first = lines[0].series
     unit = (first.unit or "").replace("By", "B") + ("/s" if first.kind == "counter" else "")
     drawn = [ChartSeries(series_label(line.series), points) for line in lines if (points := plot_points(line))]
-    return Chart(title, drawn, unit)
+    gaps = dict.fromkeys(
+        (max(gap.begin, begin), end if gap.end is None else min(gap.end, end), gap.reason)
+        for line in lines
+        for gap in line.gaps
+    )
+    return Chart(title, drawn, unit, span=(begin, end), gaps=sorted(gaps), marks=marks)
+
+
+def line_chart(line: HistoryLine, begin: float, end: float, **options: Any) -> str:
+    """A line as a chart for terminals; a counter as its rate per second."""
+    name = series_label(line.series)
+    gaps = [(max(gap.begin, begin), end if gap.end is None else min(gap.end, end), gap.reason) for gap in line.gaps]
+    title = f"{name}, each second" if line.series.kind == "counter" else name
+    return text_chart(title, plot_points(line), span=(begin, end), gaps=gaps, unit=line.series.unit, **options)
+
+
+def gap_view(gap: Gap) -> dict[str, Any]:
+    """A gap; without `to` it lasts."""
+    view = {"from": iso(gap.begin), "reason": gap.reason}
+    return view if gap.end is None else {**view, "to": iso(gap.end)}
 
 
 def line_view(line: HistoryLine) -> dict[str, Any]:
@@ -313,7 +408,7 @@ def line_view(line: HistoryLine) -> dict[str, Any]:
     if line.rise is not None:
         view["rise"] = _rounded(line.rise)
     if line.gaps:
-        view["gaps"] = [{"at": iso(at), "state": state} for at, state in line.gaps[-_MOST_GAPS:]]
+        view["gaps"] = [gap_view(gap) for gap in line.gaps[-_MOST_GAPS:]]
     if line.forecast is not None:
         view["forecast"] = forecast_view(line.forecast)
     return view

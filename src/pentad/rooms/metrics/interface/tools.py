@@ -1,17 +1,19 @@
 """All tools of the room, and `getCapabilities`, which describes them."""
 
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, cast
 
-from pentad.kernel.charts import svg_chart, text_chart
+from pentad.kernel.charts import svg_chart
 from pentad.kernel.clock import iso
 from pentad.mcp.call import Call
 from pentad.mcp.content import Content, Image, Text
 from pentad.mcp.declarations import Tool, ToolResult, tool
-from pentad.rooms.metrics.history.metric_history import HistoryLine
+from pentad.rooms.metrics.engine.response_budget import CHARACTERS_PER_TOKEN, FRAME, fit_entries, json_size
+from pentad.rooms.metrics.history.metric_history import HistoryLine, HistoryLines, with_fewer_points
 from pentad.rooms.metrics.interface.arguments import (
     RARE,
     RARE_HISTORY,
+    TOKENS,
     AlertsArguments,
     CompareArguments,
     HistoryArguments,
@@ -39,16 +41,18 @@ from pentad.rooms.metrics.interface.presentation import (
     change_view,
     collector_view,
     history_chart,
+    line_chart,
     line_view,
-    plot_points,
-    series_label,
     to_json,
 )
 from pentad.rooms.metrics.metric_keys import split_list
 from pentad.rooms.metrics.service import Metrics
 
 _MOST_CHANGES: Final = 100
-_MOST_CHARTS: Final = 6
+_MOST_CHARTS: Final = 12
+_FEWEST_POINTS: Final = 5
+_SAFETY: Final = 0.8
+"""Merged points are longer than single samples."""
 
 
 @tool("getMetricHistory", title="History of a metric", read_only=True, output_schema=HISTORY, rare=RARE_HISTORY)
@@ -69,16 +73,20 @@ async def get_metric_history(arguments: HistoryArguments, call: Call[Metrics]) -
         most=arguments.max_points,
         with_forecast=arguments.forecast,
     )
-    if not found.lines:
-        found = await metrics.source_history(collector, keys, begin, end, step=step, most=arguments.max_points)
-    view: dict[str, Any] = {"from": iso(begin), "to": iso(end), "series": [line_view(line) for line in found.lines]}
+    found, notes = await metrics.with_source_history(found, collector, keys, step=step, most=arguments.max_points)
+    shown = _fitting_lines(found.lines, arguments.max_tokens, notes)
+    view: dict[str, Any] = {"from": iso(begin), "to": iso(end), "series": shown}
+    if arguments.forecast and any(line.forecast is None and line.points for line in found.lines):
+        notes.append("No forecast where fewer than 4 points, or less than 6 hours, are recorded.")
     if found.left_out:
-        view["notes"] = [f"{found.left_out} more lines were left out; name an environment or a narrower key."]
+        notes += [f"{found.left_out} more lines were left out; name an environment or a narrower key."]
     if not found.lines:
-        view["notes"] = ["Nothing was recorded yet. Polls record; set their interval in `[rooms.metrics.poll]`."]
+        notes += ["Nothing was recorded yet. Polls record; set their interval in `[rooms.metrics.poll]`."]
+    if notes:
+        view["notes"] = notes
     blocks: list[Content] = [Text(text=to_json(view))]
     if arguments.chart is not None and found.lines:
-        blocks.append(_chart(found.lines[:_MOST_CHARTS], arguments.chart))
+        blocks.append(_chart(metrics, found, arguments.chart))
     return ToolResult(content=blocks, structured=view)
 
 
@@ -90,7 +98,7 @@ async def compare_metrics(arguments: CompareArguments, call: Call[Metrics]) -> T
     found = await call.service.history.changes(
         arguments.one_collector(), before, after, scope=arguments.bg, keys=split_list(arguments.metric_key)
     )
-    changes = [change_view(change) for change in found[: arguments.limit]]
+    changes = fit_entries([change_view(change) for change in found[: arguments.limit]], TOKENS)
     return ToolResult(structured={"before": iso(before), "after": iso(after), "changes": changes, "total": len(found)})
 
 
@@ -100,19 +108,48 @@ async def list_alerts(arguments: AlertsArguments, call: Call[Metrics]) -> ToolRe
     metrics = call.service
     chosen = None if arguments.collector is None else metrics.info(arguments.collector).id
     alerts = await metrics.history.alerts((arguments.level,) if arguments.level else ("warn", "alarm"))
-    view: dict[str, Any] = {"alerts": [alert_view(one) for one in alerts if chosen in (None, one.collector)]}
+    chosen_alerts = [alert_view(one) for one in alerts if chosen in (None, one.collector)]
+    shown = fit_entries(chosen_alerts, TOKENS)
+    view: dict[str, Any] = {"alerts": shown}
+    if len(shown) < len(chosen_alerts):
+        view["notes"] = [f"{len(shown)} of {len(chosen_alerts)} alerts, the worst first; name a collector or a level."]
     if arguments.since is not None:
         changes = await metrics.history.alert_changes(parse_time(arguments.since, metrics.now()), _MOST_CHANGES)
-        view["changes"] = [alert_change_view(one) for one in changes if chosen in (None, one.collector)]
+        changed = [alert_change_view(one) for one in changes if chosen in (None, one.collector)]
+        view["changes"] = fit_entries(changed, TOKENS)
     return ToolResult(structured=view)
 
 
-def _chart(lines: Sequence[HistoryLine], kind: str) -> Content:
+def _fitting_lines(lines: Sequence[HistoryLine], max_tokens: int, notes: list[str]) -> list[dict[str, Any]]:
+    """The lines with as many points as fit; then, if that is not enough, fewer lines."""
+    views = [line_view(line) for line in lines]
+    room = max_tokens * CHARACTERS_PER_TOKEN - FRAME
+    size = json_size(views)
+    if size <= room:
+        return views
+    points = max((len(line.points) for line in lines), default=0)
+    fewer = max(_FEWEST_POINTS, int(points * room / size * _SAFETY))
+    if fewer < points:
+        views = [line_view(with_fewer_points(line, fewer)) for line in lines]
+        notes.append(
+            f"At most {fewer} points of each line, to stay within {max_tokens} tokens; shorten the period or raise"
+            " max_tokens for more."
+        )
+    kept = fit_entries(views, max_tokens)
+    if len(kept) < len(views):
+        notes.append(f"{len(kept)} of {len(views)} lines fit; name an environment or a narrower key for the others.")
+    return kept
+
+
+def _chart(metrics: Metrics, found: HistoryLines, kind: str) -> Content:
+    lines = found.lines[:_MOST_CHARTS]
     if kind == "ascii":
-        charts = [text_chart(series_label(line.series), plot_points(line), unit=line.series.unit) for line in lines]
+        charts = [line_chart(line, found.begin, found.end) for line in lines]
         return Text(text="\n\n".join(charts))
     title = ", ".join(dict.fromkeys(line.series.key for line in lines))
-    return Image.of(svg_chart(history_chart(title, lines)).encode(), "image/svg+xml")
+    marks = metrics.history.marks(lines)
+    drawn = history_chart(title, lines, found.begin, found.end, marks)
+    return Image.of(svg_chart(drawn).encode(), "image/svg+xml")
 
 
 DESCRIPTION: Final = (
@@ -151,20 +188,29 @@ FAQ: Final = (
 async def get_capabilities(call: Call[Metrics]) -> ToolResult:
     """Describes the metrics tools, their input schemas, the collectors and common questions. Read it first."""
     order = {name: place for place, name in enumerate(FIRST)}
+    health = await call.service.history.health()
     described = sorted(TOOLS[1:], key=lambda one: order.get(one.name, len(FIRST)))
     return ToolResult(
         structured={
             "description": DESCRIPTION,
             "tools": [_tool_view(one) for one in described],
-            "collectors": [collector_view(info) for info in call.service.infos()],
+            "collectors": [collector_view(info, health) for info in call.service.infos()],
             "faq": [{"question": question, "answer": answer} for question, answer in FAQ],
         }
     )
 
 
 def _tool_view(one: Tool) -> dict[str, Any]:
-    view: dict[str, Any] = {"name": one.name, "description": one.description, "inputSchema": dict(one.input_schema)}
+    schema = dict(one.input_schema) if one.name in FIRST else _short_schema(one.input_schema)
+    view: dict[str, Any] = {"name": one.name, "description": one.description, "inputSchema": schema}
     return view | {"aliases": list(one.aliases)} if one.aliases else view
+
+
+def _short_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The names of the arguments and which are needed; `tools/list` has the rest."""
+    properties = cast("Mapping[str, Any]", schema.get("properties") or {})
+    short: dict[str, Any] = {"type": "object", "properties": {name: {} for name in properties}}
+    return short | {"required": schema["required"]} if schema.get("required") else short
 
 
 TOOLS: Final = (

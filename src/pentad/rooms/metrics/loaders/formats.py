@@ -3,7 +3,6 @@
 import csv
 import io
 import math
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
@@ -14,26 +13,11 @@ from pentad import __version__
 from pentad.kernel.clock import iso
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.names import did_you_mean
+from pentad.rooms.metrics.loaders.prometheus_text import level_of, prometheus_text
 from pentad.rooms.metrics.loaders.rows import Row, business_groups, snapshot_rows
 from pentad.rooms.metrics.models import Info, Metric, Sample, Snapshot
 
-_STRANGE: Final = re.compile(r"[^A-Za-z0-9]+")
-_CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_UNITS: Final = {"By": "bytes", "s": "seconds", "%": "percent", "ms": "milliseconds", "MHz": "megahertz"}
 _CUMULATIVE: Final = 2
-
-
-def prometheus_text(snapshot: Snapshot, catalogue: Iterable[Metric]) -> str:
-    """The text a Prometheus server scrapes, grouped by metric."""
-    metrics = {metric.key: metric for metric in catalogue}
-    families: dict[str, list[str]] = {}
-    for sample, number in _numbers(snapshot):
-        metric = metrics.get(sample.key)
-        name = metric_name(snapshot.collector, sample, metric)
-        if name not in families:
-            families[name] = _head(name, metric)
-        families[name].append(f"{name}{_labels(snapshot, sample)} {_number(number)}")
-    return "".join(f"{line}\n" for lines in families.values() for line in lines)
 
 
 def otlp_body(snapshot: Snapshot, catalogue: Iterable[Metric]) -> dict[str, Any]:
@@ -56,50 +40,11 @@ def otlp_body(snapshot: Snapshot, catalogue: Iterable[Metric]) -> dict[str, Any]
     return {"resourceMetrics": [entry]}
 
 
-def metric_name(collector: str, sample: Sample, metric: Metric | None) -> str:
-    """A Prometheus metric name: lower-case words, then the unit, then `total` for counters."""
-    options = _STRANGE.sub("_", _CAMEL.sub("_", f"pentad_{collector}_{sample.key}")).strip("_").lower()
-    unit = _UNITS.get((metric.unit if metric else sample.unit) or "", "")
-    if unit and not options.endswith(unit):
-        options = f"{options}_{unit}"
-    counts = metric is not None and metric.kind == "counter"
-    return f"{options}_total" if counts and not options.endswith("_total") else options
-
-
 def _numbers(snapshot: Snapshot) -> Iterable[tuple[Sample, float]]:
     for sample in snapshot.samples:
         value = sample.value
         if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
             yield sample, value
-
-
-def _head(name: str, metric: Metric | None) -> list[str]:
-    kind = "counter" if metric is not None and metric.kind == "counter" else "gauge"
-    if metric is None:
-        return [f"# TYPE {name} {kind}"]
-    help_text = metric.description.replace("\\", "\\\\").replace("\n", "\\n")
-    return [f"# HELP {name} {help_text}", f"# TYPE {name} {kind}"]
-
-
-def _labels(snapshot: Snapshot, sample: Sample) -> str:
-    labels_there = {**({"scope": snapshot.scope} if snapshot.scope else {}), **dict(sample.labels)}
-    if not labels_there:
-        return ""
-    inner = ",".join(f'{_label_name(name)}="{_quoted(text)}"' for name, text in labels_there.items())
-    return f"{{{inner}}}"
-
-
-def _label_name(name: str) -> str:
-    options = _STRANGE.sub("_", _CAMEL.sub("_", name)).lower()
-    return f"_{options}" if options[:1].isdigit() else options or "_"
-
-
-def _quoted(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-
-
-def _number(value: float) -> str:
-    return repr(value)
 
 
 def _instrument(name: str, sample: Sample, metric: Metric | None) -> dict[str, Any]:
@@ -113,7 +58,13 @@ def _instrument(name: str, sample: Sample, metric: Metric | None) -> dict[str, A
 
 
 def _point(snapshot: Snapshot, sample: Sample, number: float) -> dict[str, Any]:
-    labels = {**({"scope": snapshot.scope} if snapshot.scope else {}), **dict(sample.labels)}
+    level = level_of(sample.labels)
+    labels = {
+        **({"scope": snapshot.scope} if snapshot.scope else {}),
+        **({"level": level} if level else {}),
+        **({"state": sample.state} if sample.state != "ok" else {}),
+        **dict(sample.labels),
+    }
     at = round((sample.as_of or snapshot.as_of) * 1000) * 1_000_000
     value = {"asInt": str(number)} if isinstance(number, int) else {"asDouble": number}
     return {"timeUnixNano": str(at), "attributes": _attributes(labels), **value}
@@ -191,7 +142,7 @@ def _ndjson(snapshot: Snapshot, info: Info, options: ExportOptions) -> Export:
 
 
 def _prometheus(snapshot: Snapshot, info: Info, options: ExportOptions) -> Export:
-    text = prometheus_text(snapshot, info.catalogue)
+    text = prometheus_text(snapshot, info.catalogue, _numbers(snapshot))
     count = sum(1 for line in text.splitlines() if not line.startswith("#"))
     return Export(text, "text/plain; version=0.0.4; charset=utf-8", count)
 

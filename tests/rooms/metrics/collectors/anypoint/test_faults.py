@@ -31,7 +31,7 @@ async def test_one_forbidden_environment_of_four_leaves_three_good_ones() -> Non
         answer = await one.ask("ch")
         details = applications(answer)["sandbox"]["details"]
         assert [entry["applicationsTotal"] for entry in details] == [None, 2, 2]
-        assert [entry.get("state") for entry in details] == ["no-permission", None, None]
+        assert [entry.get("state") for entry in details] == ["no_permission", None, None]
         assert applications(answer)["sandbox"]["applicationsTotal"] == 4
         assert answer.snapshot.tree[0]["states"]["applications.sandbox.applicationsTotal"] == "partial"
         assert (answer.snapshot.coverage.failed, answer.snapshot.coverage.planned) == (1, 7)
@@ -47,7 +47,7 @@ async def test_a_group_whose_environments_are_forbidden_has_no_zeros() -> None:
     async with asking(platform) as one:
         answer = await one.ask("osv2")
         assert answer.snapshot.tree[0]["osV2Metrics"]["stats"]["production"]["requestCount"] is None
-        assert {sample.state for sample in answer.snapshot.samples} == {"no-permission"}
+        assert {sample.state for sample in answer.snapshot.samples} == {"no_permission"}
 
 
 @pytest.mark.requirement("metrics:anypoint:faults")
@@ -60,7 +60,7 @@ async def test_what_is_asked_by_key_keeps_its_state() -> None:
     (pruned,), matches = select(answer.snapshot.tree, answer.info, ("applicationsTotal",))
     sandbox = pruned["runtimeManagerMetrics"]["cloudhub"]["applications"]["sandbox"]
     named = {"environmentName": lost["name"], "environmentType": "Sandbox"}
-    assert sandbox["details"][0] == {**named, "applicationsTotal": None, "state": "no-permission"}
+    assert sandbox["details"][0] == {**named, "applicationsTotal": None, "state": "no_permission"}
     assert pruned["states"] == {"applications.sandbox.applicationsTotal": "partial"}
     assert {match.path.rsplit(".", 1)[-1] for match in matches} == {"applicationsTotal"}, "a state is no figure"
 

@@ -216,6 +216,6 @@ async def test_what_a_group_is_not_entitled_to_is_not_asked_for_and_not_zero() -
         answer = await one.ask("rtf", "capacity", bg="Lumen Press")
         (entry,) = answer.snapshot.tree
         assert entry["runtimeManagerMetrics"]["rtf"]["capacity"]["fabrics"] is None
-        assert entry["states"]["capacity.fabrics"] == "not-entitled"
+        assert entry["states"]["capacity.fabrics"] == "not_entitled"
         assert answer.snapshot.coverage.skipped == 1
         assert not platform.journal.counts["fabrics"]

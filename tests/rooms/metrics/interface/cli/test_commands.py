@@ -101,7 +101,7 @@ def test_figures_are_exported_to_stdout_or_a_file(home: Path) -> None:
     ]
     written = metrics(home, "export", "host", "--format", "prometheus", "-o", "host.prom")
     assert "records were written" in written.stderr
-    assert "# TYPE pentad_host_memory_total_bytes gauge" in (home / "host.prom").read_text(encoding="utf-8")
+    assert "# TYPE pentad_host_memory_bytes gauge" in (home / "host.prom").read_text(encoding="utf-8")
     assert metrics(home, "export", "host", "--format", "xls").returncode == 2
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.names import nearest
-from pentad.rooms.metrics.collectors.anypoint.cells import Cell, Entry, Node, combine
+from pentad.rooms.metrics.collectors.anypoint.cells import Cell, Entry, Node, as_stale, combine
 from pentad.rooms.metrics.models import Fact, Facts, State, state_of
 
 DEEPEST: Final = 100
@@ -140,6 +140,7 @@ def refuse_unknown_regions(found: Iterable[str], words: Sequence[str]) -> None:
 
 Params = tuple[tuple[str, str], ...]
 ENVIRONMENTS_KNOWN: Final = Cell(())
+NOT_SELECTED: Final = Cell(None, "not_selected")
 SECURITY: Final = frozenset(
     {
         "client-id-enforcement", "ip-allowlist", "ip-blocklist", "jwt-validation", "ldap-authentication",
@@ -158,14 +159,17 @@ class GroupFacts:
     facts: Facts
     now: float
     environments: tuple[Environment, ...] = ()
+    """The selected ones."""
     environments_cell: Cell = ENVIRONMENTS_KNOWN
     """Has no value if the environments themselves are missing."""
+    excluded: tuple[Environment, ...] = ()
+    """Environments that the query's filter leaves out."""
+    entitlements_state: State = "ok"
+    """Stale if the hierarchy is."""
     skipped: Mapping[str, State] = field(default_factory=dict[str, State])
     """Names of facts that are not fetched for this group, with the state of figures that need them."""
     regions: tuple[str, ...] = ()
     params: Params = ()
-    filtered: bool = False
-    """Whether the query is limited to some environments or regions."""
     only: frozenset[str] | None = None
     """If given, facts with other names count as empty."""
     security: frozenset[str] = SECURITY
@@ -180,7 +184,27 @@ class GroupFacts:
         problem = self.facts.problem(fact)
         if problem is not None:
             return Cell(None, state_of((problem,)))
-        return Cell(self.facts[fact]) if fact in self.facts else Cell(None, "partial")
+        if fact not in self.facts:
+            return Cell(None, "failed")
+        return Cell(self.facts[fact], "stale" if self.facts.is_stale(fact) else "ok")
+
+    def is_whole(self, kind: str) -> bool:
+        """Whether the query includes everything of production, or of sandboxes."""
+        is_production = kind == "production"
+        return not self.regions and not any(one.is_production is is_production for one in self.excluded)
+
+    def has_none_selected(self, kind: str) -> bool:
+        """Whether the filter leaves out all environments of production, or of sandboxes."""
+        is_production = kind == "production"
+        return any(one.is_production is is_production for one in self.excluded) and not self.of_kind(
+            production=is_production
+        )
+
+    def missing(self, kind: str) -> Cell | None:
+        """The cell of every figure of production, or of sandboxes, if there can be no value."""
+        if self.environments_cell.value is None:
+            return self.environments_cell
+        return NOT_SELECTED if self.has_none_selected(kind) else None
 
     def of_kind(self, *, production: bool) -> Sequence[Environment]:
         return [environment for environment in self.environments if environment.is_production is production]
@@ -201,15 +225,18 @@ def with_environment(environment: Environment, entry: Mapping[str, Node]) -> dic
 def by_environment_type(
     known: GroupFacts, keys: Sequence[str], lists: Mapping[str, str], figures: Callable[[Environment], Entry]
 ) -> dict[str, dict[str, Node]]:
-    """For production and for sandbox: the combined figures of all environments, and `details` of each."""
+    """For production and for sandbox: the combined figures of all environments, and `details` of each.
+
+    Without any figures there are no details either: an empty list would say that there are no environments."""
     found: dict[str, dict[str, Node]] = {}
     for kind, environments in known.by_type():
-        if known.environments_cell.value is None:
-            found[kind] = {key: Cell(None, known.environments_cell.state) for key in keys if not key.startswith("_")}
-            found[kind]["details"] = []
+        if (missing := known.missing(kind)) is not None:
+            found[kind] = {key: missing for key in keys if not key.startswith("_")}
             continue
         entries = [figures(environment) for environment in environments]
         whole = combine(entries, keys, lists)
+        if known.environments_cell.state == "stale":
+            whole = {key: as_stale(cell) for key, cell in whole.items()}
         found[kind] = {key: cell for key, cell in whole.items() if not key.startswith("_")}
         found[kind]["details"] = [with_environment(*pair) for pair in zip(environments, entries, strict=True)]
     return found

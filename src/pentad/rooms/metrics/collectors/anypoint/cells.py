@@ -31,15 +31,31 @@ def missing_state(cells: Iterable[Cell]) -> State:
     """The state of a result of these cells if none of them has a value."""
     states: set[State] = {cell.state for cell in cells if cell.state != "ok"}
     if len(states) > 1:
-        return "partial"
+        return "failed"
     return states.pop() if states else "ok"
 
 
 def combined_state(cells: Sequence[Cell]) -> State:
     """The state of a result of these cells, some of which may be missing."""
-    if all(cell.state == "ok" for cell in cells):
+    states = {cell.state for cell in cells}
+    if states <= {"ok"}:
         return "ok"
+    if states <= {"ok", "stale"}:
+        return "stale"
     return "partial" if any(cell.value is not None for cell in cells) else missing_state(cells)
+
+
+def as_stale(cell: Cell) -> Cell:
+    """The same value as a stale one."""
+    return Cell(cell.value, "stale") if cell.state == "ok" else cell
+
+
+def entry_state(cells: Iterable[Cell]) -> State:
+    """The state of an entry whose figures have these states."""
+    states: set[State] = {cell.state for cell in cells if cell.state != "ok"}
+    if len(states) > 1:
+        return "partial"
+    return states.pop() if states else "ok"
 
 
 @overload
@@ -50,7 +66,7 @@ def derive(function: Callable[..., Any], /, *cells: Cell) -> Cell:
     """A value computed from all of these cells; missing if one of them is."""
     if len(cells) == 1:  # nearly always, and there are very many
         value, state = cells[0]
-        return Cell(None, state) if value is None else Cell(function(value), "ok" if state == "ok" else "partial")
+        return Cell(None, state) if value is None else Cell(function(value), state)
     if any(cell.value is None for cell in cells):
         return Cell(None, missing_state([cell for cell in cells if cell.value is None]))
     return Cell(function(*(cell.value for cell in cells)), combined_state(cells))

@@ -89,6 +89,18 @@ SETTINGS: Final[Mapping[str, Any]] = {
         }.items()
     },
 }
+AGELESS: Final = frozenset({"hierarchy", "environments", "amq.regions"})
+_USER: Final = "a login with user name and password; connected apps are refused"
+PERMISSIONS: Final[Mapping[str, str]] = {
+    "hierarchy": "View Organization", "environments": "View Environment", "members": "View Organization",
+    "usage": _USER, "apc.clients": _USER, "osv2.stats": _USER, "dc.projects": "Design Center Developer",
+    "ex.assets": "Exchange Viewer", "ex.dependencies": "Exchange Viewer", "ch.applications": "Read Applications",
+    "arm.servers": "Read Servers", "arm.clusters": "Read Servers", "arm.groups": "Read Servers",
+    "arm.deployments": "Read Applications", "arm.deployment": "Read Applications",
+    "rtf.fabrics": "Manage Runtime Fabrics", "apm.apis": "View APIs Configuration", "apm.policies": "View Policies",
+    "ap.policies": "View Policies",
+}  # fmt: skip
+"""By fact name, the scope of a connected app that the platform asks for, as far as that is documented."""
 _ID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
@@ -111,8 +123,8 @@ class Anypoint:
         return Info(
             id=self.id, title=spec.title, description=spec.description, catalogue=spec.metrics, root=spec.root,
             takes=spec.takes, settings=SETTINGS, secrets=SECRETS, family=FAMILY, ttl=60.0, ttls=TTLS,
-            structure=STRUCTURE, leads=LEADS, needs_bg=not self._logins.own.org,
-            ready=self._logins.own.complete, missing=f"{NEEDED} {HINT}",
+            structure=STRUCTURE, leads=LEADS, needs_bg=not self._logins.own.org, marks_stale=True,
+            ageless=AGELESS, permissions=PERMISSIONS, ready=self._logins.own.complete, missing=f"{NEEDED} {HINT}",
         )  # fmt: skip
 
     def plan(self, query: Query, known: Facts) -> Plan:
@@ -139,12 +151,13 @@ class Anypoint:
     def reduce(self, query: Query, facts: Facts) -> Snapshot:
         groups = self.groups(query, facts)
         self._refuse_unknown(query, groups, facts)
-        problems = list(facts.problems().values())
+        problems = list(facts.troubles().values())
+        as_of = facts.oldest(AGELESS)
         samples: list[Sample] = []
         found: list[dict[str, Any]] = []
         differing: list[Difference] = []
         for group in groups:
-            entry = entry_head(group.group, query.now)
+            entry = entry_head(group.group, as_of)
             errors = error_texts(group.group, problems)
             if query.raw:
                 found.append({**entry, **raw_tree(group, self._names(query)), "errors": errors})
@@ -157,9 +170,15 @@ class Anypoint:
                 differing += find_differences(right, theirs, labels, lost)
             else:
                 found.append({**entry, **self._figures(query, group, samples), "errors": errors})
-        scope = query.bg or (groups[0].group.id if groups else "")
+        scope = query.bg or (groups[0].group.id if groups else self._start(query)[0])
         return Snapshot(
-            collector=self.id, scope=scope, as_of=query.now, tree=found, samples=samples, differences=differing
+            collector=self.id,
+            scope=scope,
+            as_of=query.now,
+            tree=found,
+            samples=samples,
+            differences=differing,
+            names=_names(groups),
         )
 
     def groups(self, query: Query, facts: Facts) -> list[GroupFacts]:
@@ -206,6 +225,12 @@ class Anypoint:
             )
         if query.regions:
             refuse_unknown_regions(_regions(groups), query.regions)
+
+
+def _names(groups: Sequence[GroupFacts]) -> dict[str, str]:
+    """What people call groups and environments, by id."""
+    found = {group.group.id: group.group.name for group in groups}
+    return found | {one.id: one.name for group in groups for one in (*group.environments, *group.excluded)}
 
 
 def _regions(groups: Sequence[GroupFacts]) -> list[str]:

@@ -57,8 +57,7 @@ def drivers(known: GroupFacts) -> dict[str, Node]:
             fabric_figures(known, environment, all_mc=True)["applicationsStarted"],
             hybrid_figures(known, environment)["applicationsStarted"],
         ]
-    missing = known.environments_cell
-    if missing.value is None:
+    if (missing := known.missing("production")) is not None:
         return {"reusedApis": missing, "applicationsStarted": missing}
     return {
         "reusedApis": sum_cells([entry["apisWithMoreThanOneConsumer"] for entry in apis]),
@@ -120,11 +119,14 @@ def _users(members: Cell, now: float) -> dict[str, Node]:
 
 
 def _environments(known: GroupFacts) -> dict[str, Node]:
-    if known.environments_cell.value is None:
-        return dict.fromkeys(("total", "production", "sandbox"), known.environments_cell)
-    production = len(known.of_kind(production=True))
-    total = len(known.environments)
-    return {"total": Cell(total), "production": Cell(production), "sandbox": Cell(total - production)}
+    found = known.environments_cell
+    return {
+        "total": derive(lambda _: len(known.environments), found),
+        **{
+            kind: known.missing(kind) or derive(lambda _, some=environments: len(some), found)
+            for kind, environments in known.by_type()
+        },
+    }
 
 
 def design_center(known: GroupFacts) -> dict[str, Node]:

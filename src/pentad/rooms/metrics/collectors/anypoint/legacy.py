@@ -59,13 +59,15 @@ def _legacy_view(known: GroupFacts, names: frozenset[str]) -> GroupFacts:
     needed = names | {"environments"}
     failed = any(fact.scope[0] == known.group.id and fact.name in needed for fact in known.facts.problems())
     if failed or is_skipped(known) or any(name in known.skipped for name in names):
-        return replace(known, only=frozenset[str](), environments=(), environments_cell=Cell(()), skipped={})
-    return replace(known, only=names, skipped={}, filtered=False)
+        return replace(
+            known, only=frozenset[str](), environments=(), environments_cell=Cell(()), excluded=(), skipped={}
+        )
+    return replace(known, only=names, excluded=(), skipped={})
 
 
 def is_skipped(known: GroupFacts) -> bool:
     """Whether the original skips the group because it has only design environments."""
-    return not known.environments and not known.filtered
+    return not known.environments and not known.excluded
 
 
 def _cloudhub(known: GroupFacts) -> dict[str, Node]:
@@ -81,8 +83,9 @@ def _cloudhub(known: GroupFacts) -> dict[str, Node]:
 
 
 def _runtimes(known: GroupFacts) -> dict[str, Node]:
+    """With the parts of other collectors as the original has them: empty, with zeros and without details."""
     return {
-        "cloudhub": _cloudhub(known),
+        "cloudhub": _cloudhub(replace(known, environments=())),
         "rtf": {"capacity": capacity(known), "applications": fabric_applications(known, all_mc=True)},
         "hybrid": hybrid(known),
     }

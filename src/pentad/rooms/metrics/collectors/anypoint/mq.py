@@ -23,7 +23,11 @@ FigureCache = dict[tuple[str, str], Figures]
 
 def mq(known: GroupFacts) -> dict[str, Node]:
     seen: FigureCache = {}
-    by_region = {kind: figures_by_region(known, environments, seen=seen) for kind, environments in known.by_type()}
+    by_region = {
+        kind: figures_by_region(known, environments, seen=seen)
+        for kind, environments in known.by_type()
+        if known.missing(kind) is None
+    }
     return {"stats": {"summary": summary(known, seen=seen), "byRegion": by_region}}
 
 
@@ -109,19 +113,17 @@ def sum_figures(figures: Sequence[Figures]) -> Figures:
     )
 
 
-def missing_figures(known: GroupFacts) -> Figures:
-    return (
-        dict.fromkeys(QUEUE_KEYS, known.environments_cell),
-        dict.fromkeys(EXCHANGE_KEYS, known.environments_cell),
-    )
-
-
 def summary(known: GroupFacts, most: int | None = None, *, seen: FigureCache | None = None) -> dict[str, Node]:
     """The figures by type of environment, over the first `most` destinations of each region if given."""
     found: dict[str, Node] = {}
     for kind, environments in known.by_type():
+        if (missing := known.missing(kind)) is not None:
+            found[kind] = {
+                "queues": dict.fromkeys(QUEUE_KEYS, missing), "exchanges": dict.fromkeys(EXCHANGE_KEYS, missing)
+            }  # fmt: skip
+            continue
         each = [environment_figures(known, environment, most, seen) for environment in environments]
-        queues, exchanges = missing_figures(known) if known.environments_cell.value is None else sum_figures(each)
+        queues, exchanges = sum_figures(each)
         pairs = list(zip(environments, each, strict=True))
         found[kind] = {
             "queues": {**queues, "details": [with_environment(one, figures[0]) for one, figures in pairs]},

@@ -79,37 +79,42 @@ def groups_in_scope(
     scope: Scope, query: Query, facts: Facts, top: str, bg: str | None, read: ParsedAnswers
 ) -> list[GroupFacts]:
     """The groups of the query with their facts; empty as long as the hierarchy is missing."""
-    hierarchy = facts.value(Fact("hierarchy", (top,), scope.params))
-    if hierarchy is None:
-        return []
-    found = read.once(hierarchy, parse_groups)
-    chosen = select_groups(found, bg, recursive=query.recursive, ignored=scope.ignored_groups)
-    return [_group_facts(scope, query, facts, group, found[0], read) for group in chosen]
-
-
-def _group_facts(scope: Scope, query: Query, facts: Facts, group: Group, top: Group, read: ParsedAnswers) -> GroupFacts:
-    answer = facts.get(Fact("environments", (group.id,), scope.params))
-    environments: list[Environment] = []
+    hierarchy = Fact("hierarchy", (top,), scope.params)
+    answer = facts.value(hierarchy)
     if answer is None:
-        cell = Cell(None, "partial")
+        return []
+    found = read.once(answer, parse_groups)
+    chosen = select_groups(found, bg, recursive=query.recursive, ignored=scope.ignored_groups)
+    is_stale = facts.is_stale(hierarchy)
+    return [_group_facts(scope, query, facts, group, found[0], read, is_stale=is_stale) for group in chosen]
+
+
+def _group_facts(
+    scope: Scope, query: Query, facts: Facts, group: Group, top: Group, read: ParsedAnswers, *, is_stale: bool
+) -> GroupFacts:
+    fact = Fact("environments", (group.id,), scope.params)
+    answer = facts.get(fact)
+    environments: list[Environment] = []
+    every: list[Environment] = []
+    if answer is None:
+        cell = Cell(None, "failed")
     elif isinstance(answer, Problem):
         cell = Cell(None, state_of((answer,)))
     else:
-        environments = select_environments(
-            read.once(answer, lambda found_answer: parse_environments(found_answer, scope.ignored_environments)),
-            query.environments,
-        )
-        cell = Cell(())
+        every = read.once(answer, lambda found_answer: parse_environments(found_answer, scope.ignored_environments))
+        environments = select_environments(every, query.environments)
+        cell = Cell((), "stale" if facts.is_stale(fact) else "ok")
     return GroupFacts(
         group=group,
         facts=facts,
         now=query.now,
         environments=tuple(environments),
         environments_cell=cell,
+        excluded=tuple(one for one in every if one not in environments) if query.environments else (),
+        entitlements_state="stale" if is_stale else "ok",
         skipped=read.once(group, lambda group: _skipped_facts(scope, group, top)),
         regions=tuple(region.casefold() for region in query.regions),
         params=scope.params,
-        filtered=bool(query.environments or query.regions),
         security=scope.security,
     )
 
@@ -120,7 +125,7 @@ def _skipped_facts(scope: Scope, group: Group, top: Group) -> dict[str, State]:
     for name, entitlement in ENTITLED.items():
         shared = entitlement in SHARED
         if _is_denied(group, entitlement) and (not shared or (top.is_top and _is_denied(top, entitlement))):
-            skipped[name] = "not-entitled"
+            skipped[name] = "not_entitled"
     return skipped
 
 

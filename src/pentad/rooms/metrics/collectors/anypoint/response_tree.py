@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, cast
 
 from pentad.rooms.metrics.collectors.anypoint.business_groups import Environment, Group, GroupFacts
-from pentad.rooms.metrics.collectors.anypoint.cells import Cell, Node, missing_state
+from pentad.rooms.metrics.collectors.anypoint.cells import Cell, Node, entry_state
 from pentad.rooms.metrics.collectors.anypoint.mq import destination, regions_of
 from pentad.rooms.metrics.metric_keys import LABELS, put_path
 from pentad.rooms.metrics.models import Labels, Metric, Problem, Sample
@@ -63,7 +63,7 @@ class TreeBuilder:
         if value is None:
             return None
         incomplete = [cell for cell in _cells(entry, path, self._metrics) if cell.state != "ok"]
-        return {**value, "state": missing_state(incomplete)} if incomplete else value
+        return {**value, "state": entry_state(incomplete)} if incomplete else value
 
     def _cell(self, cell: Cell, key: str, labels: Labels, *, in_list: bool) -> Any:
         metric = self._metrics.get(key)
@@ -85,9 +85,9 @@ def _cells(node: Node, path: Steps, metrics: Mapping[str, Metric]) -> list[Cell]
     ]
 
 
-def entry_head(group: Group, now: float) -> dict[str, Any]:
-    """The first members of every group's entry."""
-    moment = datetime.fromtimestamp(now, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+def entry_head(group: Group, as_of: float) -> dict[str, Any]:
+    """The first members of every group's entry; its date is that of the oldest fact."""
+    moment = datetime.fromtimestamp(as_of, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return {"date": moment, "businessGroup": group.name, "businessGroupId": group.id}
 
 

@@ -8,11 +8,17 @@ from collections.abc import Iterable
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
-from pentad.rooms.metrics.collectors.anypoint.business_groups import Environment, GroupFacts, by_environment_type
+from pentad.rooms.metrics.collectors.anypoint.business_groups import (
+    NOT_SELECTED,
+    Environment,
+    GroupFacts,
+    by_environment_type,
+)
 from pentad.rooms.metrics.collectors.anypoint.cells import (
     Cell,
     Entry,
     Node,
+    as_stale,
     combined_state,
     count_of,
     derive,
@@ -23,6 +29,7 @@ from pentad.rooms.metrics.collectors.anypoint.cells import (
     to_number,
 )
 from pentad.rooms.metrics.metric_keys import get_path
+from pentad.rooms.metrics.models import State
 
 CLOUDHUB_KEYS: Final = (
     "vcoresUsed", "applicationsTotal", "applicationsStarted", "applicationsStopped", "runtimesUsed", "runtimesUsedTotal"
@@ -45,8 +52,8 @@ def applications(known: GroupFacts) -> dict[str, Node]:
     for kind, part in found.items():
         total, used = vcores(known, kind), part["vcoresUsed"]
         left = derive(lambda all_of_it, taken: exact_sum((all_of_it, -taken)), total, used)
-        if known.filtered and left.value is not None:
-            left = Cell(left.value, "partial")
+        if not known.is_whole(kind):  # what the others use is unknown
+            left = NOT_SELECTED
         found[kind] = {"vcoresTotal": total, "vcoresUsed": used, "vcoresAvailable": left, **part}
     return dict(found)
 
@@ -97,9 +104,11 @@ def networking(known: GroupFacts) -> dict[str, Node]:
     found: dict[str, Node] = {}
     for name, (entitlement, used_name) in NETWORK.items():
         assigned = get_path(known.group.entitlements, entitlement, "assigned")
-        total = Cell(to_number(assigned)) if assigned is not None else Cell(None, "not-entitled")
+        total = (
+            Cell(to_number(assigned), known.entitlements_state) if assigned is not None else Cell(None, "not_entitled")
+        )
         used = derive(lambda answer, cloudhub_2_only=used_name: answer.get(cloudhub_2_only), usage)
-        if used.state == "ok" and used.value is None:
+        if usage.value is not None and used.value is None:
             used = Cell(None, "unsupported")
         found[f"{name}Total"] = total
         found[f"{name}Used"] = used
@@ -113,8 +122,9 @@ def vcores(known: GroupFacts, kind: str) -> Cell:
     """The vCores the group itself may use: assigned and not passed on."""
     granted = get_path(known.group.entitlements, {"production": "vCoresProduction", "sandbox": "vCoresSandbox"}[kind])
     if granted is None:
-        return Cell(None, "not-entitled")
-    return Cell(exact_sum((to_number(get_path(granted, "assigned")), -to_number(get_path(granted, "reassigned")))))
+        return Cell(None, "not_entitled")
+    left = exact_sum((to_number(get_path(granted, "assigned")), -to_number(get_path(granted, "reassigned"))))
+    return Cell(left, known.entitlements_state)
 
 
 FABRIC_KEYS: Final = (
@@ -215,7 +225,7 @@ def fabric_figures(known: GroupFacts, environment: Environment, *, all_mc: bool)
             return dict.fromkeys(FABRIC_KEYS, fabrics)
         mine = _in_regions(known, mine, fabrics.value)
     running = [cell for _, cell in mine if cell.value is None or _is_running(cell.value)]
-    new, old = _reserved(running, "cpu"), _reserved(running, "memory")
+    new, old = _reserved(listed, running, "cpu"), _reserved(listed, running, "memory")
     return {
         "coresReservedA": new[0],
         "coresReservedB": new[1],
@@ -223,8 +233,8 @@ def fabric_figures(known: GroupFacts, environment: Environment, *, all_mc: bool)
         "memoryReservedA": old[0],
         "memoryReservedB": old[1],
         "memoryReserved": sum_cells(old),
-        **application_counts(item for item, _ in mine),
-        **runtime_versions([cell for _, cell in (pairs if all_mc else mine)]),
+        **application_counts((item for item, _ in mine), listed.state),
+        **runtime_versions(listed, [cell for _, cell in (pairs if all_mc else mine)]),
     }
 
 
@@ -241,9 +251,9 @@ def _cloudhub_2_figures(known: GroupFacts, environment: Environment) -> Entry:
     mine = _deployments_of_mc(known, pairs, cloudhub_2_only=True)
     used = [derive(_vcores_used, cell) for _, cell in mine]
     return {
-        "vcoresUsed": sum_cells(used),
-        **application_counts(item for item, _ in mine),
-        **runtime_versions([c for _, c in mine]),
+        "vcoresUsed": as_stale(sum_cells(used)) if listed.state == "stale" else sum_cells(used),
+        **application_counts((item for item, _ in mine), listed.state),
+        **runtime_versions(listed, [c for _, c in mine]),
     }
 
 
@@ -254,17 +264,18 @@ def _vcores_used(detail: Any) -> int | float:
     return simplify(Decimal(str(to_number(get_path(detail, "application", "vCores")))) * Decimal(str(replicas)))
 
 
-def application_counts(items: Iterable[Any]) -> Entry:
+def application_counts(items: Iterable[Any], state: State) -> Entry:
+    """The counts of listed deployments; `state` is that of the list."""
     found = list(items)
     started = sum(1 for item in found if _is_running(item))
     return {
-        "applicationsTotal": Cell(len(found)),
-        "applicationsStarted": Cell(started),
-        "applicationsStopped": Cell(len(found) - started),
+        "applicationsTotal": Cell(len(found), state),
+        "applicationsStarted": Cell(started, state),
+        "applicationsStopped": Cell(len(found) - started, state),
     }
 
 
-def runtime_versions(cells: list[Cell]) -> Entry:
+def runtime_versions(listed: Cell, cells: list[Cell]) -> Entry:
     details_known = [cell.value for cell in cells if cell.value is not None]
     if cells and not details_known:
         missing = Cell(None, missing_state(cells))
@@ -272,7 +283,7 @@ def runtime_versions(cells: list[Cell]) -> Entry:
     used = distinct_texts(
         get_path(detail, "target", "deploymentSettings", "runtimeVersion") for detail in details_known
     )
-    runtimes = Cell(used, combined_state(cells))
+    runtimes = Cell(used, combined_state([listed, *cells]))
     return {"runtimesUsed": runtimes, "runtimesUsedTotal": count_of(runtimes)}
 
 
@@ -280,7 +291,7 @@ def _is_running(item: Any) -> bool:
     return get_path(item, "application", "status") == "RUNNING"
 
 
-def _reserved(running: list[Cell], what: str) -> tuple[Cell, Cell]:
+def _reserved(listed: Cell, running: list[Cell], what: str) -> tuple[Cell, Cell]:
     """Reserved amounts by the new fields, and by the old ones for deployments that missing the new."""
     if running and all(cell.value is None for cell in running):
         missing = Cell(None, missing_state(running))
@@ -294,7 +305,7 @@ def _reserved(running: list[Cell], what: str) -> tuple[Cell, Cell]:
             new.append(_amount(get_path(settings, "resources", what, "reserved")) * replicas / 1000)
         elif settings is not None:
             old.append(_amount(get_path(settings, f"{what}Reserved")) * replicas / 1000)
-    state = combined_state(running)
+    state = combined_state([listed, *running])
     return Cell(simplify(sum(new, Decimal(0))), state), Cell(simplify(sum(old, Decimal(0))), state)
 
 

@@ -67,11 +67,12 @@ def collectors(as_json: bool, target: "Target") -> None:
     async def work(room: "Metrics") -> None:
         from pentad.rooms.metrics.interface.presentation import collector_view
 
-        infos = room.infos()
+        infos, health = room.infos(), await room.history.health()
         if as_json:
-            print_json([collector_view(info) for info in infos])
+            print_json([collector_view(info, health) for info in infos])
         else:
-            print_table(("id", "title", "metrics", "state"), collector_rows(infos), empty="There are no collectors.")
+            rows = collector_rows(infos, {one.collector: one.state for one in health})
+            print_table(("id", "title", "metrics", "state"), rows, empty="There are no collectors.")
             for line in missing_lines(infos):
                 say(line)
 
@@ -161,7 +162,7 @@ def history(
         print_json([line_view(line) for line in found.lines])
         return
     for line in found.lines:
-        for text in line_texts(line, plain=not _prints_unicode()):
+        for text in line_texts(line, found.begin, found.end, plain=not _prints_unicode()):
             print_text(text)
     if found.left_out:
         say(f"{found.left_out} more lines are not drawn; name a narrower key, or --bg.")
@@ -349,8 +350,14 @@ def list_collectors(target: "Target", as_json: bool) -> None:
     if as_json:
         print_json([one for one, _ in found])
         return
-    rows = [(one["id"], one["title"], count, "ready" if one["ready"] else "not set up") for one, count in found]
+    rows = [(one["id"], one["title"], count, _collector_state(one)) for one, count in found]
     print_table(("id", "title", "metrics", "state"), rows, empty="There are no collectors.")
+
+
+def _collector_state(view: Mapping[str, Any]) -> str:
+    """Whether a collector is set up and, if its polls do not go well, how they go."""
+    unwell = [one["state"] for one in view.get("polls", ()) if one["state"] != "ok"]
+    return unwell[0] if unwell else "ready" if view["ready"] else "not set up"
 
 
 def show_figures(
@@ -373,13 +380,25 @@ def show_figures(
     return ExitCode.UNAVAILABLE if coverage.get("failed") and not coverage.get("ok") else ExitCode.OK
 
 
+async def _all_keys(client: "Client", collector: str) -> list[dict[str, Any]]:
+    """All metrics of a collector, page after page."""
+    keys: list[dict[str, Any]] = []
+    offset: int | None = 0
+    while offset is not None:
+        page = {"collector": collector, "limit": _MOST_KEYS, "offset": offset}
+        found = await client.call_tool("listMetricKeys", page)
+        keys += found["keys"]
+        offset = found.get("nextOffset")
+    return keys
+
+
 async def _catalogue(client: "Client", collector: str) -> "tuple[str, list[Metric]]":
     """The title of a collector on the server, and its figures."""
     import msgspec
 
     from pentad.rooms.metrics.models import Metric
 
-    keys = (await client.call_tool("listMetricKeys", {"collector": collector, "limit": _MOST_KEYS}))["keys"]
+    keys = await _all_keys(client, collector)
     collectors = (await client.call_tool("getCapabilities", {}))["collectors"]
     titles = {one["id"]: one["title"] for one in collectors}
     return titles.get(keys[0]["collector"] if keys else collector, collector), msgspec.convert(keys, list[Metric])
@@ -387,7 +406,9 @@ async def _catalogue(client: "Client", collector: str) -> "tuple[str, list[Metri
 
 def show_history(target: "Target", arguments: Mapping[str, Any], as_json: bool) -> None:
     """What the server recorded, as data or as charts."""
-    found, blocks = _call_tool(target, "getMetricHistory", {**arguments, "chart": None if as_json else "ascii"})
+    found, blocks = _call_tool(
+        target, "getMetricHistory", {**arguments, "chart": None if as_json else "ascii", "max_tokens": _MOST_TOKENS}
+    )
     if as_json:
         print_json(found["series"])
         return
@@ -402,7 +423,7 @@ def export_figures(
 ) -> tuple[str, int]:
     """The figures in another system's format, and how many records that is."""
     arguments = {**_scope_arguments(collector, how), "keys": list(keys) or None, "format": form}
-    found, notes = _call_tool(target, "exportMetrics", arguments)
+    found, notes = _call_tool(target, "exportMetrics", {**arguments, "max_tokens": _MOST_TOKENS})
     _warn_all(notes)
     return found["body"], found["records"]
 

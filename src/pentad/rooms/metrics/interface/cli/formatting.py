@@ -1,7 +1,7 @@
 """Figures, lines and charts as text for people."""
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -14,9 +14,14 @@ _WIDEST: Final = 100
 _PARENTS: Final = ("businessGroupId", "environmentType")
 
 
-def collector_rows(infos: "Sequence[Info]") -> list[tuple[object, ...]]:
-    """One row for each collector."""
-    return [(info.id, info.title, len(info.catalogue), "ready" if info.ready else "not set up") for info in infos]
+def collector_rows(infos: "Sequence[Info]", states: Mapping[str, str]) -> list[tuple[object, ...]]:
+    """One row for each collector; `states` says how the polls of a collector go."""
+    return [(info.id, info.title, len(info.catalogue), _collector_state(info, states)) for info in infos]
+
+
+def _collector_state(info: "Info", states: Mapping[str, str]) -> str:
+    state = states.get(info.id, "ok")
+    return state if state != "ok" else "ready" if info.ready else "not set up"
 
 
 def missing_lines(infos: "Sequence[Info]") -> Iterator[str]:
@@ -50,11 +55,11 @@ def plan_lines(plan: "DryRun") -> Iterator[str]:
         yield f"Facts that these lead to come on top: {', '.join(plan.later)}."
 
 
-def line_texts(line: "HistoryLine", *, plain: bool) -> Iterator[str]:
-    """A chart of a line, or its texts; then the forecast."""
-    from pentad.kernel.charts import format_number, text_chart
+def line_texts(line: "HistoryLine", begin: float, end: float, *, plain: bool) -> Iterator[str]:
+    """A chart of a line in this span, or its texts; then the forecast."""
+    from pentad.kernel.charts import format_number
     from pentad.kernel.clock import iso
-    from pentad.rooms.metrics.interface.presentation import plot_points, series_label
+    from pentad.rooms.metrics.interface.presentation import line_chart, series_label
 
     name = series_label(line.series)
     if line.texts:
@@ -63,15 +68,16 @@ def line_texts(line: "HistoryLine", *, plain: bool) -> Iterator[str]:
             yield f"  {iso(at)}  {value}"
         return
     unit = line.series.unit
-    per_second = line.series.kind == "counter"
-    yield text_chart(
-        f"{name}, each second" if per_second else name, plot_points(line), unit=unit, width=chart_width(), plain=plain
-    )
+    yield line_chart(line, begin, end, width=chart_width(), plain=plain)
     forecast = line.forecast
     if forecast is not None:
         yield f"  {format_number(forecast.per_day, unit)} a day" + (
-            f"; {format_number(forecast.limit, unit)} is reached on {iso(forecast.reached_at)[:10]}"
-            if forecast.limit is not None and forecast.reached_at is not None
+            ""
+            if forecast.limit is None
+            else f"; beyond {format_number(forecast.limit, unit)} already"
+            if forecast.is_reached
+            else f"; {format_number(forecast.limit, unit)} is reached on {iso(forecast.reached_at)[:10]}"
+            if forecast.reached_at is not None
             else ""
         )
 

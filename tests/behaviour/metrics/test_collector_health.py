@@ -1,0 +1,120 @@
+"""An operator sees that a collector fails: in `/readyz`, `/metrics`, the log, the list of collectors and the alerts."""
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pentad.app import App, open_app
+from pentad.rooms.metrics.service import Metrics
+from pentad.settings.model import Settings
+from tests.behaviour.clients import HTTP_MODERN
+from tests.behaviour.connecting import connect_http, front_of
+from tests.behaviour.http_wire import send
+from tests.rooms.metrics.sources import Asked, Told, TurnedClock, http_source
+
+pytestmark = pytest.mark.anyio
+UNPOLLED = {"host": 0, "pentad": 0, "prometheus": 0}
+"""The tests poll themselves, when they want it."""
+WELL = Told(json={"status": "success", "data": {"resultType": "scalar", "result": [0, "3"]}})
+LOGIN_PAGE = Told(body=b"<html>Sign in</html>", headers={"content-type": "text/html"})
+
+
+class Operator:
+    """What an operator of this server sees."""
+
+    def __init__(self, app: App) -> None:
+        self.app = app
+
+    async def ready(self) -> dict[str, Any]:
+        return await send(front_of(self.app), "GET", "/readyz").json()
+
+    async def scraped(self, name: str) -> float:
+        page = (await send(front_of(self.app), "GET", "/metrics").body()).decode()
+        (line,) = [one for one in page.splitlines() if one.startswith(f'{name}{{collector="prometheus"')]
+        return float(line.rpartition(" ")[2])
+
+    async def called(self, tool: str) -> dict[str, Any]:
+        client = await connect_http(self.app, HTTP_MODERN)
+        return (await client.call(tool, {})).result["structuredContent"]
+
+
+@pytest.mark.requirement("metrics:collectors:health")
+async def test_a_failing_collector_is_seen_everywhere_and_so_is_its_recovery(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    answers = [WELL]
+
+    async def prometheus(_asked: Asked) -> Told:
+        return answers[-1]
+
+    clock = TurnedClock()
+    async with http_source(prometheus) as source:
+        settings = Settings(
+            data=tmp_path,
+            rooms=("metrics",),
+            auth="none",
+            room_tables={"metrics": {"prometheus_url": source.url, "poll": UNPOLLED}},
+        )
+        async with open_app(settings, clock=clock) as app:
+            metrics: Metrics = app.rooms[0].service
+            metrics.history.intervals = {"prometheus": 60.0}
+            operator = Operator(app)
+            await metrics.poll("prometheus")
+            assert (await operator.ready())["status"] == "ok"
+            assert await operator.scraped("pentad_collector_up") == 1
+            assert (await operator.called("listAlerts"))["alerts"] == []
+            assert "unwell" not in await operator.called("getAvailableCollectors")
+
+            answers.append(LOGIN_PAGE)
+            clock.turn(60)
+            await metrics.poll("prometheus")
+            ready = await operator.ready()
+            assert (ready["status"], ready["rooms"]["metrics"]["status"]) == ("degraded", "collectors_failing")
+            assert ready["rooms"]["metrics"]["failing_collectors"][0]["collector"] == "prometheus"
+            assert await operator.scraped("pentad_collector_up") == 0
+            assert await operator.scraped("pentad_collector_age_seconds") == 60
+            assert await operator.scraped("pentad_collector_upstream_calls_total") == 4
+            (alert,) = (await operator.called("listAlerts"))["alerts"]
+            assert (alert["collector"], alert["key"], alert["level"]) == ("prometheus", "collector.up", "alarm")
+            (unwell,) = (await operator.called("getAvailableCollectors"))["unwell"]
+            assert (unwell["collector"], unwell["state"]) == ("prometheus", "failing")
+            assert "A web page came instead of data" in unwell["problem"]
+            clock.turn(60)
+            await metrics.poll("prometheus")
+            logged = [one.message for one in caplog.records if "collector prometheus" in one.message]
+            assert len(logged) == 1, "once, not at every poll"
+            assert "failing" in logged[0]
+
+            answers.append(WELL)
+            clock.turn(60)
+            await metrics.poll("prometheus")
+            assert (await operator.ready())["status"] == "ok"
+            assert await operator.scraped("pentad_collector_up") == 1
+            assert await operator.scraped("pentad_collector_poll_failures_total") == 2
+            assert (await operator.called("listAlerts"))["alerts"] == []
+            assert "The collector prometheus works again." in caplog.text
+            history = await metrics.history.lines("prometheus", ["collector.up"], clock.now() - 600, clock.now() + 1)
+            assert [point.last for point in history.lines[0].points] == [1, 0, 0, 1]
+
+            clock.turn(3_600)
+            assert (await operator.ready())["rooms"]["metrics"]["failing_collectors"][0]["state"] == "late"
+
+
+@pytest.mark.requirement("metrics:collectors:health")
+async def test_throttled_requests_are_counted(tmp_path: Path) -> None:
+    answers = [WELL, Told(429, headers={"retry-after": "0"})]
+
+    async def prometheus(_asked: Asked) -> Told:
+        return answers.pop() if len(answers) > 1 else answers[0]
+
+    async with http_source(prometheus) as source:
+        tables = {"metrics": {"prometheus_url": source.url, "poll": UNPOLLED}}
+        settings = Settings(data=tmp_path, rooms=("metrics",), auth="none", room_tables=tables)
+        async with open_app(settings) as app:
+            metrics: Metrics = app.rooms[0].service
+            metrics.history.intervals = {"prometheus": 60.0}
+            await metrics.poll("prometheus")
+            assert await Operator(app).scraped("pentad_collector_upstream_throttled_total") == 1

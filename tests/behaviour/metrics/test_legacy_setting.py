@@ -1,0 +1,43 @@
+"""`compat = "legacy"` in the settings: every call answers as the Metrics Toolkit does, unless it says otherwise."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pentad.app import open_app
+from pentad.kernel.errors import Misconfigured
+from pentad.settings.model import Settings
+from tests.behaviour.clients import HTTP_MODERN
+from tests.behaviour.connecting import connect_http
+from tests.room_settings import room_settings
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.requirement("metrics:legacy:setting")
+async def test_an_operator_turns_the_original_answers_on(tmp_path: Path, anypoint: dict[str, str]) -> None:
+    settings = Settings(
+        data=tmp_path,
+        rooms=("metrics",),
+        auth="none",
+        environment=anypoint,
+        room_tables={"metrics": {"compat": "legacy"}},
+    )
+    async with open_app(settings) as app:
+        client = await connect_http(app, HTTP_MODERN)
+
+        async def figures(tool: str, **given: Any) -> Any:
+            return (await client.call(tool, given)).result["structuredContent"]["metrics"]
+
+        (legacy,) = await figures("getPlatformMetricsByCollector", collector="rtf")
+        assert legacy["rtf"] is None, "as the original"
+        (current,) = await figures("getPlatformMetricsByCollector", collector="rtf", compat="current")
+        assert current["runtimeManagerMetrics"]["rtf"]["capacity"]["fabrics"] is not None
+        assert (await figures("getPlatformMetricByKey", collector="host", metricKey="memory.total"))["memory"]
+
+
+@pytest.mark.requirement("metrics:legacy:setting")
+def test_another_word_is_refused() -> None:
+    with pytest.raises(Misconfigured, match="compat"):
+        room_settings("metrics", compat="legcay")
