@@ -5,7 +5,6 @@ from typing import Any
 
 from pentad.app import App
 from pentad.console.connect import connect_section
-from pentad.console.search import search_form
 from pentad.kernel.pages import Card, Cards, Cell, Code, Pages, Place, Section, Sheet, Table, Visit
 from pentad.mcp.declarations import Tool
 from pentad.platform import OpenRoom
@@ -27,7 +26,6 @@ async def home_sheet(app: App, visit: Visit, pages: Mapping[str, Pages[Any]], ur
     return Sheet(
         "Pentad",
         [
-            search_form(),
             Cards(cards, empty="No rooms are open."),
             connect,
             Section("Tools for agents", tools),

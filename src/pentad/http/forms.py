@@ -1,7 +1,8 @@
 """The forms of the console's pages. Each is a POST with a CSRF token.
 
 After a change the browser is sent to a page, so that reloading repeats nothing. After an error it gets the page that
-has the form, with the error above it.
+has the form, with what was typed, and the error at the field or above the form. A button that only adds or removes an
+item of a list gets the page with the changed form.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -17,7 +18,7 @@ from pentad.console.routes import Console, Load, check_visitor, room_page, visit
 from pentad.http.guards.browser import form_fields, form_route
 from pentad.http.login import see_other
 from pentad.kernel.errors import PentadError
-from pentad.kernel.pages import Action, Place, Sheet, Visit
+from pentad.kernel.pages import ADD, REMOVE, Action, Place, Sheet, Visit
 from pentad.platform import OpenRoom
 
 Fields = Mapping[str, str]
@@ -31,10 +32,13 @@ def page_form(console: Console, part: str, path: str, page: Load, do: Do, then: 
 
     async def handle(request: Request) -> Response:
         """A form of the console."""
+        fields = await form_fields(request)
+        if ADD in fields or REMOVE in fields:
+            return await console.answer(request, part, page, below=True, fields=fields)
         try:
-            done = await do(request, await form_fields(request))
+            done = await do(request, fields)
         except PentadError as error:
-            return await console.answer(request, part, page, below=True, error=error)
+            return await console.answer(request, part, page, below=True, error=error, fields=fields)
         if isinstance(done, Place) and (url := page_url(done, part)) is not None:
             return see_other(url)
         if not isinstance(done, Sheet):
@@ -47,7 +51,20 @@ def page_form(console: Console, part: str, path: str, page: Load, do: Do, then: 
 
         return await console.answer(request, part, load, below=True)
 
-    return form_route(f"/console/{part}/{path}", handle)
+    return form_route(f"/console/{part}/{path}".rstrip("/"), handle)
+
+
+def visit_form(
+    console: Console, part: str, path: str, page: Load, run: Callable[[Visit], Awaitable[object]]
+) -> BaseRoute:
+    """The route of a form on a page that belongs to no room; it shows the page that `run` returns."""
+
+    async def do(request: Request, fields: Fields) -> object:
+        visit = visit_of(request, fields)
+        check_visitor(visit.principal)
+        return await run(visit)
+
+    return page_form(console, part, path, page, do, "")
 
 
 def room_forms(console: Console, opened: OpenRoom) -> list[BaseRoute]:

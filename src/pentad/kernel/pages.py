@@ -11,7 +11,7 @@ parts, or a foreign address, which becomes a link only if it is harmless.
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Final, Generic, Literal, TypeVar
 
 from pentad.kernel.clock import iso
 from pentad.kernel.errors import InvalidInput
@@ -87,6 +87,22 @@ class Code:
 
     text: str
     copy: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A JSON value that the reader unfolds."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A picture: base64 of a PNG, JPEG, GIF or WebP. Anything else is not shown, and its text is."""
+
+    data: str
+    media_type: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +183,24 @@ class Cards:
 
 
 @dataclass(frozen=True, slots=True)
+class Message:
+    """What somebody said in a conversation; `own` if it was the visitor."""
+
+    who: str
+    when: str
+    blocks: "Sequence[Block]"
+    own: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """Messages, the oldest first."""
+
+    messages: Sequence[Message]
+    empty: str = "Nobody has said anything yet."
+
+
+@dataclass(frozen=True, slots=True)
 class Section:
     """Blocks under a heading; if folded, the reader opens them. With an `anchor`, `#anchor` in a URL leads here."""
 
@@ -202,15 +236,26 @@ class Watch:
 
 @dataclass(frozen=True, slots=True)
 class TextField:
-    """A line of text, or a password. `autocomplete` is the HTML word for what browsers may fill in."""
+    """A line of text, several `lines` of it, or a password. `autocomplete` is the HTML word for what browsers fill in.
+
+    `options` are values to pick from, each with a label; anything else may be typed, too. `suggest` is a path of this
+    server that answers what was typed so far (`?q=`) with more of them. `error` is what is wrong with the value.
+    """
 
     name: str
     label: str
     value: str = ""
     hint: str = ""
-    kind: Literal["text", "password"] = "text"
+    kind: Literal["text", "password", "date", "email", "url"] = "text"
     autocomplete: str = "off"
     required: bool = True
+    error: str = ""
+    lines: int = 1
+    code: bool = False
+    keyboard: Literal["text", "numeric", "decimal"] = "text"
+    placeholder: str = ""
+    options: Sequence[tuple[str, str]] = ()
+    suggest: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +268,7 @@ class CheckBox:
     hint: str = ""
     checked: bool = False
     locked: bool = False
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +280,19 @@ class Choice:
     options: Sequence[tuple[str, str]]
     value: str = ""
     hint: str = ""
+    required: bool = False
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FileField:
+    """A file to upload. The form's value is its content in base64."""
+
+    name: str
+    label: str
+    hint: str = ""
+    required: bool = False
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +303,35 @@ class Hidden:
     value: str
 
 
-Field = TextField | CheckBox | Choice | Hidden
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Fields that belong together, under a label; if folded, the reader opens them."""
+
+    label: str
+    fields: "Sequence[Field]"
+    hint: str = ""
+    error: str = ""
+    folded: bool = False
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """The items of a list, with buttons to add and remove them: they send the form with the field `add` or `remove`,
+    whose value is `name` or the name of the item."""
+
+    name: str
+    label: str
+    items: "Sequence[Field]"
+    hint: str = ""
+    error: str = ""
+    can_add: bool = True
+    required: bool = False
+
+
+Field = TextField | CheckBox | Choice | FileField | Hidden | Group | Repeated
+ADD: Final = "add"
+REMOVE: Final = "remove"
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,13 +349,17 @@ class Form:
     """Fields and buttons. A form is posted, and the console adds the visitor's CSRF token; one that only asks for
     something, such as a filter, is sent as a query.
 
-    `action` is a path of this server; empty means the URL of the page.
+    `action` is a path of this server; empty means the URL of the page. If the server validates the fields one by one
+    (`validated`), the browser does not: the messages are the server's own. The cursor goes to the last field whose name
+    begins with `focus`.
     """
 
     fields: Sequence[Field]
     buttons: Sequence[Button]
     action: str = ""
     method: Literal["post", "get"] = "post"
+    validated: bool = False
+    focus: str = ""
 
 
 Block = (
@@ -288,6 +379,9 @@ Block = (
     | Form
     | Tabs
     | Watch
+    | Tree
+    | Image
+    | Conversation
 )
 
 
@@ -316,6 +410,10 @@ class Visit:
     """Whether a person logged in with the browser, rather than sent credentials."""
     fields: Mapping[str, str] = field(default_factory=dict[str, str])
     """What a form sent."""
+    posted: str = ""
+    """The path that the form was sent to; empty if none was."""
+    problems: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What is wrong with single fields, by name."""
 
     def typed(self, name: str) -> str:
         """A field of the form as text, stripped; empty if it is missing."""

@@ -20,7 +20,7 @@ from pentad.mcp.call import NO_HEADERS, Peer
 from pentad.mcp.content import Contents
 from pentad.mcp.declarations import Resource
 from pentad.mcp.dispatcher import Dispatcher
-from pentad.mcp.messages import CallToolParams, ReadResourceParams, RequestId, RequestMeta, encode
+from pentad.mcp.messages import CallToolParams, GetPromptParams, ReadResourceParams, RequestId, RequestMeta, encode
 from pentad.mcp.references import scheme_of
 from pentad.mcp.revisions import NEWEST_LEGACY
 from pentad.mcp.wire_errors import ProtocolError, error_from_reply
@@ -79,6 +79,11 @@ class InternalClient:
         """The contents of a resource of any room."""
         result = await self._request("resources/read", ReadResourceParams(uri=uri), await self._peer(principal))
         return msgspec.convert(result["contents"], list[Contents])
+
+    async def get_prompt(self, principal: Principal, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """A prompt with its messages as on the wire."""
+        params = GetPromptParams(name=name, arguments=dict(arguments))
+        return await self._request("prompts/get", params, await self._peer(principal))
 
     def schemes(self) -> tuple[str, ...]:
         """The schemes of all resources, in the order of the rooms."""
