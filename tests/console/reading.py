@@ -77,5 +77,5 @@ def is_inert(page: Read) -> None:
         if name == "src":
             assert value.startswith("data:image/" if element == "img" else "/console/")
         if name == "href":
-            own = not value or value.startswith(("/", "#")) and not value.startswith("//") and "\\" not in value
+            own = not value or (value.startswith(("/", "#")) and not value.startswith("//") and "\\" not in value)
             assert own or value.startswith(("http://", "https://")), value

@@ -177,7 +177,8 @@ class _Fields:
             "hx_get": path,
             "hx_trigger": "input changed delay:200ms",
             "hx_target": f"#{options}",
-            "hx_swap": "innerHTML",
+            "hx_select": f"#{options}",
+            "hx_swap": "outerHTML",
         }
 
     def _choice(self, field: Choice) -> Html:
@@ -244,13 +245,12 @@ class _Fields:
         )
 
 
-def suggestions(options: Sequence[tuple[str, str]]) -> Html:
-    """Values to pick from while somebody types."""
-    return joined(element("option", label, value=value) for value, label in options[:_MOST_OPTIONS])
-
-
 def _options(field: TextField, id_: str | None) -> Html:
-    return Html() if id_ is None else element("datalist", suggestions(field.options), id=id_)
+    """Values to pick from while somebody types."""
+    if id_ is None:
+        return Html()
+    options = (element("option", label, value=value) for value, label in field.options[:_MOST_OPTIONS])
+    return element("datalist", *options, id=id_)
 
 
 def _labelled(label: str, field: TextField | Choice | FileField, id_: str, control: Html) -> Html:

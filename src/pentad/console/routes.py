@@ -27,6 +27,9 @@ from pentad.kernel.incidents import ensure_logged
 from pentad.kernel.pages import Form, Hidden, Note, Page, Sheet, Visit
 from pentad.kernel.principal import Principal
 from pentad.kernel.schema_forms import field_problems
+from pentad.mcp.confirmations import ARGUMENT
+from pentad.mcp.internal_client import CONSOLE
+from pentad.mcp.wire_errors import error_from_result
 from pentad.platform import OpenRoom, Operation, described
 from pentad.settings.model import Settings
 from pentad.terminal.program import with_program
@@ -124,7 +127,7 @@ class Console:
         try:
             check_visitor(principal)
             problems = {} if error is None else field_problems(error)
-            sheet = await self._in_time(load, visit_of(request, fields, problems))
+            sheet = await self._in_time(load, self.visit(request, fields, problems))
             if error is not None:
                 ensure_logged(error, f"The form {request.url.path[:200]}")
                 sheet = replace(sheet, blocks=[_told(error, sheet, problems), *sheet.blocks])
@@ -139,6 +142,37 @@ class Console:
             return Response(body, status, private, media_type="application/json")
         entries = [*self._rooms(principal), *menu(principal)]
         return page_response(request, sheet, status, rooms=entries, room=part, below=below, program=program)
+
+    def visit(
+        self,
+        request: Request,
+        fields: Mapping[str, str] | None = None,
+        problems: Mapping[str, str] | None = None,
+    ) -> Visit:
+        """The visitor and the URL; with the fields of a form, if one was sent, and what is wrong with them."""
+        browser = request.headers.get("user-agent", "")[:_LONGEST_LABEL] or None
+        session: BrowserSession | None = getattr(request.state, "session", None)
+        principal: Principal = request.state.principal
+
+        async def call(name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+            token = (fields or {}).get(ARGUMENT)
+            given = {**arguments, ARGUMENT: token} if token else arguments
+            result = await self._app.neighbours.call_tool(principal, name, given, transport=CONSOLE)
+            if result.get("isError"):
+                raise error_from_result(result)
+            return result.get("structuredContent") or {}
+
+        return Visit(
+            principal,
+            request.path_params,
+            dict(request.query_params),
+            browser,
+            logged_in=session is not None and session.login is not None,
+            fields=fields or {},
+            posted="" if fields is None else request.url.path,
+            problems=problems or {},
+            call=call,
+        )
 
     async def _in_time(self, load: Load, visit: Visit) -> Sheet:
         try:
@@ -211,19 +245,6 @@ def check_visitor(principal: Principal, room: str | None = None) -> None:
         raise Forbidden(
             f"{principal.name!r} may not read in the {room} room.", hint=f"Ask an administrator for {room}:read."
         )
-
-
-def visit_of(
-    request: Request, fields: Mapping[str, str] | None = None, problems: Mapping[str, str] | None = None
-) -> Visit:
-    """The visitor and the URL; with the fields of a form, if one was sent, and what is wrong with them."""
-    browser = request.headers.get("user-agent", "")[:_LONGEST_LABEL] or None
-    session: BrowserSession | None = getattr(request.state, "session", None)
-    logged_in = session is not None and session.login is not None
-    query = dict(request.query_params)
-    posted = "" if fields is None else request.url.path
-    principal = request.state.principal
-    return Visit(principal, request.path_params, query, browser, logged_in, fields or {}, posted, problems or {})
 
 
 def _told(error: PentadError, sheet: Sheet, problems: Mapping[str, str]) -> Note:

@@ -15,7 +15,7 @@ from pentad.app import App
 from pentad.console.admin_page import TOOLS, AdminPage
 from pentad.console.home import reader_program
 from pentad.console.snippets import snippet_tabs
-from pentad.kernel.errors import InvalidInput, NotFound, error_from_json, without_secrets
+from pentad.kernel.errors import InvalidInput, NotFound, without_secrets
 from pentad.kernel.names import did_you_mean
 from pentad.kernel.pages import (
     Block,
@@ -43,11 +43,12 @@ from pentad.kernel.pages import (
     Visit,
 )
 from pentad.kernel.schema_forms import MISSING, read_form, schema_form
-from pentad.mcp.confirmations import ARGUMENT, NotConfirmed
+from pentad.mcp.confirmations import ARGUMENT
 from pentad.mcp.content import Contents
 from pentad.mcp.declarations import Prompt, Resource, Tool
+from pentad.mcp.internal_client import CONSOLE
 from pentad.mcp.registry import Bound, BoundTool, Registry
-from pentad.mcp.results import ERROR_KEY
+from pentad.mcp.wire_errors import error_from_result
 
 _TOOL: Final = "tool"
 _PROMPT: Final = "prompt"
@@ -120,25 +121,19 @@ class ToolPages:
         arguments = read_form(tool.input_schema, visit.fields)
         confirmed = {ARGUMENT: token} if token else {}
         started = time.perf_counter()
-        result = await self._app.neighbours.call_tool(visit.principal, tool.name, {**arguments, **confirmed})
+        result = await self._app.neighbours.call_tool(
+            visit.principal, tool.name, {**arguments, **confirmed}, transport=CONSOLE
+        )
         seconds = time.perf_counter() - started
-        return self._tool_sheet(visit, bound, arguments, self._outcome(visit, tool, arguments, result, seconds))
+        return self._tool_sheet(visit, bound, arguments, self._outcome(visit, tool, result, seconds))
 
-    def _outcome(
-        self, visit: Visit, tool: Tool, arguments: Mapping[str, Any], result: Mapping[str, Any], seconds: float
-    ) -> list[Block]:
-        error = _error_of(result)
-        if error.get("code") == NotConfirmed.code and (token := error.get("details", {}).get(ARGUMENT)):
-            fields = [Hidden(name, text) for name, text in visit.fields.items() if name.startswith("/")]
-            again = Form(
-                [*fields, Hidden(ARGUMENT, token)], [Button("Yes, do it", kind="bad")], _path(_TOOL, tool.name)
-            )
-            return [Note(str(error.get("message"))), again]
-        if error.get("details", {}).get("problems"):
-            raise error_from_json(error)
+    def _outcome(self, visit: Visit, tool: Tool, result: Mapping[str, Any], seconds: float) -> list[Block]:
         blocks: list[Block] = []
         if result.get("isError"):
-            blocks.append(Note(f"The tool failed. {error.get('hint') or ''}".strip(), "bad"))
+            error = error_from_result(result)
+            if error.details.get("problems") or error.details.get(ARGUMENT):
+                raise error
+            blocks.append(Note(f"The tool failed. {error.hint or ''}".strip(), "bad"))
         data = result.get("structuredContent")
         shown = _content(result.get("content") or [], data)
         tabs = [
@@ -320,10 +315,6 @@ def _resource_blocks(one: Contents) -> list[Block]:
         raw = Section("Raw", [Code(one.text or "", copy=True)], folded=True)
         return [Tree(cast("Any", value)), raw]
     return [Prose(one.text or "") if one.mime_type in ("text/plain", "text/markdown", None) else Code(one.text or "")]
-
-
-def _error_of(result: Mapping[str, Any]) -> dict[str, Any]:
-    return cast("dict[str, Any]", (result.get("_meta") or {}).get(ERROR_KEY) or {}) if result.get("isError") else {}
 
 
 def _shared(place: Place, fields: Mapping[str, str]) -> Cell:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Generic, Literal, TypeVar
 
 from pentad.kernel.clock import iso
-from pentad.kernel.errors import InvalidInput
+from pentad.kernel.errors import InvalidInput, Unavailable
 from pentad.kernel.principal import Principal
 
 S = TypeVar("S")
@@ -238,8 +238,8 @@ class Watch:
 class TextField:
     """A line of text, several `lines` of it, or a password. `autocomplete` is the HTML word for what browsers fill in.
 
-    `options` are values to pick from, each with a label; anything else may be typed, too. `suggest` is a path of this
-    server that answers what was typed so far (`?q=`) with more of them. `error` is what is wrong with the value.
+    `options` are values to pick from, each with a label; anything else may be typed, too. `suggest` is the path of the
+    page: asked with what was typed so far, under the field's name, it has other options. `error` is what is wrong.
     """
 
     name: str
@@ -397,6 +397,15 @@ class Sheet:
     refresh: float | None = None
 
 
+CallTool = Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
+"""Takes the name of a tool and its arguments; returns its structured data, or raises its error."""
+
+
+async def no_tools(name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """For visits outside a server."""
+    raise Unavailable(f"There is no tool {name!r} here.")
+
+
 @dataclass(frozen=True, slots=True)
 class Visit:
     """The visitor and the URL of a page: `path` by the names in the page's pattern, and the `query`. The console has
@@ -414,6 +423,8 @@ class Visit:
     """The path that the form was sent to; empty if none was."""
     problems: Mapping[str, str] = field(default_factory=dict[str, str])
     """What is wrong with single fields, by name."""
+    call: "CallTool" = no_tools
+    """Calls a tool of any room for the visitor: with their rights, and in the audit trail."""
 
     def typed(self, name: str) -> str:
         """A field of the form as text, stripped; empty if it is missing."""
