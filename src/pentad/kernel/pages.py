@@ -472,12 +472,14 @@ class Action(Generic[S]):
 @dataclass(frozen=True, slots=True)
 class Pages(Generic[S]):
     """The pages of a room. `figures` summarises the room in a few numbers, for this visitor. `administration` are pages
-    for administrators, shown on their overview: path, title, and what is there. `actions` are what the forms do."""
+    for administrators, shown on their overview: path, title, and what is there. `actions` are what the forms do.
+    `needs` is what waits for this visitor, for the home page: a link, and why it waits."""
 
     pages: Sequence[Page[S]]
     figures: Callable[[S, Visit], Awaitable[Sequence[tuple[str, str]]]] | None = None
     administration: Sequence[tuple[str, str, str]] = ()
     actions: Sequence[Action[S]] = ()
+    needs: Callable[[S, Visit], Awaitable[Sequence[tuple[Cell, str]]]] | None = None
 
 
 def done_notes(visit: Visit, texts: Mapping[str, str]) -> list[Note]:

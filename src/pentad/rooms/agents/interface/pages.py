@@ -207,6 +207,20 @@ async def figures(agents: Agents, visit: ui.Visit) -> Sequence[tuple[str, str]]:
     return [("agents", f"{found.total:,}"), ("tasks", f"{tasks.total:,}")]
 
 
+async def needs(agents: Agents, visit: ui.Visit) -> Sequence[tuple[ui.Cell, str]]:
+    """The approvals that the visitor may decide, and the tasks that wait for an answer of theirs."""
+    inbox = agents.tasks.approvals
+    found = await inbox.list(visit.principal, limit=_AT_ONCE)
+    asked = [one for one in found.approvals if inbox.may_decide(visit.principal, one)]
+    rows = [
+        (ui.Cell(one.what, ui.Place((*APPROVALS.parts, one.id))), f"{one.agent} asks for approval") for one in asked
+    ]
+    waiting = await agents.tasks.list(visit.principal, state="input-required", page_size=_RECENT)
+    known = {one.task for one in found.approvals}
+    rest = [one for one in waiting.tasks if one.id not in known]
+    return [*rows, *((ui.Cell(_title(one), ui.Place(("tasks", one.id))), "waits for your answer") for one in rest)]
+
+
 async def _waiting_approvals(agents: Agents, visit: ui.Visit) -> str:
     """How many approvals wait for the visitor; empty if none do."""
     approvals = agents.tasks.approvals
@@ -234,6 +248,7 @@ PAGES: Final[ui.Pages[Agents]] = ui.Pages(
         ui.Action("tasks/{task}/cancel", one_task, cancel, "tasks/{task}"),
         ui.Action("approvals/{id}", one_approval, decide, "approvals/{id}"),
     ],
+    needs=needs,
 )
 
 

@@ -79,8 +79,9 @@ async def edit_object(registers: Registers, visit: Visit) -> Sheet:
     suggest = await _suggestions(registers, visit, pair, path)
     value = _data(registers, visit, pair, stored)
     form = schema_form(schema, visit, [Button("Save")], path, value, extra=[version], suggest=suggest)
-    here = Cell(str(stored.name or stored.uuid), Place((pair.register.id, pair.schema.id, stored.uuid)))
-    return Sheet("Edit", [form], lead=str(stored.name or ""), trail=[*_trail(pair), here])
+    name = _name(registers, _caller(visit), pair, stored)
+    here = Cell(name, Place((pair.register.id, pair.schema.id, stored.uuid)))
+    return Sheet(f"Edit {name}", [form], trail=[*_trail(pair), here])
 
 
 async def save(registers: Registers, visit: Visit) -> Place:
@@ -155,15 +156,17 @@ async def _objects(registers: Registers, caller: Caller, target: int | str, word
             continue
         try:
             members = {"limit": _MOST_OPTIONS, **({"search": words} if words else {})}
-            rows = (
-                await registers.objects.find(caller, pair, await registers.objects.query_of(caller, pair, members))
-            ).rows
+            query = await registers.objects.query_of(caller, pair, members)
+            found = await registers.objects.find(caller, pair, query)
         except PentadError:
             continue  # the caller may not list them; an id can still be typed
-        for row in rows:
-            wire = present(registers.access, caller, pair, stored := StoredObject(*row))
-            options.append((stored.uuid, str(wire["@self"].get("name") or stored.uuid)))
+        objects = [StoredObject(*row) for row in found.rows]
+        options += [(one.uuid, _name(registers, caller, pair, one)) for one in objects]
     return options[:_MOST_OPTIONS]
+
+
+def _name(registers: Registers, caller: Caller, pair: Pair, stored: StoredObject) -> str:
+    return str(present(registers.access, caller, pair, stored)["@self"].get("name") or stored.uuid)
 
 
 def _property_of(at: str) -> str:
