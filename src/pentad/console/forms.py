@@ -48,7 +48,9 @@ def form(block: Form, csrf: str, numbers: Iterator[int]) -> Html:
     return element(
         "form",
         # Return presses a form's first button, which would otherwise be one that removes an item.
-        Html() if enter is None else element("div", _button(enter), class_="first-button", aria_hidden="true"),
+        Html()
+        if enter is None
+        else element("div", _button(enter, tabindex="-1"), class_="first-button", aria_hidden="true"),
         *(renderer.field(one) for one in (*block.fields, *token)),
         element("div", *map(_button, block.buttons), class_="buttons") if block.buttons else Html(),
         method=block.method,
@@ -270,7 +272,7 @@ def _described(id_: str, field: TextField | CheckBox | Choice | FileField) -> di
     return {"id": id_, "aria_describedby": described, "aria_invalid": "true" if field.error else None}
 
 
-def _button(button: Button) -> Html:
+def _button(button: Button, tabindex: str | None = None) -> Html:
     return element(
         "button",
         button.text,
@@ -278,4 +280,5 @@ def _button(button: Button) -> Html:
         name=button.name or None,
         value=button.value if button.name else None,
         class_=None if button.kind == "main" else button.kind,
+        tabindex=tabindex,
     )

@@ -169,7 +169,7 @@ class Console:
             browser,
             logged_in=session is not None and session.login is not None,
             fields=fields or {},
-            posted="" if fields is None else request.url.path,
+            posted="" if fields is None else request.scope["path"],
             problems=problems or {},
             call=call,
         )

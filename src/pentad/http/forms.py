@@ -61,7 +61,7 @@ def page_form(console: Console, part: str, path: str, page: Load, do: Do, then: 
 def _confirmation(request: Request, error: PentadError, fields: Fields, token: str) -> Load:
     """The page that asks before a tool runs: what would happen, and the same form again with the token."""
     given = [Hidden(name, text) for name, text in fields.items() if name not in (ARGUMENT, CSRF_FIELD)]
-    again = Form([*given, Hidden(ARGUMENT, token)], [Button("Yes, do it", kind="bad")], request.url.path)
+    again = Form([*given, Hidden(ARGUMENT, token)], [Button("Yes, do it", kind="bad")], quote(request.scope["path"]))
 
     async def load(_visit: Visit) -> Sheet:
         return Sheet("Are you sure?", [Note(error.message), again, Note("To leave it, go back.")])

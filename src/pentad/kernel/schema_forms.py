@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
+from urllib.parse import unquote
 
 import msgspec
 
@@ -82,10 +83,11 @@ def schema_form(
     """The form for an object of this schema. If the visitor has just sent it, it has what was typed, and each problem
     at its field; after a button for list items it has one more, or one fewer. `extra` are fields of the form's own."""
     focus = ""
-    if visit.posted == action:
+    was_sent = visit.posted == unquote(action)
+    if was_sent:
         value = edited(read_form(schema, visit.fields, value, draft=True), visit.typed(ADD), visit.typed(REMOVE))
         focus = f"{visit.typed(ADD)}/" if visit.typed(ADD) else ""
-    fields = form_fields(schema, value, visit.problems if visit.posted == action else {}, suggest)
+    fields = form_fields(schema, value, visit.problems if was_sent else {}, suggest)
     return Form([*fields, *extra], buttons, action, validated=True, focus=focus)
 
 

@@ -5,6 +5,7 @@ Everything that changes something is a call of the room's tools, made for the vi
 
 from collections.abc import Mapping
 from typing import Any, Final
+from urllib.parse import quote
 
 from pentad.kernel import pages as ui
 from pentad.kernel.errors import InvalidInput
@@ -93,7 +94,7 @@ async def chat(agents: Agents, visit: ui.Visit) -> ui.Sheet:
         blocks += await approval_form(agents, visit, last)
     if visit.principal.may("agents", "write"):
         hidden = [ui.Hidden("context", context)] if context else []
-        path = f"/console/agents/cards/{visit.path['card']}/chat"
+        path = f"{card_path(visit)}/chat"
         blocks.append(schema_form(message_schema(), visit, [ui.Button("Send")], path, extra=hidden))
     else:
         blocks.append(ui.Note("You may read here, but not send messages. Ask an administrator for agents:write."))
@@ -118,6 +119,11 @@ async def say(agents: Agents, visit: ui.Visit) -> ui.Place | ui.Sheet:
         trail = [ui.Cell(card.metadata.name, ui.Place(("cards", visit.path["card"])))]
         return ui.Sheet("Chat", [ui.Prose(str(sent.get("text") or ""))], trail=trail)
     return ui.Place(("cards", visit.path["card"], "chat"), {"context": str(sent["context_id"])})
+
+
+def card_path(visit: ui.Visit) -> str:
+    """The path of the agent's page."""
+    return f"/console/agents/cards/{quote(visit.path['card'], safe='')}"
 
 
 def message_arguments(visit: ui.Visit) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from pentad.rooms.agents.interface.chat_pages import (
     answer,
     approval_form,
     cancel,
+    card_path,
     chat,
     message_arguments,
     message_schema,
@@ -118,7 +119,7 @@ async def one_card(agents: Agents, visit: ui.Visit) -> ui.Sheet:
     if name is not None:
         if visit.principal.may("agents", "write"):
             example = _example(card.card)
-            path, buttons = f"/console/agents/cards/{visit.path['card']}", [ui.Button("Send")]
+            path, buttons = card_path(visit), [ui.Button("Send")]
             initial = {"text": example} if example else {}
             form = schema_form(message_schema(), visit, buttons, path, initial)
             chat_link = ui.Links([ui.Cell("Chat with it", ui.Place(("cards", visit.path["card"], "chat")))])

@@ -73,7 +73,7 @@ async def edit_object(registers: Registers, visit: Visit) -> Sheet:
     """The form with the object as it is."""
     pair = await _pair(registers, visit)
     stored = await registers.objects.get(_caller(visit), pair, visit.path["id"])
-    path = f"{_path(pair)}/{visit.path['id']}/edit"
+    path = f"{_path(pair)}/{stored.uuid}/edit"
     schema = object_schema(registers, _caller(visit), pair, existing=True)
     version = Hidden("version", visit.typed("version") or str(stored.version))
     suggest = await _suggestions(registers, visit, pair, path)
