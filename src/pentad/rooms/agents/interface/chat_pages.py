@@ -24,19 +24,15 @@ _REFRESH: Final = 3.0
 _BUDGET: Final = 20_000
 _TEXT: Final = {"type": "string", "title": "Your message", "format": "multiline", "maxLength": 100_000}
 _REFERENCES: Final = {
-    "type": "array",
+    "type": "string",
     "title": "What it should read",
-    "description": "Addresses of objects, passages, records, artifacts or figures.",
-    "items": {"type": "string", "maxLength": 2000},
-    "maxItems": 20,
+    "description": "Addresses of objects, passages, records, artifacts or figures, with spaces between them.",
 }
 _ANSWER: Final = {"type": "object", "required": ["text"], "properties": {"text": {**_TEXT, "title": "Your answer"}}}
 
 
-def message_schema(example: str = "") -> dict[str, Any]:
-    """What a message to an agent consists of."""
-    text = {**_TEXT, "examples": [example]} if example else _TEXT
-    return {"type": "object", "required": ["text"], "properties": {"text": text, "references": _REFERENCES}}
+MESSAGE: Final = {"type": "object", "required": ["text"], "properties": {"text": _TEXT, "references": _REFERENCES}}
+"""What a message to an agent consists of."""
 
 
 def task_forms(visit: ui.Visit, task: Task) -> list[ui.Block]:
@@ -95,7 +91,7 @@ async def chat(agents: Agents, visit: ui.Visit) -> ui.Sheet:
     if visit.principal.may("agents", "write"):
         hidden = [ui.Hidden("context", context)] if context else []
         path = f"{card_path(visit)}/chat"
-        blocks.append(schema_form(message_schema(), visit, [ui.Button("Send")], path, extra=hidden))
+        blocks.append(schema_form(MESSAGE, visit, [ui.Button("Send")], path, extra=hidden))
     else:
         blocks.append(ui.Note("You may read here, but not send messages. Ask an administrator for agents:write."))
     if said:
@@ -128,9 +124,8 @@ def card_path(visit: ui.Visit) -> str:
 
 def message_arguments(visit: ui.Visit) -> dict[str, Any]:
     """The message that was typed, as arguments of the tool that sends tasks."""
-    schema = message_schema()
-    text = _typed_text(schema, visit)
-    references = read_form(schema, visit.fields).get("references") or ()
+    text = _typed_text(MESSAGE, visit)
+    references = str(read_form(MESSAGE, visit.fields).get("references") or "").split()
     items = {f"item-{number}": {"ref": uri} for number, uri in enumerate(references, 1)}
     return {"text": text, **({"context": {"items": items}} if items else {})}
 

@@ -13,13 +13,13 @@ from pentad.rooms.agents import store
 from pentad.rooms.agents.interface.approval_pages import PLACE as APPROVALS
 from pentad.rooms.agents.interface.approval_pages import decide, inbox, one_approval
 from pentad.rooms.agents.interface.chat_pages import (
+    MESSAGE,
     answer,
     approval_form,
     cancel,
     card_path,
     chat,
     message_arguments,
-    message_schema,
     say,
     task_forms,
 )
@@ -121,7 +121,7 @@ async def one_card(agents: Agents, visit: ui.Visit) -> ui.Sheet:
             example = _example(card.card)
             path, buttons = card_path(visit), [ui.Button("Send")]
             initial = {"text": example} if example else {}
-            form = schema_form(message_schema(), visit, buttons, path, initial)
+            form = schema_form(MESSAGE, visit, buttons, path, initial)
             chat_link = ui.Links([ui.Cell("Chat with it", ui.Place(("cards", visit.path["card"], "chat")))])
             blocks.append(ui.Section("Send it a task", [form, chat_link]))
         page = await agents.tasks.list(visit.principal, agent=name, page_size=_RECENT)
