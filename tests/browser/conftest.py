@@ -23,6 +23,7 @@ HOSTILE = '"><script>document.title = "owned"</script><img src=x onerror=alert(1
 PERMIT = {
     "slug": "permit",
     "title": "Permit",
+    "configuration": {"objectNameField": "holder"},
     "required": ["holder"],
     "properties": {
         "holder": {"type": "string", "title": "Holder", "description": "Who may build", "minLength": 2},
