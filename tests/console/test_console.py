@@ -123,6 +123,13 @@ async def test_every_page_forbids_inline_scripts_frames_and_sniffing(browser: Br
         assert scripts(shown) == ["/console/console.js"]
 
 
+@pytest.mark.requirement("console:forms:post")
+async def test_a_page_with_a_form_lets_the_browser_say_where_it_comes_from(browser: Browser) -> None:
+    """Without a login, too: otherwise the browser says `Origin: null`, and the form is refused."""
+    shown = await browser.get("/console/style")
+    assert shown.http.headers["referrer-policy"] == "same-origin"
+
+
 @pytest.mark.requirement("console:headers")
 async def test_a_page_before_the_login_has_no_script(closed: Browser) -> None:
     shown = await closed.get("/console/show")

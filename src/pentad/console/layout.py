@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pentad import __version__
-from pentad.console.forms import inner_blocks, log_out_button
+from pentad.console.forms import has_form, inner_blocks, log_out_button
 from pentad.console.html import Html, element, joined
 from pentad.console.rendering import LONGEST_CELL, LONGEST_FACT, Renderer, cut
 from pentad.console.scripts import HTMX, HTMX_CONFIG, ICON, STYLE, UPLOT, UPLOT_STYLE, Asset, scripts_of
@@ -52,7 +52,8 @@ def headers(sheet: Sheet, around: Surroundings = Surroundings()) -> dict[str, st
         "content-security-policy": policy + _SCRIPTS if scripts_of(sheet, has_menu=bool(around.rooms)) else policy,
         "x-content-type-options": "nosniff",
         "x-frame-options": "DENY",
-        "referrer-policy": "same-origin" if around.csrf else "no-referrer",  # else forms say `Origin: null`
+        # A page without a referrer sends its forms with `Origin: null`, which is refused.
+        "referrer-policy": "same-origin" if around.csrf or has_form(sheet.blocks) else "no-referrer",
         "cross-origin-resource-policy": "same-origin",
         "cache-control": "no-store",
         **opener,
