@@ -155,8 +155,11 @@ def _messages(task: Task, visit: ui.Visit) -> list[ui.Message]:
         blocks.append(ui.Note(f"It waits for {view.waiting_for}."))
     elif task.state not in TERMINAL:
         blocks.append(ui.Note("It is at work."))
-    blocks.append(ui.Links([ui.Cell("Task", ui.Place(("tasks", task.id)))]))
-    return [*said, ui.Message(task.agent, ui.when(task.updated_at), blocks)]
+    link = ui.Links([ui.Cell("Task", ui.Place(("tasks", task.id)))])
+    if said and not blocks and not said[-1].own:  # the agent's last words are all that came of it
+        *said, last = said
+        blocks = list(last.blocks)
+    return [*said, ui.Message(task.agent, ui.when(task.updated_at), [*blocks, link])]
 
 
 def _message(message: Message, task: Task, visit: ui.Visit) -> ui.Message:
