@@ -107,7 +107,7 @@ def form_fields(
     folded away, unless they have a value or a problem."""
     writer = _Writer(schema, dict(problems or {}), suggest)
     node = writer.schemas.resolved(schema)
-    given = cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+    given = mapping_in(value)
     required = frozenset(texts_in(node.get("required")))
     members = properties_of(node)
     shown = {name: writer.field((name,), one, given.get(name, MISSING), name in required) for name, one in members}
@@ -201,7 +201,7 @@ class _Writer:
         }
 
     def _object(self, path: Path, node: Node, value: Any, required: bool) -> Field:
-        given = cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+        given = mapping_in(value)
         needed = frozenset(texts_in(node.get("required")))
         fields = [self.field((*path, n), one, given.get(n, MISSING), n in needed) for n, one in properties_of(node)]
         folded = not required and not given and not _has_problem(pointer(path)[1:], self.problems)
@@ -306,7 +306,7 @@ class _Reader:
         return self._leaf(kind, node, unix_lines(self._fields[name]), before)
 
     def members(self, path: Path, node: Node, before: Any) -> Any:
-        kept = dict(cast("Mapping[str, Any]", before)) if isinstance(before, Mapping) else {}
+        kept = dict(mapping_in(before))
         for name, one in properties_of(node):
             found = self.value((*path, name), one, kept.get(name, MISSING))
             if isinstance(found, Missing):

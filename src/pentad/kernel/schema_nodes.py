@@ -32,13 +32,13 @@ class Schemas:
 
     def resolved(self, node: Any) -> Node:
         """The schema with `$ref` followed, `allOf` merged, and a single alternative beside null taken."""
-        found = cast("Node", node) if isinstance(node, Mapping) else {}
+        found: Node = mapping_in(node)
         for _ in range(16):  # a chain of references ends somewhere, or is refused by whoever compiles the schema
             target = found.get("$ref")
             if isinstance(target, str) and target.startswith("#/"):
                 inner = value_at(self.root, steps_of(target[1:]))
                 beside = {name: value for name, value in found.items() if name != "$ref"}
-                found = {**(cast("Node", inner) if isinstance(inner, Mapping) else {}), **beside}
+                found = {**mapping_in(inner), **beside}
             elif isinstance(every := found.get("allOf"), list) and every:
                 found = self._merged(found, cast("list[Any]", every))
             elif (only := _only_alternative(found)) is not None:
