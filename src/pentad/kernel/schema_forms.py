@@ -182,9 +182,11 @@ class _Writer:
             return isinstance(value, Mapping) and len(path) <= _DEEPEST and self._is_known(path, node, value)
         if isinstance(value, str) and kind == "list" and "string" in types_of(node):
             return True
-        if not isinstance(value, list) or len(value) > _MOST_ITEMS or len(path) > _DEEPEST:
+        if not isinstance(value, list):
             return False
         members = cast("list[Any]", value)
+        if len(members) > _MOST_ITEMS or len(path) > _DEEPEST:
+            return False
         items = self.schemas.resolved(node.get("items"))
         if kind == "choices":
             return all(shown(one) in [text for text, _ in options(items)] for one in members)
@@ -327,7 +329,7 @@ class _Reader:
         if not self._draft:
             kept = [one for one, was in zip(kept, found, strict=True) if not isinstance(was, Missing)]
         if not kept and not earlier:
-            return [] if self._draft and isinstance(before, list) else before if before == [] else MISSING
+            return before if before == [] else MISSING
         return kept
 
     def _leaf(self, kind: str, node: Node, text: str, before: Any) -> Any:
