@@ -93,6 +93,8 @@ class _Forms(HTMLParser):
         self.forms: list[FormOnPage] = []
         self.words: list[str] = []
         self._button: tuple[str, str] | None = None
+        self._area: str | None = None
+        self._select: str | None = None
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = {name: value or "" for name, value in attrs}
@@ -100,6 +102,16 @@ class _Forms(HTMLParser):
             self.forms.append(FormOnPage(given.get("action", "")))
         elif tag == "button":
             self._button = given.get("name", ""), given.get("value", "")
+        elif tag == "textarea":
+            self._area = given.get("name", "")
+            self.forms[-1].fields.append((self._area, ""))
+        elif tag == "select":
+            self._select = given.get("name", "")
+        elif tag == "option" and self._select is not None:
+            known = {name for name, _ in self.forms[-1].fields}
+            if "selected" in given or self._select not in known:  # without a choice, the first is sent
+                others = [pair for pair in self.forms[-1].fields if pair[0] != self._select]
+                self.forms[-1].fields = [*others, (self._select, given.get("value", ""))]
         elif tag == "input" and self.forms:
             form, kind = self.forms[-1], given.get("type", "text")
             form.asks_password = form.asks_password or kind == "password"
@@ -109,8 +121,15 @@ class _Forms(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         if tag == "button":
             self._button = None
+        elif tag == "textarea":
+            self._area = None
+        elif tag == "select":
+            self._select = None
 
     def handle_data(self, data: str) -> None:
+        if self._area is not None:
+            name, text = self.forms[-1].fields.pop()
+            self.forms[-1].fields.append((name, text + data.removeprefix("\n")))
         if text := data.strip():
             self.words.append(text)
             if self._button is not None and self.forms:

@@ -42,8 +42,12 @@ class House:
 
 
 @asynccontextmanager
-async def open_house(data: Path, rooms: tuple[str, ...] = (PAGES,)) -> AsyncGenerator[House]:
-    settings = Settings(data=data, rooms=rooms, limits=UNHURRIED, search=SearchSettings(embedder="none"))
+async def open_house(
+    data: Path, rooms: tuple[str, ...] = (PAGES,), confirm: tuple[str, ...] = ()
+) -> AsyncGenerator[House]:
+    settings = Settings(
+        data=data, rooms=rooms, limits=UNHURRIED, search=SearchSettings(embedder="none"), confirm=confirm
+    )
     async with open_app(settings) as app:
         await app.users.add("root", PASSWORD, role="admin")
         await app.users.add("rita", PASSWORD)

@@ -1,14 +1,16 @@
 """The console's doors: who sees which page, what a browser is told, and how a refusal reads."""
 
 import base64
+import hashlib
 import json
 from dataclasses import replace
 from urllib.parse import quote
 
 import pytest
 
+from pentad.console.scripts import ASSETS
 from tests.behaviour.http_wire import send
-from tests.console.conftest import Browser
+from tests.console.conftest import Browser, Shown
 from tests.console.showroom import CANARY, SCRIPT
 
 pytestmark = pytest.mark.anyio
@@ -86,7 +88,7 @@ async def test_the_home_page_shows_every_room_its_figures_and_its_tools(browser:
         assert "/console/lab" not in shown.page.values("a", "href"), "the lab has no pages"
         assert "echo" in shown.page.texts
         assert "claude mcp add --transport http pentad http://localhost:8700/mcp" in shown.page.text
-        assert [one.partition("?")[0] for one in shown.page.values("script", "src")] == ["/console/panel.js"]
+        assert [one.partition("?")[0] for one in shown.page.values("script", "src")] == ["/console/console.js"]
 
 
 @pytest.mark.requirement("console:pages")
@@ -107,37 +109,66 @@ async def test_a_room_shows_its_pages_with_the_way_back(browser: Browser) -> Non
 
 
 @pytest.mark.requirement("console:headers")
-async def test_every_page_forbids_scripts_frames_and_sniffing(browser: Browser) -> None:
+async def test_every_page_forbids_inline_scripts_frames_and_sniffing(browser: Browser) -> None:
     for path in ("/console/show", "/console/show/wrong", "/console/nowhere"):
         shown = await browser.get(path)
         policy = shown.http.headers["content-security-policy"].split("; ")
         assert policy[0] == "default-src 'none'"
         assert {"style-src 'self'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'self'"} <= set(policy)
-        assert not any(part.startswith("script-src") or "unsafe" in part for part in policy)
+        assert {"script-src 'self'", "connect-src 'self'", "img-src 'self'"} <= set(policy)
+        assert not any("unsafe" in part for part in policy)
         assert shown.http.headers["x-content-type-options"] == "nosniff"
         assert shown.http.headers["referrer-policy"] == "no-referrer"
         assert shown.http.headers["cache-control"] == "no-store"
-        assert shown.page.count("script") == 0
+        assert scripts(shown) == ["/console/console.js"]
+
+
+@pytest.mark.requirement("console:forms:post")
+async def test_a_page_with_a_form_lets_the_browser_say_where_it_comes_from(browser: Browser) -> None:
+    """Without a login, too: otherwise the browser says `Origin: null`, and the form is refused."""
+    shown = await browser.get("/console/style")
+    assert shown.http.headers["referrer-policy"] == "same-origin"
+
+
+@pytest.mark.requirement("console:headers")
+async def test_a_page_before_the_login_has_no_script(closed: Browser) -> None:
+    shown = await closed.get("/console/show")
+    assert "script-src" not in shown.http.headers["content-security-policy"]
+    assert scripts(shown) == []
 
 
 @pytest.mark.requirement("console:live")
-async def test_only_a_page_whose_figures_move_has_the_script_for_that(browser: Browser) -> None:
+async def test_a_page_whose_figures_move_is_fetched_again_and_keeps_what_was_typed(browser: Browser) -> None:
     shown = await browser.get("/console/show/live")
-    assert shown.page.values("main", "data-refresh") == ["2.5"]
-    assert [path.partition("?")[0] for path in shown.page.values("script", "src")] == ["/console/live.js"]
-    assert "2.5" in shown.page.values("meta", "content"), "without scripts the browser reloads"
-    policy = shown.http.headers["content-security-policy"]
-    assert "script-src 'self'; connect-src 'self'" in policy
-    assert "unsafe" not in policy
+    assert shown.page.values("main", "hx-trigger") == ["every 2.5s"]
+    assert shown.page.values("main", "hx-swap") == ["outerMorph"]
+    assert scripts(shown) == ["/console/console.js", "/console/htmx.js", "/console/uplot.js", "/console/charts.js"]
+    assert "refresh" not in shown.page.values("meta", "http-equiv"), "without scripts the reader decides when"
+    assert shown.page.text.count("Refresh") == 1
+    assert "unsafe" not in shown.http.headers["content-security-policy"]
+
+
+def scripts(shown: Shown) -> list[str]:
+    return [path.partition("?")[0] for path in shown.page.values("script", "src")]
 
 
 async def test_what_pages_load_is_there_for_everybody(closed: Browser) -> None:
-    kinds = {"style.css": "text/css", "live.js": "text/javascript", "icon.svg": "image/svg+xml"}
-    for name, kind in kinds.items():
-        answer = send(closed.front, "GET", f"/console/{name}?v=1")
-        assert await answer.body()
+    for asset in ASSETS:
+        answer = send(closed.front, "GET", asset.url)
+        assert await answer.body() == asset.content()
         assert answer.status == 200
-        assert answer.headers["content-type"].startswith(kind)
+        assert answer.headers["content-type"].startswith(asset.media_type)
+
+
+@pytest.mark.requirement("console:scripts")
+async def test_scripts_of_others_are_what_their_hashes_say(browser: Browser) -> None:
+    foreign = [one for one in ASSETS if one.package]
+    assert {one.package for one in foreign} == {"htmx.org@4.0.1", "uplot@1.6.32"}
+    for one in foreign:
+        assert base64.b64encode(hashlib.sha384(one.content()).digest()).decode() == one.sha384
+    shown = await browser.get("/console/show/live")
+    given = {*shown.page.values("script", "integrity"), *shown.page.values("link", "integrity")}
+    assert given == {one.integrity for one in foreign}
 
 
 @pytest.mark.requirement("console:refusals")

@@ -24,7 +24,7 @@ async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[House
 async def test_a_task_is_sent_and_its_page_shown(house: House) -> None:
     root = await house.browser("root")
     assert "Send it a task" in (await root.get(ECHO)).body
-    fields = {"text": "Good morning", "references": "agents://cards/echo", "csrf": await csrf_of(root)}
+    fields = {"/text": "Good morning", "/references": "agents://cards/echo", "csrf": await csrf_of(root)}
     answer = await root.post(ECHO, fields)
     location = answer.location or ""
     assert (answer.status, location[:22]) == (303, "/console/agents/tasks/")
@@ -40,8 +40,8 @@ async def test_a_task_is_sent_and_its_page_shown(house: House) -> None:
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"text": " "}, "There is nothing to send"),
-        ({"text": "hello", "references": "file:///etc/passwd"}, "file"),
+        ({"/text": " "}, "There is nothing to send"),
+        ({"/text": "hello", "/references": "file:///etc/passwd"}, "file"),
     ],
 )
 async def test_a_form_that_cannot_be_sent_says_why_and_sends_nothing(
@@ -59,7 +59,7 @@ async def test_a_form_that_cannot_be_sent_says_why_and_sends_nothing(
 async def test_who_may_only_read_gets_no_form_and_sends_nothing(house: House) -> None:
     rita = await house.browser("rita")
     assert "Send it a task" not in (await rita.get(ECHO)).body
-    answer = await rita.post(ECHO, {"text": "hello", "csrf": await csrf_of(rita)})
+    answer = await rita.post(ECHO, {"/text": "hello", "csrf": await csrf_of(rita)})
     assert answer.status == 403
     assert "agents:write" in answer.body
 
@@ -68,8 +68,8 @@ async def test_who_may_only_read_gets_no_form_and_sends_nothing(house: House) ->
 async def test_a_form_of_another_site_is_refused(house: House) -> None:
     root = await house.browser("root")
     for token in ("", "x" * 43, await csrf_of(await house.browser("rita"))):
-        assert (await root.post(ECHO, {"text": "hello", "csrf": token})).status == 403
-    assert (await Browser(house.front).post(ECHO, {"text": "hello", "csrf": await csrf_of(root)})).status == 403
+        assert (await root.post(ECHO, {"/text": "hello", "csrf": token})).status == 403
+    assert (await Browser(house.front).post(ECHO, {"/text": "hello", "csrf": await csrf_of(root)})).status == 403
 
 
 @pytest.mark.requirement("agents:console:send")
@@ -82,6 +82,6 @@ async def test_a_registered_card_has_no_form(house: House) -> None:
     root = await house.browser("root")
     path = f"/console/agents/cards/{made.id}"
     assert "Send it a task" not in (await root.get(path)).body
-    answer = await root.post(path, {"text": "hello", "csrf": await csrf_of(root)})
+    answer = await root.post(path, {"/text": "hello", "csrf": await csrf_of(root)})
     assert answer.status == 422
     assert "Only agents that run here" in answer.body

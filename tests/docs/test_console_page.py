@@ -32,8 +32,8 @@ def test_the_pages_it_names_are_there() -> None:
         if room.pages is not None
         for page in room.pages().pages
     }
-    there |= {"/console/admin", "/console/audit", "/console/account"}
-    assert len(named) == 19
+    there |= {"/console/admin", "/console/audit", "/console/account", "/console/tools", "/console/style"}
+    assert len(named) == 23
     assert named <= there
     assert {path for path in there if path.startswith("/console/metrics")} <= named
 

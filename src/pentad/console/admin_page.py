@@ -16,6 +16,8 @@ TRAIL: Final = "audit"
 SEARCH: Final = "search"
 ACCOUNT: Final = "account"
 TRACES: Final = "traces"
+TOOLS: Final = "tools"
+STYLES: Final = "style"
 _DONE: Final = {
     "added": "The user was added.",
     "changed": "The change takes effect at once.",
@@ -44,7 +46,7 @@ class AdminPage:
 def menu(principal: Principal) -> list[tuple[str, str]]:
     """The entries of the console's menu besides the rooms."""
     entries = [
-        (SEARCH, "Search") if principal.may(ANY_ROOM, "read") else None,
+        (TOOLS, "Tools") if principal.may(ANY_ROOM, "read") else None,
         (ADMIN, "Administration") if principal.may(ACCESS, "admin") else None,
         (TRAIL, "Audit trail") if principal.may(AUDIT, "admin") else None,
     ]

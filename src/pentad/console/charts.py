@@ -1,6 +1,8 @@
 """Line charts as inline SVG. The lines stretch to the available width; the labels beside them are ordinary text, so
-that they stay readable on a phone and need no script and no inline style."""
+that they stay readable on a phone and need no script and no inline style. A script replaces the picture by one that
+shows the figures under the pointer; it takes them from `data-chart`."""
 
+import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
@@ -37,7 +39,13 @@ def chart(spec: Chart) -> Html:
     )
     labels = element("ol", *(element("li", text) for text in _x_labels(spec, plotted)), class_="x")
     caption = _caption(spec, plotted.lines)
-    return element("figure", caption, element("div", rows, picture, labels, class_="plot"), class_="chart")
+    figures = {
+        "unit": spec.unit,
+        "time": spec.time,
+        "series": [{"name": name, "points": [list(point) for point in points]} for name, points in plotted.lines],
+    }
+    drawn = element("div", rows, picture, labels, class_="plot")
+    return element("figure", caption, drawn, class_="chart", data_chart=json.dumps(figures))
 
 
 def _path(plotted: Plot, points: Points) -> str:

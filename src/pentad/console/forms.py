@@ -1,28 +1,64 @@
-"""Renders forms as HTML. Every form that is posted carries the visitor's CSRF token."""
+"""Renders forms as HTML. Every form that is posted carries the visitor's CSRF token.
+
+Forms work without scripts. With htmx, the buttons for list items exchange the form alone, and fields ask for
+suggestions.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final, assert_never
 
-from pentad.console.html import Html, element, own_path
-from pentad.kernel.pages import Block, Button, CheckBox, Choice, Field, Form, Hidden, Section, Tabs, TextField
+from pentad.console.html import Html, element, joined, own_path
+from pentad.kernel.pages import (
+    ADD,
+    REMOVE,
+    Block,
+    Button,
+    CheckBox,
+    Choice,
+    Conversation,
+    Field,
+    FileField,
+    Form,
+    Group,
+    Hidden,
+    Repeated,
+    Section,
+    Tabs,
+    TextField,
+)
 
 CSRF_FIELD: Final = "csrf"
 _LONGEST_VALUE: Final = 20_000
+_MOST_OPTIONS: Final = 500
 
 
-def form(block: Form, csrf: str) -> Html:
-    """A form; with the visitor's CSRF token if it is posted, as a URL must not contain it."""
+def form(block: Form, csrf: str, numbers: Iterator[int]) -> Html:
+    """A form; with the visitor's CSRF token if it is posted, as a URL must not contain it. `numbers` gives every
+    element of the page an id of its own."""
     token = (Hidden(CSRF_FIELD, csrf),) if block.method == "post" else ()
-    fields = [_field(one, n) for n, one in enumerate((*block.fields, *token))]
-    buttons = element("div", *map(_button, block.buttons), class_="buttons") if block.buttons else Html()
     action = None if not block.action else own_path(block.action) or "/"
+    id_ = f"form-{next(numbers)}"
+    fields = list(inner_fields(block.fields))
+    focused = [
+        one.name for one in fields if isinstance(one, TextField) and block.focus and one.name.startswith(block.focus)
+    ]
+    renderer = _Fields(numbers, id_, action, focused[-1] if focused else None)
+    enter = block.buttons[0] if block.buttons and any(isinstance(one, Repeated) for one in fields) else None
     return element(
         "form",
-        *fields,
-        buttons,
+        # Return presses a form's first button, which would otherwise be one that removes an item.
+        Html()
+        if enter is None
+        else element("div", _button(enter, tabindex="-1"), class_="first-button", aria_hidden="true"),
+        *(renderer.field(one) for one in (*block.fields, *token)),
+        element("div", *map(_button, block.buttons), class_="buttons") if block.buttons else Html(),
         method=block.method,
         action=action,
+        id=id_,
         class_="fields" if block.method == "post" else "filters",
+        enctype="multipart/form-data" if any(isinstance(one, FileField) for one in fields) else None,
+        novalidate="novalidate" if block.validated else None,
     )
 
 
@@ -40,70 +76,203 @@ def inner_blocks(blocks: Iterable[Block]) -> Iterator[Block]:
         elif isinstance(one, Tabs):
             for tab in one.tabs:
                 yield from inner_blocks(tab.blocks)
+        elif isinstance(one, Conversation):
+            for message in one.messages:
+                yield from inner_blocks(message.blocks)
+
+
+def inner_fields(fields: Iterable[Field]) -> Iterator[Field]:
+    """The fields, and those inside them."""
+    for one in fields:
+        yield one
+        if isinstance(one, Group):
+            yield from inner_fields(one.fields)
+        elif isinstance(one, Repeated):
+            yield from inner_fields(one.items)
+
+
+def is_dynamic(block: Form) -> bool:
+    """Whether the form is better with a script: it has items to add, or asks for suggestions."""
+    return any(
+        isinstance(one, Repeated) or (isinstance(one, TextField) and bool(one.suggest))
+        for one in inner_fields(block.fields)
+    )
 
 
 def log_out_button(csrf: str) -> Html:
     """The form in the head of every page."""
-    token = _field(Hidden(CSRF_FIELD, csrf), 0)
+    token = element("input", type="hidden", name=CSRF_FIELD, value=csrf)
     return element("form", token, element("button", "Log out", type="submit"), method="post", action="/logout")
 
 
-def _field(field: Field, number: int) -> Html:
-    match field:
-        case TextField():
-            return _labelled(field.label, field.hint, number, _input(field, f"field-{number}"))
-        case CheckBox():
-            return _check_box(field, number)
-        case Choice():
-            return _labelled(field.label, field.hint, number, _select(field, f"field-{number}"))
-        case Hidden():
-            return element("input", type="hidden", name=field.name, value=field.value[:_LONGEST_VALUE])
-        case _:
-            assert_never(field)
+@dataclass(frozen=True, slots=True)
+class _Fields:
+    """Renders the fields of one form."""
+
+    numbers: Iterator[int]
+    form: str
+    action: str | None
+    focused: str | None
+
+    def field(self, field: Field) -> Html:
+        match field:
+            case TextField():
+                return self._text(field)
+            case CheckBox():
+                return self._check_box(field)
+            case Choice():
+                return self._choice(field)
+            case FileField():
+                id_ = self._id()
+                control = element("input", type="file", name=field.name, **_described(id_, field))
+                return _labelled(field.label, field, id_, control)
+            case Hidden():
+                return element("input", type="hidden", name=field.name, value=field.value[:_LONGEST_VALUE])
+            case Group():
+                return self._group(field)
+            case Repeated():
+                return self._repeated(field)
+            case _:
+                assert_never(field)
+
+    def _id(self) -> str:
+        return f"field-{next(self.numbers)}"
+
+    def _text(self, field: TextField) -> Html:
+        id_ = self._id()
+        common: dict[str, str | None] = {
+            "name": field.name,
+            "autocomplete": field.autocomplete,
+            "autocapitalize": "none",
+            "spellcheck": "false" if field.lines == 1 or field.code else None,
+            "placeholder": field.placeholder or None,
+            "required": "required" if field.required else None,
+            "autofocus": "autofocus" if field.name == self.focused else None,
+            **_described(id_, field),
+        }
+        if field.lines > 1:
+            code = "code" if field.code else None
+            # A line break right after the tag is not part of the value.
+            text = "\n" + field.value[:_LONGEST_VALUE]
+            return _labelled(
+                field.label, field, id_, element("textarea", text, rows=str(field.lines), class_=code, **common)
+            )
+        value = field.value[:_LONGEST_VALUE] if field.kind != "password" and field.value else None
+        keyboard = field.keyboard if field.keyboard != "text" else None
+        options = f"{id_}-options" if field.options or field.suggest else None
+        control = element(
+            "input",
+            type=field.kind,
+            value=value,
+            inputmode=keyboard,
+            list=options,
+            **common,
+            **self._asks(field, options),
+        )
+        return _labelled(field.label, field, id_, joined([control, _options(field, options)]))
+
+    def _asks(self, field: TextField, options: str | None) -> dict[str, str | None]:
+        """The attributes with which htmx asks for suggestions while somebody types."""
+        if not field.suggest or (path := own_path(field.suggest)) is None:
+            return {}
+        return {
+            "hx_get": path,
+            "hx_trigger": "input changed delay:200ms",
+            "hx_target": f"#{options}",
+            "hx_select": f"#{options}",
+            "hx_swap": "outerHTML",
+        }
+
+    def _choice(self, field: Choice) -> Html:
+        id_ = self._id()
+        options = [
+            element("option", label, value=value, selected="selected" if value == field.value else None)
+            for value, label in field.options[:_MOST_OPTIONS]
+        ]
+        return _labelled(
+            field.label, field, id_, element("select", *options, name=field.name, **_described(id_, field))
+        )
+
+    def _check_box(self, field: CheckBox) -> Html:
+        id_ = self._id()
+        box = element(
+            "input",
+            type="checkbox",
+            name=field.name,
+            value=field.value,
+            checked="checked" if field.checked else None,
+            disabled="disabled" if field.locked else None,
+            **_described(id_, field),
+        )
+        text = element("label", element("span", field.label), for_=id_)
+        return element("p", box, text, *_notes(field.hint, field.error, id_), class_="check")
+
+    def _group(self, group: Group) -> Html:
+        inner = joined(self.field(one) for one in group.fields)
+        notes = _notes(group.hint, group.error, self._id())
+        if group.folded:
+            return element("details", element("summary", group.label), *notes, inner, class_="group")
+        return element(
+            "fieldset", element("legend", group.label), *notes, inner, class_="needed" if group.required else None
+        )
+
+    def _repeated(self, repeated: Repeated) -> Html:
+        rows = [
+            element(
+                "div", self.field(item), self._edit(REMOVE, f"{repeated.name}/{number}", "Remove", item), class_="item"
+            )
+            for number, item in enumerate(repeated.items)
+        ]
+        add = self._edit(ADD, repeated.name, f"Add {repeated.label}", None) if repeated.can_add else Html()
+        notes = _notes(repeated.hint, repeated.error, self._id())
+        class_ = "list needed" if repeated.required else "list"
+        return element("fieldset", element("legend", repeated.label), *notes, *rows, add, class_=class_)
+
+    def _edit(self, name: str, value: str, text: str, item: Field | None) -> Html:
+        """A button that changes the form. htmx sends the form and takes the same one out of the answer."""
+        whole = "" if item is None or isinstance(item, Hidden) else f"{text} {item.label}"
+        return element(
+            "button",
+            text,
+            type="submit",
+            name=name,
+            value=value,
+            class_="plain small",
+            formnovalidate="formnovalidate",
+            aria_label=whole or None,
+            hx_post=self.action,
+            hx_target=f"#{self.form}",
+            hx_select=f"#{self.form}",
+            hx_swap="outerHTML",
+        )
 
 
-def _labelled(label: str, hint: str, number: int, control: Html) -> Html:
-    note = element("small", hint, id=f"hint-{number}") if hint else Html()
-    return element("p", element("label", label, for_=f"field-{number}"), control, note)
+def _options(field: TextField, id_: str | None) -> Html:
+    """Values to pick from while somebody types."""
+    if id_ is None:
+        return Html()
+    options = (element("option", label, value=value) for value, label in field.options[:_MOST_OPTIONS])
+    return element("datalist", *options, id=id_)
 
 
-def _input(field: TextField, id_: str) -> Html:
-    return element(
-        "input",
-        type=field.kind,
-        id=id_,
-        name=field.name,
-        value=field.value[:_LONGEST_VALUE] if field.kind == "text" and field.value else None,
-        autocomplete=field.autocomplete,
-        autocapitalize="none",
-        spellcheck="false",
-        required="required" if field.required else None,
-    )
+def _labelled(label: str, field: TextField | Choice | FileField, id_: str, control: Html) -> Html:
+    notes = _notes(field.hint, field.error, id_)
+    return element("p", element("label", label, for_=id_), control, *notes, class_="needed" if field.required else None)
 
 
-def _select(field: Choice, id_: str) -> Html:
-    options = [
-        element("option", label, value=value, selected="selected" if value == field.value else None)
-        for value, label in field.options
-    ]
-    return element("select", *options, id=id_, name=field.name)
+def _notes(hint: str, error: str, id_: str) -> list[Html]:
+    found = [element("small", error, id=f"{id_}-error", class_="error")] if error else []
+    return [*found, element("small", hint, id=f"{id_}-hint")] if hint else found
 
 
-def _check_box(field: CheckBox, number: int) -> Html:
-    box = element(
-        "input",
-        type="checkbox",
-        id=f"field-{number}",
-        name=field.name,
-        value=field.value,
-        checked="checked" if field.checked else None,
-        disabled="disabled" if field.locked else None,
-    )
-    text = element("label", element("span", field.label), for_=f"field-{number}")
-    return element("p", box, text, element("small", field.hint) if field.hint else Html(), class_="check")
+def _described(id_: str, field: TextField | CheckBox | Choice | FileField) -> dict[str, str | None]:
+    """The attributes that tell a screen reader about hint and error."""
+    notes = [f"{id_}-{name}" for name, text in (("error", field.error), ("hint", field.hint)) if text]
+    described = " ".join(notes) or None
+    return {"id": id_, "aria_describedby": described, "aria_invalid": "true" if field.error else None}
 
 
-def _button(button: Button) -> Html:
+def _button(button: Button, tabindex: str | None = None) -> Html:
     return element(
         "button",
         button.text,
@@ -111,4 +280,5 @@ def _button(button: Button) -> Html:
         name=button.name or None,
         value=button.value if button.name else None,
         class_=None if button.kind == "main" else button.kind,
+        tabindex=tabindex,
     )

@@ -1,16 +1,22 @@
 """The home page, and `/llms.txt`, its counterpart for models: what is served here and how to connect."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
 
+from pentad.administration.rights import ACCESS
 from pentad.app import App
+from pentad.console.admin_page import ACCOUNT, ADMIN, TOOLS
+from pentad.console.audit_trail import entries_table
 from pentad.console.connect import connect_section
-from pentad.console.search import search_form
-from pentad.kernel.pages import Card, Cards, Cell, Code, Pages, Place, Section, Sheet, Table, Visit
+from pentad.kernel.pages import Card, Cards, Cell, Code, Links, Pages, Place, Section, Sheet, Table, Text, Visit
 from pentad.mcp.declarations import Tool
 from pentad.platform import OpenRoom
 from pentad.settings.model import Settings
 from pentad.terminal.program import NAME, program
+
+_MOST_JOBS: Final = 5
+_RECENT: Final = 8
 
 
 async def home_sheet(app: App, visit: Visit, pages: Mapping[str, Pages[Any]], url: str) -> Sheet:
@@ -24,16 +30,53 @@ async def home_sheet(app: App, visit: Visit, pages: Mapping[str, Pages[Any]], ur
     )
     cards = [await _card(opened, visit, pages.get(opened.room.name)) for opened in app.rooms]
     tools = [_tools(app, opened, usable) for opened in app.rooms if (usable := _usable(opened, visit))]
+    needed = [need for opened in app.rooms for need in await _needs(opened, visit, pages.get(opened.room.name))]
+    needed += await _failed_jobs(app, visit)
+    waiting = Table(("What", "Why"), needed, "Nothing waits for you.")
     return Sheet(
         "Pentad",
         [
-            search_form(),
+            Section("Needs you", [waiting]),
             Cards(cards, empty="No rooms are open."),
             connect,
             Section("Tools for agents", tools),
+            *await _activity(app, visit),
         ],
         lead="One MCP server for a team's AI agents.",
     )
+
+
+async def _needs(opened: OpenRoom, visit: Visit, pages: Pages[Any] | None) -> list[tuple[Text, ...]]:
+    room = opened.room.name
+    if pages is None or pages.needs is None or not visit.principal.may(room, "read"):
+        return []
+    found = await pages.needs(opened.service, visit)
+    return [(Cell(cell.text, _in_room(cell.link, room)), why) for cell, why in found]
+
+
+def _in_room(link: Place | str | None, room: str) -> Place | str | None:
+    return replace(link, room=link.room or room) if isinstance(link, Place) else link
+
+
+async def _failed_jobs(app: App, visit: Visit) -> list[tuple[Text, ...]]:
+    """Background work that failed for good, for administrators."""
+    if not visit.principal.may(ACCESS, "admin"):
+        return []
+    found = await app.administration.server.jobs(visit.principal, state="dead", limit=_MOST_JOBS)
+    return [
+        (Cell(f"{one['name']} {one['key'] or ''}".rstrip(), Place(("jobs", one["id"]), room=ADMIN)), "failed for good")
+        for one in found["jobs"]
+    ]
+
+
+async def _activity(app: App, visit: Visit) -> list[Section]:
+    """What the visitor did lately, and what programs did for them."""
+    if visit.principal.user is None:
+        return []
+    page = await app.administration.trail.own_page(visit.principal, {}, limit=_RECENT)
+    recent = entries_table(page["entries"], {}, visit)
+    more = Links([Cell("All of it", Place(("activity",), room=ACCOUNT))])
+    return [Section("Your latest activity", [recent, more])]
 
 
 def _usable(opened: OpenRoom, visit: Visit) -> list[Tool]:
@@ -41,7 +84,10 @@ def _usable(opened: OpenRoom, visit: Visit) -> list[Tool]:
 
 
 def _tools(app: App, opened: OpenRoom, usable: Sequence[Tool]) -> Section:
-    rows = [(tool.name, _first(tool.description)) for tool in usable]
+    rows = [
+        (Cell(tool.name, Place(("tool", *tool.name.split("/")), room=TOOLS)), _first(tool.description))
+        for tool in usable
+    ]
     address = Code(app.settings.url(f"/rooms/{opened.room.name}/mcp"))
     title = f"{opened.room.title}: {len(usable)} tools"
     return Section(title, [address, Table(("Tool", "What it does"), rows)], folded=True)

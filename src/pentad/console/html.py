@@ -16,7 +16,7 @@ _HIDDEN: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
-_VOID: Final = frozenset({"meta", "link", "input"})
+_VOID: Final = frozenset({"meta", "link", "input", "img"})
 _OWN_PATH: Final = re.compile(r"/(?![/\\])[!-\[\]-~]*")
 _UNSAFE: Final = re.compile(r"[\x00-\x20\x7f-\xa0\\]")
 _NOWHERE: Final = frozenset({"", ".", ".."})
@@ -60,7 +60,8 @@ def page_url(place: Place, room: str | None) -> str | None:
         return None
     where = place.room or room
     path = "/" if where is None else "/".join(["/console", *(_quoted(part) for part in (where, *parts))])
-    query = urlencode({name: value for name, value in place.query.items() if value}, errors="replace")
+    asked = {name: value for name, value in place.query.items() if value}
+    query = urlencode({**asked, "html": "yes"} if path.endswith(".json") else asked, errors="replace")
     return f"{path}?{query}" if query else path
 
 

@@ -1,7 +1,6 @@
 """The HTML document around a sheet: head, menu of rooms, breadcrumbs, footer, and the headers of the response.
 
-A page loads its style and icon from this server and nothing else. Only a page that refreshes itself, copies or watches
-has a script, which is a file of ours; inline scripts and styles are never allowed.
+A page loads its style, icon and scripts from this server and nothing else; inline scripts and styles are never allowed.
 """
 
 from collections.abc import Sequence
@@ -9,19 +8,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from pentad import __version__
-from pentad.console.forms import inner_blocks, log_out_button
+from pentad.console.forms import has_form, inner_blocks, log_out_button
 from pentad.console.html import Html, element, joined
 from pentad.console.rendering import LONGEST_CELL, LONGEST_FACT, Renderer, cut
-from pentad.kernel.pages import Cell, Code, Place, Sheet, Watch
-
-STYLE: Final = "/console/style.css"
-SCRIPT: Final = "/console/live.js"
-PANEL_SCRIPT: Final = "/console/panel.js"
-ICON: Final = "/console/icon.svg"
+from pentad.console.scripts import HTMX, HTMX_CONFIG, ICON, STYLE, UPLOT, UPLOT_STYLE, Asset, scripts_of
+from pentad.kernel.pages import Cell, Image, Place, Sheet
 
 _POLICY: Final = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'"
 _OWN_FORMS: Final = "; form-action 'self'"
-_LIVE: Final = "; script-src 'self'; connect-src 'self'"
+_SCRIPTS: Final = "; script-src 'self'; connect-src 'self'"
+_IMAGES: Final = ("img-src 'self'", "img-src 'self' data:")
 _FOR_PROGRAMS: Final = ("/openapi.json", "/llms.txt", "/healthz", "/readyz", "/metrics")
 
 
@@ -46,16 +42,18 @@ class Surroundings:
 
 def headers(sheet: Sheet, around: Surroundings = Surroundings()) -> dict[str, str]:  # noqa: B008  frozen
     """The security headers of every page."""
-    policy = _POLICY
+    has_image = any(isinstance(one, Image) for one in inner_blocks(sheet.blocks))
+    policy = _POLICY.replace(*_IMAGES) if has_image else _POLICY
     opener = {}
     if not around.leaves_site:  # a browser applies form-action to every redirect after the form
         policy += _OWN_FORMS
         opener = {"cross-origin-opener-policy": "same-origin"}  # would cut off the client whose pop-up this is
     return {
-        "content-security-policy": policy + _LIVE if _scripts(sheet) else policy,
+        "content-security-policy": policy + _SCRIPTS if scripts_of(sheet, has_menu=bool(around.rooms)) else policy,
         "x-content-type-options": "nosniff",
         "x-frame-options": "DENY",
-        "referrer-policy": "same-origin" if around.csrf else "no-referrer",  # else forms say `Origin: null`
+        # A page without a referrer sends its forms with `Origin: null`, which is refused.
+        "referrer-policy": "same-origin" if around.csrf or has_form(sheet.blocks) else "no-referrer",
         "cross-origin-resource-policy": "same-origin",
         "cache-control": "no-store",
         **opener,
@@ -65,7 +63,7 @@ def headers(sheet: Sheet, around: Surroundings = Surroundings()) -> dict[str, st
 def document(sheet: Sheet, around: Surroundings) -> str:
     """The whole page."""
     title = cut(sheet.title, LONGEST_CELL)
-    refresh = None if sheet.refresh is None else f"{max(1.0, sheet.refresh):g}"
+    scripts = scripts_of(sheet, has_menu=bool(around.rooms))
     head = element(
         "head",
         element("meta", charset="utf-8"),
@@ -73,31 +71,37 @@ def document(sheet: Sheet, around: Surroundings) -> str:
         element("meta", name="color-scheme", content="light dark"),
         element("meta", name="robots", content="noindex"),
         element("title", title if title == "Pentad" else f"{title} · Pentad"),
-        element("link", rel="stylesheet", href=f"{STYLE}?v={__version__}"),
-        element("link", rel="icon", href=ICON, type="image/svg+xml"),
-        *([] if refresh is None else [element("noscript", element("meta", http_equiv="refresh", content=refresh))]),
-        *(element("script", src=f"{file}?v={__version__}", defer="defer") for file in _scripts(sheet)),
+        *([element("meta", name="htmx-config", content=HTMX_CONFIG)] if HTMX in scripts else []),
+        *([_style(UPLOT_STYLE)] if UPLOT in scripts else []),
+        _style(STYLE),
+        element("link", rel="icon", href=ICON.path, type="image/svg+xml"),
+        *(element("script", src=one.url, integrity=one.integrity, defer="defer") for one in scripts),
     )
+    refresh = _refreshing(sheet)
     main = element(
         "main",
         _trail(sheet, around),
         element("h1", title),
         element("p", cut(sheet.lead, LONGEST_FACT), class_="lead") if sheet.lead else "",
         Renderer(around.room, around.csrf, around.program).blocks(sheet.blocks),
+        element("noscript", element("p", element("a", "Refresh", href=""), class_="note")) if refresh else "",
         id="main",
-        data_refresh=refresh,
+        **refresh,
     )
     body = element("body", element("a", "To the content", href="#main", class_="skip"), _top(around), main, _foot())
     return "<!doctype html>" + element("html", head, body, lang="en")
 
 
-def _scripts(sheet: Sheet) -> list[str]:
-    """The scripts the page needs."""
-    live = [] if sheet.refresh is None else [SCRIPT]
-    for one in inner_blocks(sheet.blocks):
-        if isinstance(one, Watch) or (isinstance(one, Code) and one.copy):
-            return [*live, PANEL_SCRIPT]
-    return live
+def _style(asset: Asset) -> Html:
+    return element("link", rel="stylesheet", href=asset.url, integrity=asset.integrity)
+
+
+def _refreshing(sheet: Sheet) -> dict[str, str]:
+    """The attributes with which htmx fetches the page again. It changes what has changed: what was typed stays."""
+    if sheet.refresh is None:
+        return {}
+    every = f"every {max(1.0, sheet.refresh):g}s"
+    return {"hx_get": "", "hx_trigger": every, "hx_select": "#main", "hx_target": "this", "hx_swap": "outerMorph"}
 
 
 def _top(around: Surroundings) -> Html:
@@ -106,11 +110,22 @@ def _top(around: Surroundings) -> Html:
         for name, title in around.rooms
     ]
     brand = element("a", "Pentad", href="/", class_="brand")
+    search = _search() if around.rooms else Html()
     who = [_name(around)] if around.who else []
     if around.logged_in:
         who.append(log_out_button(around.csrf))
     account = element("div", *who, class_="account") if who else Html()
-    return element("header", brand, element("nav", *rooms, aria_label="Rooms") if rooms else "", account)
+    return element("header", brand, element("nav", *rooms, aria_label="Rooms") if rooms else "", search, account)
+
+
+def _search() -> Html:
+    """The box that searches all rooms. A script focuses it when somebody types a slash."""
+    label = "Search all rooms"
+    box = element(
+        "input", type="search", name="q", placeholder="Search   /", aria_label=label, aria_keyshortcuts="/",
+        data_search="all",
+    )  # fmt: skip
+    return element("form", box, method="get", action="/console/search", role="search")
 
 
 def _name(around: Surroundings) -> Html:

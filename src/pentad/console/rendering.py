@@ -1,9 +1,12 @@
 """Renders blocks as HTML, one small function each. Long content is cut here, with a note: whatever a room returns, a
 browser can show the page."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final, assert_never
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any, Final, assert_never, cast
 
 from pentad.console.charts import chart
 from pentad.console.forms import form
@@ -16,10 +19,13 @@ from pentad.kernel.pages import (
     Chart,
     Code,
     Column,
+    Conversation,
     Facts,
     Form,
     Hint,
+    Image,
     Links,
+    Message,
     Note,
     Pager,
     Place,
@@ -30,6 +36,7 @@ from pentad.kernel.pages import (
     Table,
     Tabs,
     Text,
+    Tree,
     Watch,
 )
 
@@ -40,6 +47,12 @@ LONGEST_CODE: Final = 100_000
 MOST_ROWS: Final = 500
 MOST_LINKS: Final = 200
 MOST_COLUMNS: Final = 40
+_DEEPEST_TREE: Final = 30
+_OPEN_TREE: Final = 2
+_FEW_MEMBERS: Final = 12
+_LARGEST_IMAGE: Final = 8_000_000
+_IMAGES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+_BASE64: Final = re.compile("[A-Za-z0-9+/]+={0,2}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +63,8 @@ class Renderer:
     room: str | None = None
     csrf: str = ""
     program: str = "pentad"
+    numbers: Iterator[int] = field(default_factory=count)
+    tab_groups: Iterator[int] = field(default_factory=count)
 
     def blocks(self, blocks: Sequence[Block]) -> Html:
         return joined(self.block(one) for one in blocks)
@@ -84,9 +99,16 @@ class Renderer:
             case Section():
                 return self._section(block)
             case Form():
-                return form(block, self.csrf)
+                return form(block, self.csrf, self.numbers)
             case Tabs():
                 return self._tabs(block)
+            case Tree():
+                return _tree(block.value)
+            case Image():
+                return _image(block)
+            case Conversation():
+                said = joined(self._message(one) for one in block.messages[-MOST_LINKS:])
+                return element("ol", said, class_="chat") if said else element("p", block.empty, class_="empty")
             case Watch():
                 return element("p", block.text, class_="note watch", role="status", data_watch=own_path(block.url))
             case _:
@@ -159,15 +181,21 @@ class Renderer:
     def _tabs(self, tabs: Tabs) -> Html:
         """A radio button before each panel: style sheets show the panel after the one that is checked."""
         parts: list[Html] = []
+        group = next(self.tab_groups)
         for number, tab in enumerate(tabs.tabs[:MOST_LINKS]):
-            id_ = f"tab-{tab.name}"
+            id_ = f"tab-{tab.name}" if group == 0 else f"tab-{group}-{tab.name}"
             chosen = "checked" if number == 0 else None
             parts += [
-                element("input", type="radio", name="tabs", id=id_, checked=chosen, data_tab=tab.name),
+                element("input", type="radio", name=f"tabs-{group}", id=id_, checked=chosen, data_tab=tab.name),
                 element("label", cut(tab.title, LONGEST_CELL), for_=id_),
                 element("div", self.blocks(tab.blocks), class_="panel"),
             ]
         return element("div", *parts, class_="tabs")
+
+    def _message(self, message: Message) -> Html:
+        who = element("b", cut(message.who, LONGEST_CELL))
+        head = element("header", who, element("span", message.when))
+        return element("li", head, self.blocks(message.blocks), class_="own" if message.own else None)
 
     def _empty(self, empty: str | Hint) -> Html:
         return self._hint(empty, "empty") if isinstance(empty, Hint) else element("p", empty, class_="empty")
@@ -188,6 +216,51 @@ def _long(name: str, text: str, most: int, class_: str | None = None) -> Html:
         return beginning
     note = f"Cut here: these are the first {most:,} of {len(text):,} characters."
     return joined([beginning, element("p", note, class_="note")])
+
+
+def _image(image: Image) -> Html:
+    if image.media_type not in _IMAGES or not _BASE64.fullmatch(image.data) or len(image.data) > _LARGEST_IMAGE:
+        return element("p", cut(image.text, LONGEST_FACT), class_="note")
+    return element("img", src=f"data:{image.media_type};base64,{image.data}", alt=cut(image.text, LONGEST_CELL))
+
+
+def _tree(value: Any) -> Html:
+    """A JSON value: its members as facts, those that have members themselves to be unfolded."""
+    return element("div", _branch(value, _Left(MOST_ROWS), 0), class_="tree")
+
+
+@dataclass(slots=True)
+class _Left:
+    """How many more values a tree may show."""
+
+    values: int
+
+
+def _branch(value: Any, left: _Left, depth: int) -> Html:
+    if isinstance(value, dict):
+        members = list(cast("dict[str, Any]", value).items())
+    elif isinstance(value, list):
+        members = [(str(number), one) for number, one in enumerate(cast("list[Any]", value), 1)]
+    else:
+        text = value if isinstance(value, str) else json.dumps(value)
+        return element("span", cut(text, LONGEST_FACT), class_="text" if isinstance(value, str) else "other")
+    rows: list[Html] = []
+    for name, one in members:
+        left.values -= 1
+        if left.values < 0 or depth >= _DEEPEST_TREE:
+            rows.append(element("li", "…", title="There is more; see the raw result."))
+            break
+        inner = _branch(one, left, depth + 1)
+        label = element("b", cut(str(name), LONGEST_CELL))
+        if isinstance(one, dict | list):
+            held = cast("dict[str, Any] | list[Any]", one)
+            size = f"{len(held):,} {'item' if isinstance(one, list) else 'member'}{'' if len(held) == 1 else 's'}"
+            opened = "open" if depth < _OPEN_TREE and len(held) <= _FEW_MEMBERS else None
+            inner = element("details", element("summary", label, " ", element("small", size)), inner, open=opened)
+            rows.append(element("li", inner if held else joined([label, " ", element("small", "empty")])))
+        else:
+            rows.append(element("li", label, " ", inner))
+    return element("ul", *rows) if rows else element("span", "empty", class_="other")
 
 
 def _copied(text: str) -> Html:

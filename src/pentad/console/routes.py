@@ -7,9 +7,9 @@ decide which single items a visitor may see. An error is a page too.
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from importlib import resources
 from typing import Any, Final
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
@@ -17,20 +17,29 @@ from starlette.routing import BaseRoute, Route
 from pentad.access.browser_sessions import BrowserSession
 from pentad.app import App
 from pentad.console.admin_page import AdminPage, menu
-from pentad.console.forms import has_form
+from pentad.console.forms import has_form, inner_blocks, inner_fields
 from pentad.console.home import home_sheet, reader_program
-from pentad.console.layout import ICON, PANEL_SCRIPT, SCRIPT, STYLE, Surroundings, document, headers
+from pentad.console.layout import Surroundings, document, headers
+from pentad.console.scripts import ASSETS, Asset
+from pentad.console.sheet_json import sheet_json
 from pentad.kernel.errors import DeadlineExceeded, Forbidden, NotFound, PentadError, Unauthenticated
 from pentad.kernel.incidents import ensure_logged
-from pentad.kernel.pages import Note, Page, Sheet, Visit
+from pentad.kernel.pages import Form, Hidden, Note, Page, Sheet, Visit
 from pentad.kernel.principal import Principal
+from pentad.kernel.schema_forms import field_problems
+from pentad.mcp.confirmations import ARGUMENT
+from pentad.mcp.internal_client import CONSOLE
+from pentad.mcp.wire_errors import error_from_result
 from pentad.platform import OpenRoom, Operation, described
 from pentad.settings.model import Settings
 from pentad.terminal.program import with_program
 
+JSON: Final = ".json"
+HTML: Final = "html"
+"""A query parameter of URLs whose last part ends with .json: they are pages all the same."""
+
 Load = Callable[[Visit], Awaitable[Sheet]]
 
-_FILES: Final = {STYLE: "text/css", SCRIPT: "text/javascript", PANEL_SCRIPT: "text/javascript", ICON: "image/svg+xml"}
 _LONGEST_LABEL: Final = 200
 _TITLES: Final = {401: "Please sign in", 403: "Not allowed", 404: "Not found"}
 
@@ -51,16 +60,20 @@ class Console:
             url = mcp_url(self._app.settings, request)
             return await self.answer(request, None, lambda visit: home_sheet(self._app, visit, self.pages, url))
 
-        return [Route("/", home), Route("/console", home, include_in_schema=False)]
+        return [
+            Route("/", home),
+            Route("/console", home, include_in_schema=False),
+            Route("/console.json", home, include_in_schema=False),
+        ]
 
     def file_routes(self) -> list[BaseRoute]:
         """The files every page loads."""
-        return [Route(path, _file(path, kind), include_in_schema=False) for path, kind in _FILES.items()]
+        return [Route(one.path, _file(one), include_in_schema=False) for one in ASSETS]
 
     def room_routes(self, opened: OpenRoom) -> list[BaseRoute]:
         """The pages of one room."""
         pages = self.pages.get(opened.room.name)
-        return [] if pages is None else [self._route(opened, page) for page in pages.pages]
+        return [] if pages is None else [route for page in pages.pages for route in self._routes(opened, page)]
 
     def last_route(self) -> BaseRoute:
         """The page for unknown addresses."""
@@ -74,26 +87,26 @@ class Console:
 
         return Route("/console/{rest:path}", lost, include_in_schema=False)
 
-    def _route(self, opened: OpenRoom, page: Page[Any]) -> BaseRoute:
+    def _routes(self, opened: OpenRoom, page: Page[Any]) -> list[BaseRoute]:
         load = room_page(opened, page.load)
 
         async def show(request: Request) -> Response:
             """A page of a room."""
             return await self.answer(request, opened.room.name, load, below=bool(page.path))
 
-        return Route(f"/console/{opened.room.name}/{page.path}".rstrip("/"), show, include_in_schema=False)
+        return _both(f"/console/{opened.room.name}/{page.path}".rstrip("/"), show)
 
     def administration_routes(self, pages: Sequence[AdminPage]) -> list[BaseRoute]:
         """The pages of administration, of the audit trail and of the visitor's account."""
 
-        def route(page: AdminPage) -> BaseRoute:
+        def routes(page: AdminPage) -> list[BaseRoute]:
             async def show(request: Request) -> Response:
                 """A page of administration."""
                 return await self.answer(request, page.part, page.load, below=bool(page.path))
 
-            return Route(f"/console/{page.part}/{page.path}".rstrip("/"), show, include_in_schema=False)
+            return _both(f"/console/{page.part}/{page.path}".rstrip("/"), show)
 
-        return [route(page) for page in pages]
+        return [route for page in pages for route in routes(page)]
 
     async def answer(
         self,
@@ -103,22 +116,63 @@ class Console:
         *,
         below: bool = False,
         error: PentadError | None = None,
+        fields: Mapping[str, str] | None = None,
     ) -> Response:
-        """A page for a visitor who is logged in. `error` is what went wrong with a form of the page, told above it."""
+        """A page for a visitor who is logged in. `fields` are those of a form that was sent; the page has them again.
+        `error` is what went wrong with it, told at its fields, or above them."""
         principal: Principal = request.state.principal
         program = reader_program(self._app.settings)
+        as_json = request.url.path.endswith(JSON) and HTML not in request.query_params
         status = 200 if error is None else error.http_status
         try:
             check_visitor(principal)
-            sheet = await self._in_time(load, visit_of(request))
+            problems = {} if error is None else field_problems(error)
+            sheet = await self._in_time(load, self.visit(request, fields, problems))
             if error is not None:
                 ensure_logged(error, f"The form {request.url.path[:200]}")
-                sheet = replace(sheet, blocks=[Note(error.sentence(), "bad"), *sheet.blocks])
+                sheet = replace(sheet, blocks=[_told(error, sheet, problems), *sheet.blocks])
         except PentadError as failure:
+            if as_json:
+                raise
             logged = ensure_logged(error or failure, f"The page {request.url.path[:200]}")
             sheet, status = error_sheet(logged, program), (error or failure).http_status
+        if as_json:
+            private = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
+            body = msgspec.json.encode(sheet_json(sheet, part))
+            return Response(body, status, private, media_type="application/json")
         entries = [*self._rooms(principal), *menu(principal)]
         return page_response(request, sheet, status, rooms=entries, room=part, below=below, program=program)
+
+    def visit(
+        self,
+        request: Request,
+        fields: Mapping[str, str] | None = None,
+        problems: Mapping[str, str] | None = None,
+    ) -> Visit:
+        """The visitor and the URL; with the fields of a form, if one was sent, and what is wrong with them."""
+        browser = request.headers.get("user-agent", "")[:_LONGEST_LABEL] or None
+        session: BrowserSession | None = getattr(request.state, "session", None)
+        principal: Principal = request.state.principal
+
+        async def call(name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+            token = (fields or {}).get(ARGUMENT)
+            given = {**arguments, ARGUMENT: token} if token else arguments
+            result = await self._app.neighbours.call_tool(principal, name, given, transport=CONSOLE)
+            if result.get("isError"):
+                raise error_from_result(result)
+            return result.get("structuredContent") or {}
+
+        return Visit(
+            principal,
+            request.path_params,
+            dict(request.query_params),
+            browser,
+            logged_in=session is not None and session.login is not None,
+            fields=fields or {},
+            posted="" if fields is None else request.scope["path"],
+            problems=problems or {},
+            call=call,
+        )
 
     async def _in_time(self, load: Load, visit: Visit) -> Sheet:
         try:
@@ -130,6 +184,19 @@ class Console:
     def _rooms(self, principal: Principal) -> Sequence[tuple[str, str]]:
         rooms = [opened.room for opened in self._app.rooms if opened.room.name in self.pages]
         return [(room.name, room.title) for room in rooms if principal.may(room.name, "read")]
+
+
+def _both(path: str, show: Callable[[Request], Awaitable[Response]]) -> list[BaseRoute]:
+    """The routes of a page: as JSON and as HTML."""
+
+    async def show_json(request: Request) -> Response:
+        """A page as JSON."""
+        if HTML in request.query_params and (named := dict(request.path_params)):
+            *_, last = named
+            request.scope["path_params"] = {**named, last: f"{named[last]}{JSON}"}
+        return await show(request)
+
+    return [Route(f"{path}{JSON}", show_json, include_in_schema=False), Route(path, show, include_in_schema=False)]
 
 
 def page_response(
@@ -180,13 +247,13 @@ def check_visitor(principal: Principal, room: str | None = None) -> None:
         )
 
 
-def visit_of(request: Request, fields: Mapping[str, str] | None = None) -> Visit:
-    """The visitor and the URL; with the fields of a form, if one was sent."""
-    browser = request.headers.get("user-agent", "")[:_LONGEST_LABEL] or None
-    session: BrowserSession | None = getattr(request.state, "session", None)
-    logged_in = session is not None and session.login is not None
-    query = dict(request.query_params)
-    return Visit(request.state.principal, request.path_params, query, browser, logged_in, fields or {})
+def _told(error: PentadError, sheet: Sheet, problems: Mapping[str, str]) -> Note:
+    """An error above the form. What its fields say already is not said again."""
+    forms = [one for one in inner_blocks(sheet.blocks) if isinstance(one, Form)]
+    shown = {one.error for form in forms for one in inner_fields(form.fields) if not isinstance(one, Hidden)}
+    if not problems or not all(text in shown for text in problems.values()):
+        return Note(error.sentence(), "bad")
+    return Note("Nothing was done yet. Correct the marked fields.", "bad")
 
 
 def mcp_url(settings: Settings, request: Request) -> str:
@@ -208,12 +275,12 @@ def error_sheet(error: PentadError, program: str = "pentad") -> Sheet:
     return Sheet(title, notes, lead=error.message)
 
 
-def _file(path: str, kind: str) -> Callable[[Request], Awaitable[Response]]:
-    content = resources.files("pentad.console").joinpath("files", path.rpartition("/")[2]).read_bytes()
+def _file(asset: Asset) -> Callable[[Request], Awaitable[Response]]:
+    content = asset.content()
     file_headers = {"cache-control": "public, max-age=3600", "x-content-type-options": "nosniff"}
 
     async def file(_request: Request) -> Response:
         """A file of the console."""
-        return Response(content, headers=file_headers, media_type=kind)
+        return Response(content, headers=file_headers, media_type=asset.media_type)
 
     return file

@@ -56,11 +56,6 @@ class SearchPages:
         return Sheet("Search", blocks, lead="Everything you may read, in all rooms, by words and meaning.")
 
 
-def search_form() -> Form:
-    """A field that leads to the page of the search."""
-    return Form([TextField("q", "Search all rooms", required=False)], [Button("Search")], _PATH, method="get")
-
-
 def _results(answer: Answer) -> list[Block]:
     notes = [Note(f"The {gap.kind}s are missing. {gap.reason}", "bad") for gap in answer.incomplete]
     notes += [Note(f"The {gap.kind}s are left out. {gap.reason}") for gap in answer.left_out]

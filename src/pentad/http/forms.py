@@ -1,7 +1,8 @@
 """The forms of the console's pages. Each is a POST with a CSRF token.
 
 After a change the browser is sent to a page, so that reloading repeats nothing. After an error it gets the page that
-has the form, with the error above it.
+has the form, with what was typed, and the error at the field or above the form. A button that only adds or removes an
+item of a list gets the page with the changed form.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -12,12 +13,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
+from pentad.console.forms import CSRF_FIELD
 from pentad.console.html import page_url
-from pentad.console.routes import Console, Load, check_visitor, room_page, visit_of
+from pentad.console.routes import Console, Load, check_visitor, room_page
 from pentad.http.guards.browser import form_fields, form_route
 from pentad.http.login import see_other
 from pentad.kernel.errors import PentadError
-from pentad.kernel.pages import Action, Place, Sheet, Visit
+from pentad.kernel.pages import ADD, REMOVE, Action, Button, Form, Hidden, Note, Place, Sheet, Visit
+from pentad.mcp.confirmations import ARGUMENT
 from pentad.platform import OpenRoom
 
 Fields = Mapping[str, str]
@@ -31,10 +34,15 @@ def page_form(console: Console, part: str, path: str, page: Load, do: Do, then: 
 
     async def handle(request: Request) -> Response:
         """A form of the console."""
+        fields = await form_fields(request)
+        if ADD in fields or REMOVE in fields:
+            return await console.answer(request, part, page, below=True, fields=fields)
         try:
-            done = await do(request, await form_fields(request))
+            done = await do(request, fields)
         except PentadError as error:
-            return await console.answer(request, part, page, below=True, error=error)
+            if token := error.details.get(ARGUMENT):
+                return await console.answer(request, part, _confirmation(request, error, fields, token), below=True)
+            return await console.answer(request, part, page, below=True, error=error, fields=fields)
         if isinstance(done, Place) and (url := page_url(done, part)) is not None:
             return see_other(url)
         if not isinstance(done, Sheet):
@@ -47,7 +55,31 @@ def page_form(console: Console, part: str, path: str, page: Load, do: Do, then: 
 
         return await console.answer(request, part, load, below=True)
 
-    return form_route(f"/console/{part}/{path}", handle)
+    return form_route(f"/console/{part}/{path}".rstrip("/"), handle)
+
+
+def _confirmation(request: Request, error: PentadError, fields: Fields, token: str) -> Load:
+    """The page that asks before a tool runs: what would happen, and the same form again with the token."""
+    given = [Hidden(name, text) for name, text in fields.items() if name not in (ARGUMENT, CSRF_FIELD)]
+    again = Form([*given, Hidden(ARGUMENT, token)], [Button("Yes, do it", kind="bad")], quote(request.scope["path"]))
+
+    async def load(_visit: Visit) -> Sheet:
+        return Sheet("Are you sure?", [Note(error.message), again, Note("To leave it, go back.")])
+
+    return load
+
+
+def visit_form(
+    console: Console, part: str, path: str, page: Load, run: Callable[[Visit], Awaitable[object]]
+) -> BaseRoute:
+    """The route of a form on a page that belongs to no room; it shows the page that `run` returns."""
+
+    async def do(request: Request, fields: Fields) -> object:
+        visit = console.visit(request, fields)
+        check_visitor(visit.principal)
+        return await run(visit)
+
+    return page_form(console, part, path, page, do, "")
 
 
 def room_forms(console: Console, opened: OpenRoom) -> list[BaseRoute]:
@@ -60,7 +92,7 @@ def _room_form(console: Console, opened: OpenRoom, action: Action[Any]) -> BaseR
     room = opened.room.name
 
     async def do(request: Request, fields: Fields) -> object:
-        visit = visit_of(request, fields)
+        visit = console.visit(request, fields)
         check_visitor(visit.principal, room)
         return await action.run(opened.service, visit)
 

@@ -269,10 +269,10 @@ class Front:
         if session is None or self._browsers is None:
             return await self._receive_body(headers, principal, receive)
         if not is_form(headers):
-            state["is_own_form"] = self._browsers.check(session, headers, b"")
+            state["is_own_form"] = await self._browsers.check(session, headers, b"")
             return await self._receive_body(headers, principal, receive)
         body = await self._read(headers, receive, self._limits.body_bytes, principal)
-        state["is_own_form"] = self._browsers.check(session, headers, body)
+        state["is_own_form"] = await self._browsers.check(session, headers, body)
         return _replay_body(body, receive)
 
     async def _receive_body(self, headers: Mapping[bytes, bytes], principal: Principal, receive: Receive) -> Receive:

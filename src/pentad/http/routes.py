@@ -16,11 +16,14 @@ from pentad import __version__
 from pentad.access.audit import EVENTS
 from pentad.app import App
 from pentad.console.account import AccountPages
+from pentad.console.admin_page import STYLES, TOOLS
 from pentad.console.administration import AdministrationPages
 from pentad.console.audit_trail import TrailPages
 from pentad.console.lineage import LineagePages
 from pentad.console.routes import Console
 from pentad.console.search import SearchPages
+from pentad.console.style_page import style_form, style_page, style_pages
+from pentad.console.tools import ToolPages
 from pentad.console.traces import TracePages
 from pentad.http.administration import administration_routes, export_route
 from pentad.http.administration_forms import AdministrationForms
@@ -29,7 +32,7 @@ from pentad.http.authorize import AuthorizePages
 from pentad.http.connect import ConnectPages
 from pentad.http.error_responses import error_headers
 from pentad.http.events import event_routes
-from pentad.http.forms import room_forms
+from pentad.http.forms import room_forms, visit_form
 from pentad.http.guards.credentials import CredentialsGuard
 from pentad.http.guards.request_checks import check_routes
 from pentad.http.lineage import lineage_routes
@@ -158,6 +161,7 @@ def _event_routes(app: App) -> list[BaseRoute]:
 def _console_routes(app: App, console: Console) -> list[BaseRoute]:
     """The pages that belong to no room, and their forms. Visits are in the audit trail."""
     admin = app.administration
+    tools = ToolPages(app)
     pages, account = AdministrationPages(admin, lambda: health(app), console.pages), AccountPages(admin)
     routes: list[BaseRoute] = [
         *console.home_routes(),
@@ -169,8 +173,13 @@ def _console_routes(app: App, console: Console) -> list[BaseRoute]:
                 *TracePages(admin).pages(),
                 *LineagePages(app.lineage).pages(),
                 *SearchPages(app.room_search).pages(),
+                *tools.pages(),
+                *style_pages(),
             ]
         ),
+        visit_form(console, TOOLS, "tool/{name:path}", tools.tool, tools.call),
+        visit_form(console, TOOLS, "prompt/{name:path}", tools.prompt, tools.get_prompt),
+        visit_form(console, STYLES, "", style_page, style_form),
         *AdministrationForms(admin, console, pages, account).routes(),
         Route("/console/audit/export", export_route(admin), include_in_schema=False),
     ]

@@ -11,10 +11,10 @@ parts, or a foreign address, which becomes a link only if it is harmless.
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Final, Generic, Literal, TypeVar
 
 from pentad.kernel.clock import iso
-from pentad.kernel.errors import InvalidInput
+from pentad.kernel.errors import InvalidInput, Unavailable
 from pentad.kernel.principal import Principal
 
 S = TypeVar("S")
@@ -87,6 +87,22 @@ class Code:
 
     text: str
     copy: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A JSON value that the reader unfolds."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A picture: base64 of a PNG, JPEG, GIF or WebP. Anything else is not shown, and its text is."""
+
+    data: str
+    media_type: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +189,24 @@ class Cards:
 
 
 @dataclass(frozen=True, slots=True)
+class Message:
+    """What somebody said in a conversation; `own` if it was the visitor."""
+
+    who: str
+    when: str
+    blocks: "Sequence[Block]"
+    own: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """Messages, the oldest first."""
+
+    messages: Sequence[Message]
+    empty: str = "Nobody has said anything yet."
+
+
+@dataclass(frozen=True, slots=True)
 class Section:
     """Blocks under a heading; if folded, the reader opens them. With an `anchor`, `#anchor` in a URL leads here."""
 
@@ -208,15 +242,26 @@ class Watch:
 
 @dataclass(frozen=True, slots=True)
 class TextField:
-    """A line of text, or a password. `autocomplete` is the HTML word for what browsers may fill in."""
+    """A line of text, several `lines` of it, or a password. `autocomplete` is the HTML word for what browsers fill in.
+
+    `options` are values to pick from, each with a label; anything else may be typed, too. `suggest` is the path of the
+    page: asked with what was typed so far, under the field's name, it has other options. `error` is what is wrong.
+    """
 
     name: str
     label: str
     value: str = ""
     hint: str = ""
-    kind: Literal["text", "password"] = "text"
+    kind: Literal["text", "password", "date", "email", "url"] = "text"
     autocomplete: str = "off"
     required: bool = True
+    error: str = ""
+    lines: int = 1
+    code: bool = False
+    keyboard: Literal["text", "numeric", "decimal"] = "text"
+    placeholder: str = ""
+    options: Sequence[tuple[str, str]] = ()
+    suggest: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +274,7 @@ class CheckBox:
     hint: str = ""
     checked: bool = False
     locked: bool = False
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +286,19 @@ class Choice:
     options: Sequence[tuple[str, str]]
     value: str = ""
     hint: str = ""
+    required: bool = False
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FileField:
+    """A file to upload. The form's value is its content in base64."""
+
+    name: str
+    label: str
+    hint: str = ""
+    required: bool = False
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +309,35 @@ class Hidden:
     value: str
 
 
-Field = TextField | CheckBox | Choice | Hidden
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Fields that belong together, under a label; if folded, the reader opens them."""
+
+    label: str
+    fields: "Sequence[Field]"
+    hint: str = ""
+    error: str = ""
+    folded: bool = False
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """The items of a list, with buttons to add and remove them: they send the form with the field `add` or `remove`,
+    whose value is `name` or the name of the item."""
+
+    name: str
+    label: str
+    items: "Sequence[Field]"
+    hint: str = ""
+    error: str = ""
+    can_add: bool = True
+    required: bool = False
+
+
+Field = TextField | CheckBox | Choice | FileField | Hidden | Group | Repeated
+ADD: Final = "add"
+REMOVE: Final = "remove"
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,13 +355,17 @@ class Form:
     """Fields and buttons. A form is posted, and the console adds the visitor's CSRF token; one that only asks for
     something, such as a filter, is sent as a query.
 
-    `action` is a path of this server; empty means the URL of the page.
+    `action` is a path of this server; empty means the URL of the page. If the server validates the fields one by one
+    (`validated`), the browser does not: the messages are the server's own. The cursor goes to the last field whose name
+    begins with `focus`.
     """
 
     fields: Sequence[Field]
     buttons: Sequence[Button]
     action: str = ""
     method: Literal["post", "get"] = "post"
+    validated: bool = False
+    focus: str = ""
 
 
 Block = (
@@ -294,6 +385,9 @@ Block = (
     | Form
     | Tabs
     | Watch
+    | Tree
+    | Image
+    | Conversation
 )
 
 
@@ -309,6 +403,15 @@ class Sheet:
     refresh: float | None = None
 
 
+CallTool = Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
+"""Takes the name of a tool and its arguments; returns its structured data, or raises its error."""
+
+
+async def no_tools(name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """For visits outside a server."""
+    raise Unavailable(f"There is no tool {name!r} here.")
+
+
 @dataclass(frozen=True, slots=True)
 class Visit:
     """The visitor and the URL of a page: `path` by the names in the page's pattern, and the `query`. The console has
@@ -322,6 +425,12 @@ class Visit:
     """Whether a person logged in with the browser, rather than sent credentials."""
     fields: Mapping[str, str] = field(default_factory=dict[str, str])
     """What a form sent."""
+    posted: str = ""
+    """The path that the form was sent to; empty if none was."""
+    problems: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What is wrong with single fields, by name."""
+    call: "CallTool" = no_tools
+    """Calls a tool of any room for the visitor: with their rights, and in the audit trail."""
 
     def typed(self, name: str) -> str:
         """A field of the form as text, stripped; empty if it is missing."""
@@ -369,12 +478,14 @@ class Action(Generic[S]):
 @dataclass(frozen=True, slots=True)
 class Pages(Generic[S]):
     """The pages of a room. `figures` summarises the room in a few numbers, for this visitor. `administration` are pages
-    for administrators, shown on their overview: path, title, and what is there. `actions` are what the forms do."""
+    for administrators, shown on their overview: path, title, and what is there. `actions` are what the forms do.
+    `needs` is what waits for this visitor, for the home page: a link, and why it waits."""
 
     pages: Sequence[Page[S]]
     figures: Callable[[S, Visit], Awaitable[Sequence[tuple[str, str]]]] | None = None
     administration: Sequence[tuple[str, str, str]] = ()
     actions: Sequence[Action[S]] = ()
+    needs: Callable[[S, Visit], Awaitable[Sequence[tuple[Cell, str]]]] | None = None
 
 
 def done_notes(visit: Visit, texts: Mapping[str, str]) -> list[Note]:

@@ -32,7 +32,13 @@ _SCHEMA: Final = {"type": "string", "description": "From the error of the first 
 
 
 class NotConfirmed(Forbidden, code="not_confirmed", status=403):
-    """The user declined, or has not been asked yet."""
+    """The user declined, or has not been asked yet. Then `token` is for the call that repeats this one."""
+
+    token: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        body = super().as_json()
+        return body if self.token is None else {**body, "details": {**body.get("details", {}), ARGUMENT: self.token}}
 
 
 class _Answer(BaseModel, defer_build=True):
@@ -108,10 +114,11 @@ class Confirmations:
             await self._ask(tool, arguments, binding, call)
         else:
             needed = NotConfirmed(f"Not done yet: {_what(tool, arguments)}")
+            needed.token = await self._issue("token", binding)
             # Set afterwards: the constructor masks what looks like a secret, and the caller has to read this one.
             needed.hint = (
                 f"Ask the user. If they agree, repeat the call within {SECONDS // 60} minutes with the same arguments"
-                f" and {ARGUMENT} {await self._issue('token', binding)!r}."
+                f" and {ARGUMENT} {needed.token!r}."
             )
             raise needed
 

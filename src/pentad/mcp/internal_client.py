@@ -20,13 +20,17 @@ from pentad.mcp.call import NO_HEADERS, Peer
 from pentad.mcp.content import Contents
 from pentad.mcp.declarations import Resource
 from pentad.mcp.dispatcher import Dispatcher
-from pentad.mcp.messages import CallToolParams, ReadResourceParams, RequestId, RequestMeta, encode
+from pentad.mcp.messages import CallToolParams, GetPromptParams, ReadResourceParams, RequestId, RequestMeta, encode
 from pentad.mcp.references import scheme_of
 from pentad.mcp.revisions import NEWEST_LEGACY
 from pentad.mcp.wire_errors import ProtocolError, error_from_reply
 
 Progress = Callable[[float, float | None, str | None], Awaitable[None]]
 """Receives a tool's progress: done, total and message."""
+
+INTERNAL: Final = "internal"
+CONSOLE: Final = "console"
+"""The transport of calls that a person makes on a page. Programs inside cannot claim it: rooms are not offered it."""
 
 _DEEPEST: Final = 8
 _depth: ContextVar[int] = ContextVar("internal_call_depth", default=0)
@@ -66,19 +70,30 @@ class InternalClient:
         self._schemes |= dict.fromkeys(scheme_of(one.uri) for one in resources)
 
     async def call_tool(
-        self, principal: Principal, name: str, arguments: Mapping[str, Any], *, progress: Progress | None = None
+        self,
+        principal: Principal,
+        name: str,
+        arguments: Mapping[str, Any],
+        *,
+        progress: Progress | None = None,
+        transport: str = INTERNAL,
     ) -> dict[str, Any]:
-        """The tool's result as on the wire; a failed tool has `isError`."""
+        """The tool's result as on the wire; a failed tool has `isError`. `transport` is CONSOLE for a person's call."""
         if name not in self._dispatcher().registry.tools:
             raise NotFound(f"There is no tool {name[:100]!r} here.")
         meta = RequestMeta(progress_token="internal" if progress is not None else None)
         params = CallToolParams(name=name, arguments=msgspec.Raw(encode(arguments)), meta=meta)
-        return await self._request("tools/call", params, await self._peer(principal, progress))
+        return await self._request("tools/call", params, await self._peer(principal, progress, transport))
 
     async def read(self, principal: Principal, uri: str) -> Sequence[Contents]:
         """The contents of a resource of any room."""
         result = await self._request("resources/read", ReadResourceParams(uri=uri), await self._peer(principal))
         return msgspec.convert(result["contents"], list[Contents])
+
+    async def get_prompt(self, principal: Principal, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """A prompt with its messages as on the wire."""
+        params = GetPromptParams(name=name, arguments=dict(arguments))
+        return await self._request("prompts/get", params, await self._peer(principal, transport=CONSOLE))
 
     def schemes(self) -> tuple[str, ...]:
         """The schemes of all resources, in the order of the rooms."""
@@ -89,9 +104,11 @@ class InternalClient:
         bound = self._dispatcher().registry.tools.get(name)
         return bound is not None and bool(bound.declared.hints.get("readOnlyHint"))
 
-    async def _peer(self, principal: Principal, progress: Progress | None = None) -> _InternalPeer:
+    async def _peer(
+        self, principal: Principal, progress: Progress | None = None, transport: str = INTERNAL
+    ) -> _InternalPeer:
         current = await self._principal_now(principal)
-        return _InternalPeer(current, NEWEST_LEGACY, "internal", current_traceparent(), NO_HEADERS, progress)
+        return _InternalPeer(current, NEWEST_LEGACY, transport, current_traceparent(), NO_HEADERS, progress)
 
     async def _request(self, name: str, params: Any, peer: _InternalPeer) -> dict[str, Any]:
         depth = _depth.get()

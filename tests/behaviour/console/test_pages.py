@@ -31,8 +31,8 @@ async def test_every_link_of_the_console_leads_to_a_page_that_is_there(world: Wo
         shown = await world.admin.get(path)
         assert shown.status == 200, path
         assert shown.page.count("h1") == 1
-        can_copy = path == "/" or path.startswith("/console/lineage")  # the connect panel, and PROV-JSON
-        assert shown.page.count("script") == (1 if can_copy else 0)
+        assert shown.page.count("script") >= 1
+        assert all(source.startswith("/console/") for source in shown.page.values("script", "src"))
         patterns.add(re.sub(r"[0-9a-f-]{36}|\bbae\w+|\d+", "*", path.partition("?")[0]))
         for link in own_links(shown.page):
             if link.startswith(("/console/audit?", "/console/audit/export")):
@@ -55,7 +55,7 @@ async def test_prompt_injection_in_descriptions_is_escaped_in_pages(world: World
     for text in (ORDER, SCRIPT, BREAKOUT, "⟨U+202E⟩gnp.exe⟨U+2069⟩", "w" * 3_000, f"evil.example/{SCRIPT}"):
         assert text in whole, "shown as the text it is"
     assert shown.page.count("img") == 0
-    assert shown.page.count("script") == 0
+    assert shown.page.count("script") == 1, "the console's own"
     away = [href for href in shown.page.values("a", "href") if not href.startswith(("/", "#"))]
     assert away == ["https://good.example/a?b&c"], "the one honest locator"
     assert "javascript:alert(1)" in whole, "the other is told, not linked"

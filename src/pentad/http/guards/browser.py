@@ -6,7 +6,8 @@ something with a login must also carry the session's CSRF token: as the field `c
 This is checked here for all routes. `OriginGuard` has already refused requests of foreign pages.
 """
 
-from collections.abc import Awaitable, Callable, Iterable
+from base64 import b64encode
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -20,9 +21,12 @@ from pentad.http.guards.request_checks import Headers, UnsupportedMedia
 from pentad.kernel.errors import Forbidden
 from pentad.kernel.principal import ANONYMOUS
 from pentad.mcp.http_exchange import Message, Send
+from pentad.net import multipart
 from pentad.platform import Scope
 
 FORM: Final = b"application/x-www-form-urlencoded"
+FORM_WITH_FILES: Final = b"multipart/form-data"
+CSRF_HEADER: Final = b"x-csrf-token"
 _VISITOR_SECONDS: Final = 3600
 _MOST_FIELDS: Final = 1000
 _NAVIGATES: Final = (None, b"navigate")
@@ -48,11 +52,12 @@ class BrowserGuard:
         """The browser session behind a request without other credentials."""
         return await self._sessions.find(self._token(scope, headers))
 
-    def check(self, session: BrowserSession, headers: Headers, body: bytes) -> bool:
+    async def check(self, session: BrowserSession, headers: Headers, body: bytes) -> bool:
         """Whether the request carries the session's CSRF token. Raises if it has to: with a login, always."""
-        given = headers.get(b"x-csrf-token", b"").strip(b" \t").decode("latin-1")
+        given = headers.get(CSRF_HEADER, b"").strip(b" \t").decode("latin-1")
         if not given and is_form(headers):
-            given = _form_value(body)
+            found = [value for name, value in await _parsed(headers, body) if name == CSRF_FIELD]
+            given = found[0] if len(found) == 1 else ""
         is_own = bool(given) and session.accepts(given)
         if session.login is not None and not is_own:
             raise missing_csrf_token()
@@ -121,7 +126,7 @@ async def form_fields(request: Request) -> dict[str, str]:
 
 async def form_pairs(request: Request) -> list[tuple[str, str]]:
     """The fields of a form in order, for forms with several check boxes of one name."""
-    return _parsed(await request.body())
+    return await _parsed(dict(request.scope["headers"]), await request.body())
 
 
 def missing_csrf_token() -> MissingCsrfToken:
@@ -132,7 +137,10 @@ def missing_csrf_token() -> MissingCsrfToken:
 
 
 def is_form(headers: Headers) -> bool:
-    return headers.get(b"content-type", b"").partition(b";")[0].strip(b" \t").lower() == FORM
+    """Whether the body is a form of a page. One with files counts unless a script sent it, with the CSRF token in the
+    header: such a one is read as it arrives."""
+    given = headers.get(b"content-type", b"").partition(b";")[0].strip(b" \t").lower()
+    return given == FORM or (given == FORM_WITH_FILES and CSRF_HEADER not in headers)
 
 
 def wants_page(headers: Headers) -> bool:
@@ -163,13 +171,18 @@ def _port(host: bytes) -> int:
         return 80
 
 
-def _form_value(body: bytes) -> str:
-    found = [value for name, value in _parsed(body) if name == CSRF_FIELD]
-    return found[0] if len(found) == 1 else ""
-
-
-def _parsed(body: bytes) -> list[tuple[str, str]]:
+async def _parsed(headers: Headers, body: bytes) -> list[tuple[str, str]]:
+    """The fields in order. The value of a file is its content in base64; a field without a file is left out."""
+    content_type = headers.get(b"content-type", b"").decode("latin-1")
+    if multipart.is_form(content_type):
+        async with multipart.read_form(_chunks(body), content_type, _MOST_FIELDS) as form:
+            files = [(one.field, b64encode(one.content.read()).decode()) for one in form.files if one.name]
+            return [*form.fields.items(), *files]
     try:
         return parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
     except ValueError:
         return []
+
+
+async def _chunks(body: bytes) -> AsyncIterator[bytes]:
+    yield body

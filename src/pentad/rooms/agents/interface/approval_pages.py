@@ -64,16 +64,17 @@ async def one_approval(agents: Agents, visit: ui.Visit) -> ui.Sheet:
         )
     )
     if found.details is not None:
-        text = msgspec.json.format(msgspec.json.encode(found.details), indent=2).decode()
-        blocks.append(ui.Section("Details", [ui.Code(text)]))
+        blocks.append(ui.Section("Details", [ui.Tree(msgspec.to_builtins(found.details))]))
     if approvals.may_decide(visit.principal, found):
-        reason = ui.TextField("reason", "Reason", hint="The agent and the audit trail get it.", required=False)
-        buttons = [
-            ui.Button("Approve", "decision", "approve"),
-            ui.Button("Refuse", "decision", "refuse", kind="bad"),
-        ]
-        blocks.append(ui.Section("Your decision", [ui.Form([reason], buttons)]))
+        blocks.append(ui.Section("Your decision", [decision_form(found)]))
     return ui.Sheet(found.what, blocks, trail=[ui.Cell("Approvals", PLACE)])
+
+
+def decision_form(approval: Approval) -> ui.Form:
+    """The form for whoever may decide."""
+    reason = ui.TextField("reason", "Reason", hint="The agent and the audit trail get it.", required=False)
+    buttons = [ui.Button("Approve", "decision", "approve"), ui.Button("Refuse", "decision", "refuse", kind="bad")]
+    return ui.Form([reason], buttons, f"/console/agents/approvals/{approval.id}")
 
 
 async def decide(agents: Agents, visit: ui.Visit) -> None:

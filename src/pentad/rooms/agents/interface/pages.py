@@ -7,11 +7,22 @@ import msgspec
 
 from pentad.kernel import pages as ui
 from pentad.kernel.errors import InvalidInput
+from pentad.kernel.schema_forms import schema_form
 from pentad.mcp.rights import check_right
 from pentad.rooms.agents import store
-from pentad.rooms.agents.delegation import TaskRequest, delegate
 from pentad.rooms.agents.interface.approval_pages import PLACE as APPROVALS
 from pentad.rooms.agents.interface.approval_pages import decide, inbox, one_approval
+from pentad.rooms.agents.interface.chat_pages import (
+    MESSAGE,
+    answer,
+    approval_form,
+    cancel,
+    card_path,
+    chat,
+    message_arguments,
+    say,
+    task_forms,
+)
 from pentad.rooms.agents.interface.presentation import (
     TASKS,
     ArtifactView,
@@ -25,10 +36,7 @@ from pentad.rooms.agents.models import (
     BUDGET_KEY,
     INTERRUPTED,
     TERMINAL,
-    Event,
-    Message,
     MessageEvent,
-    Part,
     StatusEvent,
     Task,
     json_object,
@@ -110,22 +118,22 @@ async def one_card(agents: Agents, visit: ui.Visit) -> ui.Sheet:
     name = agents.hosted_name(card)
     if name is not None:
         if visit.principal.may("agents", "write"):
-            blocks.append(ui.Section("Send it a task", [_send_form(card.card)]))
+            example = _example(card.card)
+            path, buttons = card_path(visit), [ui.Button("Send")]
+            initial = {"text": example} if example else {}
+            form = schema_form(MESSAGE, visit, buttons, path, initial)
+            chat_link = ui.Links([ui.Cell("Chat with it", ui.Place(("cards", visit.path["card"], "chat")))])
+            blocks.append(ui.Section("Send it a task", [form, chat_link]))
         page = await agents.tasks.list(visit.principal, agent=name, page_size=_RECENT)
         blocks.append(ui.Section("Your tasks with it", [_table(page.tasks)]))
     blocks.append(ui.Section("The card as JSON", [ui.Code(_pretty(card.card))], folded=True))
     return ui.Sheet(metadata.name, blocks)
 
 
-def _send_form(card: Mapping[str, Any]) -> ui.Form:
-    """What to do, with the card's first example to begin with, and what the task's context refers to."""
+def _example(card: Mapping[str, Any]) -> str:
+    """The first example of a card's skills."""
     examples = [text for skill in card.get("skills") or () for text in skill.get("examples") or ()]
-    hint = "Addresses of objects, passages, records, artifacts or figures, with spaces between them."
-    fields = [
-        ui.TextField("text", "What shall it do?", examples[0] if examples else ""),
-        ui.TextField("references", "What it should read", hint=hint, required=False),
-    ]
-    return ui.Form(fields, [ui.Button("Send")])
+    return examples[0] if examples else ""
 
 
 async def send(agents: Agents, visit: ui.Visit) -> ui.Place | ui.Sheet:
@@ -134,18 +142,11 @@ async def send(agents: Agents, visit: ui.Visit) -> ui.Place | ui.Sheet:
     card = await find_card(agents, visit.path["card"])
     if (name := agents.hosted_name(card)) is None:
         raise InvalidInput("Only agents that run here take tasks from this page.", hint="Send it one with a client.")
-    if not (text := visit.typed("text")):
-        raise InvalidInput("There is nothing to send.", hint="Say what the agent shall do.")
-    items = {f"item-{number}": {"ref": uri} for number, uri in enumerate(visit.typed("references").split(), 1)}
-    request = TaskRequest(name, (Part(text=text),), {"items": items} if items else None)
-    sent = await delegate(agents, visit.principal, request, seconds=_SEND_SECONDS, on_event=_ignore_event)
-    if isinstance(sent.result, Message):
-        return ui.Sheet(card.metadata.name, [ui.Prose(sent.result.text)], trail=[ui.Cell(name, _card(name))])
-    return ui.Place(("tasks", sent.task.id))
-
-
-async def _ignore_event(_event: Event) -> None:
-    """The page of the task shows the events."""
+    arguments = {**message_arguments(visit), "agent": name, "seconds": _SEND_SECONDS}
+    sent = await visit.call("agents_send_task", arguments)
+    if not sent.get("task_id"):
+        return ui.Sheet(card.metadata.name, [ui.Prose(str(sent.get("text") or ""))], trail=[ui.Cell(name, _card(name))])
+    return ui.Place(("tasks", str(sent["task_id"])))
 
 
 async def all_tasks(agents: Agents, visit: ui.Visit) -> ui.Sheet:
@@ -164,12 +165,12 @@ async def one_task(agents: Agents, visit: ui.Visit) -> ui.Sheet:
     blocks: list[ui.Block] = []
     if task.state in INTERRUPTED:
         blocks.append(ui.Note(f"It waits for {view.waiting_for}."))
-        if (approval := await agents.tasks.approvals.awaited(task)) is not None:
-            blocks.append(ui.Links([ui.Cell("See the approval", ui.Place((*APPROVALS.parts, approval.id)))]))
+        blocks += await approval_form(agents, visit, task)
     elif task.state in TERMINAL and task.state != "completed":
         blocks.append(ui.Note(f"The task is {task.state}.", "bad"))
     if view.text:
         blocks.append(ui.Prose(view.text))
+    blocks += task_forms(visit, task)
     blocks.append(
         ui.Facts(
             [
@@ -177,7 +178,7 @@ async def one_task(agents: Agents, visit: ui.Visit) -> ui.Sheet:
                 ("State", task.state),
                 ("Begun", ui.when(task.created_at)),
                 ("Changed", ui.when(task.updated_at)),
-                ("Conversation", task.context_id),
+                ("Conversation", ui.Cell(task.context_id, _chat(task))),
                 ("Received via", {"mcp": "MCP", "agentvault": "AgentVault"}.get(task.dialect, f"A2A {task.dialect}")),
                 ("Task", task.id),
                 ("Lineage", ui.Cell("What it used", ui.Place(query={"uri": TASKS + task.id}, room="lineage"))),
@@ -207,6 +208,20 @@ async def figures(agents: Agents, visit: ui.Visit) -> Sequence[tuple[str, str]]:
     return [("agents", f"{found.total:,}"), ("tasks", f"{tasks.total:,}")]
 
 
+async def needs(agents: Agents, visit: ui.Visit) -> Sequence[tuple[ui.Cell, str]]:
+    """The approvals that the visitor may decide, and the tasks that wait for an answer of theirs."""
+    inbox = agents.tasks.approvals
+    found = await inbox.list(visit.principal, limit=_AT_ONCE)
+    asked = [one for one in found.approvals if inbox.may_decide(visit.principal, one)]
+    rows = [
+        (ui.Cell(one.what, ui.Place((*APPROVALS.parts, one.id))), f"{one.agent} asks for approval") for one in asked
+    ]
+    waiting = await agents.tasks.list(visit.principal, state="input-required", page_size=_RECENT)
+    known = {one.task for one in found.approvals}
+    rest = [one for one in waiting.tasks if one.id not in known]
+    return [*rows, *((ui.Cell(_title(one), ui.Place(("tasks", one.id))), "waits for your answer") for one in rest)]
+
+
 async def _waiting_approvals(agents: Agents, visit: ui.Visit) -> str:
     """How many approvals wait for the visitor; empty if none do."""
     approvals = agents.tasks.approvals
@@ -220,6 +235,7 @@ PAGES: Final[ui.Pages[Agents]] = ui.Pages(
     [
         ui.Page("", overview),
         ui.Page("cards/{card}", one_card),
+        ui.Page("cards/{card}/chat", chat),
         ui.Page("tasks", all_tasks),
         ui.Page("tasks/{task}", one_task),
         ui.Page("approvals", inbox),
@@ -228,8 +244,12 @@ PAGES: Final[ui.Pages[Agents]] = ui.Pages(
     figures,
     actions=[
         ui.Action("cards/{card}", one_card, send, "cards/{card}"),
+        ui.Action("cards/{card}/chat", chat, say, "cards/{card}/chat"),
+        ui.Action("tasks/{task}/answer", one_task, answer, "tasks/{task}"),
+        ui.Action("tasks/{task}/cancel", one_task, cancel, "tasks/{task}"),
         ui.Action("approvals/{id}", one_approval, decide, "approvals/{id}"),
     ],
+    needs=needs,
 )
 
 
@@ -266,7 +286,7 @@ def _kind(body: Any) -> str:
 
 def _made(one: ArtifactView) -> list[ui.Block]:
     blocks: list[ui.Block] = [ui.Prose(one.text)] if one.text else []
-    blocks += [ui.Code(_pretty(value)) for value in one.data or ()]
+    blocks += [ui.Tree(value) for value in one.data or ()]
     for file in one.files or ():
         named = str(file.get("filename") or file.get("media_type") or "file")
         blocks.append(
@@ -292,6 +312,10 @@ def _title(task: Task) -> str:
     text = next((one.text for one in task.history if one.role == "user" and one.text), "")
     line = " ".join(text.split())
     return f"{task.agent}: {line if len(line) <= 60 else line[:57] + '...'}" if line else task.agent
+
+
+def _chat(task: Task) -> ui.Place:
+    return ui.Place(("cards", task.agent, "chat"), {"context": task.context_id})
 
 
 def _card(name: str) -> ui.Place:

@@ -32,6 +32,7 @@ from pentad.kernel.pages import (
     when,
 )
 from pentad.rooms.registers.definitions.properties import Property
+from pentad.rooms.registers.interface.object_forms import OBJECT_ACTIONS, OBJECT_PAGES, change_forms, create_link
 from pentad.rooms.registers.interface.organisation_pages import ORGANISATION_ACTIONS, ORGANISATION_PAGES
 from pentad.rooms.registers.models import Caller, Pair, Register, Schema, StoredObject, prune
 from pentad.rooms.registers.objects.change_log import Change
@@ -144,7 +145,7 @@ async def objects_of(registers: Registers, visit: Visit) -> Sheet:
     )
     properties = _visible_properties(registers, caller, pair)
     about = Section("Its schema", _schema_blocks(pair.schema, properties), folded=True)
-    blocks: list[Block] = [SearchBox(f"Search {title}", words), table, pager, about]
+    blocks: list[Block] = [*create_link(visit, pair), SearchBox(f"Search {title}", words), table, pager, about]
     return Sheet(title, blocks, lead=_described(pair.schema), trail=[_register_cell(pair.register)])
 
 
@@ -152,13 +153,14 @@ async def one_object(registers: Registers, visit: Visit) -> Sheet:
     """An object and its history."""
     caller = _caller(visit)
     pair = await registers.catalogue.pair(caller, visit.path["register"], visit.path["schema"])
-    return await _object_sheet(registers, caller, pair, await registers.objects.get(caller, pair, visit.path["id"]))
+    stored = await registers.objects.get(caller, pair, visit.path["id"])
+    return await _object_sheet(registers, visit, pair, stored)
 
 
 async def object_anywhere(registers: Registers, visit: Visit) -> Sheet:
     """An object by its uuid alone, for links from references."""
     caller = _caller(visit)
-    return await _object_sheet(registers, caller, *await registers.objects.find_by_uuid(caller, visit.path["uuid"]))
+    return await _object_sheet(registers, visit, *await registers.objects.find_by_uuid(caller, visit.path["uuid"]))
 
 
 async def figures(registers: Registers, visit: Visit) -> Sequence[tuple[str, str]]:
@@ -242,16 +244,18 @@ PAGES: Final[Pages[Registers]] = Pages(
         Page("views/{view}", one_view),
         Page("{register}", one_register),
         Page("{register}/{schema}", objects_of),
+        *OBJECT_PAGES,
         Page("{register}/{schema}/{id}", one_object),
     ],
     figures,
     [("organisations", "Organisations", "Tenants of the registers, and who belongs to them.")],
-    ORGANISATION_ACTIONS,
+    [*ORGANISATION_ACTIONS, *OBJECT_ACTIONS],
 )
 _CHANGED: Final = Column("Changed", short=True)
 
 
-async def _object_sheet(registers: Registers, caller: Caller, pair: Pair, stored: StoredObject) -> Sheet:
+async def _object_sheet(registers: Registers, visit: Visit, pair: Pair, stored: StoredObject) -> Sheet:
+    caller = _caller(visit)
     wire = present(registers.access, caller, pair, stored)
     metadata = cast("dict[str, Any]", wire["@self"])
     data = {
@@ -282,6 +286,7 @@ async def _object_sheet(registers: Registers, caller: Caller, pair: Pair, stored
         str(metadata.get("name") or stored.uuid),
         [
             Facts(facts),
+            *change_forms(visit, pair, stored),
             Section("History", [Table(columns, rows)]),
             Section("About the object", [Facts(about)]),
             Section("The object as JSON", [Code(_json(wire))], folded=True),

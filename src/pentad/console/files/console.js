@@ -1,8 +1,22 @@
-// Copy buttons, and the line that says when a client has called. Without scripts the texts are still there to be
-// selected. Nothing here changes anything on the server.
+// The search key, copy buttons, tabs in the address, and the line that says when a client has called. Every page works
+// without it. Nothing here changes anything on the server.
 "use strict";
 const SECONDS = 3;
 const LONGEST = 60 * 60 / SECONDS;
+
+addEventListener("keydown", (event) => {
+  const box = document.querySelector("[data-search]");
+  const busy = event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, [contenteditable]");
+  if (event.key !== "/" || !box || busy) return;
+  event.preventDefault();
+  box.focus();
+  box.select();
+});
+
+// A page that nobody looks at is not fetched again.
+document.addEventListener("htmx:before:request", (event) => {
+  if (document.hidden && event.target.id === "main") event.preventDefault();
+});
 
 const copy = async (button) => {
   const pre = button.parentElement.querySelector("pre");
@@ -15,10 +29,13 @@ const copy = async (button) => {
   }
   setTimeout(() => { button.textContent = "Copy"; }, 2000);
 };
-for (const button of document.querySelectorAll(".copy")) {
-  button.hidden = false;
-  button.addEventListener("click", () => copy(button));
-}
+const showButtons = () => { for (const button of document.querySelectorAll(".copy")) button.hidden = false; };
+document.addEventListener("click", (event) => {
+  const button = event.target.closest(".copy");
+  if (button) copy(button);
+});
+document.addEventListener("htmx:after:swap", showButtons);
+showButtons();
 
 // A tab is part of the address (#cursor), so that a link or a reload leads to it.
 const tabs = [...document.querySelectorAll("[data-tab]")];

@@ -1,0 +1,146 @@
+"""The living style page (`/console/style`): every block in its states, for whoever builds pages."""
+
+from typing import Final
+
+from pentad.console.admin_page import STYLES, AdminPage
+from pentad.kernel.pages import (
+    Block,
+    Button,
+    Card,
+    Cards,
+    Cell,
+    Chart,
+    CheckBox,
+    Choice,
+    Code,
+    Column,
+    Conversation,
+    Facts,
+    FileField,
+    Form,
+    Group,
+    Hint,
+    Links,
+    Message,
+    Note,
+    Pager,
+    Place,
+    Prose,
+    Quote,
+    Repeated,
+    SearchBox,
+    Section,
+    Series,
+    Sheet,
+    Tab,
+    Table,
+    Tabs,
+    TextField,
+    Tree,
+    Visit,
+)
+
+_TEXT: Final = "Running text is at most 46 rem wide, so that lines stay readable."
+_DAY: Final = 1_800_000_000
+_HERE: Final = f"/console/{STYLES}"
+
+
+def style_pages() -> list[AdminPage]:
+    """The one page."""
+    return [AdminPage(STYLES, "", style_page)]
+
+
+async def style_form(visit: Visit) -> Sheet:
+    """What the form does: nothing."""
+    sheet = await style_page(visit)
+    return Sheet(sheet.title, [Note("Sent. Nothing was changed.", "good"), *sheet.blocks], sheet.lead)
+
+
+async def style_page(visit: Visit) -> Sheet:
+    """Every block."""
+    return Sheet(
+        "Style", _blocks(visit), lead="Every block of the console, in its states. Pages are made of nothing else."
+    )
+
+
+def _blocks(visit: Visit) -> list[Block]:
+    points = [(_DAY + 3600.0 * n, None if n == 9 else 20 + (n * 7) % 13) for n in range(24)]
+    other = [(_DAY + 3600.0 * n, 10.0 + (n * 5) % 9) for n in range(24)]
+    return [
+        Section(
+            "Text",
+            [
+                Prose(_TEXT),
+                Quote("A passage, cited as it is.", Cell("Its source", Place(room=STYLES))),
+                Links(["a tag", Cell("a link", Place(room=STYLES)), Cell("elsewhere", "https://example.org/")]),
+                Code("pentad call search query=permits", copy=True),
+                Hint("A way on, as the reader types it:", "pentad demo"),
+            ],
+        ),
+        Section("Notes", [Note("A remark."), Note("It worked.", "good"), Note("It did not work, and why.", "bad")]),
+        Section(
+            "Tables and facts",
+            [
+                Table(
+                    ("Name", Column("Count", numeric=True), Column("Changed", short=True)),
+                    [
+                        (Cell("First", Place(room=STYLES)), "1,204", "2026-01-31 12:00"),
+                        (
+                            "A long name that needs more than one line where there is little room for it",
+                            "7",
+                            "2026-02-01",
+                        ),
+                    ],
+                ),
+                Pager("2 of 40", Place(room=STYLES, query={"page": "2"})),
+                Table(("Name",), [], "An empty list says what to do next."),
+                Facts([("Label", "value"), ("Other", Cell("a link", Place(room=STYLES)))]),
+                Tree({"name": "Ada", "tags": ["one", "two"], "age": 36, "address": {"city": "London", "zip": None}}),
+            ],
+        ),
+        Section(
+            "Cards and tabs",
+            [
+                Cards(
+                    [
+                        Card(Cell("A room", Place(room=STYLES)), "What is in it, in a sentence.", [("things", "12")]),
+                        Card("Without a link", "A card that leads nowhere."),
+                    ]
+                ),
+                Tabs([Tab("one", "One", [Prose("The first.")]), Tab("two", "Two", [Prose("The second.")])]),
+            ],
+        ),
+        Section("Chart", [Chart("Calls", [Series("all", points), Series("errors", other)], "/min")]),
+        Section(
+            "Conversation",
+            [
+                Conversation(
+                    [
+                        Message("you", "2026-01-31 12:00", [Prose("Is this permit valid?")], own=True),
+                        Message("permits", "2026-01-31 12:01", [Prose("Yes, until 2027."), Links(["permit 12"])]),
+                    ]
+                )
+            ],
+        ),
+        Section("Form", [_form(visit), SearchBox("Search"), Section("Folded", [Prose("Opened.")], folded=True)]),
+    ]
+
+
+def _form(visit: Visit) -> Form:
+    return Form(
+        [
+            TextField("name", "Text", "Ada", "A hint says what is expected.", placeholder="placeholder"),
+            TextField("wrong", "Text with a problem", "x", error="It is too short: at least 2 characters."),
+            TextField("pick", "Text with suggestions", options=[("one", "the first"), ("two", "the second")]),
+            TextField("long", "Several lines", "a\nb", lines=4, required=False),
+            Choice("role", "Choice", [("", "—"), ("reader", "reader")], visit.query.get("role", "")),
+            CheckBox("check", "Check box", hint="With a hint.", checked=True),
+            CheckBox("locked", "Check box that is locked", locked=True),
+            FileField("file", "File"),
+            Group("Group", [TextField("city", "City", required=False)], "Fields that belong together."),
+            Repeated("/tags", "Tags", [TextField("/tags/0", "Tag 1", "one", required=False)]),
+        ],
+        [Button("Main"), Button("Plain", kind="plain"), Button("Dangerous", kind="bad")],
+        _HERE,
+        validated=True,
+    )

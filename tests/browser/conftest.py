@@ -1,0 +1,107 @@
+"""A server with registers and agents, and people at browsers in front of it: wide or narrow, light or dark, with
+scripts or without."""
+
+import json
+import os
+from base64 import b64encode
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
+
+import pytest
+
+from tests.conformance.server import Served, password_of, serving
+from tests.interop.environments import playwright_python
+from tests.interop.oauth_peers import Peer, chromium, started
+
+DRIVER = Path(__file__).with_name("driver.py")
+WIDE = {"viewport": {"width": 1440, "height": 900}, "color_scheme": "light"}
+NARROW = {"viewport": {"width": 380, "height": 800}, "color_scheme": "dark"}
+HOSTILE = '"><script>document.title = "owned"</script><img src=x onerror=alert(1)>'
+PERMIT = {
+    "slug": "permit",
+    "title": "Permit",
+    "configuration": {"objectNameField": "holder"},
+    "required": ["holder"],
+    "properties": {
+        "holder": {"type": "string", "title": "Holder", "description": "Who may build", "minLength": 2},
+        "fee": {"type": "number", "title": "Fee", "minimum": 0},
+        "tags": {"type": "array", "title": "Tags", "items": {"type": "string"}},
+        "parent": {"$ref": "permit", "title": "Parent"},
+    },
+}
+
+
+@dataclass(frozen=True)
+class Person:
+    """Somebody at a browser, logged in."""
+
+    peer: Peer
+    server: Served
+    name: str
+    options: dict[str, Any]
+
+    def do(self, *steps: dict[str, Any]) -> list[dict[str, Any]]:
+        """Do one step after the other; the page after each. No script may fail, and nothing may be too wide."""
+        browser = f"{self.name} {json.dumps(self.options, sort_keys=True)}"
+        self.peer.tell({"browser": browser, "options": self.options, "steps": steps})
+        answer = self.peer.hear()
+        assert "failed" not in answer, f"{answer['failed']}\nat {answer['url']}:\n{answer['text']}"
+        assert answer["errors"] == []
+        assert [one["url"] for one in answer["seen"] if one["overflow"] > 0] == []
+        return answer["seen"]
+
+    def url(self, path: str) -> str:
+        return f"{self.server.site}{path}"
+
+
+@pytest.fixture(scope="session")
+def server() -> Generator[Served]:
+    users = {"root": "admin", "wanda": "writer", "rita": "reader"}
+    with serving("registers,agents", users=users, settings={"PENTAD_SEARCH_EMBEDDER": "none"}) as served:
+        made = ask(served, "POST", "/api/schemas", PERMIT)
+        register = ask(served, "POST", "/api/registers", {"title": f"City {HOSTILE}", "schemas": [made["id"]]})
+        ask(served, "POST", f"/api/objects/{register['id']}/{made['id']}", {"holder": HOSTILE, "fee": 1})
+        yield served
+
+
+def ask(served: Served, method: str, path: str, body: Any) -> Any:
+    credentials = b64encode(f"root:{password_of('root')}".encode()).decode()
+    headers = {"authorization": f"Basic {credentials}", "content-type": "application/json"}
+    request = Request(f"{served.site}{path}", json.dumps(body).encode(), headers, method=method)
+    with urlopen(request, timeout=60) as answer:
+        return json.loads(answer.read())
+
+
+@pytest.fixture(scope="session")
+def browsers(tmp_path_factory: pytest.TempPathFactory) -> Generator[Peer]:
+    """The machine's Chromium. Skips where there is none, unless BROWSER_REQUIRED is set."""
+    if (program := chromium()) is None:
+        message = "There is no Chromium on this machine: install the package `chromium`."
+        pytest.fail(message) if os.environ.get("BROWSER_REQUIRED") else pytest.skip(message)
+    log = tmp_path_factory.mktemp("browser") / "log"
+    with started([playwright_python(), DRIVER, program], log) as peer:
+        yield peer
+
+
+LogIn = Callable[..., Person]
+
+
+@pytest.fixture(scope="session")
+def log_in(browsers: Peer, server: Served) -> LogIn:
+    """Log somebody in: `log_in("wanda", NARROW, scripts=False)`. The same browser is used again."""
+    known: set[str] = set()
+
+    def person(name: str, options: dict[str, Any] = WIDE, *, scripts: bool = True) -> Person:
+        found = Person(browsers, server, name, {**options, "java_script_enabled": scripts})
+        key = f"{name} {options} {scripts}"
+        if key not in known:
+            login = {"fill": {"Name": name, "Password": password_of(name)}}
+            *_, home = found.do({"go": found.url("/login")}, login, {"press": "Log in"})
+            assert f"Signed in as {name}" in home["text"]
+            known.add(key)
+        return found
+
+    return person

@@ -1,0 +1,100 @@
+"""A person at a browser: `python driver.py PROGRAM`, told what to do by JSON lines, with one answer line for each.
+
+An order is `{"browser": NAME, "options": {...}, "steps": [...]}`. A browser keeps its cookies; `options` are those of a
+new Playwright context (viewport, color_scheme, java_script_enabled). Each step is an object with one of these:
+
+    go: URL                     fill: {LABEL: TEXT}         choose: {LABEL: VALUE}      check: LABEL
+    press: BUTTON or SELECTOR   click: SELECTOR             open: SUMMARY               key: KEY
+    type: TEXT                  wait: SELECTOR              shot: FILE                  run: JAVASCRIPT
+
+The answer has a page after each step: `url`, `text`, `status`, `focus` (name of the focused element), `overflow` (how
+many pixels it is wider than the window), and what `run` returned. `errors` are those of scripts and of the policy.
+"""
+
+import json
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from playwright.sync_api import BrowserContext, Page, sync_playwright
+
+MILLISECONDS = 20_000
+STATUS = "Failed to load resource: the server responded with a status of"
+
+
+def do(page: Page, step: dict[str, Any]) -> Any:
+    """Do one step."""
+    (what, given), *_ = step.items()
+    return STEPS[what](page, given)
+
+
+def fill(page: Page, given: dict[str, str]) -> None:
+    for label, text in given.items():
+        page.get_by_label(label, exact=True).first.fill(text)
+
+
+def choose(page: Page, given: dict[str, str]) -> None:
+    for label, value in given.items():
+        page.get_by_label(label, exact=True).first.select_option(value)
+
+
+def press(page: Page, given: str) -> None:
+    with page.expect_navigation():
+        page.get_by_role("button", name=given, exact=True).first.click()
+
+
+STEPS: dict[str, Callable[[Page, Any], Any]] = {
+    "go": lambda page, given: page.goto(given).status,
+    "fill": fill,
+    "choose": choose,
+    "check": lambda page, given: page.get_by_label(given, exact=True).first.check(),
+    "press": press,
+    "click": lambda page, given: page.locator(given).first.click(),
+    "open": lambda page, given: page.locator("summary", has_text=given).first.click(),
+    "key": lambda page, given: page.keyboard.press(given),
+    "type": lambda page, given: page.keyboard.type(given),
+    "wait": lambda page, given: page.locator(given).first.wait_for(),
+    "shot": lambda page, given: str(page.screenshot(path=given, full_page=True) is None),
+    "run": lambda page, given: page.evaluate(given),
+}
+
+
+def seen(page: Page, found: Any) -> dict[str, Any]:
+    """The page after a step."""
+    page.wait_for_load_state()
+    overflow = page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    focus = page.evaluate("() => document.activeElement?.getAttribute('name') ?? document.activeElement?.id ?? ''")
+    return {"url": page.url, "text": page.inner_text("body"), "overflow": overflow, "focus": focus, "found": found}
+
+
+def follow(page: Page, steps: list[dict[str, Any]]) -> dict[str, Any]:
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on(
+        "console",
+        lambda said: errors.append(said.text) if said.type == "error" and not said.text.startswith(STATUS) else None,
+    )
+    return {"seen": [seen(page, do(page, step)) for step in steps], "errors": errors}
+
+
+def main(program: str) -> None:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        contexts: dict[str, BrowserContext] = {}
+        for line in sys.stdin:
+            order = json.loads(line)
+            name = order["browser"]
+            if name not in contexts:
+                contexts[name] = browser.new_context(**order.get("options", {}))
+                contexts[name].set_default_timeout(MILLISECONDS)
+            page = contexts[name].new_page()
+            try:
+                answer = follow(page, order["steps"])
+            except Exception as error:  # noqa: BLE001  the tests judge it
+                answer = {"failed": str(error), "url": page.url, "text": page.inner_text("body")}
+            page.close()
+            print(json.dumps(answer), flush=True)  # noqa: T201
+        browser.close()
+
+
+main(sys.argv[1])

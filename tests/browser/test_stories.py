@@ -1,0 +1,154 @@
+"""The stories of README.md, in a real browser."""
+
+from typing import Any
+
+import pytest
+
+from tests.browser.conftest import HOSTILE, NARROW, WIDE, LogIn
+
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
+
+BOTH = pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
+SIZES = pytest.mark.parametrize("options", [WIDE, NARROW], ids=["wide and light", "narrow and dark"])
+NEW = "/console/registers/1/1/new"
+
+
+@SIZES
+@pytest.mark.requirement("console:style")
+def test_no_page_is_too_wide_and_no_script_fails(log_in: LogIn, options: dict[str, Any]) -> None:
+    root = log_in("root", options)
+    paths = ("/", "/console/style", "/console/tools", "/console/tools/tool/objects", "/console/registers/1/1", NEW,
+             "/console/agents", "/console/agents/cards/echo/chat", "/console/admin", "/console/account")  # fmt: skip
+    for page in root.do(*({"go": root.url(path)} for path in paths)):
+        assert page["found"] == 200, page["url"]
+
+
+@pytest.mark.requirement("console:style")
+def test_a_chart_is_drawn_over_the_picture_of_the_server(log_in: LogIn) -> None:
+    *_, drawn = log_in("root").do(
+        {"go": log_in("root").url("/console/style")},
+        {"wait": ".interactive canvas"},
+        {"run": "() => getComputedStyle(document.querySelector('.chart .plot')).display"},
+    )
+    assert drawn["found"] == "none"
+
+
+@BOTH
+@pytest.mark.requirement("console:tools")
+def test_a_tool_is_tried_and_its_result_read(log_in: LogIn, scripts: bool) -> None:
+    rita = log_in("rita", scripts=scripts)
+    *_, result = rita.do(
+        {"go": rita.url("/console/tools/tool/registers")},
+        {"choose": {"action": "list"}},
+        {"press": "Run registers"},
+    )
+    assert f"City {HOSTILE}" in result["text"]
+    assert "ms" in result["text"]
+    assert "Link to this call" in result["text"]
+
+
+@BOTH
+@pytest.mark.requirement("console:forms:post")
+def test_list_items_are_added_and_removed(log_in: LogIn, scripts: bool) -> None:
+    wanda = log_in("wanda", NARROW, scripts=scripts)
+    click = {"click": "button[name=add][value='/tags']"}
+    *_, added = wanda.do(
+        {"go": wanda.url(NEW)},
+        {"fill": {"Holder": "Ada"}},
+        click,
+        {"wait": "[name='/tags/0']"},
+        {"fill": {"Tags 1": "one"}},
+        click,
+        {"wait": "[name='/tags/1']"},
+    )
+    assert added["focus"] == "/tags/1", "the cursor is in the new field"
+    values = "() => [...document.querySelectorAll('form.fields input:not([type=hidden])')].map((one) => one.value)"
+    *_, typed = wanda.do(
+        {"go": wanda.url(NEW)},
+        {"fill": {"Holder": "Ada"}},
+        click,
+        {"wait": "[name='/tags/0']"},
+        {"fill": {"Tags 1": "one"}},
+        {"click": "button[name=remove][value='/tags/0']"},
+        {"wait": "fieldset.list:not(:has(.item))"},
+        *([{"run": values}] if scripts else [{"wait": "[name='/holder'][value='Ada']"}]),
+    )
+    assert not scripts or typed["found"][0] == "Ada", "what was typed is still there"
+
+
+@BOTH
+@pytest.mark.requirement("console:objects")
+def test_an_object_is_written_corrected_edited_and_deleted(log_in: LogIn, scripts: bool) -> None:
+    wanda = log_in("wanda", scripts=scripts)
+    name = f"Ada {'with' if scripts else 'without'}"
+    pages = wanda.do(
+        {"go": wanda.url(NEW)},
+        {"fill": {"Holder": "A", "Fee": "cheap"}},
+        {"press": "Create"},
+        {"fill": {"Holder": name, "Fee": "2.5"}},
+        {"press": "Create"},
+        {"click": "main a:text-is('Edit')"},
+        {"fill": {"Fee": "3"}},
+        {"press": "Save"},
+        {"open": "Delete it"},
+        {"press": "Delete"},
+    )
+    wrong, made, saved, gone = pages[2], pages[4], pages[7], pages[9]
+    assert "Correct the marked fields." in wrong["text"]
+    assert name in made["text"]
+    assert "2.5" in made["text"]
+    assert "3" in saved["text"]
+    assert gone["url"] == wanda.url("/console/registers/1/1")
+    assert name not in gone["text"]
+
+
+@pytest.mark.requirement("console:objects")
+def test_a_reference_is_found_while_typing(log_in: LogIn) -> None:
+    wanda = log_in("wanda")
+    wanda.do({"go": wanda.url(NEW)}, {"fill": {"Holder": "Findable"}}, {"press": "Create"})
+    *_, offered = wanda.do(
+        {"go": wanda.url(NEW)},
+        {"click": "[name='/parent']"},
+        {"type": "Findable"},
+        {"wait": "datalist:not(:has(option:nth-child(2))) option:text-is('Findable') >> visible=false"},
+    )
+    assert offered["focus"] == "/parent"
+
+
+@BOTH
+@pytest.mark.requirement("agents:console:chat")
+def test_somebody_talks_with_an_agent(log_in: LogIn, scripts: bool) -> None:
+    wanda = log_in("wanda", NARROW, scripts=scripts)
+    *_, second = wanda.do(
+        {"go": wanda.url("/console/agents/cards/echo/chat")},
+        {"fill": {"Your message": f"Hello {HOSTILE}"}},
+        {"press": "Send"},
+        {"fill": {"Your message": "And again"}},
+        {"press": "Send"},
+    )
+    assert f"Hello {HOSTILE}" in second["text"]
+    assert second["text"].index("Hello") < second["text"].index("And again")
+
+
+@pytest.mark.requirement("console:home")
+def test_a_slash_leads_to_the_search(log_in: LogIn) -> None:
+    rita = log_in("rita")
+    _, focused, _, _, found = rita.do(
+        {"go": rita.url("/console/agents")},
+        {"key": "/"},
+        {"type": "echo"},
+        {"key": "Enter"},
+        {"wait": "h1:text-is('Search')"},
+    )
+    assert focused["focus"] == "q"
+    assert "/console/search?q=echo" in found["url"]
+
+
+@pytest.mark.requirement("console:rights")
+def test_a_reader_sees_no_form_that_writes(log_in: LogIn) -> None:
+    rita = log_in("rita")
+    objects, chat = rita.do(
+        {"go": rita.url("/console/registers/1/1")}, {"go": rita.url("/console/agents/cards/echo/chat")}
+    )
+    assert "New Permit" not in objects["text"]
+    assert "Ask an administrator for agents:write." in chat["text"]
