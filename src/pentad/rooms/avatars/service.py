@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -11,12 +12,14 @@ from pentad.kernel.names import did_you_mean
 from pentad.kernel.ports import Row, Rows
 from pentad.platform import OpenRoom, Platform
 from pentad.rooms.avatars import store
+from pentad.rooms.avatars.answers.answer_log import AnswerLog, AnswerRecord, Cited
 from pentad.rooms.avatars.avatar_snapshot import AvatarSnapshot
 from pentad.rooms.avatars.corpus.ingest_report import Progress, ignore_progress
-from pentad.rooms.avatars.models import Avatar, AvatarInfo
+from pentad.rooms.avatars.models import Avatar, AvatarInfo, passage_uri
 
 if TYPE_CHECKING:
-    from pentad.rooms.avatars.answers.answer import Mode
+    from pentad.kernel.principal import Principal
+    from pentad.rooms.avatars.answers.answer import Answer, Mode
     from pentad.rooms.avatars.answers.answer_pipeline import AnswerPipeline
     from pentad.rooms.avatars.answers.drafting.drafter import Drafter
     from pentad.rooms.avatars.answers.panel import Panel
@@ -41,6 +44,7 @@ class Avatars:
         self.platform = platform
         self.database = platform.database
         self.search = platform.search
+        self.answers = AnswerLog(self.database, platform.clock, platform.settings.keep_answers_days)
         self.only: str | None = None
         self._similarity: list[SentenceSimilarity] = []
         self.served: dict[str, tuple[Row, OpenRoom]] = {}
@@ -147,20 +151,48 @@ class Avatars:
 
         return AnswerPipeline(avatar, self.similarity, drafter, mode, router=knows)
 
-    async def panel(self, question: str, ids: Sequence[str] | None = None, turns: "Sequence[Turn]" = ()) -> "Panel":
+    async def panel(
+        self, principal: "Principal", question: str, ids: Sequence[str] | None = None, turns: "Sequence[Turn]" = ()
+    ) -> "Panel":
         """Ask several avatars one question."""
         from pentad.rooms.avatars.answers.panel import panel
 
         members = await self.open_all(ids)
         if not members:
             raise NotFound("There is no avatar yet.", hint="Create one with `pentad avatars ingest`.")
-        return await panel(question, [self.pipeline(one) for one in members], self.similarity, turns)
+        found = await panel(question, [self.pipeline(one) for one in members], self.similarity, turns)
+        kept = [
+            replace(seat, answer=await self.keep_answer(principal, member, question, seat.answer))
+            for member, seat in zip(members, found.seats, strict=True)
+        ]
+        return replace(found, seats=kept)
 
     async def routes(self, question: str) -> "list[Route]":
         """The avatars, the one most likely to answer first."""
         from pentad.rooms.avatars.search.routing import routes
 
         return await routes(question, await self.open_all(), self.similarity)
+
+    async def keep_answer(
+        self, principal: "Principal", avatar: AvatarSnapshot, question: str, answer: "Answer"
+    ) -> "Answer":
+        """Keep what made an answer. The result has its URI, if it is kept."""
+        drafted = answer.mode == "endpoint"
+        record = AnswerRecord(
+            question=question,
+            response=answer.response,
+            mode=answer.mode,
+            generation=avatar.avatar.generation,
+            confidence=answer.confidence,
+            abstained=answer.abstained,
+            model=self.platform.settings.model_name if drafted else None,
+            citations=[
+                Cited(passage_uri(avatar.id, one.chunk_id), one.source, one.quote, one.sha256)
+                for one in answer.citations
+            ],
+        )
+        uri = await self.answers.keep(principal, (avatar.avatar.number, avatar.id), record)
+        return replace(answer, uri=uri, generation=record.generation)
 
     def endpoint_drafter(self) -> "Drafter | None":
         """The model of the configured endpoint, if there is one."""
