@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pentad.rooms.avatars.answers.panel import Panel
     from pentad.rooms.avatars.corpus.ingest import Ingest, IngestOptions
     from pentad.rooms.avatars.corpus.ingest_report import IngestReport
+    from pentad.rooms.avatars.corpus.referenced_documents import Follow
     from pentad.rooms.avatars.evaluation import ScoreCard, Step
     from pentad.rooms.avatars.search.conversation import Turn
     from pentad.rooms.avatars.search.routing import Route
@@ -110,10 +111,15 @@ class Avatars:
         return [await self.open(one) for one in dict.fromkeys(ids)]
 
     async def ingest(
-        self, folder: Path, options: "IngestOptions | None" = None, progress: Progress = ignore_progress
+        self,
+        folder: Path,
+        options: "IngestOptions | None" = None,
+        progress: Progress = ignore_progress,
+        caller: "Principal | None" = None,
     ) -> "IngestReport":
-        """Create or update an avatar from a folder."""
-        return await self._calibrated(await self._ingest.folder(folder, options, progress), progress)
+        """Create or update an avatar from a folder. Sources may be references that the caller can read."""
+        follow = self._follow(caller)
+        return await self._calibrated(await self._ingest.folder(folder, options, progress, follow), progress)
 
     async def add(
         self,
@@ -121,10 +127,29 @@ class Avatars:
         paths: Sequence[Path],
         options: "IngestOptions | None" = None,
         progress: Progress = ignore_progress,
+        uris: Sequence[str] = (),
+        caller: "Principal | None" = None,
     ) -> "IngestReport":
-        """Add files, or the documents of folders, to an avatar."""
+        """Add files, the documents of folders, or what the caller's references lead to, to an avatar."""
         await self.open(avatar_id)
-        return await self._calibrated(await self._ingest.files(avatar_id, paths, options, progress), progress)
+        follow = self._follow(caller)
+        return await self._calibrated(
+            await self._ingest.files(avatar_id, paths, options, progress, uris, follow), progress
+        )
+
+    def _follow(self, caller: "Principal | None") -> "Follow | None":
+        """Follows references with the rights of a caller; to resources of this server only."""
+        if caller is None:
+            return None
+        from pentad.mcp.references import ONE_REFERENCE, References, Resolved
+        from pentad.rooms.avatars.corpus.referenced_documents import Follow
+
+        references = References(self.platform.neighbours, None)
+
+        async def resolve(uri: str) -> Resolved:
+            return await references.resolve(caller, uri, max_bytes=ONE_REFERENCE)
+
+        return Follow(resolve, references.schemes())
 
     async def evaluate(self, avatar_id: str | None = None, progress: "Step | None" = None) -> "ScoreCard":
         """Examine an avatar on its own corpus, with questions that only others can answer."""

@@ -18,7 +18,18 @@ from pentad.rooms.avatars.service import Avatars
 
 _JSON: Final = "application/json"
 _AT_ONCE: Final = 100
-_DETAILS: Final = ("authors", "url", "archive_url", "doi", "license", "verified", "priority", "topics", "notes")
+_DETAILS: Final = (
+    "authors",
+    "url",
+    "archive_url",
+    "doi",
+    "license",
+    "verified",
+    "snapshot",
+    "priority",
+    "topics",
+    "notes",
+)
 
 
 async def listing(call: Call[Any], cursor: str | None) -> ResourcePage:
