@@ -119,8 +119,8 @@ class AnswerLog:
                 f"You have no answer {answer_id[:40]!r} of {avatar_id[:60]!r}.",
                 hint=f"Answers are kept for {self.keep_days} days, for whoever asked.",
             )
-        *known, body = row
-        return StoredAnswer(*known, msgspec.json.decode(body, type=AnswerRecord))
+        found, avatar, at, trace, maker, owner, body = row
+        return StoredAnswer(found, avatar, at, trace, maker, owner, msgspec.json.decode(body, type=AnswerRecord))
 
     async def remove_old(self) -> int:
         """Delete what is older than the retention; returns how many."""

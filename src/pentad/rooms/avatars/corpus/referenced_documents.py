@@ -115,7 +115,8 @@ def _lines(value: Any, path: str = "", depth: int = 0) -> Iterator[str]:
         for one in cast("list[Any]", value):
             yield from _lines(one, path, depth + 1)
     elif value is not None and value != "":
-        yield f"{path}: {value}" if path else str(value)
+        text = str(value)  # pyright: ignore[reportUnknownArgumentType]  foreign JSON
+        yield f"{path}: {text}" if path else text
 
 
 def names_of_failures(lines: Iterable[FoundFile | FileLine]) -> set[str]:
