@@ -1,6 +1,6 @@
 """Fakes of the ports that refuse everything: a test's own fake overrides what its subject may use."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TypeVar
 
@@ -35,6 +35,13 @@ class UnusedDatabase(Database):
     @property
     def dialect(self) -> Dialect:
         raise AssertionError("dialect")
+
+    @property
+    def session(self) -> str:
+        raise AssertionError("session")
+
+    def ended_sessions(self, rows: Rows, sessions: Iterable[str]) -> set[str]:
+        raise AssertionError(sessions)
 
     async def read(self, work: Callable[[Rows], T]) -> T:
         raise AssertionError(work)

@@ -23,6 +23,7 @@ from pentad.access.secret_box import SecretBox
 from pentad.access.server_secrets import secret_keys
 from pentad.administration.access_events import KINDS as ACCESS_KINDS
 from pentad.administration.access_events import access_events
+from pentad.administration.event_causes import EventCauses
 from pentad.administration.event_rules import BODY as RULE_BODY
 from pentad.administration.event_rules import JOB as RULES_JOB
 from pentad.administration.event_rules import EventRules
@@ -182,6 +183,14 @@ class App:
             self.fetcher.for_room("events"),
             self.neighbours.call_tool,
             self.owners.current,
+            self._event_causes,
+        )
+
+    def _event_causes(self) -> EventCauses:
+        rooms = [opened.room for opened in self.rooms]
+        return EventCauses(
+            [one.origin for one in rooms if one.origin is not None],
+            [one.spans for one in rooms if one.spans is not None],
         )
 
     def _on_events(self) -> None:

@@ -21,7 +21,7 @@ from pentad.kernel.errors import Misconfigured, NotFound
 from pentad.kernel.events import EventSource
 from pentad.kernel.ports import Database, Fetcher, Transaction
 from pentad.kernel.principal import Principal
-from pentad.kernel.trace import SpansOf
+from pentad.kernel.trace import OriginOf, SpansOf
 from pentad.listings.listing import Catalogue, Listing
 from pentad.listings.offered_agents import OfferedAgent
 from pentad.mcp.content import Contents
@@ -363,6 +363,8 @@ class Room(Generic[S]):
     spans: SpansOf | None = None
     """What the room knows of a trace besides the calls in the audit trail, such as tasks. Reads the store only; the
     room may not be open."""
+    origin: OriginOf | None = None
+    """What a task of the room was started by. Reads the store only."""
     searchable: Sequence[Searchable] = ()
     """What of the room the shared search finds (`Platform.search`): fields with weights, vectors, filters."""
     search_sources: Sequence[SearchSource[S]] = ()

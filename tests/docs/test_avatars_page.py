@@ -1,5 +1,6 @@
 """The page on avatars shows what the room really answers."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -9,8 +10,8 @@ from tests.docs.touring import ROOT, check_page, tour_named
 
 
 def steady(text: str) -> str:
-    """Nothing differs from run to run."""
-    return text
+    """Only the ids of answers differ from run to run."""
+    return re.sub(r"(/answers/)[\w-]{16}", r"\g<1>4Jm2xVbq7ZtRk0Wc", text)
 
 
 @pytest.mark.requirement("avatars:page")

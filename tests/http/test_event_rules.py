@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pentad.administration.event_rules import JOB, MOST_FAILURES
+from pentad.administration.event_rules import JOB, LONGEST_CHAIN, MOST_FAILURES
 from pentad.app import open_app
 from pentad.jobs.job import JobRun, LeaseLost
 from pentad.jobs.signed_webhooks import signature, signing_key
@@ -34,8 +34,9 @@ async def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(app_database(request, ROOMS))
         settings = Settings(
-            data=tmp_path_factory.mktemp("site"), database=database, rooms=ROOMS, limits=UNHURRIED, fetch=LOCAL_HOSTS
-        )
+            data=tmp_path_factory.mktemp("site"), database=database, rooms=ROOMS, limits=UNHURRIED, fetch=LOCAL_HOSTS,
+            agent=("tests.http.copying_agent:copier",),
+        )  # fmt: skip
         app = await stack.enter_async_context(open_app(settings))
         await app.users.add("root", PASSWORD, role="admin")
         await app.users.add("ada", PASSWORD, role="writer")
@@ -126,6 +127,45 @@ async def test_a_rule_is_not_started_by_what_it_caused_itself(site: Site) -> Non
     await site.app.database.write(lambda tx: site.app.jobs.enqueue(tx, JOB, key=rule["id"]))
     await until(lambda: site.app.jobs.is_pending(JOB, rule["id"]), lambda pending: not pending)
     assert len(await tasks(site)) == 1
+
+
+@pytest.mark.requirement("events:rules:circles")
+async def test_what_the_agent_of_a_rule_writes_does_not_start_the_rule_again(site: Site) -> None:
+    permits = await site.permits("ada")
+    _, rule = await ask(site, "ada", "POST", "", review("copier"))
+    await permits.create("one")
+    await until(lambda: site.told("ada", "?kind=object.created"), lambda found: len(found) == 2)
+    await settled(site)
+    assert await tasks(site) == [("user:ada", "copier")]
+    assert "problem" not in (await ask(site, "ada", "GET", f"/{rule['id']}"))[1]
+
+
+@pytest.mark.requirement("events:rules:circles")
+async def test_two_rules_that_start_one_another_are_stopped_and_say_so(site: Site) -> None:
+    permits = await site.permits("ada")
+    rules = [(await ask(site, "ada", "POST", "", review("copier", name=name)))[1]["id"] for name in ("ping", "pong")]
+    await permits.create("one")
+
+    async def problems() -> list[str]:
+        return [(await ask(site, "ada", "GET", f"/{rule}"))[1].get("problem", "") for rule in rules]
+
+    found = await until(problems, all)
+    assert all("have started one another" in problem for problem in found)
+    await settled(site)
+    assert len(await tasks(site)) == 2 * LONGEST_CHAIN
+    await permits.create("two")  # what begins anew is carried out
+    await until(lambda: tasks(site), lambda made: len(made) == 4 * LONGEST_CHAIN)
+    assert [one["enabled"] for one in (await ask(site, "ada", "GET", ""))[1]["rules"]] == [True, True]
+    assert all(await problems())
+    assert "problem" not in (await ask(site, "ada", "POST", f"/{rules[0]}/resume"))[1]
+
+
+async def settled(site: Site) -> None:
+    """Wait until no rule and no task has anything left to do."""
+    sql = "SELECT count(*) FROM jobs WHERE name IN ('events.rules', 'agents.turn') AND state <> 'dead'"
+    for rule in await site.app.database.read(lambda rows: rows.all("SELECT id FROM event_rules")):
+        await site.app.database.write(lambda tx, key=rule[0]: site.app.jobs.enqueue(tx, JOB, key=key))
+    await until(lambda: site.app.database.read(lambda rows: rows.value(sql)), lambda left: left == 0)
 
 
 @pytest.mark.requirement("events:rules", "events:rights")

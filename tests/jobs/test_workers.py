@@ -9,7 +9,8 @@ import pytest
 
 from pentad.jobs import leases
 from pentad.jobs.job import Again, GiveUp, Job, JobRun, Retries, RetryLater, Schedule
-from pentad.jobs.queue import CHANNEL, JobQueue
+from pentad.jobs.leases import CHANNEL
+from pentad.jobs.queue import JobQueue
 from pentad.jobs.workers import Workers
 from pentad.kernel.clock import SystemClock
 from pentad.kernel.errors import Misconfigured, Unavailable

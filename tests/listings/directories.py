@@ -10,8 +10,6 @@ from pentad.settings.model import Settings
 from tests.waiting import until
 
 BUILT_IN = ("pentad/echo", "pentad/tool-proxy")
-SECONDS = 2.0
-"""Within this time the directory is right."""
 
 
 @asynccontextmanager
@@ -45,7 +43,7 @@ async def listed(app: App) -> dict[str, dict[str, Any]]:
     return {one["record"]["name"]: {"cid": one["cid"], **one["record"]} for one in found.get("records", ())}
 
 
-async def until_listed(app: App, *names: str, seconds: float = SECONDS) -> dict[str, dict[str, Any]]:
+async def until_listed(app: App, *names: str) -> dict[str, dict[str, Any]]:
     """The records once exactly these names are listed, and signed."""
 
-    return await until(lambda: listed(app), lambda found: set(found) == set(names), seconds)
+    return await until(lambda: listed(app), lambda found: set(found) == set(names))

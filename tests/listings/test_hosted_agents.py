@@ -55,7 +55,6 @@ async def test_a_changed_agent_replaces_its_record(tmp_path: Path, database: str
         after = await until(
             lambda: until_listed(app, *BUILT_IN, "pentad/reviewer"),
             lambda found: found["pentad/reviewer"]["version"] == "2.0.0",
-            2.0,
         )
         assert "fences" in after["pentad/reviewer"]["description"]
         assert after["pentad/echo"]["cid"] == before["pentad/echo"]["cid"]
@@ -80,7 +79,7 @@ async def test_a_restart_changes_no_record_but_those_of_agents_that_changed(
         assert await until_listed(app, *BUILT_IN, "pentad/reviewer") == before
     async with serving(tmp_path, database, NEW) as app:
         after = await until(
-            lambda: listed(app), lambda found: found.get("pentad/reviewer", {}).get("version") == "2.0.0", 2.0
+            lambda: listed(app), lambda found: found.get("pentad/reviewer", {}).get("version") == "2.0.0"
         )
         assert after["pentad/echo"] == before["pentad/echo"]
     async with serving(tmp_path, database) as app:
@@ -98,8 +97,8 @@ async def test_what_another_server_hosts_stays_listed_while_that_one_runs(tmp_pa
     async with serving(tmp_path, database, OLD) as app:
         await until_listed(app, *BUILT_IN, "pentad/reviewer")
         async with serving(tmp_path, database, port=8701) as other:
-            await until(lambda: _addresses(other), lambda found: len(found) == 5, 2.0)
-        await until(lambda: _addresses(app), lambda found: len(found) == 3, 10.0)
+            await until(lambda: _addresses(other), lambda found: len(found) == 5)
+        await until(lambda: _addresses(app), lambda found: len(found) == 3)
         await until_listed(app, *BUILT_IN, "pentad/reviewer")
 
 

@@ -39,7 +39,7 @@ async def test_an_avatar_is_listed_after_its_ingest_and_gone_after_its_removal(
         config["mcp"]["version"] = "1.1.0"
         (folder / "config.json").write_text(json.dumps(config), "utf-8")
         await avatars.ingest(folder)
-        after = await until(lambda: until_listed(app, NAME), lambda found: found[NAME]["cid"] != before["cid"], 2.0)
+        after = await until(lambda: until_listed(app, NAME), lambda found: found[NAME]["cid"] != before["cid"])
         assert after[NAME]["version"] == "1.1.0"
 
         await avatars.remove("ida-brandt")
@@ -86,7 +86,7 @@ async def test_a_task_of_an_avatar_needs_the_right_to_read_avatars(tmp_path: Pat
     async with serving(tmp_path / "data", None, rooms=("agents", "avatars")) as app:
         await app.rooms[1].service.ingest(folder)
         agents: Agents = app.rooms[0].service
-        await until_true(lambda: "ida-brandt" in agents.agents, 2.0)
+        await until_true(lambda: "ida-brandt" in agents.agents)
         stranger = Principal("jwt:one", "one", frozenset({"agents:*"}))
         result = await app.neighbours.call_tool(
             stranger, "agents_send_task", {"agent": "ida-brandt", "text": "How many sluices?"}

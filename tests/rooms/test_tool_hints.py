@@ -84,9 +84,10 @@ REPEATED: dict[str, dict[str, Any]] = {
 """A call of each tool that promises that a second one changes nothing."""
 DELETING = re.compile(r"delete|remove|purge|cancel|drop", re.IGNORECASE)
 OWN_BOOKS = re.compile(
-    r"^(audit|call_totals|job|search_|agent_task_(texts|words|indexes)|signals|sqlite_|directory_verifications)"
+    r"^(audit|call_totals|job|search_|agent_task_(texts|words|indexes)|signals|sqlite_|directory_verifications"
+    r"|events|avatar_answers)"
 )
-"""Tables in which the server keeps its own accounts: who called, what is to be done, what is indexed or verified."""
+"""Tables of the server's own accounts: who called, what happened, what is to be done, what is indexed or verified."""
 OWN_COLUMNS = ("pulls", "lookups", "trusted", "verified")
 
 

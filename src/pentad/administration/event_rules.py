@@ -4,6 +4,10 @@ A rule acts with the rights its owner has when it acts, never more than when the
 each event once that is dealt with. If a process dies in between, the next one repeats the action under the same id: an
 agent takes a task with a known idempotency key once, and a receiver drops a webhook with a known `webhook-id`. So each
 rule starts one task for each event.
+
+A rule is not started by what it caused itself, and rules that start one another are stopped. What a rule does has a
+span of its own: the mark of the rule, and how many rules led to it. An event leads back to that span through the task
+that caused it, or through its trace.
 """
 
 import asyncio
@@ -19,6 +23,7 @@ import msgspec
 from pentad.access.owners import owner_is_gone
 from pentad.access.sealed_columns import SealedColumn
 from pentad.access.secret_box import SecretBox
+from pentad.administration.event_causes import EventCauses
 from pentad.events.feed import NOW, EventFeed, EventFilter
 from pentad.jobs.job import Again, JobRun, RetryLater
 from pentad.jobs.queue import JobQueue
@@ -41,6 +46,8 @@ MOST_RULES: Final = 100
 """How many rules an owner may have."""
 MOST_FAILURES: Final = 20
 """A rule is disabled after this many failures in a row."""
+LONGEST_CHAIN: Final = 5
+"""How many rules may start one another in a row."""
 SEND_TASK: Final = "agents_send_task"
 _AT_ONCE: Final = 50
 _COLUMNS: Final = "id, owner, body, cursor, is_enabled, done, failures, problem, created_at"
@@ -95,10 +102,9 @@ class Rule:
     def wanted(self) -> EventFilter:
         return EventFilter(frozenset(self.body.rooms), tuple(self.body.kinds), self.body.subject)
 
-    @property
-    def span(self) -> str:
-        """The span of what the rule does: events that it caused itself do not start it again."""
-        return blake2b(self.id.encode(), digest_size=8).hexdigest()
+    def span(self, depth: int) -> str:
+        """The span of what the rule does, as the rule of that number in a chain."""
+        return f"{mark_of(self.id)}{depth:04x}"
 
     def principal(self) -> Principal:
         """The owner, with the rights it had when it made the rule."""
@@ -139,6 +145,7 @@ class EventRules:
         fetcher: Fetcher,
         call: Call,
         owner_now: Callable[[Rows, Principal], Principal | None],
+        causes: Callable[[], EventCauses],
     ) -> None:
         self._database = database
         self._clock = clock
@@ -148,6 +155,7 @@ class EventRules:
         self._fetcher = fetcher
         self._call = call
         self._owner_now = owner_now
+        self._causes = causes
         self._wake = asyncio.Event()
         self._background = Background()
 
@@ -266,10 +274,15 @@ class EventRules:
         page = await self._feed.page(owner, rule.wanted, rule.cursor, _AT_ONCE)
         progressed = False
         for event, behind in zip(page.events, page.cursors, strict=True):
-            is_own = event.trace[36:52] == rule.span
+            mark, depth = await self._database.read(partial(self._started_by, event))
+            is_own = mark == mark_of(rule.id)
+            if not is_own and depth >= LONGEST_CHAIN:
+                await self._cut(run, rule, event, behind)
+                progressed = True
+                continue
             if not is_own:
                 try:
-                    await self._act(rule, owner, event)
+                    await self._act(rule, owner, event, depth + 1)
                 except PentadError as error:
                     if await self._fail(run, rule, error.sentence()):
                         return None
@@ -280,10 +293,17 @@ class EventRules:
             await self._move(run, rule, page.cursor, 0)
         return Again(self._clock.now()) if page.has_more else None
 
-    async def _act(self, rule: Rule, owner: Principal, event: Event) -> None:
+    def _started_by(self, event: Event, rows: Rows) -> tuple[str, int]:
+        """The mark of the rule that led to an event, and how many rules did; without one, no mark and 0."""
+        spans = [(trace[36:48], trace[48:52]) for trace in self._causes().origins(rows, event)]
+        known = {mark_of(rule_id) for (rule_id,) in rows.all("SELECT id FROM event_rules")} if spans else set[str]()
+        # A client may send any span, but does not know the ids of rules.
+        return next(((mark, int(depth, 16)) for mark, depth in spans if mark in known), ("", 0))
+
+    async def _act(self, rule: Rule, owner: Principal, event: Event, depth: int) -> None:
         """Do what the rule says, as part of the event's trace."""
         trace_id = event.trace[3:35] or traces.new_trace_id()
-        mark = RequestMark(f"rule {rule.id}", trace_id, f"00-{trace_id}-{rule.span}-01", principal=owner.id)
+        mark = RequestMark(f"rule {rule.id}", trace_id, f"00-{trace_id}-{rule.span(depth)}-01", principal=owner.id)
         token = request_mark.set(mark)
         try:
             if "url" in rule.body.action:
@@ -310,12 +330,28 @@ class EventRules:
         if attempt.problem is not None:
             raise InvalidInput(attempt.problem)
 
+    async def _cut(self, run: JobRun, rule: Rule, event: Event, behind: str) -> None:
+        """Leave an event out that ends a circle of rules, and say so until the rule is resumed."""
+        problem = (
+            f"Not carried out for {event.type} {event.subject[:200]}: {LONGEST_CHAIN} rules have started one another."
+            " Change what one of them waits for, or remove it."
+        )
+
+        def work(tx: Transaction) -> None:
+            run.check(tx)
+            tx.run(
+                "UPDATE event_rules SET cursor = ?, failures = 0, problem = ?, updated_at = ? WHERE id = ?",
+                behind, problem.replace("\0", ""), self._clock.now(), rule.id,
+            )  # fmt: skip
+
+        await self._database.write(work)
+
     async def _move(self, run: JobRun, rule: Rule, cursor: str, done: int) -> None:
         def work(tx: Transaction) -> None:
             run.check(tx)
             tx.run(
-                "UPDATE event_rules SET cursor = ?, done = done + ?, failures = 0, problem = NULL, updated_at = ?"
-                " WHERE id = ?",
+                "UPDATE event_rules SET cursor = ?, done = done + ?, failures = 0, updated_at = ?,"
+                " problem = CASE WHEN failures > 0 THEN NULL ELSE problem END WHERE id = ?",
                 cursor, done, self._clock.now(), rule.id,
             )  # fmt: skip
 
@@ -348,6 +384,11 @@ class EventRules:
         rule_id, owner, sealed, cursor, enabled, done, failures, problem, created_at = row
         body = msgspec.json.decode(BODY.open(self._box, sealed, rule_id), type=RuleBody)
         return Rule(rule_id, owner, body, cursor, bool(enabled), done, failures, problem, created_at)
+
+
+def mark_of(rule_id: str) -> str:
+    """By what a span is known to be of a rule."""
+    return blake2b(rule_id.encode(), digest_size=6).hexdigest()
 
 
 def _enabled(rows: Rows) -> list[str]:

@@ -12,6 +12,8 @@ from pentad.kernel.errors import PentadError
 from pentad.kernel.incidents import log_failure
 from pentad.kernel.ports import Database, Dialect, Transaction
 
+CHANNEL: Final = "jobs"
+"""Signalled with the job's name when there is something to do soon, without one when a process leaves jobs behind."""
 BEAT_SECONDS: Final = 2.0
 DEAD_SECONDS: Final = 6.0
 """A process without a beat for this long has lost its leases."""
@@ -73,9 +75,14 @@ class Heartbeat:
         if self._thread is not None:
             self._thread.join()
             try:
-                self._database.write_blocking(lambda tx: tx.run("DELETE FROM job_workers WHERE id = ?", self._worker))
+                self._database.write_blocking(self._leave)
             except PentadError as error:  # the row expires by itself
                 log_failure(error, "Removing the heartbeat of this process")
+
+    def _leave(self, tx: Transaction) -> None:
+        """Other processes look at once for jobs that are left."""
+        tx.run("DELETE FROM job_workers WHERE id = ?", self._worker)
+        tx.signal(CHANNEL)
 
     def _serve(self) -> None:
         pause = BEAT_SECONDS  # `hold` has just written the row

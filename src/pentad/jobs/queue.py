@@ -13,15 +13,12 @@ from typing import Any, Final
 import msgspec
 
 from pentad.jobs.job import Again, JobRun, remove
-from pentad.jobs.leases import Heartbeat, forget_dead_workers, is_alive
+from pentad.jobs.leases import CHANNEL, Heartbeat, forget_dead_workers, is_alive
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import NotFound
 from pentad.kernel.ids import opaque_id
 from pentad.kernel.ports import Database, Row, Rows, Transaction
 from pentad.kernel.trace import Span, current_traceparent, request_mark
-
-CHANNEL: Final = "jobs"
-"""Signalled with the job's name when there is something to do soon."""
 
 DEAD_DAYS: Final = 30.0
 """How long dead letters are kept."""
@@ -243,10 +240,13 @@ class JobQueue:
         )  # fmt: skip
         forget_dead_workers(tx, self.database.dialect)
 
-    def declare_dead(self, tx: Transaction, worker: str) -> None:
-        """Leave the jobs of a process that has certainly ended to the others at once."""
-        tx.run("DELETE FROM job_workers WHERE id = ?", worker)
-        tx.signal(CHANNEL)
+    def take_from(self, tx: Transaction, name: str, worker: str) -> None:
+        """Queue the jobs of a name that another process holds. A process that is alive after all finds them gone."""
+        now = self.clock.now()
+        tx.run(
+            f"{_PUT_BACK}, error = ? WHERE name = ? AND state = 'running' AND worker = ?", now, now, _GONE, name, worker
+        )
+        tx.signal(CHANNEL, name)
 
     def claim(self, tx: Transaction, name: str, most: int) -> list[JobRun]:
         """Take jobs that are due, the longest due first."""

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pentad.jobs.job import Again, GiveUp, Job, JobRun, LeaseLost, RetryLater, Schedule, chance
-from pentad.jobs.queue import CHANNEL, SOON_SECONDS, JobQueue
+from pentad.jobs.leases import CHANNEL
+from pentad.jobs.queue import SOON_SECONDS, JobQueue
 from pentad.kernel.background import Background
 from pentad.kernel.clock import Randomness, SystemRandomness
 from pentad.kernel.errors import Misconfigured, PentadError, Unavailable

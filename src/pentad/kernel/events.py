@@ -27,6 +27,8 @@ class Event:
     trace: str = ""
     """The `traceparent` of the request that caused it."""
     data: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    cause: str = ""
+    """The URI of the task that caused it, if the room knows one. For rules; readers do not get it."""
 
     @property
     def id(self) -> str:

@@ -53,6 +53,16 @@ class Database(Protocol):
     @property
     def dialect(self) -> Dialect: ...
 
+    @property
+    def session(self) -> str:
+        """Names this open store among those of all processes, until it is closed or its process dies."""
+        ...
+
+    def ended_sessions(self, rows: Rows, sessions: Iterable[str]) -> set[str]:
+        """Those of the sessions that are over, whichever machine they were on. A lost connection looks the same for a
+        moment, so ask again before acting."""
+        ...
+
     async def read(self, work: Callable[[Rows], T]) -> T:
         """Run a reading unit of work, away from the event loop."""
         ...

@@ -148,6 +148,10 @@ SpansOf = Callable[[Rows, str, Sequence[str], float], Sequence[Span]]
 """What a room knows of a trace. Takes the trace id, the principals whose part of it is read, and when it began."""
 
 
+OriginOf = Callable[[Rows, str], str | None]
+"""The `traceparent` that a chain of tasks began with. Takes the URI of any of them; None if it is unknown."""
+
+
 class RequestMark(NamedTuple):
     """The request a log line belongs to."""
 

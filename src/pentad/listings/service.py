@@ -5,8 +5,8 @@
 2. A change of these rows leaves its key in `listing_changes` and queues the job `listings.reconcile`, all in one
    transaction. The job runs where the directory is open: it puts the newest listing of each key into the directory, or
    withdraws it if nobody hosts it any more.
-3. A process that dies loses its lease: at once if another one sees it die on the same machine, else when its heartbeat
-   is missing. The job it held then runs elsewhere, and retracts its rows.
+3. A process that dies loses its lease as soon as another one has missed its session in the store for a moment. The job
+   it held then runs elsewhere, and retracts its rows.
 
 A process may die between any two steps: the key is still marked, and putting or withdrawing it again changes nothing.
 """
@@ -26,7 +26,6 @@ from pentad.kernel.incidents import internal_error, log_failure
 from pentad.kernel.ports import Rows, Transaction
 from pentad.listings import store
 from pentad.listings.listing import CHANNEL, Catalogue, Listing
-from pentad.listings.process_identity import ProcessIdentity, this_process
 
 Source = Callable[[], Awaitable[Sequence[Listing]]]
 """What one room lists now."""
@@ -34,7 +33,9 @@ Source = Callable[[], Awaitable[Sequence[Listing]]]
 SERVING: Final = "listings.serving"
 """The job that a process holds while it hosts something; its key is the process."""
 RECONCILE: Final = "listings.reconcile"
-_LOOK_SECONDS: Final = 0.5
+_LOOK_SECONDS: Final = 0.3
+_ABSENT_SECONDS: Final = 0.6
+"""For so long the session of a process must be missing. A lost connection is back before that."""
 _GRACE_SECONDS: Final = 0.2
 """Until the listings of a process that has ended are withdrawn: one that restarts declares them again."""
 _BATCH: Final = 100
@@ -51,6 +52,8 @@ class Listings:
         self._clock = queue.clock
         self._sources: Sequence[Source] = ()
         self._hosted: dict[str, Listing] = {}
+        self._missing: dict[str, float] = {}
+        """Processes whose session is over, and since when they are missed."""
         self._wake = asyncio.Event()
         self._background = Background()
         self._end: Callable[[], None] | None = None
@@ -106,33 +109,38 @@ class Listings:
                     has_changed = await self._wake.wait()
             self._wake.clear()
             try:
-                await self._look(has_changed)
+                await self.look(has_changed)
             except PentadError as error:
                 log_failure(error, "Listing what is hosted here")
             except Exception as error:  # noqa: BLE001  a room may raise anything; the others' listings go on
                 internal_error(error, "Listing what is hosted here")
             else:
                 continue
+            self._missing.clear()  # while the store is down nobody can be seen
             await asyncio.sleep(_LOOK_SECONDS)
             if has_changed:
                 self._wake.set()
 
-    async def _look(self, has_changed: bool) -> None:
+    async def look(self, has_changed: bool = False) -> None:
+        """Declare what has changed here, and withdraw what processes hosted that have ended."""
         if has_changed:
             self._hosted = _combined([one for source in self._sources for one in await source()])
-        held, ended = await self._database.read(self._read)
-        if ended:
-            await self._database.write(lambda tx: self._declare_dead(tx, ended))
+        held, missing = await self._database.read(self._read)
+        now = self._clock.monotonic()
+        self._missing = {worker: self._missing.get(worker, now) for worker in missing}
+        if ended := [worker for worker, since in self._missing.items() if now - since >= _ABSENT_SECONDS]:
+            await self._database.write(lambda tx: self._end_leases(tx, ended))
         if has_changed or (self._hosted and not held):
             await self._database.write(self._declare)
 
     def _read(self, rows: Rows) -> tuple[bool, list[str]]:
-        """Whether this process has its lease, and which others have certainly ended."""
+        """Whether this process has its lease, and which others are missing."""
         sql = "SELECT key, payload FROM jobs WHERE name = ? AND state = 'running' AND worker = key"
         found = rows.all(sql, SERVING)
-        owners = {key: msgspec.json.decode(payload, type=ProcessIdentity) for key, payload in found}
-        ended = [key for key, one in owners.items() if key != self._queue.worker and one.has_ended()]
-        return self._queue.worker in owners, ended
+        sessions: dict[str, Any] = {key: msgspec.json.decode(payload) for key, payload in found}
+        others = {key: one for key, one in sessions.items() if key != self._queue.worker and isinstance(one, str)}
+        ended = self._database.ended_sessions(rows, others.values()) if others else set[str]()
+        return self._queue.worker in sessions, [key for key, one in others.items() if one in ended]
 
     def _declare(self, tx: Transaction) -> None:
         worker, hosted = self._queue.worker, self._hosted
@@ -140,16 +148,16 @@ class Listings:
         new = [one for key, one in hosted.items() if known.get(key) != one.revision]
         gone = known.keys() - hosted.keys()
         if hosted and worker not in self._queue.held(tx, SERVING):
-            self._queue.hold(tx, SERVING, worker, this_process())
+            self._queue.hold(tx, SERVING, worker, self._database.session)
             new = list(hosted.values())
         if new or gone:
             store.declare(tx, worker, new, self._clock.now())
             store.retract(tx, worker, gone)
             self._queue.enqueue(tx, RECONCILE, key=RECONCILE)
 
-    def _declare_dead(self, tx: Transaction, workers: Sequence[str]) -> None:
+    def _end_leases(self, tx: Transaction, workers: Sequence[str]) -> None:
         for worker in workers:
-            self._queue.declare_dead(tx, worker)
+            self._queue.take_from(tx, SERVING, worker)
 
     # Jobs
 

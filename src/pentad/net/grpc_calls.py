@@ -1,5 +1,8 @@
 """How every gRPC call is handled: authentication, authorization, rate limit, the method, then the audit trail.
 
+Every call belongs to a trace, which its metadata may name (`traceparent`, `x-request-id`). The answer says the request
+id as a trailer, and a stream already when it begins.
+
 A stream can outlive its caller's rights, so they are checked again while it runs.
 
 A service is a table of methods. A method is a plain function of the call and the request (or the stream of requests)
@@ -107,6 +110,8 @@ class CallGuard:
         started, outcome, who = time.perf_counter(), "cancelled", ANONYMOUS
         refusal: Status | None = None
         trace, request_id = accept_trace(_text(headers.get("traceparent")), _text(headers.get("x-request-id")))
+        echo = (("x-request-id", request_id),)
+        context.set_trailing_metadata(echo)
         try:
             principal = who = await self._principal(headers, context)
             self._require(principal, name, method)
@@ -116,7 +121,7 @@ class CallGuard:
             async def check() -> None:
                 self._require(await self._principal(headers, context), name, method)
 
-            begin = partial(context.send_initial_metadata, ())
+            begin = partial(context.send_initial_metadata, echo)
             yield Caller(principal, self._access.stopping, _PeriodicCheck(check), begin, headers)
             outcome = "ok"
         except (AbortError, asyncio.CancelledError, GeneratorExit):
@@ -132,7 +137,8 @@ class CallGuard:
                     (time.time(), who.id, self._services.room, name, outcome, elapsed, *marks, who.credential)
                 )
         if refusal is not None:  # after the audit entry, so that a caller who sees the status can find the entry
-            await context.abort(*refusal)
+            code, text, trailers = refusal
+            await context.abort(code, text, (*trailers, *echo))
 
     async def _principal(self, headers: Mapping[str, Any], context: "ServicerContext[Any, Any]") -> Principal:
         if self._services.login_waived:

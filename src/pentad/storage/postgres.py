@@ -10,7 +10,7 @@ import asyncio
 import random
 import threading
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from typing import Literal, TypeVar
 
@@ -30,7 +30,7 @@ from pentad.storage.postgres_connection import (
     settings,
 )
 from pentad.storage.postgres_errors import ConnectionLost, SerializationConflict, raise_translated
-from pentad.storage.postgres_listener import PostgresListener
+from pentad.storage.postgres_listener import PostgresListener, open_sessions
 from pentad.storage.unit_of_work import Listeners, Workers
 
 T = TypeVar("T")
@@ -94,6 +94,13 @@ class PostgresDatabase:
         connection = connect(self._url)
         connection.execute("SET statement_timeout = 0")
         return connection
+
+    @property
+    def session(self) -> str:
+        return self._listener.session
+
+    def ended_sessions(self, rows: Rows, sessions: Iterable[str]) -> set[str]:
+        return set(sessions) - open_sessions(rows)
 
     async def read(self, work: Callable[[Rows], T]) -> T:
         return await self._run("read", lambda: self._read(work))

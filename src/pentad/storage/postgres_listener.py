@@ -1,12 +1,15 @@
 """One connection, in its own thread, that receives every signal of the store and reconnects after an outage.
 
 The connection also holds a shared advisory lock that says "a server runs on this store"; `restore` needs it
-exclusively. Signals sent while the connection is down are lost. They only ever say that something changed, so code that
+exclusively. Another lock names the session: the server releases it when the process dies, on whatever machine.
+
+Signals sent while the connection is down are lost. They only ever say that something changed, so code that
 depends on them also looks from time to time.
 """
 
 import logging
 import random
+import secrets
 import selectors
 import socket
 import threading
@@ -17,6 +20,7 @@ import psycopg
 
 from pentad.kernel.errors import Conflict, PentadError
 from pentad.kernel.incidents import Incidents
+from pentad.kernel.ports import Rows
 from pentad.storage.errors import in_use
 from pentad.storage.postgres_connection import CHANNEL, Connection
 from pentad.storage.unit_of_work import Listeners, Signal
@@ -27,7 +31,10 @@ PRESENCE_LOCK = 0x50454E544144
 _PATIENCE_MS = 5_000
 """A process that has just ended holds its lock until the server notices."""
 
-_LONGEST_PAUSE = 1.0
+_SESSION_LOCKS = 0x50454E54
+"""The first key of the locks that name sessions; the second one is the session."""
+_LONGEST_PAUSE = 0.5
+"""A lost connection is back before others take the session for ended."""
 _DISCONNECTED = "disconnected"
 _log = logging.getLogger(__name__)
 
@@ -41,6 +48,12 @@ class PostgresListener:
         self._exclusive = exclusive
         self._incidents = Incidents(_log)
         self._thread: threading.Thread | None = None
+        self._session = secrets.randbits(31)
+
+    @property
+    def session(self) -> str:
+        """Seen by `open_sessions` while the connection is up."""
+        return str(self._session)
 
     def start(self) -> None:
         """Connect and listen; from then on no signal is missed while the server is up. Blocks until connected."""
@@ -62,6 +75,7 @@ class PostgresListener:
             lock = "pg_advisory_lock" if self._exclusive else "pg_advisory_lock_shared"
             connection.execute(f"SET lock_timeout = '{_PATIENCE_MS}ms'".encode())
             connection.execute(f"SELECT {lock}(%s::bigint)".encode(), (PRESENCE_LOCK,))
+            connection.execute(b"SELECT pg_advisory_lock(%s, %s)", (_SESSION_LOCKS, self._session))
             connection.execute(b"RESET lock_timeout")
             connection.execute(f"LISTEN {CHANNEL}".encode())
         except psycopg.errors.LockNotAvailable:
@@ -108,6 +122,17 @@ class PostgresListener:
         with selectors.DefaultSelector() as selector:
             selector.register(self._ended, selectors.EVENT_READ)
             return bool(selector.select(seconds))
+
+
+def open_sessions(rows: Rows) -> set[str]:
+    """The sessions of all processes on the store."""
+    found = rows.all(
+        "SELECT CAST(objid AS BIGINT) FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 2"
+        " AND classid = CAST(? AS BIGINT)::oid"
+        " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
+        _SESSION_LOCKS,
+    )
+    return {str(session) for (session,) in found}
 
 
 def _signal(text: str) -> Signal:

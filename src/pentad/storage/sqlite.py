@@ -7,7 +7,7 @@ share the file.
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -21,6 +21,7 @@ from pentad.storage.errors import closed
 from pentad.storage.health import StoreHealth
 from pentad.storage.sqlite_connection import SqliteConnection, connect, prepare_file
 from pentad.storage.sqlite_errors import raise_translated, translate_error
+from pentad.storage.sqlite_sessions import begin_session, end_session, has_ended
 from pentad.storage.sqlite_transactions import SqliteRows, Writer
 from pentad.storage.sqlite_watcher import Watcher
 from pentad.storage.unit_of_work import Listeners, Workers, checked
@@ -52,6 +53,7 @@ class SqliteDatabase:
         self._lookup_deadline = 0.0
         self._lookups.set_progress_handler(self._lookup_is_late, _GUARD_EVERY_INSTRUCTIONS)
         self._closed = False
+        self._session = begin_session()
 
     @classmethod
     async def open(
@@ -73,6 +75,13 @@ class SqliteDatabase:
     def connect(self) -> SqliteConnection:
         """Another reading connection to the same file; the caller closes it."""
         return connect(self.path, "read", busy_seconds=self._busy_seconds, vfs=self._vfs)
+
+    @property
+    def session(self) -> str:
+        return self._session
+
+    def ended_sessions(self, rows: Rows, sessions: Iterable[str]) -> set[str]:
+        return {one for one in sessions if has_ended(one)}
 
     async def read(self, work: Callable[[Rows], T]) -> T:
         try:
@@ -133,6 +142,7 @@ class SqliteDatabase:
     async def close(self) -> None:
         if not self._closed:
             self._closed = True
+            end_session(self._session)
             await asyncio.to_thread(self._close)
 
     def _close(self) -> None:

@@ -18,7 +18,7 @@ from pentad.rooms.agents.registry.card_index import SEARCHABLE
 from pentad.rooms.agents.service import Agents, open_agents, own_site
 from pentad.rooms.agents.settings import AgentsSettings
 from pentad.rooms.agents.tasks.engine import jobs_of
-from pentad.rooms.agents.tasks.families import spans_of_trace
+from pentad.rooms.agents.tasks.families import origin_trace, spans_of_trace
 from pentad.rooms.agents.tasks.push_store import CONFIG_COLUMN
 from pentad.rooms.agents.tasks.task_search import JOB as INDEX_TASKS
 from pentad.rooms.agents.tasks.task_search import SEARCHABLE as TASK_TEXTS
@@ -154,6 +154,7 @@ ROOM = Room(
     jobs=(*jobs_of(lambda agents: agents.tasks), MOUNTED, TASK_INDEX),
     event_kinds=EVENT_KINDS,
     spans=spans_of_trace,
+    origin=origin_trace,
     listed=listed,
     host_offered=host_offered,
     searchable=(SEARCHABLE, TASK_TEXTS),

@@ -147,6 +147,11 @@ class Pages:
         return any(_between(page, *ends) for ends in ((self.first, self.last), (self.physical, self.physical_end)))
 
 
+def passage_uri(avatar_id: str, number: int) -> str:
+    """The address of a passage as a resource."""
+    return f"avatar://{avatar_id}/passages/{number}"
+
+
 def _cited(printed: str | None, page: int | None) -> int | str | None:
     if printed is None:
         return page

@@ -4,10 +4,12 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from pentad.jobs.job import Job, Schedule
 from pentad.kernel.principal import Principal
 from pentad.listings.listing import Listing
 from pentad.listings.offered_agents import OfferedAgent
 from pentad.platform import Mount, MountContext, Platform, Room
+from pentad.rooms.avatars.answers.answer_log import remove_old_answers
 from pentad.rooms.avatars.interface.prompts import PROMPTS
 from pentad.rooms.avatars.interface.resources import RESOURCES, listing
 from pentad.rooms.avatars.interface.search_source import PASSAGES as FOUND_PASSAGES
@@ -20,6 +22,8 @@ from pentad.search.searchable import TEXT, Searchable, SearchField
 if TYPE_CHECKING:
     from pentad.kernel.pages import Pages
     from pentad.kernel.provenance import Origin
+
+_RETENTION_SECONDS = 6 * 3600.0
 
 
 @asynccontextmanager
@@ -57,11 +61,11 @@ async def offered_agents(avatars: Avatars) -> Sequence[OfferedAgent]:
     return [offer_of(one, avatars.platform.site.rstrip("/")) for one in await avatars.whole()]
 
 
-async def lineage(avatars: Avatars, _principal: Principal, uri: str) -> "Origin | None":
+async def lineage(avatars: Avatars, principal: Principal, uri: str) -> "Origin | None":
     """Where a resource of the room comes from."""
     from pentad.rooms.avatars.interface.lineage import lineage as lineage_of
 
-    return await lineage_of(avatars, uri)
+    return await lineage_of(avatars, principal, uri)
 
 
 def pages() -> "Pages[Avatars]":
@@ -87,7 +91,10 @@ EVENT_KINDS = {
     "avatar.created": "There is a new avatar.",
     "avatar.removed": "An avatar was removed.",
     "corpus.changed": "An avatar answers from another corpus.",
+    "avatar.answered": "An avatar answered you.",
 }
+
+JOBS = (Job("avatars.retention", remove_old_answers, lambda _: [Schedule(_RETENTION_SECONDS)]),)
 
 ROOM: Room[Avatars] = Room(
     name="avatars",
@@ -113,6 +120,7 @@ ROOM: Room[Avatars] = Room(
     mounts=mounts,
     health=health,
     demo=fill,
+    jobs=JOBS,
     first_content=FIRST_CONTENT,
     settings=AvatarsSettings,
     cli=VERBS,

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -11,17 +12,20 @@ from pentad.kernel.names import did_you_mean
 from pentad.kernel.ports import Row, Rows
 from pentad.platform import OpenRoom, Platform
 from pentad.rooms.avatars import store
+from pentad.rooms.avatars.answers.answer_log import AnswerLog, AnswerRecord, Cited
 from pentad.rooms.avatars.avatar_snapshot import AvatarSnapshot
 from pentad.rooms.avatars.corpus.ingest_report import Progress, ignore_progress
-from pentad.rooms.avatars.models import Avatar, AvatarInfo
+from pentad.rooms.avatars.models import Avatar, AvatarInfo, passage_uri
 
 if TYPE_CHECKING:
-    from pentad.rooms.avatars.answers.answer import Mode
+    from pentad.kernel.principal import Principal
+    from pentad.rooms.avatars.answers.answer import Answer, Mode
     from pentad.rooms.avatars.answers.answer_pipeline import AnswerPipeline
     from pentad.rooms.avatars.answers.drafting.drafter import Drafter
     from pentad.rooms.avatars.answers.panel import Panel
     from pentad.rooms.avatars.corpus.ingest import Ingest, IngestOptions
     from pentad.rooms.avatars.corpus.ingest_report import IngestReport
+    from pentad.rooms.avatars.corpus.referenced_documents import Follow
     from pentad.rooms.avatars.evaluation import ScoreCard, Step
     from pentad.rooms.avatars.search.conversation import Turn
     from pentad.rooms.avatars.search.routing import Route
@@ -41,6 +45,7 @@ class Avatars:
         self.platform = platform
         self.database = platform.database
         self.search = platform.search
+        self.answers = AnswerLog(self.database, platform.clock, platform.settings.keep_answers_days)
         self.only: str | None = None
         self._similarity: list[SentenceSimilarity] = []
         self.served: dict[str, tuple[Row, OpenRoom]] = {}
@@ -106,10 +111,15 @@ class Avatars:
         return [await self.open(one) for one in dict.fromkeys(ids)]
 
     async def ingest(
-        self, folder: Path, options: "IngestOptions | None" = None, progress: Progress = ignore_progress
+        self,
+        folder: Path,
+        options: "IngestOptions | None" = None,
+        progress: Progress = ignore_progress,
+        caller: "Principal | None" = None,
     ) -> "IngestReport":
-        """Create or update an avatar from a folder."""
-        return await self._calibrated(await self._ingest.folder(folder, options, progress), progress)
+        """Create or update an avatar from a folder. Sources may be references that the caller can read."""
+        follow = self._follow(caller)
+        return await self._calibrated(await self._ingest.folder(folder, options, progress, follow), progress)
 
     async def add(
         self,
@@ -117,10 +127,29 @@ class Avatars:
         paths: Sequence[Path],
         options: "IngestOptions | None" = None,
         progress: Progress = ignore_progress,
+        uris: Sequence[str] = (),
+        caller: "Principal | None" = None,
     ) -> "IngestReport":
-        """Add files, or the documents of folders, to an avatar."""
+        """Add files, the documents of folders, or what the caller's references lead to, to an avatar."""
         await self.open(avatar_id)
-        return await self._calibrated(await self._ingest.files(avatar_id, paths, options, progress), progress)
+        follow = self._follow(caller)
+        return await self._calibrated(
+            await self._ingest.files(avatar_id, paths, options, progress, uris, follow), progress
+        )
+
+    def _follow(self, caller: "Principal | None") -> "Follow | None":
+        """Follows references with the rights of a caller; to resources of this server only."""
+        if caller is None:
+            return None
+        from pentad.mcp.references import ONE_REFERENCE, References, Resolved
+        from pentad.rooms.avatars.corpus.referenced_documents import Follow
+
+        references = References(self.platform.neighbours, None)
+
+        async def resolve(uri: str) -> Resolved:
+            return await references.resolve(caller, uri, max_bytes=ONE_REFERENCE)
+
+        return Follow(resolve, references.schemes())
 
     async def evaluate(self, avatar_id: str | None = None, progress: "Step | None" = None) -> "ScoreCard":
         """Examine an avatar on its own corpus, with questions that only others can answer."""
@@ -147,20 +176,48 @@ class Avatars:
 
         return AnswerPipeline(avatar, self.similarity, drafter, mode, router=knows)
 
-    async def panel(self, question: str, ids: Sequence[str] | None = None, turns: "Sequence[Turn]" = ()) -> "Panel":
+    async def panel(
+        self, principal: "Principal", question: str, ids: Sequence[str] | None = None, turns: "Sequence[Turn]" = ()
+    ) -> "Panel":
         """Ask several avatars one question."""
         from pentad.rooms.avatars.answers.panel import panel
 
         members = await self.open_all(ids)
         if not members:
             raise NotFound("There is no avatar yet.", hint="Create one with `pentad avatars ingest`.")
-        return await panel(question, [self.pipeline(one) for one in members], self.similarity, turns)
+        found = await panel(question, [self.pipeline(one) for one in members], self.similarity, turns)
+        kept = [
+            replace(seat, answer=await self.keep_answer(principal, member, question, seat.answer))
+            for member, seat in zip(members, found.seats, strict=True)
+        ]
+        return replace(found, seats=kept)
 
     async def routes(self, question: str) -> "list[Route]":
         """The avatars, the one most likely to answer first."""
         from pentad.rooms.avatars.search.routing import routes
 
         return await routes(question, await self.open_all(), self.similarity)
+
+    async def keep_answer(
+        self, principal: "Principal", avatar: AvatarSnapshot, question: str, answer: "Answer"
+    ) -> "Answer":
+        """Keep what made an answer. The result has its URI, if it is kept."""
+        drafted = answer.mode == "endpoint"
+        record = AnswerRecord(
+            question=question,
+            response=answer.response,
+            mode=answer.mode,
+            generation=avatar.avatar.generation,
+            confidence=answer.confidence,
+            abstained=answer.abstained,
+            model=self.platform.settings.model_name if drafted else None,
+            citations=[
+                Cited(passage_uri(avatar.id, one.chunk_id), one.source, one.quote, one.sha256)
+                for one in answer.citations
+            ],
+        )
+        uri = await self.answers.keep(principal, (avatar.avatar.number, avatar.id), record)
+        return replace(answer, uri=uri, generation=record.generation)
 
     def endpoint_drafter(self) -> "Drafter | None":
         """The model of the configured endpoint, if there is one."""

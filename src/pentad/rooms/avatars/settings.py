@@ -15,4 +15,5 @@ class AvatarsSettings(RoomSettings):
     model_kind: Literal["openai", "anthropic"] | None = setting(
         None, "What the endpoint speaks; by default as its address suggests."
     )
+    keep_answers_days: int = setting(30, "Days for which whoever asked can see what made an answer; 0 keeps none.")
     model_key: str | None = setting(None, "The endpoint's key.", secret=True)

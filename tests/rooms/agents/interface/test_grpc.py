@@ -13,12 +13,14 @@ from grpc import ChannelCredentials, StatusCode, aio, ssl_channel_credentials
 
 from pentad.app import App, open_app
 from pentad.http.ports import open_ports
+from pentad.kernel.principal import LOCAL
 from pentad.rooms.agents.codecs.a2a_grpc import MESSAGES, SERVICE
 from pentad.rooms.agents.codecs.a2a_v10 import V10
 from pentad.rooms.agents.codecs.base import STREAMING, Operation
 from pentad.rooms.agents.codecs.errors import BAD_REQUEST, ERROR_INFO
 from pentad.rooms.agents.codecs.protos import a2a_pb2 as pb
 from pentad.rooms.agents.service import Agents
+from pentad.rooms.agents.tasks.families import trace_of
 from pentad.settings.model import Settings
 from tests.behaviour.connecting import front_of
 from tests.behaviour.http_wire import send
@@ -152,6 +154,19 @@ async def test_a_message_sent_again_gets_its_first_task_and_another_binding_has_
     headers = {"content-type": "application/json", "a2a-version": "1.0"}
     answer = await send(front_of(site.app), "POST", "/agents/echo", headers, json.dumps(body).encode()).body()
     assert json.loads(answer)["result"]["task"]["id"] != first.id
+
+
+@pytest.mark.requirement("trace:grpc")
+async def test_a_task_belongs_to_the_trace_of_its_call_and_the_answer_says_the_request_id(site: Site) -> None:
+    trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+    metadata = [*site.headers, ("traceparent", f"00-{trace}-00f067aa0ba902b7-01")]
+    call = site._call("unary_unary", "send")(asking("hello"), metadata=metadata, timeout=SECONDS)
+    task = (await call).task
+    assert dict(await call.trailing_metadata())["x-request-id"] == trace
+    assert trace_of(task.id, (await site.room.tasks.get(LOCAL, task.id)).origin).trace_id == trace
+    stream = site._call("unary_stream", "stream")(asking("hello"), metadata=metadata, timeout=SECONDS)
+    assert [answer async for answer in stream]
+    assert dict(await stream.trailing_metadata())["x-request-id"] == trace
 
 
 @pytest.mark.requirement("agents:grpc:operations")

@@ -58,7 +58,9 @@ async def test_agents_are_found_by_what_they_should_do(call: Caller) -> None:
         ("echoing what it hears", "pentad/echo"),
     ):
         assert (await call("agents_list", query=query))["agents"][0]["id"] == best
-    assert (await call("agents_list", query="zeppelins"))["agents"] == []
+    nothing = await call("agents_list", query="zeppelins")
+    assert (nothing["agents"], nothing["no_good_match"]) == ([], True)
+    assert "no_good_match" not in await call("agents_list", tags=["zeppelins"])
 
 
 @pytest.mark.parametrize("agent", ["echo", "pentad/echo", "Pentad/ECHO", "http://localhost:8700/agents/echo"])

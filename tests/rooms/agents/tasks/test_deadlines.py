@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pentad.agentvault.server import agent
-from pentad.jobs.queue import CHANNEL
+from pentad.jobs.leases import CHANNEL
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.agents.hosting.hosted_agent import HostedAgent, HostingOptions, hosted
 from pentad.rooms.agents.hosting.thread_agent import ThreadTurn

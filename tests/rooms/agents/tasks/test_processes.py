@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from pentad.jobs.queue import CHANNEL
+from pentad.jobs.leases import CHANNEL
 from pentad.kernel.principal import Principal
 from pentad.rooms.agents.hosting.hosted_agent import HostedAgent, hosted
 from pentad.rooms.agents.hosting.turn import Turn

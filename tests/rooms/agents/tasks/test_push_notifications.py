@@ -13,7 +13,7 @@ import pytest
 from pentad.access.api_keys import ApiKeys
 from pentad.access.owners import Owners
 from pentad.access.secret_box import PLAIN, SecretBox
-from pentad.jobs.queue import CHANNEL
+from pentad.jobs.leases import CHANNEL
 from pentad.jobs.signed_webhooks import signature
 from pentad.kernel.clock import SystemClock
 from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, LimitExceeded, NotFound

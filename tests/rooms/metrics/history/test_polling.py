@@ -7,7 +7,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from pentad.jobs.job import Schedule
-from pentad.jobs.queue import CHANNEL, JobQueue
+from pentad.jobs.leases import CHANNEL
+from pentad.jobs.queue import JobQueue
 from pentad.kernel.errors import Unavailable
 from pentad.kernel.ports import Row
 from pentad.rooms.metrics.room import JOBS

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from pentad.access.secret_box import SecretBox
-from pentad.jobs.queue import CHANNEL, JobQueue
+from pentad.jobs.leases import CHANNEL
+from pentad.jobs.queue import JobQueue
 from pentad.jobs.signed_webhooks import signature, signing_key
 from pentad.kernel.errors import Forbidden, InvalidInput, LimitExceeded, NotFound
 from pentad.kernel.ports import Transaction

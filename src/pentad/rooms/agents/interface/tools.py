@@ -104,7 +104,7 @@ async def list_agents(arguments: ListArguments, call: Call[Agents]) -> AgentList
         agents=[agent_view(one) for one in found.cards],
         total=found.total,
         next_offset=following,
-        no_good_match=True if found.cards and found.no_good_match else None,
+        no_good_match=found.no_good_match or None,
     )
 
 

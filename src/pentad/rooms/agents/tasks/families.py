@@ -47,6 +47,7 @@ _OPEN_CHILDREN: Final = f"SELECT id FROM agent_tasks WHERE parent = ? AND {OPEN}
 
 SEND_TOOL: Final = "agents_send_task"
 _ROOM: Final = "agents"
+_TASKS: Final = "agents://tasks/"
 _SENDS: Final = f"(kind = 'send' OR (kind = 'tool' AND name = '{SEND_TOOL}'))"
 """Calls that send tasks: `turn.send`, and the tool."""
 
@@ -180,6 +181,13 @@ class CallSpan:
     task: "TaskSpan | None" = None
     remote_task: Json | None = None
     """The task that a remote agent did: `agent`, `task_id` and `state`."""
+
+
+def origin_trace(rows: Rows, uri: str) -> str | None:
+    """The trace that the first task above the task of a URI was started in (`Room.origin`)."""
+    task_id = uri.removeprefix(_TASKS).partition("#")[0].partition("/")[0]
+    above = rows.all(_ABOVE, task_id) if uri.startswith(_TASKS) else []
+    return rows.value("SELECT trace FROM agent_tasks WHERE id = ?", above[-1][0]) if above else None
 
 
 @dataclass(slots=True)

@@ -98,6 +98,10 @@ class Answer:
     grounding: Grounding = field(default_factory=Grounding)
     query: str = ""
     should_speak: float | None = None
+    uri: str | None = None
+    """Where what made it is kept, if it is."""
+    generation: int | None = None
+    """Of the corpus."""
 
 
 class CitationList:

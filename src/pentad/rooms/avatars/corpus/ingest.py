@@ -34,6 +34,7 @@ from pentad.rooms.avatars.corpus.ingest_plan import (
 )
 from pentad.rooms.avatars.corpus.ingest_report import FileLine, IngestReport, Progress, ignore_progress
 from pentad.rooms.avatars.corpus.publish_generation import Draft, GenerationSwap
+from pentad.rooms.avatars.corpus.referenced_documents import Follow, names_of_failures, referenced
 from pentad.rooms.avatars.corpus.sources import SourceBook, read_sources, slug
 from pentad.rooms.avatars.models import Avatar, CorpusDocument
 from pentad.search import collection as collections
@@ -79,21 +80,32 @@ class Ingest:
         self._limits = limits or ReadingLimits()
 
     async def folder(
-        self, folder: Path, options: IngestOptions | None = None, progress: Progress = ignore_progress
+        self,
+        folder: Path,
+        options: IngestOptions | None = None,
+        progress: Progress = ignore_progress,
+        follow: Follow | None = None,
     ) -> IngestReport:
-        """Create or update an avatar from a folder. Documents missing from it are removed from the avatar."""
+        """Create or update an avatar from a folder. Documents missing from it are removed from the avatar.
+
+        A source without a document whose `url` can be followed is read from there.
+        """
         config = await asyncio.to_thread(read_config, folder)
         corpus = corpus_of(folder)
         book = await asyncio.to_thread(read_sources, corpus, config)
         run = await self._start(config, book, "folder", options or IngestOptions(), progress)
         run.report.warnings += [*warnings(config), *book.warnings]
         found = await asyncio.to_thread(lambda: list(documents_in(corpus)))
-        if not any(isinstance(one, FoundFile) for one in found) and run.stored:
+        there = {book.of_file(one.name).id for one in found if isinstance(one, FoundFile)}
+        wanted = [(url, one) for one in book.missing(there) if follow and (url := follow.followed(one.details))]
+        if not wanted and not any(isinstance(one, FoundFile) for one in found) and run.stored:
             raise InvalidInput(
                 f"There is no document in the folder any more, and {config.id} has {len(run.stored)}.",
                 hint="Nothing was changed. To delete the avatar, remove it.",
             )
-        return await self._ingest(run, found)
+        async with referenced(follow and follow.resolve, wanted) as more:
+            book.referenced = more.sources
+            return await self._ingest(run, [*found, *more.found])
 
     async def files(
         self,
@@ -101,14 +113,19 @@ class Ingest:
         paths: Sequence[Path],
         options: IngestOptions | None = None,
         progress: Progress = ignore_progress,
+        uris: Sequence[str] = (),
+        follow: Follow | None = None,
     ) -> IngestReport:
-        """Add files, or all documents of folders, to an existing avatar. Nothing is removed."""
+        """Add files, documents of folders, or what references lead to, to an existing avatar. Nothing is removed."""
         avatar = await self._database.read(lambda rows: store.avatar(rows, avatar_id))
         if avatar is None:
             raise NotFound(f"There is no avatar {avatar_id[:60]!r}.", hint="Ingest its folder first.")
         book = SourceBook(avatar.config, avatar.sources)
         run = await self._start(avatar.config, book, "file", options or IngestOptions(), progress)
-        return await self._ingest(run, await asyncio.to_thread(files_in, paths))
+        found = await asyncio.to_thread(files_in, paths)
+        async with referenced(follow and follow.resolve, [(uri, None) for uri in uris]) as more:
+            book.referenced = more.sources
+            return await self._ingest(run, [*found, *more.found])
 
     async def _start(
         self, config: AvatarConfig, book: SourceBook, origin: Origin, options: IngestOptions, progress: Progress
@@ -162,7 +179,9 @@ class Ingest:
         if run.origin != "folder" or run.options.source is not None:
             return []
         there = {str(file.name) for file in files}
-        return [document for document in run.stored if document.origin == "folder" and document.path not in there]
+        unread = names_of_failures(run.report.lines)
+        of_folder = [document for document in run.stored if document.origin == "folder"]
+        return [one for one in of_folder if one.path not in there and one.path.rpartition(".")[0] not in unread]
 
     async def _hashed(self, run: _Run, files: Sequence[FoundFile]) -> list[Hashed]:
         def work(file: FoundFile) -> Hashed | FileLine:

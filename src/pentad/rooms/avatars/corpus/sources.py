@@ -6,7 +6,7 @@ without a description is a source named after the file.
 
 import re
 import unicodedata
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, cast
@@ -62,6 +62,8 @@ class SourceBook:
         self.data = data
         self.warnings: list[str] = []
         self._entries: list[tuple[Source, dict[str, Any]]] = []
+        self.referenced: Mapping[str, Source] = {}
+        """The sources of documents behind references, by the names of the documents."""
         for place, raw in enumerate(_listed(data)):
             if (entry := self._entry(raw, f"sources[{place}]")) is not None:
                 self._entries.append((_source(entry, raw, config), raw))
@@ -78,6 +80,8 @@ class SourceBook:
 
     def of_file(self, path: PurePosixPath) -> Source:
         """The source of a file: the one that names it, or has its name as id or title, or else a new one."""
+        if (known := self.referenced.get(str(path))) is not None:
+            return known
         for source, raw in self._entries:
             if any(raw.get(key) in (str(path), path.name) for key in _FILE_KEYS):
                 return source

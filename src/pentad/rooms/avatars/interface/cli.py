@@ -4,7 +4,8 @@ The verbs work on the store as its owner, or on a server with --url. `serve` is 
 """
 
 import asyncio
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from textwrap import fill
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from pentad.terminal.client import Client, Target
 
 
+_URI: Final = re.compile(r"[a-z][a-z0-9+.-]+:", re.IGNORECASE)
+"""A scheme of more than one letter: `C:` is a drive."""
+_OWN_URL: Final = re.compile(r'"url"\s*:\s*"(?!https?:)[a-z]')
 _NO_AVATARS: Final = f"There are no avatars; `{FIRST_CONTENT}` makes one."
 avatar_option: Final = click.option("--avatar", metavar="ID", help="Which avatar; needed only where there are several.")
 
@@ -63,7 +67,7 @@ def new(folder: Path, name: str | None, description: str | None, voice: str | No
 
 
 @avatars.command()
-@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="FOLDER | FILE...")
+@click.argument("sources", nargs=-1, metavar="FOLDER | FILE... | URI...")
 @click.option("--avatar", metavar="ID", help="Add the files to this avatar; without it FOLDER is an avatar's own.")
 @click.option("--source", metavar="ID", help="Only the source of this id.")
 @click.option("--dry-run", is_flag=True, help="Read and cut the documents, change nothing.")
@@ -71,7 +75,7 @@ def new(folder: Path, name: str | None, description: str | None, voice: str | No
 @json_option
 @server_options()
 def ingest(
-    paths: tuple[Path, ...],
+    sources: tuple[str, ...],
     avatar: str | None,
     source: str | None,
     dry_run: bool,
@@ -83,21 +87,23 @@ def ingest(
 
     A folder holds config.json (`pentad avatars new` writes one) and documents, under corpus/ if there is such a folder
     (PDF, Markdown, text, HTML, DOCX, EPUB). What has not changed is left alone; an ingest that fails leaves the avatar
-    as it was.
+    as it was. A URI is a resource of any room (openregister://objects/...), read with your rights.
     """
     from pentad.rooms.avatars.corpus.ingest import IngestOptions
 
-    if avatar is None and len(paths) != 1:
-        raise click.UsageError("Give one FOLDER, or --avatar ID and files.")
-    if not paths:
-        raise click.UsageError("Give the files or folders to add.")
+    uris = [one for one in sources if _URI.match(one)]
+    paths = tuple(Path(one) for one in sources if one not in uris)
+    if avatar is None and (uris or len(paths) != 1):
+        raise click.UsageError("Give one FOLDER, or --avatar ID and files or URIs.")
+    if not sources:
+        raise click.UsageError("Give the files, folders or URIs to add.")
     if missing := [path for path in paths if not path.exists()]:
         raise click.UsageError(f"There is no {missing[0]}.")
     options = IngestOptions(source, dry_run, force)
     if target.server is None:
-        report = asyncio.run(_ingest(target.settings, paths, avatar, options))
+        report = asyncio.run(_ingest(target.settings, paths, uris, avatar, options))
     else:
-        report = target.run(lambda client: _upload(client, paths, avatar, options))
+        report = target.run(lambda client: _upload(client, paths, uris, avatar, options))
     if as_json:
         print_json(report.as_json())
     else:
@@ -230,18 +236,32 @@ async def _serve(settings: "Settings", avatar_id: str) -> None:
 
 
 async def _ingest(
-    settings: "Settings", paths: tuple[Path, ...], avatar: str | None, options: "IngestOptions"
+    settings: "Settings", paths: tuple[Path, ...], uris: Sequence[str], avatar: str | None, options: "IngestOptions"
 ) -> "IngestReport":
+    from pentad.kernel.principal import LOCAL
+
     room: Avatars
-    async with open_room(settings, "avatars") as room:
+    refers = bool(uris) or (avatar is None and await asyncio.to_thread(_refers, paths[0]))
+    async with open_room(settings, "avatars", beside_all=refers) as room:
         with progress_bar() as told:
             if avatar is None:
-                return await room.ingest(paths[0], options, told)
-            return await room.add(avatar, paths, options, told)
+                return await room.ingest(paths[0], options, told, LOCAL)
+            return await room.add(avatar, paths, options, told, uris, LOCAL)
+
+
+def _refers(folder: Path) -> bool:
+    """Whether a source of the folder may be a resource of another room."""
+    from pentad.rooms.avatars.corpus.ingest_plan import CORPUS_FOLDER
+    from pentad.rooms.avatars.corpus.sources import SOURCES_FILE
+
+    try:
+        return bool(_OWN_URL.search((folder / CORPUS_FOLDER / SOURCES_FILE).read_text(encoding="utf-8")))
+    except (OSError, UnicodeDecodeError):  # the ingest says what is wrong
+        return False
 
 
 async def _upload(
-    client: "Client", paths: tuple[Path, ...], avatar: str | None, options: "IngestOptions"
+    client: "Client", paths: tuple[Path, ...], uris: Sequence[str], avatar: str | None, options: "IngestOptions"
 ) -> "IngestReport":
     """Send the documents to a server. Files that are no documents stay here; the report lists them all the same."""
     from pentad.rooms.avatars.corpus.ingest import files_in
@@ -250,7 +270,7 @@ async def _upload(
 
     packed = pack_folder(paths[0]) if avatar is None else pack_files(files_in(paths))
     flags = {"dry_run": str(options.dry_run).lower(), "force": str(options.force).lower()}
-    query = {"avatar": avatar, "source": options.source, **flags}
+    query = {"avatar": avatar, "source": options.source, "uri": list(uris), **flags}
     answer = await client.call_route("POST", "/api/avatars/ingest", query, packed.body, packed.media_type)
     report = IngestReport.from_json(answer)
     if options.source is None:

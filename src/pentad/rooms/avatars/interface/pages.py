@@ -61,7 +61,8 @@ async def one_avatar(avatars: Avatars, visit: Visit) -> Sheet:
     info, question = info_view(avatar, avatars.model), visit.asked()
     blocks: list[Block] = [SearchBox(f"Ask {info.name}", question, "Ask")]
     if question:
-        blocks += _answered(avatar.id, await avatars.pipeline(avatar).answer(question))
+        answer = await avatars.pipeline(avatar).answer(question)
+        blocks += _answered(avatar.id, await avatars.keep_answer(visit.principal, avatar, question, answer))
     blocks.append(Section("About", [Facts(_facts(avatar, info)), Links(info.expertise)]))
     columns = (
         "Source",
@@ -127,9 +128,16 @@ def _answered(avatar_id: str, answer: Answer) -> list[Block]:
                 Prose(answer.response),
                 *_evidence(avatar_id, answer),
                 Note(f"The avatar is {sure} ({answer.confidence_score:.2f}). {answer.ai_label}"),
+                *_origin(answer),
             ],
         )
     ]
+
+
+def _origin(answer: Answer) -> list[Block]:
+    if answer.uri is None:
+        return []
+    return [Links([Cell("What made this answer", Place(query={"uri": answer.uri}, room="lineage"))])]
 
 
 def _evidence(avatar_id: str, answer: Answer) -> list[Block]:

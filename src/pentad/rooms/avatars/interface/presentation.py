@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from pentad.rooms.avatars.models import passage_uri
+
 if TYPE_CHECKING:
     from pentad.rooms.avatars.answers.answer import Answer, Citation
     from pentad.rooms.avatars.answers.panel import Pair, Panel
@@ -164,6 +166,8 @@ class AnswerView(View):
     should_speak: float | None = Optional
     grounding: GroundingView
     prompt: PromptView | None = Optional
+    uri: Annotated[str | None, Field(description="The answer as a resource; `lineage` says what made it.")] = Optional
+    generation: Annotated[int | None, Field(description="Of the corpus it was given from.")] = Optional
     ai_label: str
 
 
@@ -361,11 +365,6 @@ def citations_view(avatar_id: str, citations: "Sequence[Citation]") -> list[Cita
     return [
         CitationView.model_validate({**asdict(one), "uri": passage_uri(avatar_id, one.chunk_id)}) for one in citations
     ]
-
-
-def passage_uri(avatar_id: str, number: int) -> str:
-    """The address of a passage as a resource."""
-    return f"avatar://{avatar_id}/passages/{number}"
 
 
 def checked_draft_view(avatar: "AvatarSnapshot", checked: "CheckedDraft") -> CheckedDraftView:

@@ -23,6 +23,7 @@ _INGEST: Final = Operation(
     "avatars",
     (
         Parameter("avatar", "Add the files to this avatar; without it the files are an avatar's own folder."),
+        Parameter("uri", "A resource of any room to add to the avatar, instead of files; may be repeated."),
         Parameter("source", "Only the source of this id."),
         Parameter("dry_run", "true: read the documents, change nothing.", "boolean"),
         Parameter("force", "true: read and embed again what has not changed.", "boolean"),
@@ -35,21 +36,28 @@ def command_routes(avatars: Avatars) -> list[BaseRoute]:
     """All routes. Ingests and evaluations keep a core busy, so each server runs one at a time."""
     one_at_a_time = asyncio.Lock()
 
-    async def ingest(request: Request, _principal: Principal) -> dict[str, Any]:
+    async def ingest(request: Request, principal: Principal) -> dict[str, Any]:
         query, content_type = request.query_params, request.headers.get("content-type", "")
-        if not is_form(content_type):
+        uris = query.getlist("uri")
+        if len(uris) > MOST_FILES or (uris and not query.get("avatar")):
+            raise InvalidInput(f"References need an avatar, and at most {MOST_FILES} are added at once.")
+        if not uris and not is_form(content_type):
             raise InvalidInput("The files are missing.", hint="Send a form: -F file=@config.json;filename=config.json")
         options = IngestOptions(
             query.get("source") or None, is_yes(query.get("dry_run")), is_yes(query.get("force"))
         )  # fmt: skip
+        avatar = query.get("avatar") or ""
+        if not is_form(content_type):
+            async with one_at_a_time:
+                return (await avatars.add(avatar, [], options, uris=uris, caller=principal)).as_json()
         async with (
             read_form(request.stream(), content_type, most_parts=MOST_FILES) as form,
             unpacked(form.files) as folder,
             one_at_a_time,
         ):
-            if avatar := query.get("avatar"):
-                return (await avatars.add(avatar, [folder], options)).as_json()
-            return (await avatars.ingest(folder, options)).as_json()
+            if avatar:
+                return (await avatars.add(avatar, [folder], options, uris=uris, caller=principal)).as_json()
+            return (await avatars.ingest(folder, options, caller=principal)).as_json()
 
     async def evaluate(request: Request, _principal: Principal) -> dict[str, Any]:
         async with one_at_a_time:

@@ -110,7 +110,8 @@ async def verify_citation(arguments: CitationOf, call: Call[Avatars]) -> Checked
 async def ask_panel(arguments: AskPanel, call: Call[Avatars]) -> PanelView:
     """Ask several avatars one question. Each answers from its own corpus; agreeing and differing quotes are paired."""
     question = asked(arguments.question, "question")
-    found = await call.service.panel(question, listed(arguments.avatars, MOST_ASKED), turns_of(arguments.context))
+    members, turns = listed(arguments.avatars, MOST_ASKED), turns_of(arguments.context)
+    found = await call.service.panel(call.principal, question, members, turns)
     return panel_view(found)
 
 

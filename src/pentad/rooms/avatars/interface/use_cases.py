@@ -87,7 +87,8 @@ async def generate_response(call: Call[Avatars], arguments: GenerateResponse, av
         )
     else:
         pipeline = service.pipeline(avatar)
-    return answer_view(avatar.id, await pipeline.answer(question, turns, given))
+    answer = await pipeline.answer(question, turns, given)
+    return answer_view(avatar.id, await service.keep_answer(call.principal, avatar, question, answer))
 
 
 async def get_avatar_info(call: Call[Avatars], avatar_id: str | None) -> InfoView:

@@ -22,6 +22,8 @@ KINDS: Final = {
 }
 """The same kinds as those of webhooks."""
 
+_TASK: Final = "agents://tasks/"
+
 
 async def after(registers: Registers, principal: Principal, position: str, limit: int) -> tuple[list[Event], str]:
     """The changes the caller may see."""
@@ -53,6 +55,7 @@ def _event(change: Change) -> Event:
         change.cursor,
         change.principal,
         data={name: value for name, value in data.items() if value is not None},
+        cause=change.call if change.call is not None and change.call.startswith(_TASK) else "",
     )
 
 

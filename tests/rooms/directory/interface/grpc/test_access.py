@@ -98,6 +98,25 @@ async def test_calls_are_in_the_audit_trail_with_how_they_ended(guarded: Site) -
     ]
 
 
+@pytest.mark.requirement("trace:grpc")
+async def test_a_call_says_its_request_id_and_belongs_to_the_trace_it_names(guarded: Site) -> None:
+    trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+    given = [("traceparent", f"00-{trace}-00f067aa0ba902b7-01")]
+    login = ("authorization", f"Bearer {guarded.keys['reader']}")
+    for metadata, said in ((given, trace), ([*given, ("x-request-id", "mine")], "mine"), ([], None)):
+        call = Wire(guarded.wire.channel, [login, *metadata]).start(COUNT, EVERYTHING)
+        await call
+        told = dict(await call.trailing_metadata())["x-request-id"]
+        assert told == said or (said is None and len(told) == len(trace))
+    stranger = ("authorization", f"Bearer {guarded.keys['stranger']}")
+    refused = Wire(guarded.wire.channel, [stranger, *given]).start(COUNT, EVERYTHING)
+    assert await refused.code() is StatusCode.PERMISSION_DENIED
+    assert dict(await refused.trailing_metadata())["x-request-id"] == trace
+    await guarded.app.audit.flush()
+    found = await guarded.app.traces.trace(LOCAL, trace)
+    assert len(found["spans"]) == 3
+
+
 @pytest.mark.requirement("access:failed-logins:told")
 async def test_a_failed_login_is_in_the_trail_with_its_name_and_address(guarded: Site) -> None:
     basic = base64.b64encode(b"mallory:canary-guess").decode()

@@ -1,0 +1,115 @@
+"""What a process hosted that has died is withdrawn soon, whichever machine it was on, and what lives stays."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from pentad.jobs.job import Job, JobRun
+from pentad.jobs.queue import JobQueue
+from pentad.kernel.clock import SystemClock
+from pentad.kernel.ports import Database
+from pentad.listings.listing import Listing
+from pentad.listings.service import SERVING, Listings
+from pentad.storage.migrations import MigrationSet
+from tests.jobs.working import SETS, process, rows
+from tests.stores import Stores
+from tests.waiting import until, until_true
+
+pytestmark = pytest.mark.anyio
+
+TABLES = (*SETS, MigrationSet("listings", "pentad.listings.schema"))
+AGENT = Listing(key="http://a/agents/one", name="a/one", version="1.0.0", description="One.", provider="A")
+
+
+class StoppedClock(SystemClock):
+    """Stands still until a test moves it."""
+
+    __slots__ = ("seconds",)
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+
+async def hosted() -> Sequence[Listing]:
+    return [AGENT]
+
+
+async def hosting(database: Database) -> tuple[JobQueue, Listings]:
+    """A process that hosts one agent."""
+    queue = JobQueue(database, SystemClock())
+    listings = Listings(queue)
+    await listings.start([hosted])
+    await until(lambda: rows(queue), lambda found: any(row[:3] == (SERVING, queue.worker, "running") for row in found))
+    await listings.stop()
+    return queue, listings
+
+
+async def state_of_lease(queue: JobQueue, owner: JobQueue) -> str:
+    (state,) = [state for name, key, state, *_ in await rows(queue) if (name, key) == (SERVING, owner.worker)]
+    return state
+
+
+async def silence(queue: JobQueue) -> None:
+    """As after `kill -9`: the store is closed without a word, and the last heartbeat is a moment old."""
+    await asyncio.to_thread(queue._heartbeat.stop)
+    await queue.database.write(
+        lambda tx: tx.run("INSERT INTO job_workers (id, beat_at) VALUES (?, 9e12)", queue.worker)
+    )
+    await queue.database.close()
+
+
+@pytest.mark.requirement("listings:ended")
+async def test_a_process_that_died_loses_its_listings_at_the_second_look_whatever_its_heartbeat(stores: Stores) -> None:
+    dying, _ = await hosting(await stores.open(TABLES))
+    clock = StoppedClock()
+    survivor = JobQueue(await stores.open(TABLES), clock)
+    listings = Listings(survivor)
+    await silence(dying)
+    await until(lambda: survivor.database.read(lambda found: survivor.database.ended_sessions(found, [session(dying)])))
+    await listings.look()
+    assert await state_of_lease(survivor, dying) == "running", "its connection may come back"
+    clock.seconds += 0.6
+    await listings.look()
+    assert await state_of_lease(survivor, dying) == "queued"
+    await survivor.close()
+
+
+@pytest.mark.requirement("listings:ended")
+async def test_a_process_that_is_seen_again_keeps_its_listings(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
+    living, _ = await hosting(await stores.open(TABLES))
+    clock = StoppedClock()
+    other = JobQueue(await stores.open(TABLES), clock)
+    listings = Listings(other)
+    with monkeypatch.context() as patch:
+        patch.setattr(other.database, "ended_sessions", lambda _rows, sessions: set(sessions))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+        await listings.look()
+    clock.seconds += 0.6
+    await listings.look()
+    assert await state_of_lease(other, living) == "running"
+    await living.close()
+    await other.close()
+
+
+@pytest.mark.requirement("listings:ended")
+async def test_a_process_that_stops_wakes_the_others_and_is_not_polled_for(
+    stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended: list[str | None] = []
+
+    async def retract(_service: Any, run: JobRun) -> None:
+        ended.append(run.key)
+
+    monkeypatch.setattr("pentad.jobs.workers.SOON_SECONDS", 3_600.0)
+    leaving, _ = await hosting(await stores.open(TABLES))
+    async with process(await stores.open(TABLES), [Job(SERVING, retract)]):
+        await leaving.close()
+        await until_true(lambda: ended == [leaving.worker])
+
+
+def session(queue: JobQueue) -> str:
+    return queue.database.session
