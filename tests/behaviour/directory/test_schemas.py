@@ -23,8 +23,8 @@ async def test_the_versions_are_listed_with_their_number_and_the_default(door: D
 @pytest.mark.requirement("dir:schema:complete", "dir:schema:output", "dir:schema:input")
 async def test_the_whole_schema_of_a_version_comes_as_text(quick: Door, version: str) -> None:
     answer = await quick.ask("agntcy_oasf_get_schema", version=version)
-    assert answer.keys() == {"version", "schema", "error_message"}
-    assert (answer["version"], answer["error_message"]) == (version, "")
+    assert answer.keys() == {"version", "schema", "error_message", "available_versions"}
+    assert (answer["version"], answer["error_message"], answer["available_versions"]) == (version, "", KNOWN)
     schema = json.loads(answer["schema"])
     assert len(answer["schema"]) > 100
     assert schema["$defs"]
@@ -50,14 +50,14 @@ async def test_a_wrong_version_is_answered_with_those_there_are(door: Door) -> N
 async def test_classes_are_walked_from_the_top_down(quick: Door, version: str, family: str, parent: str) -> None:
     tool = f"agntcy_oasf_get_schema_{family}"
     top = await quick.ask(tool, version=version)
-    assert top.keys() == {"version", family}
-    assert top["version"] == version
+    assert top.keys() == {"version", family, "available_versions"}
+    assert (top["version"], top["available_versions"]) == (version, KNOWN)
     names = [entry["name"] for entry in top[family]]
     assert names == sorted(names)
     assert all(entry.keys() == {"name", "caption", "id"} and "/" not in entry["name"] for entry in top[family])
     for entry in top[family]:
         below = await quick.ask(tool, version=version, **{parent: entry["name"]})
-        assert below[parent] == entry["name"]
+        assert (below[parent], below["available_versions"]) == (entry["name"], KNOWN)
         assert below[family]
         for child in below[family]:
             assert child["name"].rpartition("/")[0] in ("", entry["name"])

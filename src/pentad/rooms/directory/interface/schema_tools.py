@@ -75,8 +75,9 @@ async def get_schema(arguments: VersionArguments, call: Call[Directory]) -> Tool
         return tool_result(
             SchemaText(version="", schema_="", error_message=failure_text("Failed to get the schema", error))
         )
+    text = msgspec.json.encode(schema).decode("utf-8")
     return tool_result(
-        SchemaText(version=arguments.version, schema_=msgspec.json.encode(schema).decode("utf-8"), error_message="")
+        SchemaText(version=arguments.version, schema_=text, error_message="", available_versions=known)
     )
 
 
@@ -132,15 +133,16 @@ async def _classes(directory: Directory, version: str, family: Family, parent: s
     fields: dict[str, Any] = {"version": "", "entries": None}
     try:
         known, _default = await directory.schemas.versions()
+        fields["available_versions"] = known
         if (wrong := _version_problem(version, known)) is not None:
-            return {**fields, "error_message": wrong, "available_versions": known}
+            return {**fields, "error_message": wrong}
         fields["version"] = version
         if parent:
             fields["parent"] = parent
         try:
             children = await directory.schemas.children(version, family, parent or None)
         except NotFound as error:
-            return {**fields, "error_message": error.message, "available_versions": known}
+            return {**fields, "error_message": error.message}
     except PentadError as error:
         return {**fields, "error_message": failure_text(f"Failed to get schema {family}s", error)}
     entries = [ClassInfo(name=one.name, caption=one.caption, id=one.id) for one in children]
