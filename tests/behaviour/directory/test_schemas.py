@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.behaviour.directory.door import Door, record
+from tests.rooms.directory.oasf.drafts import DRAFTS
 from tests.rooms.directory.oasf.samples import sample
 
 pytestmark = pytest.mark.anyio
@@ -155,3 +156,28 @@ async def test_findings_tell_code_place_and_remedy_and_certain_ones_are_mended(d
     assert answer["left"] == []
     again = await door.ask("agntcy_oasf_validate_record", record_json=answer["fixed_record_json"])
     assert again["valid"] is True
+
+
+@pytest.mark.requirement("dir:validate:drafts")
+async def test_a_draft_that_does_not_parse_is_mended_on_request(door: Door) -> None:
+    given = DRAFTS["all at once"]
+    plain = await door.ask("agntcy_oasf_validate_record", record_json=given)
+    assert plain["error_message"].startswith("Failed to parse record JSON: not valid JSON")
+    mended = await door.ask("agntcy_oasf_validate_record", record_json=given, fix=True)
+    assert (mended["valid"], mended["schema_version"]) == (False, "1.0.0")
+    assert len(mended["validation_errors"]) == len(mended["findings"]) > 5
+    assert "questions" not in mended
+    again = await door.ask("agntcy_oasf_validate_record", record_json=mended["fixed_record_json"])
+    assert again["valid"]
+
+
+@pytest.mark.requirement("dir:validate:drafts")
+async def test_questions_are_left_for_what_a_draft_does_not_say(quick: Door) -> None:
+    mended = await quick.ask("agntcy_oasf_validate_record", record_json='{"name": "helper", "skills": "x"}', fix=True)
+    assert {"/description", "/authors", "/created_at", "/version"} <= {one["pointer"] for one in mended["questions"]}
+
+
+async def test_all_fields_of_a_wrong_type_are_named(quick: Door) -> None:
+    given = json.dumps({**record(), "skills": "x", "authors": "y"})
+    answer = await quick.ask("agntcy_oasf_validate_record", record_json=given)
+    assert "the field authors is not an array; the field skills is not an array" in answer["error_message"]
