@@ -18,6 +18,7 @@ from pentad.rooms.directory.models import NamedRef, NameVerdict, Pushed, Record,
 from pentad.rooms.directory.oasf.schema_source import EmbeddedSchemas, RemoteSchemas, SchemaSource
 from pentad.rooms.directory.oasf.versions import EMBEDDED, NEWEST
 from pentad.rooms.directory.records.events import Events
+from pentad.rooms.directory.records.namespaces import Namespaces
 from pentad.rooms.directory.records.naming import Naming
 from pentad.rooms.directory.records.popularity import Popularity
 from pentad.rooms.directory.records.publications import Publications
@@ -90,6 +91,7 @@ class Directory:
         self.search = RecordSearch(database, platform.search)
         self.referrers = Referrers(database, clock)
         self.naming = Naming(database)
+        self.namespaces = Namespaces(database)
         self.signing_keys = record_ring(database, platform.secret_box, clock)
         """The server's own keys for signing records."""
         self.trust = Trust(database, clock, platform.fetcher, self.referrers, self.naming, self.events)
