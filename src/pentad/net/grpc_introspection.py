@@ -4,8 +4,9 @@ They tell which services there are and that they run, never what is stored. Prob
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
-from typing import Any, Final
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from typing import Any, Final, TypeVar
 
 import grpc
 from google.protobuf import descriptor_pool
@@ -14,28 +15,28 @@ from grpc.aio import ServicerContext
 
 from pentad.net.protos import health_pb2, reflection_pb2
 
+M = TypeVar("M")
 HEALTH: Final = "grpc.health.v1.Health"
 REFLECTION: Final = ("grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection")
-WATCHERS_MOST: Final = 100
-"""How many watch at a time. Each holds one of the places for calls, and needs no login."""
+CALLS_MOST: Final = 100
+"""How many of these calls run at a time. Each holds one of the server's places for calls, and needs no login."""
 REQUESTS_MOST: Final = 1_000
 """Requests that one reflection stream may send."""
 WAIT_SECONDS: Final = 30.0
-"""How long a reflection stream may be silent."""
+"""How long a caller may be silent before it sends its request."""
 
 
 def introspection_handlers(services: Iterable[str], stopping: asyncio.Event) -> list[grpc.GenericRpcHandler]:
     """The handlers for a server with these services."""
     names = sorted({*services, HEALTH, *REFLECTION})
-    health, reflection = _Health(names, stopping), _Reflection(names)
+    places = _Places()
+    health, reflection = _Health(names, stopping, places), _Reflection(names, places)
+    asked = health_pb2.HealthCheckRequest.FromString
+    # On the wire one request is a stream of one. A unary handler would wait for it without an end.
     handlers = {
         HEALTH: {
-            "Check": grpc.unary_unary_rpc_method_handler(
-                health.check, health_pb2.HealthCheckRequest.FromString, _serialized
-            ),
-            "Watch": grpc.unary_stream_rpc_method_handler(
-                health.watch, health_pb2.HealthCheckRequest.FromString, _serialized
-            ),
+            "Check": grpc.stream_unary_rpc_method_handler(health.check, asked, _serialized),
+            "Watch": grpc.stream_stream_rpc_method_handler(health.watch, asked, _serialized),
         }
     }
     info = grpc.stream_stream_rpc_method_handler(
@@ -45,32 +46,57 @@ def introspection_handlers(services: Iterable[str], stopping: asyncio.Event) -> 
     return [grpc.method_handlers_generic_handler(name, methods) for name, methods in handlers.items()]
 
 
+class _Places:
+    """Counts the running calls of strangers."""
+
+    def __init__(self) -> None:
+        self._taken = 0
+
+    @asynccontextmanager
+    async def place(self, context: "ServicerContext[Any, Any]") -> AsyncGenerator[None]:
+        """Hold a place while the block runs; without a free one the call ends."""
+        if self._taken >= CALLS_MOST:
+            await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "too many calls of this kind")
+        self._taken += 1
+        try:
+            yield
+        finally:
+            self._taken -= 1
+
+
+async def _next(requests: AsyncIterator[M]) -> M | None:
+    """The next request; None at the end of the stream, or if none comes in time."""
+    try:
+        return await asyncio.wait_for(anext(requests), WAIT_SECONDS)
+    except (StopAsyncIteration, TimeoutError):
+        return None
+
+
 class _Health:
-    def __init__(self, services: Iterable[str], stopping: asyncio.Event) -> None:
+    def __init__(self, services: Iterable[str], stopping: asyncio.Event, places: _Places) -> None:
         self._services = {"", *services}
         self._stopping = stopping
-        self._watchers = 0
+        self._places = places
 
     async def check(
-        self, request: health_pb2.HealthCheckRequest, context: "ServicerContext[Any, Any]"
+        self, requests: AsyncIterator[health_pb2.HealthCheckRequest], context: "ServicerContext[Any, Any]"
     ) -> health_pb2.HealthCheckResponse:
-        if request.service not in self._services:
-            await context.abort(grpc.StatusCode.NOT_FOUND, "unknown service")
-        return self._answer(request.service)
+        async with self._places.place(context):
+            request = await _next(aiter(requests))
+            if request is None or request.service not in self._services:
+                await context.abort(grpc.StatusCode.NOT_FOUND, "unknown service")
+            return self._answer("" if request is None else request.service)
 
     async def watch(
-        self, request: health_pb2.HealthCheckRequest, context: "ServicerContext[Any, Any]"
+        self, requests: AsyncIterator[health_pb2.HealthCheckRequest], context: "ServicerContext[Any, Any]"
     ) -> AsyncIterator[health_pb2.HealthCheckResponse]:
         """The state now, and once more when the server stops."""
-        if self._watchers >= WATCHERS_MOST:
-            await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "too many watchers")
-        self._watchers += 1
-        try:
-            yield self._answer(request.service)
-            await self._stopping.wait()
-            yield self._answer(request.service)
-        finally:
-            self._watchers -= 1
+        async with self._places.place(context):
+            request = await _next(aiter(requests))
+            if request is not None:
+                yield self._answer(request.service)
+                await self._stopping.wait()
+                yield self._answer(request.service)
 
     def _answer(self, service: str) -> health_pb2.HealthCheckResponse:
         states = health_pb2.HealthCheckResponse
@@ -80,8 +106,9 @@ class _Health:
 
 
 class _Reflection:
-    def __init__(self, services: list[str]) -> None:
+    def __init__(self, services: list[str], places: _Places) -> None:
         self._services = services
+        self._places = places
         self._files: dict[str, FileDescriptor] = {}
         self._pool = descriptor_pool.Default()
         for name in services:
@@ -94,12 +121,12 @@ class _Reflection:
         self, requests: AsyncIterator[reflection_pb2.ServerReflectionRequest], context: "ServicerContext[Any, Any]"
     ) -> AsyncIterator[reflection_pb2.ServerReflectionResponse]:
         stream = aiter(requests)
-        for _ in range(REQUESTS_MOST):
-            try:
-                request = await asyncio.wait_for(anext(stream), WAIT_SECONDS)
-            except (StopAsyncIteration, TimeoutError):
-                return
-            yield self._answer(request)
+        async with self._places.place(context):
+            for _ in range(REQUESTS_MOST):
+                request = await _next(stream)
+                if request is None:
+                    return
+                yield self._answer(request)
 
     def _answer(self, request: reflection_pb2.ServerReflectionRequest) -> reflection_pb2.ServerReflectionResponse:
         answer = reflection_pb2.ServerReflectionResponse(valid_host=request.host, original_request=request)
