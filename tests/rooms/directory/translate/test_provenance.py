@@ -1,4 +1,4 @@
-"""What an imported record says of its origin: date, version, authors and description come from the source, or say so."""
+"""What an imported record says of its origin: date, version, authors and description are the source's, or say so."""
 
 import json
 import os

@@ -48,6 +48,9 @@ _ALIASES: Final = {
 }
 """Other names of a record's attributes, folded."""
 
+MAPPED: Final = "class_mapped"
+"""The code of a finding that says which class free words were read as."""
+
 _VERSION_KEYS: Final = ("schemaversion", "oasfversion", "oasfschemaversion", "schema", "oasf")
 _NUMBERS: Final = re.compile(r"(\d{1,4})(?:\.(\d{1,4}))?(?:\.(\d{1,4}))?")
 _COMPANY: Final = re.compile(r"\s*(inc|llc|ltd|gmbh|co|corp|ag|sa|bv|plc|jr|sr)\.?\s*", re.IGNORECASE)
@@ -207,7 +210,7 @@ class _Coercion:
             return
         self._data[name] = value
         for note in notes:
-            self._say("class_mapped", note, name)
+            self._say(MAPPED, note, name)
         self._say("attribute_shape", f'"{name}" was put into the form of its OASF version.', name)
 
     def _say(self, code: str, message: str, path: str) -> None:

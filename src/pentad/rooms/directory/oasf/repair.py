@@ -10,8 +10,9 @@ from typing import Any, Final, NamedTuple
 from pentad.kernel.errors import InvalidInput, LimitExceeded
 from pentad.kernel.json_patch import json_patch
 from pentad.kernel.problems import Finding, Patch
-from pentad.rooms.directory.oasf.coercion import read_draft
+from pentad.rooms.directory.oasf.coercion import MAPPED, RecordDraft, coerce, read_draft
 from pentad.rooms.directory.oasf.findings import Report
+from pentad.rooms.directory.oasf.parsing import parse_record
 from pentad.rooms.directory.oasf.suggest import suggest
 from pentad.rooms.directory.oasf.validator import validate
 from pentad.rooms.directory.oasf.versions import EMBEDDED
@@ -101,12 +102,21 @@ class Mended(NamedTuple):
 async def mend(text: str, validated: Callable[[dict[str, Any]], Awaitable[Report]]) -> Mended:
     """Read a draft tolerantly, give it the shape of its version, and apply every certain fix.
 
-    The report has the findings of all three steps. InvalidInput if the text is no JSON object.
+    The report is about the text as it was given. InvalidInput if it is no JSON object.
     """
-    draft = read_draft(text)
-    report = await validated(draft.data)
-    fixed, patch, left = repair(draft.data, report)
-    report.errors[:0] = draft.findings
+    try:
+        data = parse_record(text)
+        report = await validated(data)
+    except InvalidInput:  # no validator can read it, so its report is about the draft, after what was wrong before
+        draft = read_draft(text)
+        report = coerced = await validated(draft.data)
+        fixed, patch, left = repair(draft.data, coerced)
+        report.errors[:0] = draft.findings
+    else:
+        draft = coerce(data) if report.errors or report.warnings else RecordDraft(data, [], [])
+        coerced = await validated(draft.data) if draft.patch else report
+        fixed, patch, left = repair(draft.data, coerced)
+        report.warnings += [one for one in draft.findings if one.code == MAPPED]
     version = draft.data.get("schema_version")
     return Mended(version if isinstance(version, str) else "", report, fixed, [*draft.patch, *patch], left)
 
