@@ -58,26 +58,26 @@ LARGE = b'{"name": "t", "arguments": {"id": 9, "text": "' + b"x" * 20_000 + b'",
 
 
 @pytest.mark.parametrize(
-    ("message", "request_id"),
+    ("message", "request_id", "awaited"),
     [
-        (b'{"jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": %s}', 4),
-        (b'{"method": "tools/call", "params": %s, "jsonrpc": "2.0", "id": 5}', 5),
-        (b'{"method":"tools/call","params":%s,"id":"a-\\u00e9","jsonrpc":"2.0"}', "a-é"),
-        (b'{"jsonrpc": "2.0", "params": %s, "id": 6, "method": "ping"}\r', 6),
-        (b'{"jsonrpc": "2.0", "method": "notifications/x", "params": %s}', None),
-        (b'{"params": %s, "id": 7, "more": %s}', None),
-        (b'[{"id": 1, "params": %s}]', None),
-        (b'{"jsonrpc": "2.0", "id": true, "params": %s}', None),
+        (b'{"jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": %s}', 4, True),
+        (b'{"method": "tools/call", "params": %s, "jsonrpc": "2.0", "id": 5}', 5, True),
+        (b'{"method":"tools/call","params":%s,"id":"a-\\u00e9","jsonrpc":"2.0"}', "a-é", True),
+        (b'{"jsonrpc": "2.0", "params": %s, "id": 6, "method": "ping"}\r', 6, True),
+        (b'{"jsonrpc": "2.0", "method": "notifications/x", "params": %s}', None, False),
+        (b'{"params": %s, "id": 7, "more": %s}', None, True),
+        (b'[{"id": 1, "params": %s}]', None, True),
+        (b'{"jsonrpc": "2.0", "id": true, "params": %s}', None, True),
     ],
 )
 @pytest.mark.parametrize("size", [1, 999, 1 << 16])
 @pytest.mark.requirement("mcp:stdio:oversized-id")
 def test_the_id_of_an_overlong_request_is_read_from_either_end(
-    message: bytes, request_id: str | int | None, size: int
+    message: bytes, request_id: str | int | None, awaited: bool, size: int
 ) -> None:
     stream = message.replace(b"%s", LARGE) + b"\n"
     reader = Lines(10_000)
     found = [line for place in range(0, len(stream), size) for line in reader.feed(stream[place : place + size])]
     (line,) = found
     assert isinstance(line, OversizedLine)
-    assert (line.request_id(), line.mentions_id) == (request_id, True)
+    assert (line.request_id(), line.may_be_request()) == (request_id, awaited)

@@ -33,26 +33,31 @@ class OversizedLine:
     def __init__(self) -> None:
         self._head = b""
         self._tail = b""
-        self.mentions_id = False
+        self._mentions_id = False
 
     def add(self, data: bytes) -> None:
         """The next part of the line."""
-        self.mentions_id = self.mentions_id or b'"id"' in self._tail[-3:] + data
+        self._mentions_id = self._mentions_id or b'"id"' in self._tail[-3:] + data
         if len(self._head) < _KEPT:
             self._head += data[: _KEPT - len(self._head)]
         self._tail = (self._tail + data[-_KEPT:])[-_KEPT:]
 
     def request_id(self) -> RequestId | None:
         """The id of the request, if it stands before or after the large part of the message."""
-        ahead = _AHEAD.match(self._head)
-        members = dict(_MEMBER.findall(ahead[0])) if ahead else {}
-        if b"id" not in members and (behind := _BEHIND.search(self._tail)) is not None:
-            members = dict(_MEMBER.findall(behind[0]))
         try:
-            found = json.loads(members.get(b"id", b"null"))
+            found = json.loads(self._members().get(b"id", b"null"))
         except ValueError:
             return None
         return found if isinstance(found, str | int) and not isinstance(found, bool) else None
+
+    def may_be_request(self) -> bool:
+        """Whether the client may wait for an answer: the message has an id somewhere, and is no notification."""
+        return self._mentions_id and not self._members().get(b"method", b"").startswith(b'"notifications/')
+
+    def _members(self) -> dict[bytes, bytes]:
+        """The plain members of the outermost object at either end of the line."""
+        ahead, behind = _AHEAD.match(self._head), _BEHIND.search(self._tail)
+        return dict(_MEMBER.findall((behind[0] if behind else b"") + (ahead[0] if ahead else b"")))
 
 
 class Lines:
@@ -105,7 +110,7 @@ async def serve_stdio(connect: Callable[[Write], Connection], limit: int) -> Non
                 continue
             request_id = line.request_id()
             await connection.refuse_oversized(limit, request_id)
-            if request_id is None and line.mentions_id:
+            if request_id is None and line.may_be_request():
                 # The client would wait for this id for ever. The end of the output tells it that no answer comes.
                 _log.error("A message over %d bytes has an id that cannot be read: the connection ends.", limit)
                 await connection.close(_GRACE_SECONDS)
