@@ -18,7 +18,7 @@ from pentad.rooms.directory.translate.envelope import (
     unexported_parts,
 )
 from pentad.rooms.directory.translate.losses import Loss, Translated
-from pentad.rooms.directory.translate.untrusted_json import mapping_of, required_object, text_of
+from pentad.rooms.directory.translate.untrusted_json import items_of, mapping_of, required_object, text_of
 
 MODULES: Final = ("integration/a2a", "runtime/a2a")
 CARD_SCHEMA: Final = "v1.0.0"
@@ -52,7 +52,7 @@ def _authors(card: dict[str, Any]) -> list[str]:
     """Who provides the agent, as the dialects of cards say it."""
     found: list[str] = []
     for key in ("provider", "developer", "author", "authors"):
-        for one in value if isinstance(value := card.get(key), list) else [value]:
+        for one in items_of(card.get(key)) or [card.get(key)]:
             fields = mapping_of(one)
             name = text_of(one) or next((text for part in _NAMES if (text := text_of(fields.get(part)))), None)
             found += [name] if name else []
