@@ -73,7 +73,7 @@ def check_immutable(tx: Transaction, drafts: Sequence[Draft]) -> None:
         return
     taken = _taken(tx, final)
     for draft in final:
-        key = draft.fields.name, draft.fields.version
+        key = draft.fields.name, draft.fields.version, draft.fields.schema_version
         if (known := taken.setdefault(key, draft.cid)) != draft.cid and not _is_stored(tx, draft.cid):
             raise Conflict(
                 f'"{key[0][:200]}" version "{key[1][:100]}" exists with other content ({known}).',
@@ -91,20 +91,20 @@ def _rule_for(name: str, rules: dict[str, bool]) -> bool:
     return rules.get("", False)
 
 
-def _taken(tx: Transaction, drafts: Sequence[Draft]) -> dict[tuple[str, str], str]:
-    """The oldest record of each name and version among these drafts."""
+def _taken(tx: Transaction, drafts: Sequence[Draft]) -> dict[tuple[str, str, str], str]:
+    """The oldest record of each name and version among these drafts, in each OASF version: a release may be in several."""
     names = {draft.fields.name for draft in drafts}
     versions = sorted({draft.fields.version for draft in drafts})
-    taken: dict[tuple[str, str], str] = {}
+    taken: dict[tuple[str, str, str], str] = {}
     for part in chunks([digest_of(Term(Kind.NAME, name.lower())) for name in sorted(names)], 200):
         for some in chunks(versions, 200):
             sql = (
-                "SELECT r.name, r.version, r.cid FROM directory_terms t JOIN directory_postings p ON p.term = t.id"  # noqa: S608  only marks
+                "SELECT r.name, r.version, r.schema_version, r.cid FROM directory_terms t JOIN directory_postings p ON p.term = t.id"  # noqa: S608  only marks
                 f" JOIN directory_records r ON r.id = p.record WHERE t.digest IN ({marks(len(part))})"
                 f" AND r.version IN ({marks(len(some))}) ORDER BY r.id"
             )
-            for name, version, cid in tx.all(sql, *part, *some):
-                taken.setdefault((name, version), cid)
+            for name, version, schema_version, cid in tx.all(sql, *part, *some):
+                taken.setdefault((name, version, schema_version), cid)
     return taken
 
 
