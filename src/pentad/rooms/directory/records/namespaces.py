@@ -92,14 +92,15 @@ def _rule_for(name: str, rules: dict[str, bool]) -> bool:
 
 
 def _taken(tx: Transaction, drafts: Sequence[Draft]) -> dict[tuple[str, str, str], str]:
-    """The oldest record of each name and version among these drafts, in each OASF version: a release may be in several."""
+    """The oldest record of each name and version among these drafts, in each OASF version."""
     names = {draft.fields.name for draft in drafts}
     versions = sorted({draft.fields.version for draft in drafts})
     taken: dict[tuple[str, str, str], str] = {}
     for part in chunks([digest_of(Term(Kind.NAME, name.lower())) for name in sorted(names)], 200):
         for some in chunks(versions, 200):
             sql = (
-                "SELECT r.name, r.version, r.schema_version, r.cid FROM directory_terms t JOIN directory_postings p ON p.term = t.id"  # noqa: S608  only marks
+                "SELECT r.name, r.version, r.schema_version, r.cid FROM directory_terms t"  # noqa: S608  only marks
+                " JOIN directory_postings p ON p.term = t.id"
                 f" JOIN directory_records r ON r.id = p.record WHERE t.digest IN ({marks(len(part))})"
                 f" AND r.version IN ({marks(len(some))}) ORDER BY r.id"
             )
