@@ -61,7 +61,7 @@ lock: .venv/.dev ## resolve the dependencies anew
 
 protos: .venv/.dev ## generate the code of the gRPC messages anew
 	@$(BIN)/python -m grpc_tools.protoc -I src --python_out=src --pyi_out=src src/pentad/rooms/directory/wire/protos/*.proto \
-		src/pentad/rooms/agents/codecs/protos/*.proto
+		src/pentad/rooms/agents/codecs/protos/*.proto src/pentad/net/protos/*.proto
 
 clean: ## remove what the targets made
 	@rm -rf .venv .cache .pytest_cache .ruff_cache .hypothesis dist

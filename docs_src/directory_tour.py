@@ -21,6 +21,7 @@ CARD: dict[str, Any] = {
     "name": "Route planner",
     "description": "Plans delivery routes for a city.",
     "version": "3.0.1",
+    "updatedAt": "2026-03-02T09:30:00Z",
     "url": "https://routes.example.org/a2a",
     "provider": {"organization": "Example Logistics", "url": "https://example.org"},
     "capabilities": {"streaming": True},

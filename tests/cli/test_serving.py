@@ -293,3 +293,14 @@ async def test_a_login_link_is_made_for_a_terminal_that_only_this_machine_reache
         monkeypatch.setattr(http_server.sys, "stderr", Terminal(is_terminal))
         link = await http_server.login_link(dataclasses.replace(settings, **changes), app.administration)
     assert (link is not None) == is_made
+
+
+@pytest.mark.requirement("cli:serve:checked-first")
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_wrong_setting_of_a_room_is_told_before_any_password(tmp_path: Path, workers: str) -> None:
+    (tmp_path / "pentad.toml").write_text('[rooms.directory]\ngrpc_client_role = "king"\n')
+    args = ("serve", "--port", "0", "--workers", workers, "--rooms", "directory", "--data", "d")
+    ended = run(*args, home=tmp_path)
+    assert ended.returncode != 0
+    assert "grpc_client_role" in ended.stderr
+    assert "password" not in ended.stderr

@@ -39,6 +39,17 @@ def test_an_overlong_line_is_refused_and_the_next_one_served(tmp_path: Path) -> 
     assert said[1] == {"jsonrpc": "2.0", "id": 1, "result": {}}
 
 
+@pytest.mark.requirement("mcp:stdio:oversized-id")
+def test_an_overlong_request_is_answered_by_its_id_or_ends_the_connection(tmp_path: Path) -> None:
+    pad = b'"' + b"x" * (5 * 1024 * 1024) + b'"'
+    known = b'{"method": "tools/call", "params": {"pad": ' + pad + b'}, "jsonrpc": "2.0", "id": 3}\n'
+    unknown = b'{"one": {"pad": ' + pad + b'}, "id": 4, "two": {"pad": ' + pad + b"}}\n"
+    ended = run(known + unknown + json.dumps(PING).encode() + b"\n", tmp_path)
+    assert ended.returncode == 0
+    said = [json.loads(line) for line in ended.stdout.splitlines()]
+    assert [(one["id"], one["error"]["code"]) for one in said] == [(3, -32600), (None, -32600)]
+
+
 @pytest.mark.requirement("mcp:stdio:ends-with-input")
 def test_a_call_that_hangs_does_not_hold_the_process(tmp_path: Path) -> None:
     params = {"name": "hang", "arguments": {"key": "k"}}

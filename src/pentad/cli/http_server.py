@@ -37,7 +37,7 @@ default, fifty times longer, it stalls whenever the event loop is busy."""
 def run_server(settings: Settings, listener: socket.socket, *, prepare: Prepare, announce: Announce) -> None:
     """Serve on a bound socket until the process is asked to stop.
 
-    `prepare` runs before the first connection is accepted, `announce` afterwards.
+    `prepare` runs before the first HTTP connection is accepted, `announce` afterwards.
     """
     known = dataclasses.replace(settings, port=bound_port(listener))
     with (
@@ -82,10 +82,10 @@ async def login_link(settings: Settings, admin: Administration) -> str | None:
 
 async def _run(settings: Settings, listener: socket.socket, prepare: Prepare, announce: Announce) -> None:
     async with open_app(settings) as app:
-        await prepare(app)
         if app.settings.auth == "required" and app.issuer_watch is not None:
             app.issuer_watch.start()
         async with open_ports(app):
+            await prepare(app)  # after everything that can be misconfigured: it may show a password, only once
             sys.setswitchinterval(_SWITCH_SECONDS)
             gc.set_threshold(*GARBAGE)
             gc.freeze()  # objects made at start live for ever: leave them out of collections

@@ -103,12 +103,15 @@ def _supervise(settings: "Settings") -> None:
     from pentad.net.listen import bind, bound_port
     from pentad.net.supervisor import supervise
     from pentad.rooms.finder import find_rooms
+    from pentad.settings.rooms import resolve_room
     from pentad.terminal.running_servers import server_file
 
     async def run() -> None:
         with contextlib.closing(bind(settings.host, settings.port)) as listener, server_file() as written:
             known = dataclasses.replace(settings, port=bound_port(listener))
             rooms = find_rooms(known.rooms)
+            for room in rooms:
+                resolve_room(known, room.name, room.settings)  # before the password is shown, which happens only once
             grpc = port_address(known, rooms)
             if grpc is not None:
                 check_free(known)

@@ -166,9 +166,10 @@ class Connection:
         self._batches.add(batch)
         batch.add_done_callback(self._batches.discard)
 
-    async def refuse_oversized(self, limit: int) -> None:
+    async def refuse_oversized(self, limit: int, request_id: RequestId | None) -> None:
+        """Refuse a message that was not read; the id is None if it is not known."""
         text = f"A message is at most {limit} bytes."
-        await self._write(ProtocolError(INVALID_REQUEST, text, {"limit": limit}).encoded(None))
+        await self._write(ProtocolError(INVALID_REQUEST, text, {"limit": limit}).encoded(request_id))
 
     async def _initialize(self, envelope: Envelope, request_id: RequestId) -> None:
         handshake = self._legacy.initialize(envelope.params, self._principal)

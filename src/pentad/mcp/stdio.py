@@ -1,16 +1,63 @@
 """MCP over standard input and output: one JSON message per line, until the input ends. Nothing else goes to stdout."""
 
 import asyncio
+import json
+import logging
 import os
+import re
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable
 from typing import Final
 
 from pentad.mcp.connection import Connection, Write
+from pentad.mcp.messages import RequestId
+
+_log = logging.getLogger(__name__)
 
 _GRACE_SECONDS: Final = 2.0
 _CHUNK: Final = 1 << 16
+_KEPT: Final = 4_096
+"""How many bytes are kept of each end of an overlong line."""
+
+# Members of the outermost object whose values are plain, up to the first or from the last that is not.
+_PLAIN: Final = rb'\s*+"(?:[^"\\]|\\.)*+"\s*+:\s*+(?:"(?:[^"\\]|\\.)*+"|[-+.\w]++)\s*+'
+_AHEAD: Final = re.compile(rb"\s*+\{(?:" + _PLAIN + rb",)++")
+_BEHIND: Final = re.compile(rb"(?:," + _PLAIN + rb")++\}\s*+\Z")
+_MEMBER: Final = re.compile(rb'"((?:[^"\\]|\\.)*+)"\s*+:\s*+("(?:[^"\\]|\\.)*+"|[-+.\w]++)')
+
+
+class OversizedLine:
+    """A line over the limit. Only its beginning and its end are kept: clients write the id of a request at either."""
+
+    def __init__(self) -> None:
+        self._head = b""
+        self._tail = b""
+        self._mentions_id = False
+
+    def add(self, data: bytes) -> None:
+        """The next part of the line."""
+        self._mentions_id = self._mentions_id or b'"id"' in self._tail[-3:] + data
+        if len(self._head) < _KEPT:
+            self._head += data[: _KEPT - len(self._head)]
+        self._tail = (self._tail + data[-_KEPT:])[-_KEPT:]
+
+    def request_id(self) -> RequestId | None:
+        """The id of the request, if it stands before or after the large part of the message."""
+        try:
+            found = json.loads(self._members().get(b"id", b"null"))
+        except ValueError:
+            return None
+        return found if isinstance(found, str | int) and not isinstance(found, bool) else None
+
+    def may_be_request(self) -> bool:
+        """Whether the client may wait for an answer: the message has an id somewhere, and is no notification."""
+        return self._mentions_id and not self._members().get(b"method", b"").startswith(b'"notifications/')
+
+    def _members(self) -> dict[bytes, bytes]:
+        """The plain members of the outermost object at either end of the line."""
+        ahead, behind = _AHEAD.match(self._head), _BEHIND.search(self._tail)
+        return dict(_MEMBER.findall((behind[0] if behind else b"") + (ahead[0] if ahead else b"")))
 
 
 class Lines:
@@ -19,26 +66,31 @@ class Lines:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._rest = bytearray()
-        self._dropping = False
+        self._oversized: OversizedLine | None = None
 
-    def feed(self, data: bytes) -> list[bytes | None]:
-        """The complete lines in the data; None for each that was too long."""
-        found: list[bytes | None] = []
+    def feed(self, data: bytes) -> list[bytes | OversizedLine]:
+        """The complete lines in the data."""
+        found: list[bytes | OversizedLine] = []
         *complete, rest = data.split(b"\n")
         for part in complete:
-            line = bytes(self._rest) + part if self._rest else part
-            self._rest.clear()
-            if self._dropping or len(line) > self._limit:
-                self._dropping = False
-                found.append(None)
-            elif stripped := line.strip(b" \t\r"):
+            self._extend(part)
+            if self._oversized is not None:
+                found.append(self._oversized)
+                self._oversized = None
+            elif stripped := bytes(self._rest).strip(b" \t\r"):
                 found.append(stripped)
-        if not self._dropping:
-            self._rest += rest
-            if len(self._rest) > self._limit:
-                self._rest.clear()
-                self._dropping = True
+            self._rest.clear()
+        self._extend(rest)
         return found
+
+    def _extend(self, part: bytes) -> None:
+        if self._oversized is None:
+            self._rest += part
+            if len(self._rest) <= self._limit:
+                return
+            self._oversized, part = OversizedLine(), bytes(self._rest)
+            self._rest.clear()
+        self._oversized.add(part)
 
 
 async def serve_stdio(connect: Callable[[Write], Connection], limit: int) -> None:
@@ -53,7 +105,16 @@ async def serve_stdio(connect: Callable[[Write], Connection], limit: int) -> Non
     lines = Lines(limit)
     async for data in _chunks():
         for line in lines.feed(data):
-            await (connection.refuse_oversized(limit) if line is None else connection.receive(line))
+            if not isinstance(line, OversizedLine):
+                await connection.receive(line)
+                continue
+            request_id = line.request_id()
+            await connection.refuse_oversized(limit, request_id)
+            if request_id is None and line.may_be_request():
+                # The client would wait for this id for ever. The end of the output tells it that no answer comes.
+                _log.error("A message over %d bytes has an id that cannot be read: the connection ends.", limit)
+                await connection.close(_GRACE_SECONDS)
+                return
     await connection.close(_GRACE_SECONDS)
 
 

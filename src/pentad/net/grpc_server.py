@@ -12,6 +12,7 @@ from grpc import aio
 
 from pentad.kernel.errors import Misconfigured
 from pentad.net.grpc_calls import GrpcServices, PortAccess, handlers
+from pentad.net.grpc_introspection import introspection_handlers
 
 MESSAGE_BYTES: Final = 4 * 1024 * 1024
 STREAMS_MOST: Final = 1000
@@ -33,7 +34,10 @@ async def open_grpc(
     """Serve these services while the block runs, in plain text without `credentials`. `shared`: other processes listen
     on the same port."""
     server = aio.server(
-        handlers=[handler for room in rooms for handler in handlers(access, room)],
+        handlers=[
+            *(handler for room in rooms for handler in handlers(access, room)),
+            *introspection_handlers((name for room in rooms for name in room.services), access.stopping),
+        ],
         options=_options(shared=shared),
         maximum_concurrent_rpcs=STREAMS_MOST,
     )

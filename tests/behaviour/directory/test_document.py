@@ -142,7 +142,9 @@ async def door_with(folder: Path, environ: dict[str, str]) -> AsyncGenerator[Doo
         yield Door(client)
 
 
-@pytest.mark.requirement("dir:env:server-address", "dir:env:none", "dir:push:configured-server")
+@pytest.mark.requirement(
+    "dir:env:server-address", "dir:env:none", "dir:push:configured-server", "dir:env:passed-through"
+)
 async def test_the_server_address_sends_records_to_that_directory(tmp_path: Path) -> None:
     async with open_site(tmp_path / "there") as other:
         environ = {"DIRECTORY_CLIENT_SERVER_ADDRESS": other.address, "DIRECTORY_CLIENT_AUTH_MODE": "none"}
@@ -155,6 +157,17 @@ async def test_the_server_address_sends_records_to_that_directory(tmp_path: Path
             found = await door.ask("agntcy_dir_search_local", names=[data["name"]])
             assert found["record_cids"] == [answer["cid"]]
             assert json.loads((await door.ask("agntcy_dir_pull_record", cid=answer["cid"]))["record_data"]) == data
+            hits = await door.ask("agntcy_dir_search_local", query=data["description"])
+            assert (hits["record_cids"], hits["retrieval"]) == ([answer["cid"]], "lexical")
+            assert hits["hits"][0]["why"]
+            resolved = await door.ask("directory_resolve", reference=data["name"])
+            assert (resolved["cid"], len(resolved["versions"])) == (answer["cid"], 1)
+            same = await door.ask("directory_diff", before=data["name"], after=answer["cid"])
+            assert same["same"]
+            signed = await door.ask("directory_sign", reference=data["name"])
+            assert await door.ask("directory_sign", reference=data["name"]) == signed, "once is enough"
+            verdict = await door.ask("agntcy_dir_verify_record", cid=answer["cid"])
+            assert (verdict["success"], verdict["signers"][0]["identity"]) == (True, signed["public_key"])
             refused = await door.refused("directory_lineage", reference=data["name"])
             assert other.address in refused
     async with door_with(tmp_path / "here", environ) as door:

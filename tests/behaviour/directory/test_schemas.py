@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.behaviour.directory.door import Door, record
+from tests.rooms.directory.oasf.drafts import DRAFTS
 from tests.rooms.directory.oasf.samples import sample
 
 pytestmark = pytest.mark.anyio
@@ -23,8 +24,8 @@ async def test_the_versions_are_listed_with_their_number_and_the_default(door: D
 @pytest.mark.requirement("dir:schema:complete", "dir:schema:output", "dir:schema:input")
 async def test_the_whole_schema_of_a_version_comes_as_text(quick: Door, version: str) -> None:
     answer = await quick.ask("agntcy_oasf_get_schema", version=version)
-    assert answer.keys() == {"version", "schema", "error_message"}
-    assert (answer["version"], answer["error_message"]) == (version, "")
+    assert answer.keys() == {"version", "schema", "error_message", "available_versions"}
+    assert (answer["version"], answer["error_message"], answer["available_versions"]) == (version, "", KNOWN)
     schema = json.loads(answer["schema"])
     assert len(answer["schema"]) > 100
     assert schema["$defs"]
@@ -50,14 +51,14 @@ async def test_a_wrong_version_is_answered_with_those_there_are(door: Door) -> N
 async def test_classes_are_walked_from_the_top_down(quick: Door, version: str, family: str, parent: str) -> None:
     tool = f"agntcy_oasf_get_schema_{family}"
     top = await quick.ask(tool, version=version)
-    assert top.keys() == {"version", family}
-    assert top["version"] == version
+    assert top.keys() == {"version", family, "available_versions"}
+    assert (top["version"], top["available_versions"]) == (version, KNOWN)
     names = [entry["name"] for entry in top[family]]
     assert names == sorted(names)
     assert all(entry.keys() == {"name", "caption", "id"} and "/" not in entry["name"] for entry in top[family])
     for entry in top[family]:
         below = await quick.ask(tool, version=version, **{parent: entry["name"]})
-        assert below[parent] == entry["name"]
+        assert (below[parent], below["available_versions"]) == (entry["name"], KNOWN)
         assert below[family]
         for child in below[family]:
             assert child["name"].rpartition("/")[0] in ("", entry["name"])
@@ -155,3 +156,28 @@ async def test_findings_tell_code_place_and_remedy_and_certain_ones_are_mended(d
     assert answer["left"] == []
     again = await door.ask("agntcy_oasf_validate_record", record_json=answer["fixed_record_json"])
     assert again["valid"] is True
+
+
+@pytest.mark.requirement("dir:validate:drafts")
+async def test_a_draft_that_does_not_parse_is_mended_on_request(door: Door) -> None:
+    given = DRAFTS["all at once"]
+    plain = await door.ask("agntcy_oasf_validate_record", record_json=given)
+    assert plain["error_message"].startswith("Failed to parse record JSON: not valid JSON")
+    mended = await door.ask("agntcy_oasf_validate_record", record_json=given, fix=True)
+    assert (mended["valid"], mended["schema_version"]) == (False, "1.0.0")
+    assert len(mended["validation_errors"]) == len(mended["findings"]) > 5
+    assert "questions" not in mended
+    again = await door.ask("agntcy_oasf_validate_record", record_json=mended["fixed_record_json"])
+    assert again["valid"]
+
+
+@pytest.mark.requirement("dir:validate:drafts")
+async def test_questions_are_left_for_what_a_draft_does_not_say(quick: Door) -> None:
+    mended = await quick.ask("agntcy_oasf_validate_record", record_json='{"name": "helper", "skills": "x"}', fix=True)
+    assert {"/description", "/authors", "/created_at", "/version"} <= {one["pointer"] for one in mended["questions"]}
+
+
+async def test_all_fields_of_a_wrong_type_are_named(quick: Door) -> None:
+    given = json.dumps({**record(), "skills": "x", "authors": "y"})
+    answer = await quick.ask("agntcy_oasf_validate_record", record_json=given)
+    assert "the field authors is not an array; the field skills is not an array" in answer["error_message"]

@@ -72,7 +72,7 @@ class ListedRecords:
         draft = draft_record(data)
 
         def work(tx: Transaction) -> None:
-            self._records.write(tx, SERVER, [draft])
+            self._records.write(tx, SERVER, [draft], replaces=True)
             known = listed.find(tx, listing.key)
             if known is not None and known.cid not in ("", draft.cid):
                 self._records.erase(tx, known.cid)

@@ -18,6 +18,7 @@ from pentad.rooms.directory.models import NamedRef, NameVerdict, Pushed, Record,
 from pentad.rooms.directory.oasf.schema_source import EmbeddedSchemas, RemoteSchemas, SchemaSource
 from pentad.rooms.directory.oasf.versions import EMBEDDED, NEWEST
 from pentad.rooms.directory.records.events import Events
+from pentad.rooms.directory.records.namespaces import Namespaces
 from pentad.rooms.directory.records.naming import Naming
 from pentad.rooms.directory.records.popularity import Popularity
 from pentad.rooms.directory.records.publications import Publications
@@ -33,6 +34,7 @@ from pentad.rooms.directory.trust.service import Trust
 
 if TYPE_CHECKING:
     from pentad.rooms.directory.translate.import_pipeline import Importer
+    from pentad.rooms.directory.trust.signatures import Signature
 
 LOCAL_ADDRESS: Final = "embedded"
 """Stands for the address of the local directory."""
@@ -60,6 +62,18 @@ class Node(Protocol):
 
     async def verify_name(self, cid: str | None, name: str | None, version: str | None) -> NameVerdict: ...
 
+    async def find(self, reference: str) -> NamedRef:
+        """The newest record that a CID or `name[:version][@cid]` means."""
+        ...
+
+    async def versions(self, name: str) -> list[NamedRef]:
+        """Every record of a name, newest first."""
+        ...
+
+    async def sign(self, who: Principal, cid: str, private_key: str) -> "Signature":
+        """Sign a record with a key in PEM, and attach signature and public key to it."""
+        ...
+
     async def close(self) -> None: ...
 
 
@@ -77,6 +91,7 @@ class Directory:
         self.search = RecordSearch(database, platform.search)
         self.referrers = Referrers(database, clock)
         self.naming = Naming(database)
+        self.namespaces = Namespaces(database)
         self.signing_keys = record_ring(database, platform.secret_box, clock)
         """The server's own keys for signing records."""
         self.trust = Trust(database, clock, platform.fetcher, self.referrers, self.naming, self.events)
@@ -96,7 +111,7 @@ class Directory:
         """Imports into the node in use, like every push."""
         from pentad.rooms.directory.translate.import_pipeline import Importer
 
-        return Importer(self.schemas, self.node)
+        return Importer(self.schemas, self.node, self.platform.clock)
 
     async def start(self) -> None:
         await adopt_key_file(self.signing_keys, self.platform.data)
@@ -115,16 +130,9 @@ class Directory:
             raise InvalidInput(f"record validation failed: [{'; '.join(one.line() for one in report.errors[:20])}]")
 
     async def find_record(self, reference: str) -> Record:
-        """The record that a CID or `name[:version][@cid]` means. A CID is pulled from the directory in use."""
+        """The record that a CID or `name[:version][@cid]` means, in the directory in use."""
         given = reference.strip()
-        if is_cid(given):
-            return await self.node.pull(given)
-        return await self.records.pull((await self.resolve(given)).cid)
-
-    async def resolve(self, reference: str) -> NamedRef:
-        """Name, version and CID of a record in the local directory."""
-        self.require_local()
-        return await self.naming.find(reference)
+        return await self.node.pull(given if is_cid(given) else (await self.node.find(given)).cid)
 
     @property
     def is_local(self) -> bool:
@@ -132,7 +140,7 @@ class Directory:
         return isinstance(self.node, LocalNode)
 
     def require_local(self) -> None:
-        """Raise InvalidInput if a remote directory is in use: it is asked for records, not for their history."""
+        """Raise InvalidInput if a remote directory is in use: lineages and deletions need this process."""
         if not self.is_local:
             raise InvalidInput(
                 f"This needs the directory of this server, but the one at {self.node.address} is in use.",
@@ -154,6 +162,9 @@ class LocalNode:
         self.search = directory.search.find
         self.pull = directory.records.pull
         self.verify_name = directory.trust.verify_name
+        self.find = directory.naming.find
+        self.versions = directory.naming.resolve
+        self.sign = directory.trust.sign
 
     async def pull_many(self, cids: Sequence[str]) -> list[Record]:
         return [record for record in await self._directory.records.pull_many(cids) if record is not None]
@@ -179,7 +190,9 @@ def _open_node(directory: Directory) -> Node:
         return LocalNode(directory)
     uses_oidc = settings.mode == "oidc"
     return RemoteNode(
-        settings, OidcTokens(settings, platform.fetcher, platform.data, platform.clock) if uses_oidc else None
+        settings,
+        OidcTokens(settings, platform.fetcher, platform.data, platform.clock) if uses_oidc else None,
+        platform.clock,
     )
 
 

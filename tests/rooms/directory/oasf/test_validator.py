@@ -245,3 +245,26 @@ def test_errors_without_number_are_counted_and_not_put_into_words(hostile: dict[
     report = validate(sample("1.1.0") | hostile)
     assert len(report.errors) == MOST_FINDINGS
     assert report.more_errors > 10_000
+
+
+@pytest.mark.requirement("dir:validate:impossible")
+@pytest.mark.parametrize("version", SAMPLES)
+@pytest.mark.parametrize("wrong", ["2025-13-45T10:00:00Z", "2025-02-30T10:00:00Z", "2025-01-01T25:00:00Z"])
+def test_a_date_that_does_not_exist_is_an_error(version: str, wrong: str):
+    (found,) = validate(sample(version) | {"created_at": wrong}).errors
+    assert (found.code, found.pointer) == ("attribute_value_not_a_time", "/created_at")
+
+
+@pytest.mark.requirement("dir:validate:impossible")
+@pytest.mark.parametrize("version", SAMPLES)
+@pytest.mark.parametrize("name", ["", "  "])
+def test_an_empty_name_is_an_error(version: str, name: str):
+    (found,) = validate(sample(version) | {"name": name}).errors
+    assert (found.code, found.pointer) == ("attribute_required_empty", "/name")
+
+
+@pytest.mark.parametrize(
+    "fine", ["2024-02-29T23:59:60Z", "2026-03-02t09:30:00.123456789z", "2026-03-02T09:30:00+05:30"]
+)
+def test_dates_that_exist_are_fine(fine: str):
+    assert not validate(sample("1.0.0") | {"created_at": fine}).lines()

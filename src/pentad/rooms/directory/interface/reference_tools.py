@@ -86,8 +86,9 @@ class Migration(BaseModel):
 @tool("directory_resolve", title="Resolve a name", read_only=True, listed="room")
 async def resolve(arguments: ReferenceArguments, call: Call[Directory]) -> Resolved:
     """The record for a name, name and version, or CID, and all versions of that name, newest first."""
-    found = await call.service.resolve(arguments.reference)
-    versions = await call.service.naming.resolve(found.name)
+    node = call.service.node
+    found = await node.find(arguments.reference)
+    versions = await node.versions(found.name)
     return Resolved(**_ref(found), versions=[Ref(**_ref(one)) for one in versions[:MOST_VERSIONS]])
 
 
@@ -155,9 +156,9 @@ class Deleted(BaseModel):
 async def sign(arguments: ReferenceArguments, call: Call[Directory]) -> Signed:
     """Sign a record with this server's own key. agntcy_dir_verify_record checks signatures."""
     directory = call.service
-    found = await directory.resolve(arguments.reference)
+    found = await directory.node.find(arguments.reference)
     key = await directory.signing_keys.private_key()
-    signature = await directory.trust.sign(call.principal, found.cid, key)
+    signature = await directory.node.sign(call.principal, found.cid, key)
     public = await asyncio.to_thread(_public, key)
     return Signed(
         cid=found.cid,
@@ -171,7 +172,8 @@ async def sign(arguments: ReferenceArguments, call: Call[Directory]) -> Signed:
 @tool("directory_delete", title="Delete a record", destructive=True, listed="room")
 async def delete(arguments: ReferenceArguments, call: Call[Directory]) -> Deleted:
     """Permanently delete one record and its signatures. Other versions of the name stay."""
-    found = await call.service.resolve(arguments.reference)
+    call.service.require_local()
+    found = await call.service.naming.find(arguments.reference)
     return Deleted(cid=found.cid, deleted=await call.service.records.delete(call.principal, found.cid))
 
 

@@ -121,19 +121,19 @@ def _taxonomy(family: Family, top: str, complete: Completer) -> tuple[Resource, 
 @resource(RECORDS + "{cid}", name="Agent record", mime_type=_JSON, complete={"cid": complete_cid})
 async def record(cid: str, call: Call[Directory]) -> str:
     """One agent record, by its CID. Its content was written by others."""
-    return (await call.service.records.pull(cid)).text
+    return (await call.service.node.pull(cid)).text
 
 
 @resource("cid:{cid}", name="Agent record (short)", mime_type=_JSON, complete={"cid": complete_cid})
 async def short_record(cid: str, call: Call[Directory]) -> str:
     """The same, as a context refers to it."""
-    return (await call.service.records.pull(cid)).text
+    return (await call.service.node.pull(cid)).text
 
 
 @resource("directory://names/{+name}", name="Versions of a record", mime_type=_JSON)
 async def names(name: str, call: Call[Directory]) -> str:
     """Every record of one name, newest first: its version and CID."""
-    found = await call.service.naming.resolve(name)
+    found = await call.service.node.versions(name)
     return _text([{"name": one.name, "version": one.version, "cid": one.cid} for one in found])
 
 

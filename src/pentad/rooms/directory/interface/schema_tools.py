@@ -4,7 +4,7 @@ They use the embedded tables and need no network, unless the settings name an OA
 """
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
 from pydantic import Field
@@ -29,6 +29,9 @@ from pentad.rooms.directory.oasf.parsing import parse_record
 from pentad.rooms.directory.oasf.schema_source import Family
 from pentad.rooms.directory.service import Directory
 
+if TYPE_CHECKING:
+    from pentad.rooms.directory.oasf.repair import Mended
+
 _UNPARSED: Final = "Please ensure the JSON is valid and follows the OASF schema structure."
 
 
@@ -46,7 +49,7 @@ class DomainsArguments(VersionArguments):
 
 class ValidateArguments(Arguments):
     record_json: Annotated[str, Field(description="Record as JSON text.")]
-    fix: Annotated[bool, Field(description="Also return it with all certain fixes applied.")] = False
+    fix: Annotated[bool, Field(description="Also return it mended; reads malformed JSON.")] = False
 
 
 @tool("agntcy_oasf_list_versions", title="OASF versions", read_only=True, output_schema=output_schema(Versions))
@@ -75,9 +78,8 @@ async def get_schema(arguments: VersionArguments, call: Call[Directory]) -> Tool
         return tool_result(
             SchemaText(version="", schema_="", error_message=failure_text("Failed to get the schema", error))
         )
-    return tool_result(
-        SchemaText(version=arguments.version, schema_=msgspec.json.encode(schema).decode("utf-8"), error_message="")
-    )
+    text = msgspec.json.encode(schema).decode("utf-8")
+    return tool_result(SchemaText(version=arguments.version, schema_=text, error_message="", available_versions=known))
 
 
 @tool("agntcy_oasf_get_schema_skills", title="OASF skills", read_only=True, output_schema=output_schema(Skills))
@@ -97,33 +99,42 @@ async def get_schema_domains(arguments: DomainsArguments, call: Call[Directory])
 @tool("agntcy_oasf_validate_record", title="Validate a record", read_only=True, output_schema=output_schema(Validated))
 async def validate_record(arguments: ValidateArguments, call: Call[Directory]) -> ToolResult:
     """Check an agent record against the OASF version it names. Returns errors and warnings."""
+    schemas = call.service.schemas
+    version: str | None = None
     try:
+        if arguments.fix:
+            from pentad.rooms.directory.oasf.repair import mend
+
+            return tool_result(_mended(await mend(arguments.record_json, schemas.validate)))
         data = parse_record(arguments.record_json)
+        version = str(data["schema_version"])
+        report = await schemas.validate(data)
     except InvalidInput as error:
         reason = f"Failed to parse record JSON: {error.message.rstrip('.')}. {_UNPARSED}"
         return tool_result(Validated(valid=False, error_message=reason))
-    version = str(data["schema_version"])
-    try:
-        report = await call.service.schemas.validate(data)
     except PentadError as error:
-        return tool_result(
-            Validated(valid=False, schema_version=version, error_message=failure_text("Validation error", error))
-        )
-    return tool_result(_validated(version, data, report, arguments.fix))
+        answer = Validated(valid=False, error_message=failure_text("Validation error", error))
+        if version is not None:
+            answer.schema_version = version
+        return tool_result(answer)
+    return tool_result(Validated(**_report_fields(version, report)))
 
 
-def _validated(version: str, data: dict[str, Any], report: Report, fix: bool) -> Validated:
+def _report_fields(version: str, report: Report) -> dict[str, Any]:
     fields: dict[str, Any] = {"valid": report.valid, "schema_version": version}
     if lines := report.lines():
         fields["validation_errors"] = lines
         fields["findings"] = [one.as_json() for one in (*report.errors, *report.warnings)]
-    if fix:
-        from pentad.rooms.directory.oasf.repair import repair
+    return fields
 
-        fixed, patch, left = repair(data, report)
-        fields["fixed_record_json"] = msgspec.json.encode(fixed).decode("utf-8")
-        fields["patch"] = patch
-        fields["left"] = [one.line() for one in left]
+
+def _mended(mended: "Mended") -> Validated:
+    fields = _report_fields(mended.version, mended.report)
+    fields["fixed_record_json"] = msgspec.json.encode(mended.record).decode("utf-8")
+    fields["patch"] = mended.patch
+    fields["left"] = [one.line() for one in mended.left]
+    if questions := mended.questions():
+        fields["questions"] = questions
     return Validated(**fields)
 
 
@@ -132,15 +143,16 @@ async def _classes(directory: Directory, version: str, family: Family, parent: s
     fields: dict[str, Any] = {"version": "", "entries": None}
     try:
         known, _default = await directory.schemas.versions()
+        fields["available_versions"] = known
         if (wrong := _version_problem(version, known)) is not None:
-            return {**fields, "error_message": wrong, "available_versions": known}
+            return {**fields, "error_message": wrong}
         fields["version"] = version
         if parent:
             fields["parent"] = parent
         try:
             children = await directory.schemas.children(version, family, parent or None)
         except NotFound as error:
-            return {**fields, "error_message": error.message, "available_versions": known}
+            return {**fields, "error_message": error.message}
     except PentadError as error:
         return {**fields, "error_message": failure_text(f"Failed to get schema {family}s", error)}
     entries = [ClassInfo(name=one.name, caption=one.caption, id=one.id) for one in children]

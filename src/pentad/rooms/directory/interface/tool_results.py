@@ -50,7 +50,7 @@ class Domains(BaseModel):
 
 
 class Validated(BaseModel):
-    """`patch` is a JSON Patch of the certain fixes; `left` lists what is still wrong after it."""
+    """`patch` is a JSON Patch of the certain fixes. `left` lists what is wrong after it; `questions` asks for it."""
 
     valid: bool
     schema_version: str | None = None
@@ -60,6 +60,7 @@ class Validated(BaseModel):
     fixed_record_json: str | None = None
     patch: list[dict[str, Any]] | None = None
     left: list[str] | None = None
+    questions: list[dict[str, Any]] | None = None
 
 
 class PushedRecord(BaseModel):

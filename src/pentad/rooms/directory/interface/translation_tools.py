@@ -25,7 +25,7 @@ from pentad.rooms.directory.interface.tool_results import (
     tool_result,
 )
 from pentad.rooms.directory.service import Directory
-from pentad.rooms.directory.translate.envelope import SCHEMA_VERSION, Doubt
+from pentad.rooms.directory.translate.envelope import SCHEMA_VERSION, Doubt, Overrides, iso_second
 from pentad.rooms.directory.translate.formats import (
     Format,
     export_format,
@@ -109,7 +109,8 @@ async def _import(
         if imported.status == "suspicious":
             return _refusal(form, imported.errors[0], [one.as_json() for one in imported.suspicious])
         return _enriched_result(imported)
-    record, losses = await asyncio.to_thread(import_record, form, source, doubt=arguments.suspicious)
+    given = Overrides(date=iso_second(call.service.platform.clock.now()))
+    record, losses = await asyncio.to_thread(import_record, form, source, given, arguments.suspicious)
     if arguments.schema_version:
         from pentad.rooms.directory.translate.migration import migrate
 

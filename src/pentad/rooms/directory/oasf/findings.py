@@ -4,7 +4,9 @@ The rules only answer yes or no, as fast as they can. Messages, suggestions and 
 rejected a value.
 """
 
+import re
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any, Final, TypeGuard
 
@@ -40,6 +42,9 @@ RENAMED_VALUES: Final = {
     "http": "streamable-http",
 }
 """Values that have another name in another OASF version."""
+
+
+_MOMENT_FORM: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}")
 
 
 class Report:
@@ -205,7 +210,21 @@ def _unknown_value(attribute: Attribute, value: Any, place: Place, out: Report) 
     )
 
 
+def is_moment(text: str) -> bool:
+    """Whether a text in the form of a time names a day and a second that exist."""
+    try:
+        seconds = int(text[17:19])
+        datetime(int(text[:4]), int(text[5:7]), int(text[8:10]), int(text[11:13]), int(text[14:16]), tzinfo=UTC)
+    except ValueError:
+        return False
+    return seconds <= 60  # a leap second
+
+
 def _unmatched(attribute: Attribute, kind: ValueType, value: str, place: Place, out: Report) -> None:
+    if kind.name == "datetime_t" and _MOMENT_FORM.match(value) and not is_moment(value):
+        message = f'Attribute "{attribute.name}" value "{quote_value(value)}" is no date or time that exists.'
+        out.error(finding("attribute_value_not_a_time", message, place, value=quote_value(value), expected=kind.name))
+        return
     meant = as_rfc3339(value) if kind.name == "datetime_t" else None
     out.warning(
         finding(
@@ -316,6 +335,11 @@ def constraint_failed(shape: Shape, rule: Constraint, holder: Mapping[str, Any],
 def empty_list(name: str, place: Place, out: Report) -> None:
     message = f'Required attribute "{name}" is empty.'
     out.error(finding("attribute_required_empty", message, place, value=[], expected="at least one item"))
+
+
+def empty_text(name: str, place: Place, out: Report) -> None:
+    message = f'Required attribute "{name}" is empty.'
+    out.error(finding("attribute_required_empty", message, place, value="", expected="a text"))
 
 
 def duplicate_item(name: str, first: int, index: int, place: Place, out: Report) -> None:

@@ -25,6 +25,11 @@ _WORDS: Final[dict[type, str]] = {str: "a string", list: "an array", dict: "an o
 
 def parse_record(text: str | bytes) -> dict[str, Any]:
     """The record in a text. InvalidInput if it is not a record, LimitExceeded if it is too large."""
+    return check_record(parse_json(text))
+
+
+def parse_json(text: str | bytes) -> Any:
+    """The value in a JSON text, if it has exactly one reading and is not too large."""
     body = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     if len(body) > MOST_BYTES:
         raise LimitExceeded(
@@ -34,7 +39,7 @@ def parse_record(text: str | bytes) -> dict[str, Any]:
     if not body.strip():
         raise InvalidInput("the text is empty", hint="Send the record as one JSON object.")
     check_bounds(body, depth=MOST_DEPTH, keys=MOST_KEYS)
-    return check_record(_decoded(body))
+    return _decoded(body)
 
 
 def check_record(data: Any) -> dict[str, Any]:
@@ -42,12 +47,13 @@ def check_record(data: Any) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise InvalidInput("the record is not a JSON object", hint="Send one object with a schema_version.")
     record = cast("dict[str, Any]", data)
-    for name, kind in _field_kinds(_table_of(record.get("schema_version"))).items():
-        value = record.get(name)
-        if value is not None and not isinstance(value, kind):
-            raise InvalidInput(
-                f"the field {name} is not {_WORDS[kind]}", hint="Compare the record with the schema of its version."
-            )
+    wrong = [
+        f"the field {name} is not {_WORDS[kind]}"
+        for name, kind in _field_kinds(_table_of(record.get("schema_version"))).items()
+        if record.get(name) is not None and not isinstance(record[name], kind)
+    ]
+    if wrong:
+        raise InvalidInput("; ".join(wrong), hint="Compare the record with the schema of its version.")
     return record
 
 

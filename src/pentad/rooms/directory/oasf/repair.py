@@ -4,14 +4,18 @@ A repair never makes a record worse. If the patches of one round conflict, they 
 kept only if it leaves no more errors than before.
 """
 
-from collections.abc import Iterable
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, Final, NamedTuple
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
 from pentad.kernel.json_patch import json_patch
 from pentad.kernel.problems import Finding, Patch
+from pentad.rooms.directory.oasf.coercion import MAPPED, RecordDraft, coerce, read_draft
 from pentad.rooms.directory.oasf.findings import Report
+from pentad.rooms.directory.oasf.parsing import parse_record
+from pentad.rooms.directory.oasf.suggest import suggest
 from pentad.rooms.directory.oasf.validator import validate
+from pentad.rooms.directory.oasf.versions import EMBEDDED
 
 _ROUNDS: Final = 4
 """One repair may lay bare the next: a renamed attribute, then its value."""
@@ -78,3 +82,74 @@ def _order(findings: Iterable[Finding]) -> Patch:
 
 def _sort_key(pointer: str) -> list[tuple[int, str]]:
     return [(int(key), "") if key.isdecimal() else (-1, key) for key in pointer.split("/")]
+
+
+class Mended(NamedTuple):
+    """A draft as it was mended: its report, the record, the patch, what is left, and the questions that answer it."""
+
+    version: str
+    report: Report
+    record: dict[str, Any]
+    patch: Patch
+    left: list[Finding]
+
+    def questions(self) -> list[dict[str, Any]]:
+        """What only a person can say: one question for each error that is left."""
+        errors = [one for one in self.left if one.code not in _ADVICE][:_MOST_QUESTIONS]
+        return [_question(one, self.record, self.version) for one in errors]
+
+
+async def mend(text: str, validated: Callable[[dict[str, Any]], Awaitable[Report]]) -> Mended:
+    """Read a draft tolerantly, give it the shape of its version, and apply every certain fix.
+
+    The report is about the text as it was given. InvalidInput if it is no JSON object.
+    """
+    try:
+        data = parse_record(text)
+        report = await validated(data)
+    except InvalidInput:  # no validator can read it, so its report is about the draft, after what was wrong before
+        draft = read_draft(text)
+        report = coerced = await validated(draft.data)
+        fixed, patch, left = repair(draft.data, coerced)
+        report.errors[:0] = draft.findings
+    else:
+        draft = coerce(data) if report.errors or report.warnings else RecordDraft(data, [], [])
+        coerced = await validated(draft.data) if draft.patch else report
+        fixed, patch, left = repair(draft.data, coerced)
+        report.warnings += [one for one in draft.findings if one.code == MAPPED]
+    version = draft.data.get("schema_version")
+    return Mended(version if isinstance(version, str) else "", report, fixed, [*draft.patch, *patch], left)
+
+
+_MOST_QUESTIONS: Final = 50
+_ADVICE: Final = frozenset({"attribute_recommended_missing", "class_deprecated", "version_earlier", "version_later"})
+_ASKED: Final = {
+    "name": "What is the agent called, such as example.org/librarian?",
+    "version": "Which version is this, such as v1.0.0?",
+    "description": "What does the agent do?",
+    "authors": "Who wrote it?",
+    "created_at": "When was it created, such as 2026-03-02T09:30:00Z?",
+    "skills": "Which skills does it have?",
+    "domains": "Which domains is it for?",
+    "locators": "Where can it be found?",
+    "schema_version": "Which OASF version is it written for?",
+}
+
+
+def _question(found: Finding, record: dict[str, Any], version: str) -> dict[str, Any]:
+    options = list(found.suggestions)
+    if found.code in ("attribute_required_missing", "attribute_required_empty"):
+        text = _ASKED.get(found.path, f"What is {found.path}?")
+        described = record.get("description")
+        if found.path == "skills" and isinstance(described, str) and version in EMBEDDED:
+            options = [one.entry.name for one in suggest(described[:2000], version, "skill", limit=3)]
+    elif found.code == "attribute_unknown":
+        text = f"What is {found.path} meant to be? Rename it, remove it, or move it into annotations."
+    elif found.code == "name_unknown":
+        text = f"Which class is meant by {found.value!r}?"
+        family = "domain" if found.path.startswith("domains") else "skill"
+        if not options and isinstance(found.value, str) and version in EMBEDDED:
+            options = [one.entry.name for one in suggest(found.value, version, family, limit=3)]
+    else:
+        text = f"{found.message} What should it be?"
+    return {"pointer": found.pointer, "question": text, **({"options": options} if options else {})}

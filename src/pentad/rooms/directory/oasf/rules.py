@@ -18,6 +18,7 @@ from pentad.rooms.directory.oasf.findings import (
     duplicate_item,
     empty_list,
     is_integer,
+    is_moment,
     missing_attribute,
     not_a_list,
     null_value,
@@ -84,10 +85,10 @@ def _enum_rule(attribute: Attribute, kind: ValueType) -> Rule:
 
 def _pattern_rule(attribute: Attribute, kind: ValueType, regex: str) -> Rule:
     limit = ANY_LENGTH if kind.max_len is None else kind.max_len
-    search = pattern(regex).search
+    search = _moment_search(regex) if kind.name == "datetime_t" else pattern(regex).search
 
     def rule(value: Any, place: Place, name: str, out: Report) -> None:
-        if value.__class__ is not str or len(value) > limit or search(value) is None:
+        if value.__class__ is not str or len(value) > limit or not search(value):
             wrong_value(attribute, kind, value, (place, name), out)
 
     return rule
@@ -110,8 +111,14 @@ def scalar_test(attribute: Attribute, kind: ValueType) -> Callable[[Any], bool]:
     limit = ANY_LENGTH if kind.max_len is None else kind.max_len
     if kind.regex is None:
         return lambda value: value.__class__ is str and len(value) <= limit
-    search = pattern(kind.regex).search
-    return lambda value: value.__class__ is str and len(value) <= limit and search(value) is not None
+    search = _moment_search(kind.regex) if kind.name == "datetime_t" else pattern(kind.regex).search
+    return lambda value: value.__class__ is str and len(value) <= limit and bool(search(value))
+
+
+def _moment_search(regex: str) -> Callable[[str], bool]:
+    """A test whether a text has the form of a time, and is one: no thirteenth month."""
+    search = pattern(regex).search
+    return lambda text: search(text) is not None and is_moment(text)
 
 
 def pattern(regex: str) -> re.Pattern[str]:

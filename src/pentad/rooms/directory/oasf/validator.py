@@ -11,7 +11,7 @@ from typing import Any, cast
 from pentad.kernel.problems import Place, finding, path, pointer
 from pentad.rooms.directory.oasf.class_rules import class_list, feature_check, module_check, numbered_list
 from pentad.rooms.directory.oasf.fast_validation import fast_test
-from pentad.rooms.directory.oasf.findings import Report, Rule, wrong_type
+from pentad.rooms.directory.oasf.findings import Report, Rule, empty_text, wrong_type
 from pentad.rooms.directory.oasf.objects import Attribute, Objects, Shape, ValueType, objects
 from pentad.rooms.directory.oasf.rules import (
     Check,
@@ -103,6 +103,9 @@ class _Compiler:
 
         def check_record(value: Any, place: Place, out: Report) -> None:
             (check_left if test(value) else check)(value, place, out)
+            # The type allows any text, but a record without a name cannot be found by it.
+            if value.__class__ is dict and (name := value.get("name")).__class__ is str and not name.strip():
+                empty_text("name", (place, "name"), out)
 
         return check_record
 

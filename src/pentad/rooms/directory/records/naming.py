@@ -6,7 +6,7 @@ first. A name without a scheme is also looked up with http:// and https://. The 
 """
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -94,19 +94,7 @@ class Naming:
 
     async def find(self, reference: str) -> NamedRef:
         """The newest record that matches a reference. Every part of the reference must match."""
-        parsed = parse_reference(reference)
-        if parsed.cid is not None:
-            return await self._by_cid(parsed, parsed.cid)
-        try:
-            return (await self.resolve(parsed.name or "", parsed.version))[0]
-        except NotFound:
-            if parsed.version is None:
-                raise
-            try:  # a name may have a colon in it
-                return (await self.resolve(reference.strip()))[0]
-            except NotFound:
-                pass
-            raise
+        return await find_reference(reference, self.resolve, self._by_cid)
 
     async def lineage(self, reference: str) -> list[LineageEntry]:
         """All records of the name, and those they replace or are replaced by, oldest first: a record comes after the
@@ -119,20 +107,49 @@ class Naming:
             for _, cid, name, version, created_at, previous, *_ in _in_order(rows)
         ]
 
-    async def _by_cid(self, parsed: Reference, cid: str) -> NamedRef:
+    async def _by_cid(self, cid: str) -> NamedRef:
         row = await self._database.lookup("SELECT name, version FROM directory_records WHERE cid = ?", cid)
         if row is None:
             raise record_not_found(cid)
         name, version = row
-        if parsed.name is not None and name not in variants(parsed.name):
-            whole = f"{parsed.name}:{parsed.version}"
-            if parsed.version is None or name not in variants(whole):
-                raise Conflict(
-                    f'{cid} is not a record of "{parsed.name}".', hint=f'It is "{name}", version "{version}".'
-                )
-        elif parsed.version is not None and version != parsed.version:
-            raise Conflict(f'{cid} is not version "{parsed.version}" of "{name}".', hint=f'It is "{version}".')
         return NamedRef(name, version, cid)
+
+
+async def find_reference(
+    reference: str,
+    resolve: Callable[[str, str | None], Awaitable[list[NamedRef]]],
+    by_cid: Callable[[str], Awaitable[NamedRef]],
+) -> NamedRef:
+    """The newest record that matches a reference, in the directory that these two functions ask."""
+    parsed = parse_reference(reference)
+    if parsed.cid is not None:
+        return _matching(parsed, await by_cid(parsed.cid))
+    try:
+        return (await resolve(parsed.name or "", parsed.version))[0]
+    except NotFound:
+        if parsed.version is None:
+            raise
+        try:  # a name may have a colon in it
+            return (await resolve(reference.strip(), None))[0]
+        except NotFound:
+            pass
+        raise
+
+
+def _matching(parsed: Reference, found: NamedRef) -> NamedRef:
+    """The record of a CID, if the rest of the reference fits it."""
+    if parsed.name is not None and found.name not in variants(parsed.name):
+        whole = f"{parsed.name}:{parsed.version}"
+        if parsed.version is None or found.name not in variants(whole):
+            raise Conflict(
+                f'{found.cid} is not a record of "{parsed.name}".',
+                hint=f'It is "{found.name}", version "{found.version}".',
+            )
+    elif parsed.version is not None and found.version != parsed.version:
+        raise Conflict(
+            f'{found.cid} is not version "{parsed.version}" of "{found.name}".', hint=f'It is "{found.version}".'
+        )
+    return found
 
 
 def variants(name: str) -> tuple[str, ...]:

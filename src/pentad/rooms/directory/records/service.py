@@ -25,6 +25,7 @@ from pentad.rooms.directory.models import NamedRef, Pushed, Record, RecordMeta
 from pentad.rooms.directory.records import listed
 from pentad.rooms.directory.records.events import Events, EventType
 from pentad.rooms.directory.records.index_fields import annotations_of, indexed_fields
+from pentad.rooms.directory.records.namespaces import check_immutable
 from pentad.rooms.directory.records.popularity import Popularity
 from pentad.rooms.directory.store import Draft, chunks, marks
 from pentad.search.index import SearchIndex
@@ -217,9 +218,14 @@ class Records:
             new.discard(draft.cid)
         return pushed
 
-    def write(self, tx: Transaction, who: Principal, drafts: Sequence[Draft]) -> set[str]:
-        """Store drafts in the caller's transaction, before anything else in it. Returns the CIDs that were new."""
+    def write(self, tx: Transaction, who: Principal, drafts: Sequence[Draft], *, replaces: bool = False) -> set[str]:
+        """Store drafts in the caller's transaction, before anything else in it. Returns the CIDs that were new.
+
+        Conflict if one has the name and version of another record where that is final, unless it `replaces` that one.
+        """
         self.lock(tx)
+        if not replaces:
+            check_immutable(tx, drafts)
         new = store.insert(tx, self._database.dialect, drafts, who.id, self._clock.now())
         if new:
             list_changed(tx, "resources", "directory")

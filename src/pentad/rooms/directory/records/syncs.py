@@ -19,7 +19,7 @@ from pentad.jobs.job import JobRun, LeaseLost
 from pentad.jobs.queue import JobQueue
 from pentad.kernel.cid import canonical_json, cid_of, is_cid
 from pentad.kernel.clock import iso
-from pentad.kernel.errors import Forbidden, InvalidInput, PentadError, Unavailable
+from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, PentadError, Unavailable
 from pentad.kernel.incidents import log_failure
 from pentad.kernel.ports import Transaction
 from pentad.kernel.principal import Principal
@@ -250,16 +250,29 @@ class Syncs(JobRequests[Sync]):
         try:
             cids = sync.cids or [cid for cid in await remote.search_cids() if is_cid(cid)]
             count = 0
+            conflicts: list[str] = []
             for part in chunks(list(dict.fromkeys(cids)), _PORTION):
                 if not await self._continue(run, sync, count):
                     return None
                 known = await self._records.known(part)
                 absent = [cid for cid in part if cid not in known]
                 fetched = [await self._checked(record, absent) for record in await remote.pull_many(absent)]
-                count += sum(bool(pushed.new) for pushed in await self._records.push_many(who, fetched))
+                count += await self._push(who, fetched, conflicts)
+            if conflicts:
+                raise Conflict(f"{len(conflicts)} records were not copied: {conflicts[0]}")
             return count
         finally:
             await remote.close()
+
+    async def _push(self, who: Principal, fetched: Sequence[Mapping[str, Any]], conflicts: list[str]) -> int:
+        """Store a portion; returns how many were new. A record that contradicts one here is left out and noted."""
+        try:
+            return sum(bool(pushed.new) for pushed in await self._records.push_many(who, fetched))
+        except Conflict as error:
+            if len(fetched) == 1:
+                conflicts.append(error.message)
+                return 0
+        return sum([await self._push(who, [one], conflicts) for one in fetched])
 
     async def _checked(self, record: Record, requested: Sequence[str]) -> Mapping[str, Any]:
         """The record, if it is one of those requested and valid: the other side is not trusted."""

@@ -4,22 +4,33 @@ Every call has a deadline, and a dead server is detected within seconds. Pulled 
 other side is not trusted. A request that it cannot serve is refused here, not silently weakened.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+from google.protobuf.struct_pb2 import Struct
 
 from pentad.kernel.cid import canonical_json, cid_of
+from pentad.kernel.clock import Clock, SystemClock, iso
 from pentad.kernel.errors import InvalidInput, NotFound, Unavailable
 from pentad.kernel.principal import Principal
-from pentad.rooms.directory.models import NameVerdict, Pushed, Record, SignatureVerdict, Signer
+from pentad.rooms.directory.models import NamedRef, NameVerdict, Pushed, Record, SignatureVerdict, Signer
+from pentad.rooms.directory.records.naming import find_reference
+from pentad.rooms.directory.records.referrers import Referrer
 from pentad.rooms.directory.records.syncs import Peer
 from pentad.rooms.directory.remote.client import BrokenStream, WireClient
 from pentad.rooms.directory.remote.client_settings import ClientSettings
 from pentad.rooms.directory.remote.oidc import OidcTokens
 from pentad.rooms.directory.search.query import Found, Hit, Query
-from pentad.rooms.directory.wire.protos import core_pb2, naming_pb2, search_pb2, sign_pb2
+from pentad.rooms.directory.trust.store import Statement
+from pentad.rooms.directory.wire.protos import core_pb2, naming_pb2, ranked_pb2, search_pb2, sign_pb2, store_pb2
+from pentad.rooms.directory.wire.queries import decoded_found, encoded_query
 from pentad.rooms.directory.wire.statuses import NotOffered
-from pentad.rooms.directory.wire.structs import decoded_record, encoded_struct, length_delimited
+from pentad.rooms.directory.wire.structs import decoded_record, encoded_struct, length_delimited, plain_struct
+
+if TYPE_CHECKING:
+    from pentad.rooms.directory.trust.signatures import Signature
 
 _STORE: Final = "/agntcy.dir.store.v1.StoreService/"
 _SEARCH: Final = "/agntcy.dir.search.v1.SearchService/"
@@ -35,8 +46,9 @@ _NEW_KINDS: Final = 14
 class RemoteNode:
     """The directory at an address."""
 
-    def __init__(self, settings: ClientSettings, tokens: OidcTokens | None = None) -> None:
+    def __init__(self, settings: ClientSettings, tokens: OidcTokens | None = None, clock: Clock | None = None) -> None:
         self.address = settings.address
+        self._clock = clock or SystemClock()
         self._client = WireClient(settings, tokens)
 
     async def close(self) -> None:
@@ -77,7 +89,9 @@ class RemoteNode:
         return [answer.record_cid async for answer in stream]
 
     async def search(self, query: Query) -> Found:
-        self._refuse_unsupported(query)
+        """Search there. Only another Pentad can rank by words, match any filter or continue from a cursor."""
+        if special := _special_parts(query):
+            return await self._ranked_search(query, special)
         queries = [
             search_pb2.RecordQuery(type=one.kind.value, value=one.value, negate=one.negate)  # pyright: ignore[reportArgumentType]  the numbers are the wire's own
             for one in query.filters
@@ -123,18 +137,66 @@ class RemoteNode:
         at = seen.verified_at.ToJsonString() if seen.HasField("verified_at") else ""
         return NameVerdict(True, None, seen.domain, seen.method, seen.key_id, at)
 
-    def _refuse_unsupported(self, query: Query) -> None:
-        reasons = {
-            "search by words": query.words is not None,
-            'match "any"': query.match == "any" and len({one.kind for one in query.filters}) > 1,
-            "continue from a cursor": query.cursor is not None,
-            "take ids of another OASF version": query.id_version is not None,
-        }
-        if unsupported := [what for what, is_used in reasons.items() if is_used]:
-            raise InvalidInput(
-                f"The remote directory at {self.address} cannot {' or '.join(unsupported)}.",
-                hint="Use filters with limit and offset, or the directory of this server.",
+    async def _ranked_search(self, query: Query, special: Sequence[str]) -> Found:
+        request = ranked_pb2.RankedSearchRequest(query=encoded_query(query))
+        try:
+            answer = await self._client.one(
+                "/pentad.directory.v1.RankedSearchService/Search", request, ranked_pb2.RankedSearchResponse
             )
+        except NotOffered:
+            raise InvalidInput(
+                f"The remote directory at {self.address} cannot {' or '.join(special)}.",
+                hint="Use filters with limit and offset, or the directory of this server.",
+            ) from None
+        return decoded_found(answer.found, self.address)
+
+    async def find(self, reference: str) -> NamedRef:
+        return await find_reference(reference, self._resolve, self._by_cid)
+
+    async def versions(self, name: str) -> list[NamedRef]:
+        return await self._resolve(name, None)
+
+    async def _resolve(self, name: str, version: str | None) -> list[NamedRef]:
+        request = naming_pb2.ResolveRequest(name=name, version=version)
+        method = "/agntcy.dir.naming.v1.NamingService/Resolve"
+        answer = await self._client.one(method, request, naming_pb2.ResolveResponse)
+        if not answer.records:
+            raise NotFound(f'no record found with name "{name}"', hint="Search with a pattern, such as *part*.")
+        return [NamedRef(one.name, one.version, one.cid) for one in answer.records]
+
+    async def _by_cid(self, cid: str) -> NamedRef:
+        data = (await self.pull(cid)).data
+        return NamedRef(str(data.get("name", "")), str(data.get("version", "")), cid)
+
+    async def sign(self, who: Principal, cid: str, private_key: str) -> "Signature":
+        """Sign a record here, and attach signature and public key to it there. The private key stays here."""
+        from pentad.rooms.directory.trust.keys import read_private_key
+        from pentad.rooms.directory.trust.service import signature_referrers
+        from pentad.rooms.directory.trust.signatures import sign, signature_by
+
+        await self.pull(cid)
+        key = await asyncio.to_thread(read_private_key, private_key)
+        if (earlier := await asyncio.to_thread(signature_by, cid, await self._statements(cid), key.public)) is not None:
+            return earlier
+        signature = await asyncio.to_thread(sign, key, cid, iso(self._clock.now()))
+        requests = [_push_request(one) for one in signature_referrers(cid, signature, key.public.pem)]
+        async with aclosing(self._client.exchange(_STORE + "PushReferrer", requests)) as answers:
+            async for raw in answers:
+                answer = store_pb2.PushReferrerResponse.FromString(raw)
+                if not answer.success:
+                    raise Unavailable(
+                        f"The directory at {self.address} did not take the signature: {answer.error_message}"
+                    )
+        return signature
+
+    async def _statements(self, cid: str) -> list[Statement]:
+        """The signatures and public keys of a record."""
+        request = store_pb2.PullReferrerRequest(record_ref=core_pb2.RecordRef(cid=cid))
+        stream = self._client.many(_STORE + "PullReferrer", request, store_pb2.PullReferrerResponse)
+        return [
+            Statement(one.referrer.referrer_ref.cid, one.referrer.type, plain_struct(one.referrer.data.fields.items()))
+            async for one in stream
+        ]
 
     async def _total(self, queries: list[search_pb2.RecordQuery]) -> int | None:
         """The total number of hits, or None if the server cannot count."""
@@ -154,6 +216,26 @@ class RemoteNode:
                 if (cid := next(expected, None)) is None or cid_of(text) != cid:
                     raise Unavailable(f"The directory at {self.address} sent a different record than requested.")
                 yield Record(cid, text.decode())
+
+
+def _special_parts(query: Query) -> list[str]:
+    """What of a query the plain search has no field for."""
+    parts = {
+        "search by words": query.words is not None,
+        'match "any"': query.match == "any" and len({one.kind for one in query.filters}) > 1,
+        "continue from a cursor": query.cursor is not None,
+        "take ids of another OASF version": query.id_version is not None,
+    }
+    return [what for what, is_used in parts.items() if is_used]
+
+
+def _push_request(referrer: Referrer) -> bytes:
+    return store_pb2.PushReferrerRequest(
+        record_ref=core_pb2.RecordRef(cid=referrer.record_cid),
+        type=referrer.type.encode(),
+        created_at=referrer.created_at,
+        data=Struct.FromString(encoded_struct(referrer.data)),
+    ).SerializeToString()
 
 
 PORTION_SECONDS: Final = 60.0

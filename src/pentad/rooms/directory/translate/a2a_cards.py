@@ -18,10 +18,11 @@ from pentad.rooms.directory.translate.envelope import (
     unexported_parts,
 )
 from pentad.rooms.directory.translate.losses import Loss, Translated
-from pentad.rooms.directory.translate.untrusted_json import mapping_of, required_object, text_of
+from pentad.rooms.directory.translate.untrusted_json import items_of, mapping_of, required_object, text_of
 
 MODULES: Final = ("integration/a2a", "runtime/a2a")
 CARD_SCHEMA: Final = "v1.0.0"
+_NAMES: Final = ("organization", "organisation", "name")
 
 
 def to_record(source: dict[str, Any], given: Overrides = NO_OVERRIDES) -> Translated[dict[str, Any]]:
@@ -30,7 +31,6 @@ def to_record(source: dict[str, Any], given: Overrides = NO_OVERRIDES) -> Transl
     card = required_object(source["a2aCard"], "a2aCard") if wrapped else source
     artifact, losses = json_artifact(card)
     losses += [Loss(key, "only a2aCard is imported") for key in source if wrapped and key != "a2aCard"]
-    provider = mapping_of(card.get("provider"))
     module = {
         "name": MODULES[0],
         "data": {"card_data": card, "card_schema_version": CARD_SCHEMA},
@@ -39,13 +39,26 @@ def to_record(source: dict[str, Any], given: Overrides = NO_OVERRIDES) -> Transl
     record = new_record(
         name=text_of(card.get("name")) or DEFAULT_CARD_NAME,
         description=text_of(card.get("description")) or DEFAULT_CARD_DESCRIPTION,
-        version=text_of(card.get("version")),
-        authors=[text_of(provider.get("organization")) or ""],
+        version=text_of(card.get("version")) or text_of(card.get("agentVersion")),
+        authors=_authors(card),
         created_at=first_date((card.get("created_at"), card.get("createdAt"), card.get("updatedAt"))),
         module=module,
         given=given,
     )
     return Translated(record, losses)
+
+
+def _authors(card: dict[str, Any]) -> list[str]:
+    """Who provides the agent, as the dialects of cards say it."""
+    found: list[str] = []
+    for key in ("provider", "developer", "author", "authors"):
+        for one in items_of(card.get(key)) or [card.get(key)]:
+            fields = mapping_of(one)
+            name = text_of(one) or next((text for part in _NAMES if (text := text_of(fields.get(part)))), None)
+            found += [name] if name else []
+        if found:
+            return found
+    return []
 
 
 def from_record(record: dict[str, Any]) -> Translated[dict[str, Any]]:

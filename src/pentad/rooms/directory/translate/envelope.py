@@ -1,7 +1,8 @@
 """The common parts of every imported record: its fields, its date, and the source as an artifact.
 
-The same source always gives the same record, byte for byte: the date is the source's own or a fixed one, never the
-current time. The module's artifact keeps the source, so that an export can return it unchanged.
+The same source always gives the same record, byte for byte, except for its date if the source has none: then it is the
+date that the caller gives, and an annotation says so. The module's artifact keeps the source, so that an export can
+return it unchanged.
 """
 
 import base64
@@ -10,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import Any, Final, Literal, cast
 
 from pentad.kernel.cid import canonical_json
@@ -23,7 +24,10 @@ SCHEMA_VERSION: Final = "1.0.0"
 """The version that translators write. `migration.py` converts it to others."""
 
 DEFAULT_DATE: Final = "1970-01-01T00:00:00Z"
-"""The date of a record whose source has no date."""
+"""The date of a record if neither its source nor the caller has one."""
+
+DATE_NOTE: Final = "created_at_from"
+"""The annotation that says where a date comes from if it is not the source's own: `file` or `import`."""
 
 DEFAULT_SERVER_DESCRIPTION: Final = "Agent generated from MCP server JSON"
 DEFAULT_CARD_DESCRIPTION: Final = "Agent generated from A2A card"
@@ -46,6 +50,9 @@ class Overrides:
 
     version: str | None = None
     authors: tuple[str, ...] = ()
+    date: str | None = None
+    """For a source without a date."""
+    date_from: Literal["file", "import"] = "import"
 
 
 NO_OVERRIDES: Final = Overrides()
@@ -60,26 +67,29 @@ def new_record(
     description: str,
     version: str | None,
     authors: Sequence[str],
-    created_at: str,
+    created_at: str | None,
     module: dict[str, Any],
     given: Overrides,
 ) -> dict[str, Any]:
     """A record with one module. It has no skills and domains yet, so it is not valid yet."""
-    return {
+    record: dict[str, Any] = {
         "name": name,
         "version": given.version or version or DEFAULT_VERSION,
         "schema_version": SCHEMA_VERSION,
         "description": description,
         "authors": list(given.authors) or [author for author in authors if author] or ["Unknown"],
-        "created_at": created_at,
+        "created_at": created_at or given.date or DEFAULT_DATE,
         "skills": [],
         "domains": [],
         "modules": [module],
     }
+    if created_at is None and given.date is not None:
+        record["annotations"] = {DATE_NOTE: given.date_from}
+    return record
 
 
-def first_date(candidates: Iterable[Any]) -> str:
-    """The first of these that is a date or a time, in UTC; the fixed date when none is."""
+def first_date(candidates: Iterable[Any]) -> str | None:
+    """The first of these that is a date or a time, in UTC."""
     for value in candidates:
         if isinstance(value, str) and len(value) <= 40:
             try:
@@ -87,7 +97,12 @@ def first_date(candidates: Iterable[Any]) -> str:
             except (ValueError, OverflowError):
                 continue
             return moment.replace(microsecond=0, tzinfo=None).isoformat() + "Z"
-    return DEFAULT_DATE
+    return None
+
+
+def iso_second(seconds: float) -> str:
+    """A moment as a record's date, in whole seconds."""
+    return datetime.fromtimestamp(int(seconds), UTC).replace(tzinfo=None).isoformat() + "Z"
 
 
 def descriptor(media_type: str, content: bytes, artifact_type: str | None = None) -> dict[str, Any]:

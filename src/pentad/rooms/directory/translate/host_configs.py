@@ -12,8 +12,8 @@ from typing import Any, Final
 from pentad.kernel.cid import canonical_json
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.directory.translate.envelope import (
-    DEFAULT_DATE,
     DEFAULT_SERVER_NAME,
+    DEFAULT_VERSION,
     NO_OVERRIDES,
     Artifact,
     Overrides,
@@ -34,7 +34,9 @@ from pentad.rooms.directory.translate.launches import (
     checked_command,
     connection_launches,
     connection_of,
+    package_kind,
     server_launches,
+    split_arguments,
     transport_of,
     with_unique_names,
 )
@@ -93,7 +95,7 @@ def to_record(source: dict[str, Any], given: Overrides = NO_OVERRIDES) -> Transl
     servers = servers_of(ordered)
     name = next(iter(servers)) if len(servers) == 1 else DEFAULT_SERVER_NAME
     descriptions = [text_of(server.get("description")) for server in servers.values()]
-    described = " ".join(text for text in descriptions if text) or f"MCP servers: {', '.join(servers)}"
+    described = " ".join(text for text in descriptions if text) or " ".join(map(_described, launches))
     reached = {launch.name for launch in launches}
     losses += [
         Loss(f"{key}", "it has neither a command nor a url, so no connection was made of it")
@@ -104,13 +106,23 @@ def to_record(source: dict[str, Any], given: Overrides = NO_OVERRIDES) -> Transl
     record = new_record(
         name=name,
         description=described,
-        version=None,
+        # A configuration has no version. With the digest, two servers of one name do not pass for the same.
+        version=f"{DEFAULT_VERSION}+{artifact['digest'].removeprefix('sha256:')[:12]}",
         authors=[],
-        created_at=DEFAULT_DATE,
+        created_at=None,
         module={"name": MODULES[0], "data": data, "artifact": artifact},
         given=given,
     )
     return Translated(record, losses + rounded)
+
+
+def _described(launch: Launch) -> str:
+    """What a server is, as far as its launch tells."""
+    if launch.transport != "stdio":
+        return f"MCP server {launch.name}, reached at {(launch.url or '').partition('?')[0]}."
+    _, package, _ = split_arguments(package_kind(launch), list(launch.args))
+    started = f"{launch.command} {package}" if package_kind(launch) and package else launch.command
+    return f"MCP server {launch.name}, started with {started}."
 
 
 def _connections(launches: list[Launch]) -> list[dict[str, Any]]:

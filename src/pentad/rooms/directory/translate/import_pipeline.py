@@ -1,7 +1,7 @@
 """Imports a source in one call: translate, migrate, classify, validate, apply certain repairs, push.
 
-The same source gives the same record. The source's digest is an annotation of the record, so a repeated import is
-detected and stores nothing.
+The same source gives the same record, but for its date if it has none. The source's digest is an annotation of the
+record, so a repeated import is detected and stores nothing.
 """
 
 import asyncio
@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, Protocol
 
 from pentad.kernel.cid import canonical_json, cid_of
+from pentad.kernel.clock import Clock, SystemClock
 from pentad.kernel.errors import Forbidden, LimitExceeded, PentadError, Unauthenticated
 from pentad.kernel.principal import Principal
 from pentad.kernel.problems import Patch
@@ -20,11 +21,11 @@ from pentad.rooms.directory.oasf.versions import EMBEDDED, serving
 from pentad.rooms.directory.search.query import Filter, FilterKind, Found, Query
 from pentad.rooms.directory.translate.class_migration import ClassMapping
 from pentad.rooms.directory.translate.enrichment import Suggested, enrich
-from pentad.rooms.directory.translate.envelope import SCHEMA_VERSION, Doubt, Overrides, digest_of
+from pentad.rooms.directory.translate.envelope import SCHEMA_VERSION, Doubt, Overrides, digest_of, iso_second
 from pentad.rooms.directory.translate.losses import Loss, losses_json, withheld_json
 from pentad.rooms.directory.translate.migration import migrate, unmapped_problem
 from pentad.rooms.directory.translate.secret_redaction import REASON, SuspiciousSource, Withheld
-from pentad.rooms.directory.translate.sources import Content, Read, Source, read_source
+from pentad.rooms.directory.translate.sources import Content, Read, Source, read_source, source_parts
 from pentad.rooms.directory.translate.untrusted_json import mapping_of, objects_of
 
 DIGEST_NOTE: Final = "source_digest"
@@ -146,9 +147,10 @@ Progress = Callable[[int, Outcome], Awaitable[None]]
 class Importer:
     """Imports sources into a node."""
 
-    def __init__(self, schemas: SchemaSource, target: Target) -> None:
+    def __init__(self, schemas: SchemaSource, target: Target, clock: Clock | None = None) -> None:
         self._schemas = schemas
         self._target = target
+        self._clock = clock or SystemClock()
 
     async def import_one(
         self,
@@ -156,13 +158,18 @@ class Importer:
         source: Content,
         form: str | None = None,
         options: ImportOptions = DEFAULT_OPTIONS,
+        date: float | None = None,
     ) -> Imported:
-        """Import one source. Its format is detected if it is not given. InvalidInput if it cannot be imported."""
+        """Import one source. Its format is detected if it is not given. InvalidInput if it cannot be imported.
+
+        `date` is that of its file, for a source without a date of its own.
+        """
         if options.schema_version is not None and options.schema_version not in EMBEDDED:
             raise UnknownVersion(options.schema_version, list(EMBEDDED))
         try:
             # In a thread, because searching a large source for secrets takes a while.
-            given = Overrides(options.record_version, options.authors)
+            moment = iso_second(self._clock.now() if date is None else date)
+            given = Overrides(options.record_version, options.authors, moment, "import" if date is None else "file")
             read = await asyncio.to_thread(read_source, source, form, given, options.doubt)
         except SuspiciousSource as error:
             return _refused(form, error)
@@ -189,18 +196,19 @@ class Importer:
         A missing right does: it would fail every source.
         """
         outcomes: list[Outcome] = []
-        async for source in _each(sources):
-            outcome = await self._outcome(who, source, options)
-            outcomes.append(outcome)
-            if progress is not None:
-                await progress(len(outcomes), outcome)
+        async for given in _each(sources):
+            for source in source_parts(given):
+                outcome = await self._outcome(who, source, options)
+                outcomes.append(outcome)
+                if progress is not None:
+                    await progress(len(outcomes), outcome)
         return outcomes
 
     async def _outcome(self, who: Principal, source: Source, options: ImportOptions) -> Outcome:
         if source.error is not None:
             return Outcome(source.label, error=source.error)
         try:
-            imported = await self.import_one(who, source.content, source.format, options)
+            imported = await self.import_one(who, source.content, source.format, options, source.date)
         except RecursionError:
             return Outcome(source.label, error=LimitExceeded("the source is nested too deeply", hint="Flatten it."))
         except (Forbidden, Unauthenticated):  # no source could be stored

@@ -45,6 +45,33 @@ class Launch:
     headers: tuple[tuple[str, str], ...] = ()
 
 
+_REGISTRIES: Final = {
+    "npx": "npm", "bunx": "npm", "uvx": "pypi", "pipx": "pypi", "python": "pypi", "python3": "pypi",
+    "docker": "oci", "podman": "oci", "dotnet": "nuget", "dnx": "nuget", "mcpb": "mcpb",
+}  # fmt: skip
+_VALUE_FLAGS: Final = frozenset(
+    {"-e", "--env", "-v", "--volume", "--mount", "-p", "--publish", "--name", "--network", "--from", "--with", "-w"}
+)
+
+
+def package_kind(launch: Launch) -> str | None:
+    """The registry of the package that a command starts, such as npm; None if no package manager starts it."""
+    command = (launch.command or "").rsplit("/", 1)[-1].removesuffix(".exe").removesuffix(".cmd")
+    return _REGISTRIES.get(command)
+
+
+def split_arguments(kind: str | None, args: list[str]) -> tuple[list[str], str | None, list[str]]:
+    """The arguments before the package, the package, and the arguments after it."""
+    takes_value = False
+    for index, argument in enumerate(args):
+        is_verb = (kind, argument) in {("oci", "run"), ("mcpb", "run"), ("nuget", "tool"), ("nuget", "run")}
+        if takes_value or argument.startswith("-") or is_verb:
+            takes_value = not takes_value and argument in _VALUE_FLAGS
+            continue
+        return args[:index], argument, args[index + 1 :]
+    return args, None, []
+
+
 def transport_of(value: Any, default: Transport = "stdio") -> Transport:
     """A transport by any of its names."""
     match value:

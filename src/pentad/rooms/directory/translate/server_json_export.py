@@ -16,7 +16,15 @@ from pentad.rooms.directory.translate.envelope import (
     unexported_parts,
 )
 from pentad.rooms.directory.translate.host_configs import CONFIG, Exported
-from pentad.rooms.directory.translate.launches import INPUT, MODULES, PLACEHOLDER, Launch, connection_of
+from pentad.rooms.directory.translate.launches import (
+    INPUT,
+    MODULES,
+    PLACEHOLDER,
+    Launch,
+    connection_of,
+    package_kind,
+    split_arguments,
+)
 from pentad.rooms.directory.translate.losses import Loss, Translated
 from pentad.rooms.directory.translate.server_json_import import launches_of
 from pentad.rooms.directory.translate.untrusted_json import (
@@ -29,13 +37,6 @@ from pentad.rooms.directory.translate.untrusted_json import (
 )
 
 SCHEMA: Final = "https://static.modelcontextprotocol.io/schemas/2025-09-29/server.schema.json"
-_REGISTRIES: Final = {
-    "npx": "npm", "bunx": "npm", "uvx": "pypi", "pipx": "pypi", "python": "pypi", "python3": "pypi",
-    "docker": "oci", "podman": "oci", "dotnet": "nuget", "dnx": "nuget", "mcpb": "mcpb",
-}  # fmt: skip
-_VALUE_FLAGS: Final = frozenset(
-    {"-e", "--env", "-v", "--volume", "--mount", "-p", "--publish", "--name", "--network", "--from", "--with", "-w"}
-)
 _VERSIONED: Final = re.compile(r"(.+)@([^@/]+)")
 _TAGGED: Final = re.compile(r"(.+):([^:/]+)")
 _UNNAMED: Final = re.compile(r"[^a-zA-Z0-9.-]+")
@@ -136,9 +137,8 @@ def _input(name: str, value: str) -> dict[str, Any]:
 
 
 def _package(launch: Launch) -> dict[str, Any] | None:
-    command = (launch.command or "").rsplit("/", 1)[-1].removesuffix(".exe").removesuffix(".cmd")
-    kind = _REGISTRIES.get(command)
-    before, identifier, after = _split(kind, list(launch.args))
+    kind = package_kind(launch)
+    before, identifier, after = split_arguments(kind, list(launch.args))
     if kind is None or identifier is None:
         return None
     name, version = _version(kind, identifier)
@@ -166,18 +166,6 @@ def _package(launch: Launch) -> dict[str, Any] | None:
             "transport": {"type": "stdio"},
         }
     )
-
-
-def _split(kind: str | None, args: list[str]) -> tuple[list[str], str | None, list[str]]:
-    """The arguments before the package, the package, and the arguments after it."""
-    takes_value = False
-    for index, argument in enumerate(args):
-        is_verb = (kind, argument) in {("oci", "run"), ("mcpb", "run"), ("nuget", "tool"), ("nuget", "run")}
-        if takes_value or argument.startswith("-") or is_verb:
-            takes_value = not takes_value and argument in _VALUE_FLAGS
-            continue
-        return args[:index], argument, args[index + 1 :]
-    return args, None, []
 
 
 def _version(kind: str, identifier: str) -> tuple[str, str | None]:

@@ -5,7 +5,7 @@ use the complete description, which the record keeps (`launches_of` with `comple
 """
 
 import re
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.directory.translate.envelope import (
@@ -44,6 +44,7 @@ def to_record(source: dict[str, Any], given: Overrides = NO_OVERRIDES) -> Transl
     if "server" not in source:
         raise InvalidInput("missing 'server' in input data", hint="Give the server.json under the key server.")
     server = required_object(source["server"], "server")
+    current = current_form(server)
     launches = launches_of(server)
     if not launches:
         raise InvalidInput(
@@ -62,7 +63,7 @@ def to_record(source: dict[str, Any], given: Overrides = NO_OVERRIDES) -> Transl
     record = new_record(
         name=name,
         description=described,
-        version=text_of(server.get("version")),
+        version=text_of(current.get("version")),
         authors=[_author(name)],
         created_at=first_date(_dates(server, source)),
         module={"name": MODULES[0], "data": data, "artifact": artifact},
@@ -75,9 +76,48 @@ def to_record(source: dict[str, Any], given: Overrides = NO_OVERRIDES) -> Transl
 
 def launches_of(server: dict[str, Any], *, complete: bool = False) -> list[Launch]:
     """Every way to start or reach the server: packages first, then remotes."""
+    server = current_form(server)
     launches = [_of_package(package, complete=complete) for package in objects_of(server.get("packages"))]
     launches += [_of_remote(remote) for remote in objects_of(server.get("remotes"))]
     return [launch for launch in launches if launch.command or launch.url]
+
+
+_OLD_NAMES: Final = {
+    "registry_name": "registryType",
+    "registry_type": "registryType",
+    "runtime_hint": "runtimeHint",
+    "runtime_arguments": "runtimeArguments",
+    "package_arguments": "packageArguments",
+    "environment_variables": "environmentVariables",
+    "is_required": "isRequired",
+    "is_secret": "isSecret",
+    "value_hint": "valueHint",
+    "transport_type": "type",
+    "website_url": "websiteUrl",
+}
+"""Members of a server.json before September 2025, and their names since."""
+
+_OLD_REGISTRIES: Final = {"docker": "oci", "docker-hub": "oci"}
+_OLD_TRANSPORTS: Final = {"streamable": "streamable-http", "http": "streamable-http"}
+
+
+def current_form(server: dict[str, Any]) -> dict[str, Any]:
+    """A server.json of any date with the members of today."""
+    parts = {key: [_renamed(one) for one in objects_of(server.get(key))] for key in ("packages", "remotes")}
+    for package in parts["packages"]:
+        package["registryType"] = _OLD_REGISTRIES.get(str(package.get("registryType")), package.get("registryType"))
+        package.setdefault("identifier", package.get("name"))
+    for remote in parts["remotes"]:
+        remote["type"] = _OLD_TRANSPORTS.get(str(remote.get("type")), remote.get("type"))
+    version = text_of(server.get("version")) or text_of(mapping_of(server.get("version_detail")).get("version"))
+    return {**_renamed({**server, "packages": [], "remotes": []}), **parts, "version": version}
+
+
+def _renamed(value: Any) -> Any:
+    if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value)
+        return {_OLD_NAMES.get(key, key): _renamed(item) for key, item in fields.items()}
+    return [_renamed(one) for one in cast("list[Any]", value)] if isinstance(value, list) else value
 
 
 def _of_package(package: dict[str, Any], *, complete: bool) -> Launch:
@@ -90,6 +130,8 @@ def _of_package(package: dict[str, Any], *, complete: bool) -> Launch:
     for argument in objects_of(package.get("runtimeArguments")):
         args += _argument(argument, complete=complete)
     args = args if complete else list(dict.fromkeys(args))
+    if complete and kind == "oci":
+        args = _container_arguments(args, package)
     args += _identified(package, kind, hint)
     for argument in objects_of(package.get("packageArguments")):
         args += _package_argument(argument, complete=complete)
@@ -99,6 +141,17 @@ def _of_package(package: dict[str, Any], *, complete: bool) -> Launch:
         args=tuple(args),
         env=tuple(_variables(package.get("environmentVariables"))),
     )
+
+
+def _container_arguments(args: list[str], package: dict[str, Any]) -> list[str]:
+    """The arguments of `docker` before the image: it must run, talk over stdin, and be given the variables."""
+    given = args[1:] if args[:1] == ["run"] else args
+    wanted = [] if {"-i", "-it", "--interactive"} & {*given} else ["-i"]
+    wanted += [] if "--rm" in given else ["--rm"]
+    passed = {given[place + 1].partition("=")[0] for place, one in enumerate(given[:-1]) if one in ("-e", "--env")}
+    for variable in _variables(package.get("environmentVariables")):
+        wanted += [] if variable.name in passed else ["-e", variable.name]
+    return ["run", *wanted, *given]
 
 
 def _argument(argument: dict[str, Any], *, complete: bool) -> list[str]:

@@ -7,7 +7,7 @@ format.
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -37,8 +37,10 @@ from pentad.rooms.directory.translate.formats import (
 from pentad.rooms.directory.translate.host_configs import split_config
 from pentad.rooms.directory.translate.losses import Translated
 from pentad.rooms.directory.translate.secret_redaction import check_record
+from pentad.rooms.directory.translate.server_json_import import OFFICIAL
+from pentad.rooms.directory.translate.untrusted_json import mapping_of, objects_of, text_of
 
-Detected = Literal["mcp", "a2a", "agentskills", "ghcopilot", "claude", "oasf", "bundle"]
+Detected = Literal["mcp", "a2a", "agentskills", "ghcopilot", "claude", "oasf", "bundle", "registry"]
 
 Content = str | bytes | dict[str, Any] | Bundle
 
@@ -62,7 +64,10 @@ def read_source(content: Content, form: str | None, given: Overrides, doubt: Dou
         record = _parsed_record(content)
         check_record(record, doubt)
         return Read("oasf", Translated(record, []))
-    chosen = import_format(name or _detect_format(content))
+    detected = name or _detect_format(content)
+    if detected == "registry":
+        raise InvalidInput("the source is a list of servers", hint="Import it as a file, or one server at a time.")
+    chosen = import_format(detected)
     source = content if isinstance(content, dict) else parse_source(chosen, content)
     return Read(chosen.name, import_record(chosen, source, given, doubt))
 
@@ -95,6 +100,8 @@ def detect_format(source: dict[str, Any]) -> Detected:
         return "claude"
     if isinstance(source.get("servers"), dict) or isinstance(source.get("mcp"), dict):
         return "ghcopilot"
+    if isinstance(source.get("servers"), list):
+        return "registry"
     if isinstance(source.get("server"), dict) or any(isinstance(source.get(k), list) for k in ("packages", "remotes")):
         return "mcp"
     card = {"url", "capabilities", "protocolVersion", "supportedInterfaces", "defaultInputModes", "provider", "skills"}
@@ -117,6 +124,46 @@ class Source:
     content: Content = b""
     error: PentadError | None = None
     format: str | None = None
+    date: float | None = None
+    """When the file was last changed, in seconds since 1970."""
+
+
+_SINGLE: Final = ("oasf", "a2a", "agentskills", "bundle")
+"""Formats that hold one thing."""
+
+
+def source_parts(source: Source) -> list[Source]:
+    """A source that holds several, such as a registry's list of servers or the configuration of a host, as one each."""
+    if source.error is not None or not isinstance(source.content, str | bytes) or source.format in _SINGLE:
+        return [source]
+    try:
+        text = source.content if isinstance(source.content, str) else source.content.decode()
+        data = parse_json(text)
+        kind = detect_format(data)
+    except (PentadError, UnicodeDecodeError):
+        return [source]
+    if kind == "registry":
+        entries = objects_of(data["servers"])
+        return [_registry_entry(source, index, entry) for index, entry in enumerate(entries)]
+    if kind in ("claude", "ghcopilot") and len(configurations := split_config(data)) > 1:
+        return [
+            replace(source, label=f"{source.label}#{scrub_text(name)}", content=one, format="ghcopilot")
+            for name, one in configurations.items()
+        ]
+    return [source]
+
+
+def _registry_entry(source: Source, index: int, entry: dict[str, Any]) -> Source:
+    """One server of a registry's list. Before September 2025 its entries were the servers themselves."""
+    wrapped = entry if isinstance(entry.get("server"), dict) else {"server": entry}
+    server = mapping_of(wrapped["server"])
+    name = " ".join(text for key in ("name", "version") if (text := text_of(server.get(key))))
+    official = mapping_of(mapping_of(wrapped.get("_meta")).get(OFFICIAL))
+    deleted = InvalidInput("the registry has deleted this version", hint="It was not imported.")
+    error = deleted if official.get("status") == "deleted" else None
+    return replace(
+        source, label=f"{source.label}#{scrub_text(name) or index}", content=wrapped, format="mcp", error=error
+    )
 
 
 def discover_sources(paths: Iterable[Path]) -> Iterator[Source]:
@@ -130,7 +177,8 @@ def discover_sources(paths: Iterable[Path]) -> Iterator[Source]:
 
 def _folder(folder: Path, label: str) -> Iterator[Source]:
     if (folder / SKILL_FILE).is_file():
-        yield _read_safely(lambda: Source(f"{label}/{SKILL_FILE}", _skill(folder)), f"{label}/{SKILL_FILE}")
+        inner = f"{label}/{SKILL_FILE}"
+        yield _read_safely(lambda: Source(inner, _skill(folder), date=(folder / SKILL_FILE).stat().st_mtime), inner)
         return
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
@@ -149,17 +197,12 @@ def _folder(folder: Path, label: str) -> Iterator[Source]:
 
 
 def _file(path: Path, label: str, *, named: bool) -> Iterator[Source]:
-    source = _read_safely(lambda: Source(label, _read(path)), label)
+    source = _read_safely(lambda: Source(label, _read(path), date=path.stat().st_mtime), label)
     if source.error is not None or not path.name.endswith(".json") or not isinstance(source.content, bytes):
         yield source
         return
     try:
-        data = parse_json(source.content.decode())
-        kind = detect_format(data)
-        if kind in ("claude", "ghcopilot") and len(configurations := split_config(data)) > 1:
-            for name, one in configurations.items():
-                yield Source(f"{label}#{scrub_text(name)}", one, format="ghcopilot")
-            return
+        detect_format(parse_json(source.content.decode()))
     except (PentadError, UnicodeDecodeError):
         if not named and path.name not in ("server.json", "mcp.json", ".mcp.json", "agent-card.json", "agent.json"):
             return  # some unrelated JSON file

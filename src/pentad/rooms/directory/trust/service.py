@@ -109,6 +109,12 @@ _NO_VERIFICATION: Final = "no verification found"
 _DAMAGED: Final = "the stored record is not what its CID says"
 
 
+def signature_referrers(cid: str, signature: "Signature", public_key: str) -> tuple[Referrer, Referrer]:
+    """The public key and the signature, as they are attached to a record."""
+    signed = Referrer(SIGNATURE, cid, signature.to_json(), created_at=signature.signed_at)
+    return Referrer(PUBLIC_KEY, cid, {"key": public_key}), signed
+
+
 class Refreshed(NamedTuple):
     """How many records were verified again."""
 
@@ -159,10 +165,8 @@ class Trust:
         key = await asyncio.to_thread(read_private_key, text, password, may_be_encrypted=local)
         if (earlier := await asyncio.to_thread(signature_by, cid, about.statements, key.public)) is not None:
             return earlier
-        at = iso(self._clock.now())
-        signature = await asyncio.to_thread(sign, key, cid, at)
-        signed = self._referrers.checked(Referrer(SIGNATURE, cid, signature.to_json(), created_at=at))
-        public = self._referrers.checked(Referrer(PUBLIC_KEY, cid, {"key": key.public.pem}))
+        signature = await asyncio.to_thread(sign, key, cid, iso(self._clock.now()))
+        public, signed = map(self._referrers.checked, signature_referrers(cid, signature, key.public.pem))
         metadata = {"signer": f"key:{key.public.algorithm} sha256:{key.public.fingerprint}"}
 
         def work(tx: Transaction) -> None:

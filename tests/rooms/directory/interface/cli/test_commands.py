@@ -146,7 +146,8 @@ def test_imported_records_keep_their_cids_unless_another_version_is_asked_for(tm
     assert directory(tmp_path, "push", "-", stdin=stdin).strip() in imported
     assert len(imported) == 4
     skill = {"name": "natural_language_processing/natural_language_understanding", "id": 101}
-    only = saved(tmp_path, "only.json", sample("1.0.0") | {"skills": [skill, *sample("1.0.0")["skills"]]})
+    more = {"version": "v2.5.0", "skills": [skill, *sample("1.0.0")["skills"]]}
+    only = saved(tmp_path, "only.json", sample("1.0.0") | more)
     told = directory(tmp_path, "import", only, "--schema-version", "1.1.0", code=1)
     assert f"The skill '{skill['name']}' has no counterpart in OASF 1.1.0" in told
     assert "converted from 1.0.0 to 1.1.0" in told

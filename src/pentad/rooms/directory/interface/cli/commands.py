@@ -21,7 +21,7 @@ from pentad.rooms.directory.interface.cli.records import (
 from pentad.rooms.directory.verbs import FIRST_CONTENT
 from pentad.terminal.client import server_options
 from pentad.terminal.files import indented, out_option, write
-from pentad.terminal.options import json_option
+from pentad.terminal.options import json_option, store_options
 from pentad.terminal.output import ExitCode, print_json, print_table, say
 from pentad.terminal.signing_keys import signing_keys
 
@@ -199,9 +199,13 @@ def sign(reference: str, key: str | None, ask: bool, as_json: bool, target: "Tar
 async def _sign(room: "Directory", reference: str, key: str | None, password: str | None) -> dict[str, Any]:
     from pentad.kernel.principal import LOCAL
 
-    found = await room.resolve(reference)
-    private_key = key or await room.signing_keys.private_key()
-    signature = await room.trust.sign(LOCAL, found.cid, private_key, password, local=True)
+    found = await room.node.find(reference)
+    if key is None and not room.is_local:
+        signature = await room.node.sign(LOCAL, found.cid, await room.signing_keys.private_key())
+    else:
+        room.require_local()
+        private_key = key or await room.signing_keys.private_key()
+        signature = await room.trust.sign(LOCAL, found.cid, private_key, password, local=True)
     return {"cid": found.cid, **signature.to_json()}
 
 
@@ -225,7 +229,8 @@ def verify(reference: str, key: str | None, by_name: bool, as_json: bool, target
 
 async def _verify_locally(room: "Directory", reference: str, key: str | None, by_name: bool) -> dict[str, Any]:
 
-    found = await room.resolve(reference)
+    room.require_local()
+    found = await room.naming.find(reference)
     verdict = await room.trust.verify(found.cid, key, local=True)
     signers = [{"identity": one.identity, "issuer": one.issuer} for one in verdict.signers]
     result: dict[str, Any] = {"cid": found.cid, "success": verdict.success, "message": verdict.message}
@@ -275,3 +280,39 @@ def _fingerprint(public: str) -> str:
 
 
 directory.add_command(signing_keys("directory", "records", _record_ring, _fingerprint))
+
+
+@directory.group(invoke_without_command=True)
+@json_option
+@store_options
+@click.pass_context
+def namespaces(context: click.Context, as_json: bool, settings: "Settings") -> None:
+    """List the namespaces with rules: whether a version, once pushed, is final there. `set` changes a rule."""
+    if context.invoked_subcommand is not None:
+        return
+    found = run_in_directory(settings, lambda room: room.namespaces.all())
+    if as_json:
+        print_json([{"namespace": one.namespace, "immutable": one.immutable} for one in found])
+        return
+    print_table(
+        ["namespace", "versions"],
+        [[one.namespace or "(all others)", "final" if one.immutable else "replaceable"] for one in found],
+        empty="No namespace has a rule.",
+    )
+
+
+@namespaces.command("set")
+@click.argument("namespace")
+@click.option("--immutable/--mutable", "immutable", required=True, help="Whether a pushed version is final.")
+@store_options
+def set_namespace(namespace: str, immutable: bool, settings: "Settings") -> None:
+    """Set whether versions in NAMESPACE are final: example.org holds for example.org/any; "" for all others."""
+    run_in_directory(settings, lambda room: room.namespaces.set(namespace, immutable=immutable))
+
+
+@namespaces.command("remove")
+@click.argument("namespace")
+@store_options
+def remove_namespace(namespace: str, settings: "Settings") -> None:
+    """Remove the rule of NAMESPACE, so that the one above it holds."""
+    run_in_directory(settings, lambda room: room.namespaces.remove(namespace))

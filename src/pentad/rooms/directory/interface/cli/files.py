@@ -23,7 +23,6 @@ from pentad.terminal.output import ExitCode, exit_code, print_error, print_json,
 if TYPE_CHECKING:
     from pentad.kernel.principal import Principal
     from pentad.rooms.directory.models import Pushed, Record
-    from pentad.rooms.directory.oasf.findings import Report
     from pentad.rooms.directory.oasf.schema_source import SchemaSource
     from pentad.rooms.directory.search.query import Found, Query
     from pentad.rooms.directory.translate.envelope import Doubt
@@ -42,7 +41,7 @@ def validate(files: tuple[str, ...], fix: bool, strict: bool, as_json: bool, set
     """Validate the records in FILEs (- is stdin) by their own OASF versions. Prints nothing if all are valid."""
 
     async def work(schemas: "SchemaSource") -> list[dict[str, Any]]:
-        return [await _validate_file(schemas, file) for file in files]
+        return [await _validate_file(schemas, file, fix) for file in files]
 
     found = with_schemas(settings, work)
     if fix:
@@ -53,29 +52,40 @@ def validate(files: tuple[str, ...], fix: bool, strict: bool, as_json: bool, set
         print_json(result)
     else:
         for one in found:
-            for line in (*one["errors"], *one["warnings"]):
+            for line in (*one["errors"], *one["warnings"], *one.get("questions", ())):
                 (say if fix else print_text)(f"{one['file']}: {line}" if len(files) > 1 else line)
     bad = [one for one in found if one["errors"] or (strict and one["warnings"])]
     return ExitCode.FAILED if bad else ExitCode.OK
 
 
-async def _validate_file(schemas: "SchemaSource", file: str) -> dict[str, Any]:
+async def _validate_file(schemas: "SchemaSource", file: str, fix: bool) -> dict[str, Any]:
     from pentad.rooms.directory.oasf.parsing import parse_record
-    from pentad.rooms.directory.oasf.repair import repair
+    from pentad.rooms.directory.oasf.repair import mend
 
     result: dict[str, Any] = {"file": file, "valid": False, "errors": [], "warnings": []}
     try:
-        data = parse_record(read(file))
-        report: Report = await schemas.validate(data)
+        if fix:
+            mended = await mend(read(file).decode("utf-8", "replace"), schemas.validate)
+            report, version = mended.report, mended.version
+            result["fixed"] = mended.record
+            result["questions"] = [_question_line(one) for one in mended.questions()]
+        else:
+            data = parse_record(read(file))
+            report, version = await schemas.validate(data), data["schema_version"]
     except PentadError as error:
         return {**result, "errors": [f"ERROR: {error.sentence()}"]}
     lines = report.lines()
-    result["schema_version"] = data["schema_version"]
+    result["schema_version"] = version
     result["valid"] = report.valid
     result["errors"] = [line for line in lines if line.startswith("ERROR")]
     result["warnings"] = [line for line in lines if line.startswith("WARNING")]
     result["findings"] = [finding.as_json() for finding in (*report.errors, *report.warnings)]
-    return {**result, "fixed": repair(data, report)[0]}
+    return result
+
+
+def _question_line(question: dict[str, Any]) -> str:
+    options = ", ".join(map(str, question.get("options", ())))
+    return f"QUESTION: {question['question']} ({question['pointer']}{f': {options}' if options else ''})"
 
 
 @click.command()

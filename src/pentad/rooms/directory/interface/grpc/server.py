@@ -16,6 +16,7 @@ from pentad.rooms.directory.interface.grpc.services import (
     event_service,
     naming_service,
     publication_service,
+    ranked_search_service,
     routing_service,
     search_service,
     sign_service,
@@ -88,4 +89,5 @@ def services(directory: Directory) -> dict[str, Service]:
         f"{area}.sign.v1.SignService": sign_service(directory),
         f"{area}.naming.v1.NamingService": naming_service(directory),
         f"{area}.events.v1.EventService": event_service(directory),
+        "pentad.directory.v1.RankedSearchService": ranked_search_service(directory),
     }

@@ -21,7 +21,16 @@ from pentad.rooms.directory.records.publications import Publication, PublishRequ
 from pentad.rooms.directory.records.routing import RouteQuery, RouteQueryType
 from pentad.rooms.directory.search.query import LARGEST_LIMIT, Filter, FilterKind, Hit, Query, Sort
 from pentad.rooms.directory.service import Directory
-from pentad.rooms.directory.wire.protos import core_pb2, events_pb2, naming_pb2, routing_pb2, search_pb2, sign_pb2
+from pentad.rooms.directory.wire.protos import (
+    core_pb2,
+    events_pb2,
+    naming_pb2,
+    ranked_pb2,
+    routing_pb2,
+    search_pb2,
+    sign_pb2,
+)
+from pentad.rooms.directory.wire.queries import decoded_query, encoded_found
 from pentad.rooms.directory.wire.statuses import NotOffered
 from pentad.rooms.directory.wire.structs import encoded_record, length_delimited
 
@@ -51,6 +60,16 @@ def read_filters(queries: Iterable[search_pb2.RecordQuery]) -> tuple[Filter, ...
             raise InvalidInput(f"unknown query type {query.type}") from None
         filters.append(Filter(kind, query.value, query.negate))
     return tuple(filters)
+
+
+def ranked_search_service(directory: Directory) -> Service:
+    """Searches by words, with cursors, for other Pentads. The plain service has no fields for them."""
+
+    async def search(call: Caller, request: ranked_pb2.RankedSearchRequest) -> ranked_pb2.RankedSearchResponse:
+        found = await directory.search.find(decoded_query(request.query))
+        return ranked_pb2.RankedSearchResponse(found=encoded_found(found))
+
+    return {"Search": Method("one-one", "read", search, ranked_pb2.RankedSearchRequest)}
 
 
 class _Search:

@@ -1,0 +1,1 @@
+"""The messages of gRPC's own services, generated from the .proto files."""

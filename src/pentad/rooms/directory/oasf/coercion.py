@@ -1,0 +1,303 @@
+"""Gives a record the shape of its OASF version: what language models write as texts, single values or other names.
+
+Only the form changes. What a draft does not say is never filled in; the validator asks for it afterwards. Each change
+is a finding, and one JSON Patch leads from the draft to the result.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple, cast
+
+from pentad.kernel.errors import InvalidInput
+from pentad.kernel.problems import Finding, Patch, fold
+from pentad.rooms.directory.oasf.class_items import ClassItems
+from pentad.rooms.directory.oasf.locator_items import LOCATOR_KEYS, LocatorItems
+from pentad.rooms.directory.oasf.loose_json import read_loosely
+from pentad.rooms.directory.oasf.objects import objects
+from pentad.rooms.directory.oasf.parsing import parse_json
+from pentad.rooms.directory.oasf.taxonomy import taxonomy
+from pentad.rooms.directory.oasf.versions import EMBEDDED, NEWEST, serving
+
+_ALIASES: Final = {
+    "agentname": "name",
+    "displayname": "name",
+    "title": "name",
+    "desc": "description",
+    "summary": "description",
+    "about": "description",
+    "agentdescription": "description",
+    "agentversion": "version",
+    "author": "authors",
+    "creator": "authors",
+    "creators": "authors",
+    "createdby": "authors",
+    "maintainer": "authors",
+    "maintainers": "authors",
+    "created": "created_at",
+    "createdon": "created_at",
+    "createddate": "created_at",
+    "creationdate": "created_at",
+    "date": "created_at",
+    "timestamp": "created_at",
+    "skill": "skills",
+    "capabilities": "skills",
+    "domain": "domains",
+    "locator": "locators",
+    "module": "modules",
+}
+"""Other names of a record's attributes, folded."""
+
+MAPPED: Final = "class_mapped"
+"""The code of a finding that says which class free words were read as."""
+
+_VERSION_KEYS: Final = ("schemaversion", "oasfversion", "oasfschemaversion", "schema", "oasf")
+_NUMBERS: Final = re.compile(r"(\d{1,4})(?:\.(\d{1,4}))?(?:\.(\d{1,4}))?")
+_COMPANY: Final = re.compile(r"\s*(inc|llc|ltd|gmbh|co|corp|ag|sa|bv|plc|jr|sr)\.?\s*", re.IGNORECASE)
+_DATES: Final = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%B %d, %Y", "%d %B %Y", "%b %d, %Y", "%d %b %Y")
+_LATEST_SECONDS: Final = 4_102_444_800
+"""A number above this counts milliseconds."""
+_ENOUGH_NAMES: Final = 2
+"""An inner object with as many attributes of a record is the record."""
+
+
+class RecordDraft(NamedTuple):
+    """A draft in the shape of a record, the patch from the JSON that was read, and what was changed."""
+
+    data: dict[str, Any]
+    patch: Patch
+    findings: list[Finding]
+
+
+def read_draft(text: str) -> RecordDraft:
+    """The record that a text means. InvalidInput if the text is no JSON object."""
+    value, findings = read_loosely(text, parse_json)
+    return coerce(value, findings)
+
+
+def coerce(value: Any, findings: Iterable[Finding] = ()) -> RecordDraft:
+    """A JSON value in the shape of a record."""
+    found = list(findings)
+    inner, patch = _unwrapped(value)
+    if patch:
+        found.append(_changed("record_nested", "The record is nested in another value.", str(patch[0]["from"])[1:]))
+    if not isinstance(inner, dict):
+        raise InvalidInput("the record is not a JSON object", hint="Send one object with a schema_version.")
+    record = cast("dict[str, Any]", inner)
+    data = _Coercion(dict(record), found).run()
+    return RecordDraft(data, [*patch, *_difference(record, data)], found)
+
+
+def _unwrapped(value: Any) -> tuple[Any, Patch]:
+    """The record inside `{"agent": {...}}` or `[{...}]`, and the patch that moves it to the top."""
+    if isinstance(value, list):
+        items = cast("list[Any]", value)
+        return (items[0], [{"op": "move", "from": "/0", "path": ""}]) if len(items) == 1 else (items, [])
+    if not isinstance(value, dict):
+        return value, []
+    outer = cast("dict[str, Any]", value)
+    if _record_names(outer) < _ENOUGH_NAMES:
+        for key, item in outer.items():
+            if isinstance(item, dict) and _record_names(cast("dict[str, Any]", item)) >= _ENOUGH_NAMES:
+                where = "/" + key.replace("~", "~0").replace("/", "~1")
+                return cast("Any", item), [{"op": "move", "from": where, "path": ""}]
+    return outer, []
+
+
+def _record_names(data: Mapping[str, Any]) -> int:
+    known = {fold(name) for name in objects(NEWEST).root.attributes}
+    return len({name for key in data if (name := fold(key[:100])) in known or name in _ALIASES})
+
+
+class _Coercion:
+    """Coerces one record, step by step."""
+
+    def __init__(self, data: dict[str, Any], findings: list[Finding]) -> None:
+        self._data = data
+        self._findings = findings
+
+    def run(self) -> dict[str, Any]:
+        version = self._version()
+        served = serving(version)
+        if served is None:
+            return self._data
+        self._names(served.version)
+        self._texts()
+        self._authors()
+        self._date()
+        locators = LocatorItems(served.version)
+        self._put("locators", locators.coerced(self._data.get("locators"), self._loose_locators(served.version)))
+        for family in ("skill", "domain"):
+            if f"{family}s" in objects(served.version).root.attributes:
+                items = ClassItems(served.version, family)
+                self._put(f"{family}s", items.coerced(self._data.get(f"{family}s")), items.notes)
+        self._modules()
+        return self._data
+
+    def _version(self) -> str:
+        """The OASF version, as three numbers."""
+        key = next((key for name in _VERSION_KEYS for key in self._data if fold(key[:100]) == name), None)
+        given = self._data.get(key) if key is not None else None
+        if isinstance(given, str) and key == "schema_version" and serving(given) is not None:
+            return given
+        version = _version_meant(given) if given is not None else None
+        if version is None and given is None:
+            version = _likely_version(self._data)
+            self._say(
+                "version_missing", f'There is no "schema_version"; the record was read as {version}.', "schema_version"
+            )
+        elif version is None:
+            return str(given)
+        else:
+            self._say("version_spelling", f'"{str(given)[:60]}" was read as {version}.', "schema_version")
+        if key is not None:
+            del self._data[key]
+        self._data["schema_version"] = version
+        return version
+
+    def _names(self, version: str) -> None:
+        """Attributes under another name or spelling."""
+        known = {fold(name): name for name in objects(version).root.attributes}
+        for key in list(self._data):
+            folded = fold(key[:100])
+            name = known.get(folded) or known.get(fold(_ALIASES.get(folded, "")))
+            if name is None or key == name or self._data.get(name) not in (None, "", [], {}):
+                continue
+            self._data[name] = self._data.pop(key)
+            self._say("attribute_renamed", f'"{key[:60]}" is called "{name}".', name)
+
+    def _texts(self) -> None:
+        """Texts that were written as a number."""
+        version = self._data.get("version")
+        if isinstance(version, float) or (isinstance(version, int) and not isinstance(version, bool)):
+            self._put("version", str(version))
+
+    def _authors(self) -> None:
+        given = self._data.get("authors")
+        if isinstance(given, str):
+            self._put("authors", _split_authors(given))
+        elif isinstance(given, dict):
+            self._put("authors", [_author(cast("Any", given))])
+        elif isinstance(given, list):
+            self._put("authors", [_author(one) for one in cast("list[Any]", given)])
+
+    def _date(self) -> None:
+        given = self._data.get("created_at")
+        if isinstance(given, int | float) and not isinstance(given, bool):
+            self._put("created_at", _moment(given) or given)
+        elif isinstance(given, str) and (day := _day(given)):
+            self._put("created_at", day)
+
+    def _loose_locators(self, version: str) -> Iterator[tuple[str, Any]]:
+        """Addresses at the top of the record, such as `repository`; they are taken away from there."""
+        if "locators" not in objects(version).root.attributes:
+            return
+        for key in list(self._data):
+            kind = LOCATOR_KEYS.get(fold(key[:100]))
+            if kind is not None and key != "locators":
+                yield kind, self._data.pop(key)
+
+    def _modules(self) -> None:
+        given = self._data.get("modules")
+        if given == {}:
+            self._put("modules", [])
+        elif isinstance(given, list):
+            items = cast("list[Any]", given)
+            self._put("modules", [{"name": one, "data": {}} if isinstance(one, str) else one for one in items])
+
+    def _put(self, name: str, value: Any, notes: Iterable[str] = ()) -> None:
+        if value is None or value == self._data.get(name):
+            return
+        self._data[name] = value
+        for note in notes:
+            self._say(MAPPED, note, name)
+        self._say("attribute_shape", f'"{name}" was put into the form of its OASF version.', name)
+
+    def _say(self, code: str, message: str, path: str) -> None:
+        self._findings.append(_changed(code, message, path))
+
+
+def _changed(code: str, message: str, path: str) -> Finding:
+    return Finding(code, message, path, f"/{path}" if path else "", certain=True)
+
+
+def _version_meant(given: Any) -> str | None:
+    """The version that a text or number such as `v1.0` means; None if it is none of the known lines."""
+    match = _NUMBERS.search(str(given)[:200])
+    if match is None:
+        return None
+    major, minor, patch = match.groups()
+    if patch is not None:
+        whole = f"{int(major)}.{int(minor)}.{int(patch)}"
+        return whole if serving(whole) is not None else None
+    line = f"{int(major)}.{int(minor or 0)}."
+    return next((known for known in EMBEDDED if known.startswith(line)), None)
+
+
+def _likely_version(data: Mapping[str, Any]) -> str:
+    """The version whose classes a draft names most often, the newest in doubt."""
+    named = re.findall(r"[a-z][a-z_]+(?:/[a-z_]+)+", str([data.get("skills"), data.get("domains")])[:20_000])
+
+    def known(version: str) -> int:
+        tables = taxonomy(version, "skill"), taxonomy(version, "domain")
+        return sum(any(classes.by_name(name) for classes in tables) for name in named)
+
+    return max(EMBEDDED[1:], key=lambda version: (known(version), EMBEDDED.index(version)))
+
+
+def _split_authors(text: str) -> list[str]:
+    """The names in a text. "Acme, Inc." is one."""
+    names: list[str] = []
+    for part in re.split(r"[;,\n]", text[:20_000]):
+        if names and _COMPANY.fullmatch(part):
+            names[-1] += f", {part.strip()}"
+        elif part.strip():
+            names.append(part.strip())
+    return names
+
+
+def _author(given: Any) -> Any:
+    """An author as one text: `Ada Park <ada@example.org>`."""
+    if not isinstance(given, dict):
+        return given
+    fields = cast("dict[str, Any]", given)
+    texts = {key.casefold(): value for key, value in fields.items() if isinstance(value, str) and value}
+    name = next((texts[key] for key in ("name", "fullname", "organization", "organisation") if key in texts), "")
+    address = texts.get("email") or texts.get("mail") or texts.get("url")
+    if name and address:
+        return f"{name} <{address}>"
+    return name or address or fields
+
+
+def _moment(seconds: float) -> str | None:
+    try:
+        moment = datetime.fromtimestamp(seconds / 1000 if seconds > _LATEST_SECONDS else seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+    return moment.replace(microsecond=0, tzinfo=None).isoformat() + "Z"
+
+
+def _day(text: str) -> str | None:
+    """The first moment of a day that was written without a time."""
+    for form in _DATES if len(text) <= 40 else ():
+        try:
+            day = datetime.strptime(text.strip(), form).replace(tzinfo=UTC)
+        except ValueError:
+            continue
+        return day.strftime("%Y-%m-%dT00:00:00Z")
+    return None
+
+
+def _difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> Patch:
+    """The patch from one record to another, by whole attributes."""
+    patch: Patch = [{"op": "remove", "path": _pointer(key)} for key in before if key not in after]
+    for key, value in after.items():
+        if key not in before:
+            patch.append({"op": "add", "path": _pointer(key), "value": value})
+        elif before[key] != value or before[key].__class__ is not value.__class__:
+            patch.append({"op": "replace", "path": _pointer(key), "value": value})
+    return patch
+
+
+def _pointer(key: str) -> str:
+    return "/" + key.replace("~", "~0").replace("/", "~1")
