@@ -129,6 +129,7 @@ class RemoteNode:
             'match "any"': query.match == "any" and len({one.kind for one in query.filters}) > 1,
             "continue from a cursor": query.cursor is not None,
             "take ids of another OASF version": query.id_version is not None,
+            "leave out older versions": bool(query.latest),
         }
         if unsupported := [what for what, is_used in reasons.items() if is_used]:
             raise InvalidInput(
