@@ -126,7 +126,8 @@ class Query:
         versions."""
         if self.latest is not None:
             return self.latest
-        return bool(self.words) and not any(one.kind in _ABOUT_VERSIONS for one in self.filters)
+        about_versions = self.pushed is not None or any(one.kind in _ABOUT_VERSIONS for one in self.filters)
+        return bool(self.words) and not about_versions
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ order does not depend on paging. The first window is ranked together with the re
 `search/relevance.py` weighs both. Records whose name is the query come first, whatever else it means.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final
@@ -22,7 +22,7 @@ from pentad.rooms.directory.search.clauses import TermClause, resolve_group
 from pentad.rooms.directory.search.filters import required
 from pentad.rooms.directory.search.plan import Plan, Source, ids_among, matching
 from pentad.rooms.directory.search.query import Filter, FilterKind, Hit, Query
-from pentad.search.relevance import logistic, logit_of_words
+from pentad.search.relevance import GOOD_MATCH, logistic, logit_of_words
 from pentad.search.scoring import K1, Reason, WordMatch, WordScorer, inverse_frequency, reasons, saturated, word_lists
 from pentad.search.word_table import Word
 
@@ -35,10 +35,11 @@ MANY: Final = 20_000
 """Up to this many records that pass the filters are compared one by one. Beyond, the most similar of all records are
 filtered."""
 NEAREST: Final = 3
-"""If fewer records are found, so many of the nearest are listed, however far away they are."""
+"""If fewer records are found and none is a good match, so many of the nearest are listed, however far away."""
 _NEAR: Final = 200
 _MANY_VERSIONS: Final = 2_000
-_LONGEST_NAME: Final = 200
+_FEW_LEFT: Final = 20
+_SHORTEST_NAME, _LONGEST_NAME = 2, 200
 _MOST_SPACES: Final = 4
 _MOST_NAMED: Final = 50
 _NEVER_COMMON: Final = 50
@@ -99,7 +100,8 @@ class Ranking:
         self._rare = tuple(word for word, records in counted if 0 < records < many)
         self._all = words
         self._can_match = bool(words) and bool(self._rare or all(known.having))
-        self._newest = known.newest
+        self.newest = known.newest
+        """The last record that counts."""
 
     def source(self) -> Source:
         """All records that the words find."""
@@ -111,7 +113,7 @@ class Ranking:
 
     def known_at(self) -> Sql:
         """The condition that a record existed when the statistics were made."""
-        return Sql("d.record <= ?", (self._newest,)) if self._can_match else FALSE
+        return Sql("d.record <= ?", (self.newest,)) if self._can_match else FALSE
 
     def others(self, without: Sequence[int]) -> Sql:
         """The condition that a record is none of these."""
@@ -191,12 +193,15 @@ class Head:
     ) -> "Head":
         """`plan` starts from the rarest filter; `checks` has all filters as conditions, to start from the words."""
         by_words = ranking.candidates(rows, checks, 0, WINDOW)
-        named = exactly_named(rows, plan, text)
-        near = {} if query is None else _similar(rows, plan, query, enough=len(by_words) + len(named) >= NEAREST)
-        others = sorted((near.keys() | named) - set(by_words))
-        matched = ranking.matched(rows, [*by_words, *others])
-        hits = _scored(matched, query)
+        named = {record for record in exactly_named(rows, plan, text) if record <= ranking.newest}
+        near = set[int]() if query is None else _similar(rows, plan, query)
+        others = sorted((near | named) - set(by_words))
+        hits = _scored(ranking.matched(rows, [*by_words, *others]), query)
         hits.update((record, _exact(hits[record], text)) for record in named & hits.keys())
+        if query is not None and len(hits) < NEAREST and all((hit.score or 0.0) < GOOD_MATCH for hit in hits.values()):
+            nearest = _nearest(rows, plan, query, hits.keys())
+            others += nearest
+            hits |= _scored(ranking.matched(rows, nearest), query)
         ordered = sorted(hits.items(), key=lambda pair: (-(pair[1].score or 0.0), -pair[0]))
         return cls([hit for _, hit in ordered], tuple(others), complete=len(by_words) < WINDOW)
 
@@ -224,7 +229,7 @@ def _exact(hit: Hit, text: str) -> Hit:
 def exactly_named(rows: Rows, plan: Plan, text: str) -> set[int]:
     """Some of the records whose name, or the last part of it, is this text; spaces stand for hyphens too."""
     name = " ".join(text.lower().split())
-    if len(name) > _LONGEST_NAME or name.count(" ") > _MOST_SPACES or not name.isprintable() or set(name) & set("*?["):
+    if not _SHORTEST_NAME <= len(name) <= _LONGEST_NAME or name.count(" ") > _MOST_SPACES or set(name) & set("*?["):
         return set()
     spellings = dict.fromkeys((name, name.replace(" ", "-"), name.replace(" ", "_")))
     filters = [Filter(FilterKind.NAME, one) for spelling in spellings for one in (spelling, f"*/{spelling}")]
@@ -239,31 +244,29 @@ def exactly_named(rows: Rows, plan: Plan, text: str) -> set[int]:
     return ids_among(rows, plan, [record for (record,) in rows.all(statement.text, *statement.params)])
 
 
-def _similar(rows: Rows, plan: Plan, query: "VectorQuery", *, enough: bool) -> Mapping[int, float]:
-    """The records most similar to the query among those that pass the filters, with their cosines. If there would be
-    too few hits, the nearest are among them even if they are not related."""
-    found = _nearest(rows, plan, query)
-    if enough or len(found) >= NEAREST:
-        return found
-    nearest = query.nearest(_NEAR, related=False)
-    left = ids_among(rows, plan, list(nearest))
-    return dict([(record, cosine) for record, cosine in nearest.items() if record in left][:NEAREST])
-
-
-def _nearest(rows: Rows, plan: Plan, query: "VectorQuery") -> Mapping[int, float]:
+def _similar(rows: Rows, plan: Plan, query: "VectorQuery") -> set[int]:
+    """The records most similar to the query among those that pass the filters."""
     every = plan.of_all_versions()
-    if every != plan:  # versions of one agent are near to one another, so more than one page of vectors may be needed
-        for most in (_NEAR, _MANY_VERSIONS):
-            near = _nearest(rows, every, query) if most == _NEAR else query.nearest(most)
-            left = ids_among(rows, plan, list(near))
-            if len(left) >= _NEAR // 10 or len(near) < most:
-                break
-        return {record: cosine for record, cosine in near.items() if record in left}
+    if every != plan:
+        near = _similar(rows, every, query)
+        left = ids_among(rows, plan, list(near))
+        if len(left) < _FEW_LEFT and len(near) == _NEAR:  # the versions of a few agents are nearer than all others
+            left = ids_among(rows, plan, list(query.nearest(_MANY_VERSIONS)))
+        return left
     if plan.driver is None and not plan.clauses and not plan.excluded:
-        return query.nearest(_NEAR)
-    return query.nearest_left(
-        _NEAR, MANY, lambda most: matching(rows, plan, most), lambda records: ids_among(rows, plan, records)
+        return set(query.nearest(_NEAR))
+    return set(
+        query.nearest_left(
+            _NEAR, MANY, lambda most: matching(rows, plan, most), lambda records: ids_among(rows, plan, records)
+        )
     )
+
+
+def _nearest(rows: Rows, plan: Plan, query: "VectorQuery", known: Collection[int]) -> list[int]:
+    """The nearest records besides those known, related or not, for an answer without a good match."""
+    near = [record for record in query.nearest(_NEAR, related=False) if record not in known]
+    left = ids_among(rows, plan, near)
+    return [record for record in near if record in left][: NEAREST - len(known)]
 
 
 def explained(matched: Matched, score: float, words: float | None = None, cosine: float | None = None) -> Hit:
