@@ -202,7 +202,7 @@ class Head:
             nearest = _nearest(rows, plan, query, hits.keys())
             others += nearest
             hits |= _scored(ranking.matched(rows, nearest), query)
-        ordered = sorted(hits.items(), key=lambda pair: (-(pair[1].score or 0.0), -pair[0]))
+        ordered = sorted(hits.items(), key=lambda pair: (-(pair[1].score or 0.0), pair[0] not in named, -pair[0]))
         return cls([hit for _, hit in ordered], tuple(others), complete=len(by_words) < WINDOW)
 
     def capped(self, hit: Hit) -> Hit:
@@ -222,8 +222,7 @@ def _scored(matched: Mapping[int, Matched], query: "VectorQuery | None") -> dict
 
 def _exact(hit: Hit, text: str) -> Hit:
     """A hit whose name is the query."""
-    score = round(logistic(logit_of_words(1.0, 1.0)), _DIGITS)
-    return Hit(hit.cid, score, (Reason("name", (text,), score),), hit.meaning)
+    return Hit(hit.cid, 1.0, (Reason("name", (text,), 1.0),), hit.meaning)
 
 
 def exactly_named(rows: Rows, plan: Plan, text: str) -> set[int]:
