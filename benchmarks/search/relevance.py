@@ -2,20 +2,17 @@
 
 Records of agents with questions (`judged_agents.json`, every second one held out from tuning) are asked of the
 directory and of a hybrid register: by words alone, with half of the vectors made, and with all of them. The avatars'
-batteries are asked of the demo avatars. `silent` is the share of unanswerable questions whose answer admits that it has
-no good match, `lost` the share of answerable ones where it disowns a right first hit. AUROC compares best scores.
+batteries are asked of the demo avatars. AUROC compares best scores; `marks.py` says what the other columns are.
 """
 
 import asyncio
 import json
-import math
 import tempfile
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
+from benchmarks.search.marks import COLUMNS, Answer, Marks
 from pentad.app import App, open_app
 from pentad.rooms.avatars.interface.demo import fill_demo
 from pentad.rooms.avatars.search.retrieval import retrieve
@@ -31,49 +28,6 @@ _SCHEMA = {
     "configuration": {"search": "hybrid"},
     "properties": {key: {"type": "string"} for key in ("name", "description", "skills")},
 }
-
-
-@dataclass
-class Answer:
-    """What a search gave: names in order, the best score, and whether it owns up to having no good match."""
-
-    names: list[str]
-    best: float
-    no_match: bool
-
-
-@dataclass
-class Marks:
-    """What the questions asked so far came to."""
-
-    places: list[int | None] = field(default_factory=list[int | None])
-    scores: list[float] = field(default_factory=list[float])
-    foreign: list[float] = field(default_factory=list[float])
-    lost: list[bool] = field(default_factory=list[bool])
-    silent: list[bool] = field(default_factory=list[bool])
-
-    def note(self, answers: Sequence[str], got: Answer) -> None:
-        if not answers:
-            self.silent.append(got.no_match)
-            self.foreign.append(got.best)
-            return
-        self.lost.append(got.no_match and got.names[:1] != [] and got.names[0] in answers)
-        self.scores.append(got.best)
-        self.places.append(next((place for place, name in enumerate(got.names) if name in answers), None))
-
-    def line(self) -> str:
-        found = [place for place in self.places if place is not None]
-        count = len(self.places)
-        mrr = sum(1 / (place + 1) for place in found if place < 10) / count
-        ndcg = sum(1 / math.log2(place + 2) for place in found if place < 10) / count
-        first, third = (sum(place < top for place in found) / count for top in (1, 3))
-        pairs = [(one > other) + (one == other) / 2 for one in self.scores for other in self.foreign]
-        auroc = fmean(pairs) if pairs else math.nan
-        silent = fmean(self.silent) if self.silent else math.nan
-        return (
-            f"{first:>8.3f}{third:>8.3f}{mrr:>8.3f}{ndcg:>8.3f}{len(found) / count:>8.3f}{auroc:>8.3f}"
-            f"{silent:>8.3f}{fmean(self.lost):>8.3f}"
-        )
 
 
 async def _ask_all(title: str, ask: Callable[[str], Awaitable[Answer]]) -> None:
@@ -195,8 +149,7 @@ async def _run() -> None:
 
 
 def main() -> None:
-    columns = ("first", "top 3", "MRR@10", "nDCG@10", "found", "AUROC", "silent", "lost")
-    print(f"{'':<44}" + "".join(f"{one:>8}" for one in columns))
+    print(f"{'':<44}" + "".join(f"{one:>8}" for one in COLUMNS))
     asyncio.run(_run())
 
 

@@ -266,14 +266,17 @@ class VectorQuery:
     up_to: int | None = None
     """Only documents whose id is no larger take part."""
 
-    def nearest(self, most: int = CANDIDATES, allowed: Several[int] | None = None) -> dict[int, float]:
-        """The nearest related documents by id with their cosines, best first; with `allowed`, only these take part."""
+    def nearest(
+        self, most: int = CANDIDATES, allowed: Several[int] | None = None, *, related: bool = True
+    ) -> dict[int, float]:
+        """The nearest documents by id with their cosines, best first: only related ones, unless the caller wants others
+        too. With `allowed`, only these take part."""
         mask = self.members.mask(allowed)
         if self.up_to is not None:
             early = self.members.ids <= self.up_to
             mask = early if mask is None else mask & early
         near = self.vectors.nearest(self.rows, self.collection, self.members, mask, self.query, most)
-        ids, least = self.members.ids[near.documents], self.scale.related
+        ids, least = self.members.ids[near.documents], self.scale.related if related else -1.0
         return {int(id_): float(cosine) for id_, cosine in zip(ids, near.cosines, strict=True) if cosine >= least}
 
     def nearest_left(

@@ -2,7 +2,7 @@
 
 The score means the same in every query and room, so it can be compared with a threshold, and a document whose vector is
 not made yet competes fairly with those that have one. The maps and thresholds were fitted on one half of
-`benchmarks/search/judged_agents.json`; `docs/decisions/016-search.md` has the figures.
+`benchmarks/search/judged_agents.json` and of `judged_directory.json`; `docs/decisions/016-search.md` has the figures.
 """
 
 import math
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-GOOD_MATCH: Final = 0.4
+GOOD_MATCH: Final = 0.45
 """If no hit reaches this score, the answer says that there is no good match."""
-RELATED: Final = 0.24
+RELATED: Final = 0.165
 """A document that has none of the words is found from this score on."""
 
 WORDS_IN_COSINES: Final = 0.8
 """A full match of words counts for as much as so much of a cosine."""
-_BIAS, _EVIDENCE = -2.4, 6.3
+_BIAS, _EVIDENCE = -3.6, 9.9
 _COSINE_OF_NONE, _COSINE_OF_ALL = 0.12, 0.48
 """What cosines documents have on average that have none of the words, or all."""
 

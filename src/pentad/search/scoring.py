@@ -84,7 +84,7 @@ def reasons(match: WordMatch, score: float, by_words: float, *, has_vector: bool
     """The reasons that a score is made of, the strongest first. `by_words` is the part of it that the words gave."""
     whole = match.score
     found = [
-        Reason(name, words, round(given / whole * by_words, _DIGITS))
+        Reason(name, words, round(given / whole * by_words, _DIGITS) if whole else 0.0)
         for name, (words, given) in match.by_field().items()
     ]
     if has_vector:

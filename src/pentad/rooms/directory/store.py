@@ -6,12 +6,12 @@ always exact.
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from pentad.kernel.ports import Dialect, Rows, Transaction, Value
-from pentad.rooms.directory.records.index_fields import WORDS, IndexedFields, Term
+from pentad.rooms.directory.records.index_fields import WORDS, IndexedFields, Kind, Term
 
 T = TypeVar("T")
 
@@ -26,6 +26,15 @@ _INSERT_RECORD: Final = (
 )
 _INSERT_TERM: Final = (
     "INSERT INTO directory_terms (id, digest, kind, number, records, text, detail) VALUES (?, ?, ?, ?, ?, ?, ?)"
+)
+_NEWEST: Final = (
+    "SELECT r.id FROM directory_terms t JOIN directory_postings p ON p.term = t.id JOIN directory_records r"
+    " ON r.id = p.record WHERE t.digest = ? ORDER BY r.version_key DESC, r.id DESC LIMIT 1"
+)
+_SEVERAL_OF_NAME: Final = (
+    "SELECT t.id, r.version_key, r.id FROM directory_terms t JOIN directory_postings p ON p.term = t.id"
+    " JOIN directory_records r ON r.id = p.record LEFT JOIN directory_superseded s ON s.record = r.id"
+    " WHERE t.digest IN ({}) AND t.records > 1 AND s.record IS NULL"
 )
 
 
@@ -65,6 +74,7 @@ def insert(tx: Transaction, dialect: Dialect, drafts: Sequence[Draft], who: str,
     )
     _insert_postings(tx, dialect, ids, new)
     WORDS.insert(tx, dialect, [(key, draft.fields.texts) for key, draft in zip(ids, new, strict=True)])
+    _supersede(tx, {draft.fields.name.lower() for draft in new})
     return {draft.cid for draft in new}
 
 
@@ -77,7 +87,11 @@ def remove(tx: Transaction, dialect: Dialect, record: int) -> None:
         tx.run(f"DELETE FROM directory_terms WHERE records = 0 AND id IN ({marks(len(part))})", *part)  # noqa: S608  only marks
     WORDS.delete(tx, dialect, [record])
     tx.run("DELETE FROM directory_texts WHERE record = ?", record)
-    tx.run("DELETE FROM directory_records WHERE id = ?", record)  # referrers and verifications go with it
+    name = tx.value("SELECT name FROM directory_records WHERE id = ?", record)
+    tx.run("DELETE FROM directory_records WHERE id = ?", record)  # what refers to it goes with it
+    newest = tx.value(_NEWEST, digest_of(Term(Kind.NAME, (name or "").lower())))
+    if newest is not None:
+        tx.run("DELETE FROM directory_superseded WHERE record = ?", newest)
 
 
 def ids_of(rows: Rows, cids: Sequence[str]) -> dict[str, int]:
@@ -135,6 +149,19 @@ def _insert_postings(tx: Transaction, dialect: Dialect, ids: Sequence[int], draf
             " SELECT * FROM unnest(CAST(? AS bigint[]), CAST(? AS bigint[]))",
             _array(term for term, _ in pairs), _array(record for _, record in pairs),
         )  # fmt: skip
+
+
+def _supersede(tx: Transaction, names: Iterable[str]) -> None:
+    """Note which records of these names, in lower case, are not the newest any more."""
+    for part in chunks([digest_of(Term(Kind.NAME, name)) for name in names]):
+        newest: dict[int, tuple[str, int]] = {}
+        older: list[int] = []
+        for term, key, record in tx.all(_SEVERAL_OF_NAME.format(marks(len(part))), *part):
+            other = newest.setdefault(term, (key, record))
+            newest[term] = max(other, (key, record))
+            if other != (key, record):
+                older.append(min(other, (key, record))[1])
+        tx.run_many("INSERT INTO directory_superseded (record) VALUES (?)", [(record,) for record in older])
 
 
 def _term_ids(tx: Transaction, dialect: Dialect, counts: Counter[Term]) -> dict[Term, int]:

@@ -16,6 +16,7 @@ from pentad.rooms.directory.search.service import SEARCHABLE, RecordSearch
 from pentad.search.index import SearchIndex
 from pentad.search.minilm import MiniLM
 from pentad.search.models.catalogue import PulledModel
+from pentad.search.relevance import GOOD_MATCH
 from pentad.storage.migrations import MigrationSet
 from tests.rooms.directory.search.seeding import SETS, agent
 from tests.search.hashing import HashingEmbedder
@@ -117,12 +118,63 @@ async def test_an_answer_says_that_nothing_is_a_good_match(room: Room) -> None:
     assert not (await room.search.find(build_query({"names": ["*pilot"]}))).no_good_match
 
 
+async def test_an_answer_without_a_good_match_has_the_nearest_records(room: Room) -> None:
+    await room.index.embed_pending()
+    found = await room.find("zebra")
+    assert (found.no_good_match, len(found.hits), found.total) == (True, ranking.NEAREST, ranking.NEAREST)
+    assert all((hit.score or 0.0) < GOOD_MATCH for hit in found.hits)
+    check_sums(found)
+
+
+@pytest.mark.requirement("dir:search:kind-words")
+async def test_a_word_for_the_kind_of_thing_says_nothing(room: Room) -> None:
+    fleet = [agent("example.org/calendar-agent", description="books meetings"), agent("example.org/agent")]
+    await room.records.push_many(LOCAL, fleet)
+    await room.index.embed_pending()
+    assert (await room.names(await room.find("an agent that sorts letters by street")))[0] == "clerk"
+    vague = await room.find("agents")
+    assert vague.no_good_match
+    assert all(not hit.score for hit in vague.hits)
+    exact = await room.find("agent")
+    assert ((await room.names(exact))[0], exact.no_good_match) == ("agent", False)
+
+
+@pytest.mark.requirement("dir:search:exact-name")
+@pytest.mark.parametrize("embedded", [False, True])
+async def test_an_exact_name_is_first_even_if_all_its_words_are_common(room: Room, *, embedded: bool) -> None:
+    fleet = [agent("example.org/report-writer", description="weekly")]
+    fleet += [agent(f"example.org/the-report-writer-{n}", description="report writer report") for n in range(12)]
+    await room.records.push_many(LOCAL, fleet)
+    if embedded:
+        await room.index.embed_pending()
+    search = RecordSearch(room.database, room.index, common=4)
+    for words in ("report-writer", "Report writer", "example.org/report-writer"):
+        found = await search.find(build_query({}, words=words, limit=5))
+        assert (await room.names(found))[0] == "report-writer", words
+        assert found.hits[0].why[0].field == "name"
+        check_sums(found)
+    filtered = await search.find(build_query({"names": ["*-3"]}, words="report-writer"))
+    assert await room.names(filtered) == ["the-report-writer-3"]
+
+
+@pytest.mark.requirement("dir:search:latest")
+async def test_versions_of_one_agent_do_not_fill_the_first_places(room: Room) -> None:
+    fleet = [agent("example.org/tug", version=f"v1.{n}.0", description="steers boats through fog") for n in range(30)]
+    await room.records.push_many(LOCAL, fleet)
+    await room.index.embed_pending()
+    found = await room.find("steers boats through fog")
+    assert sorted((await room.names(found))[:2]) == ["pilot", "tug"]
+    assert (await room.names(found)).count("tug") == 1
+    every = await room.search.find(build_query({}, words="steers boats through fog", latest=False))
+    assert (await room.names(every)).count("tug") == 30
+
+
 async def test_filters_hold_for_what_is_near_too(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
     await room.index.embed_pending()
     for many in (20_000, 0):
         monkeypatch.setattr(ranking, "MANY", many)
         found = await room.find("turn speech into written notes", authors=["Harbour"])
-        assert await room.names(found) == [], many
+        assert (await room.names(found), found.no_good_match) == (["pilot"], True), many
         found = await room.find("steers boats through fog", authors=["Harbour"])
         assert (await room.names(found), found.total) == (["pilot"], 1), many
 
@@ -231,6 +283,8 @@ async def test_the_real_model_finds_what_shares_no_word(
         assert await _near(room, ["audio transcription", "ship navigation", "mail delivery"]) == [
             "scribe", "pilot", "clerk",
         ]  # fmt: skip
-        assert await _near(room, ["recipe for soup"]) == [""]
+        nothing = await room.find("recipe for soup")
+        assert nothing.no_good_match
+        assert len(nothing.hits) == ranking.NEAREST
     finally:
         embedder.close()

@@ -66,6 +66,7 @@ def _search_schema() -> dict[str, Any]:
             "sort": {"type": "string", "enum": ["recency", "popularity", "relevance"]},
             "verified": {"type": "boolean", "description": "Its domain vouches for it."},
             "trusted": {"type": "boolean", "description": "Has a valid signature."},
+            "latest": {"type": "boolean", "description": "Only newest versions; default with query."},
             "id_version": {"type": "string", "description": "OASF version of the given ids."},
             "cursor": {"type": "string", "description": "Of the last answer."},
             "return": {"type": "string", "enum": ["cids", "hits", "records"]},
@@ -119,6 +120,7 @@ class SearchArguments(FilterArguments):
     sort: Literal["recency", "popularity", "relevance"] | None = None
     verified: bool | None = None
     trusted: bool | None = None
+    latest: bool | None = None
     id_version: str = ""
     cursor: str = ""
     return_: Annotated[Literal["cids", "hits", "records"], Field(alias="return")] = "cids"
@@ -173,7 +175,7 @@ async def push_record(arguments: RecordArguments, call: Call[Directory]) -> Tool
 @tool(
     "agntcy_dir_search_local", title="Search records", read_only=True, input_schema=_search_schema(),
     tags=("search",),
-    rare=("annotations", "descriptions", "exclude", "verified", "trusted", "id_version"),
+    rare=("annotations", "descriptions", "exclude", "verified", "trusted", "latest", "id_version"),
     output_schema=output_schema(FoundRecords),
 )  # fmt: skip
 async def search_local(arguments: SearchArguments, call: Call[Directory]) -> ToolResult:
@@ -224,6 +226,7 @@ def _query(arguments: SearchArguments) -> Query:
         offset=arguments.offset,
         cursor=arguments.cursor,
         id_version=arguments.id_version,
+        latest=arguments.latest,
     )
 
 

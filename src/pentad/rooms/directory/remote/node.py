@@ -225,6 +225,7 @@ def _special_parts(query: Query) -> list[str]:
         'match "any"': query.match == "any" and len({one.kind for one in query.filters}) > 1,
         "continue from a cursor": query.cursor is not None,
         "take ids of another OASF version": query.id_version is not None,
+        "leave out older versions": bool(query.latest),
     }
     return [what for what, is_used in parts.items() if is_used]
 

@@ -89,6 +89,16 @@ class RowClause:
 
 
 @dataclass(frozen=True, slots=True)
+class SupersededClause:
+    """A record's name has a newer version."""
+
+    needs_row: bool = False
+
+    def condition(self, record: str) -> Sql:
+        return composed("EXISTS (SELECT 1 FROM directory_superseded o WHERE o.record = ", record, ")")
+
+
+@dataclass(frozen=True, slots=True)
 class AnyClause:
     """At least one of several clauses applies."""
 

@@ -5,7 +5,7 @@ the page is full. It counts records only if the number of records per term does 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from pentad.kernel.ports import Dialect, Row, Rows
@@ -15,6 +15,7 @@ from pentad.rooms.directory.search.clauses import (
     BroadClause,
     Clause,
     RowClause,
+    SupersededClause,
     TermClause,
     any_of,
     resolve_group,
@@ -63,6 +64,10 @@ class Plan:
     driver: TermClause | None
     clauses: tuple[Clause, ...]
     excluded: tuple[Clause, ...]
+
+    def of_all_versions(self) -> "Plan":
+        """The same plan, finding superseded versions too."""
+        return replace(self, excluded=tuple(one for one in self.excluded if not isinstance(one, SupersededClause)))
 
     def source(self) -> Source:
         driver = self.driver
@@ -116,7 +121,9 @@ def _counted(clause: Clause) -> int | None:
 def make_plan(rows: Rows, dialect: Dialect, query: Query) -> Plan:
     """Look up the filters and choose the clause to start from."""
     found = [resolve_group(rows, dialect, group) for group in required(dialect, query)]
-    left_out = tuple(resolve_group(rows, dialect, group) for group in excluded(dialect, query))
+    left_out: list[Clause] = [resolve_group(rows, dialect, group) for group in excluded(dialect, query)]
+    if query.newest_only and rows.value("SELECT EXISTS (SELECT 1 FROM directory_superseded)"):
+        left_out.append(SupersededClause())
     clauses: list[Clause] = [any_of(dialect, found)] if query.match == "any" and found else [*found]
     if query.pushed is not None:
         clauses.append(RowClause(_push_condition(query.pushed)))
@@ -124,7 +131,7 @@ def make_plan(rows: Rows, dialect: Dialect, query: Query) -> Plan:
     driver = min(startable, key=lambda clause: clause.postings, default=None)
     if driver is not None and len(driver.ids) != 1 and driver.postings > GATHERED:
         driver = None
-    return Plan(dialect, driver, tuple(clause for clause in clauses if clause is not driver), left_out)
+    return Plan(dialect, driver, tuple(clause for clause in clauses if clause is not driver), tuple(left_out))
 
 
 def _push_condition(pushed: Push) -> Sql:

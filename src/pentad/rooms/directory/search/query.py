@@ -44,6 +44,8 @@ class FilterKind(IntEnum):
     DESCRIPTION = 19
 
 
+_ABOUT_VERSIONS: Final = frozenset({FilterKind.VERSION, FilterKind.SCHEMA_VERSION, FilterKind.CREATED_AT})
+
 FILTER_ARRAYS: Final[Mapping[str, FilterKind]] = {
     "names": FilterKind.NAME,
     "versions": FilterKind.VERSION,
@@ -98,6 +100,8 @@ class Query:
     cursor: str | None = None
     id_version: str | None = None
     pushed: Push | None = None
+    latest: bool | None = None
+    """Whether only the newest version of each agent is found; None leaves it to `newest_only`."""
 
     def __post_init__(self) -> None:
         if self.limit < 0:
@@ -115,6 +119,15 @@ class Query:
     def order(self) -> Sort:
         """Relevance if there are words and the caller does not name another order."""
         return self.sort or ("relevance" if self.words else "recency")
+
+    @property
+    def newest_only(self) -> bool:
+        """Filters alone find every version, as in the original. Words find only the newest, unless a filter is about
+        versions."""
+        if self.latest is not None:
+            return self.latest
+        about_versions = self.pushed is not None or any(one.kind in _ABOUT_VERSIONS for one in self.filters)
+        return bool(self.words) and not about_versions
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +153,8 @@ class Found:
     this page.
 
     `retrieval` is how the ranking was made. `waiting` is how many records have no vector yet, so that only their words
-    can find them. `no_good_match` says that nothing on the first page is likely to answer the query.
+    can find them. `no_good_match` says that nothing on the first page is likely to answer the query; the hits are the
+    nearest there are.
     """
 
     hits: list[Hit] = field(default_factory=list[Hit])
@@ -169,6 +183,7 @@ def build_query(
     offset: int = 0,
     cursor: str = "",
     id_version: str = "",
+    latest: bool | None = None,
 ) -> Query:
     """The query of a tool's arguments. InvalidInput has the texts that clients of the original know."""
     if limit > LARGEST_LIMIT:
@@ -180,5 +195,5 @@ def build_query(
         raise InvalidInput("at least one query filter must be provided")
     return Query(
         tuple(filters), words.strip() or None, match, sort, limit or DEFAULT_LIMIT, offset, cursor or None,
-        id_version or None,
+        id_version or None, latest=latest,
     )  # fmt: skip

@@ -4,10 +4,10 @@ The word table gives the candidates: the records with the most points for the wo
 records have, or very many, only adds to the score and makes no record a candidate. If all words are that common, a
 record must have all of them, and the newest come first. Candidates are scored in windows of a fixed size, so that the
 order does not depend on paging. The first window is ranked together with the records most similar to the query;
-`search/relevance.py` weighs both.
+`search/relevance.py` weighs both. Records whose name is the query come first, whatever else it means.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final
@@ -18,9 +18,11 @@ from pentad.kernel.ports import Dialect, Rows
 from pentad.kernel.sql import FALSE, TRUE, Sql, among, composed, joined, negated
 from pentad.rooms.directory import store
 from pentad.rooms.directory.records.index_fields import FIELDS, WORDS, FieldTexts, indexed_fields
+from pentad.rooms.directory.search.clauses import TermClause, resolve_group
+from pentad.rooms.directory.search.filters import required
 from pentad.rooms.directory.search.plan import Plan, Source, ids_among, matching
-from pentad.rooms.directory.search.query import Hit
-from pentad.search.relevance import logistic, logit_of_words
+from pentad.rooms.directory.search.query import Filter, FilterKind, Hit, Query
+from pentad.search.relevance import GOOD_MATCH, logistic, logit_of_words
 from pentad.search.scoring import K1, Reason, WordMatch, WordScorer, inverse_frequency, reasons, saturated, word_lists
 from pentad.search.word_table import Word
 
@@ -32,7 +34,14 @@ COMMON: Final = 10_000
 MANY: Final = 20_000
 """Up to this many records that pass the filters are compared one by one. Beyond, the most similar of all records are
 filtered."""
+NEAREST: Final = 3
+"""If fewer records are found and none is a good match, so many of the nearest are listed, however far away."""
 _NEAR: Final = 200
+_MANY_VERSIONS: Final = 2_000
+_FEW_LEFT: Final = 20
+_SHORTEST_NAME, _LONGEST_NAME = 2, 200
+_MOST_SPACES: Final = 4
+_MOST_NAMED: Final = 50
 _NEVER_COMMON: Final = 50
 _SCORED_AT_ONCE: Final = 500
 _DIGITS: Final = 4
@@ -81,14 +90,18 @@ class Ranking:
     def __init__(self, dialect: Dialect, words: tuple[Word, ...], known: Statistics, common: int) -> None:
         self._dialect: Dialect = dialect
         counted = list(zip(words, known.having, strict=True))
-        self._weights = {word.text: inverse_frequency(known.records, records) for word, records in counted}
+        self._weights = {
+            word.text: 0.0 if word.text in kind_words() else inverse_frequency(known.records, records)
+            for word, records in counted
+        }
         self._scorer = WordScorer(FIELDS, self._weights)
         self._base_forms = {form: word.text for word in words for form in word.forms}
         many = min(common, max(_NEVER_COMMON, known.records // 2))
         self._rare = tuple(word for word, records in counted if 0 < records < many)
         self._all = words
         self._can_match = bool(words) and bool(self._rare or all(known.having))
-        self._newest = known.newest
+        self.newest = known.newest
+        """The last record that counts."""
 
     def source(self) -> Source:
         """All records that the words find."""
@@ -100,7 +113,7 @@ class Ranking:
 
     def known_at(self) -> Sql:
         """The condition that a record existed when the statistics were made."""
-        return Sql("d.record <= ?", (self._newest,)) if self._can_match else FALSE
+        return Sql("d.record <= ?", (self.newest,)) if self._can_match else FALSE
 
     def others(self, without: Sequence[int]) -> Sql:
         """The condition that a record is none of these."""
@@ -165,27 +178,32 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The best records by words and meaning: the first window of candidates and the most similar records, ranked
+    """The best records: those with the very name, the first window of candidates and the most similar ones, ranked
     together."""
 
     hits: list[Hit]
-    only_near: tuple[int, ...]
-    """Similar records that are not in the first window. Later windows must leave them out."""
+    others: tuple[int, ...]
+    """Records that are not in the first window. Later windows must leave them out."""
     complete: bool
     """Whether no window follows."""
 
     @classmethod
-    def of(cls, rows: Rows, plan: Plan, checks: Plan, ranking: Ranking, query: "VectorQuery") -> "Head":
+    def of(
+        cls, rows: Rows, plan: Plan, checks: Plan, ranking: Ranking, text: str, query: "VectorQuery | None"
+    ) -> "Head":
         """`plan` starts from the rarest filter; `checks` has all filters as conditions, to start from the words."""
-        from pentad.search.fusion import fused
-
         by_words = ranking.candidates(rows, checks, 0, WINDOW)
-        only_near = sorted(_similar(rows, plan, query).keys() - set(by_words))
-        matched = ranking.matched(rows, [*by_words, *only_near])
-        ranked = fused([query], {record: one.words for record, one in matched.items()})
-        hits = {record: explained(matched[record], one.score, one.words, one.cosine) for record, one in ranked.items()}
-        ordered = sorted(hits.items(), key=lambda pair: (-(pair[1].score or 0.0), -pair[0]))
-        return cls([hit for _, hit in ordered], tuple(only_near), complete=len(by_words) < WINDOW)
+        named = {record for record in exactly_named(rows, plan, text) if record <= ranking.newest}
+        near = set[int]() if query is None else _similar(rows, plan, query)
+        others = sorted((near | named) - set(by_words))
+        hits = _scored(ranking.matched(rows, [*by_words, *others]), query)
+        hits.update((record, _exact(hits[record], text)) for record in named & hits.keys())
+        if query is not None and len(hits) < NEAREST and all((hit.score or 0.0) < GOOD_MATCH for hit in hits.values()):
+            nearest = _nearest(rows, plan, query, hits.keys())
+            others += nearest
+            hits |= _scored(ranking.matched(rows, nearest), query)
+        ordered = sorted(hits.items(), key=lambda pair: (-(pair[1].score or 0.0), pair[0] not in named, -pair[0]))
+        return cls([hit for _, hit in ordered], tuple(others), complete=len(by_words) < WINDOW)
 
     def capped(self, hit: Hit) -> Hit:
         """A hit found by words alone. It ranks after the head, so its score may not exceed the head's last one."""
@@ -193,13 +211,61 @@ class Head:
         return hit if (hit.score or 0.0) <= last else _rescaled(hit, last)
 
 
-def _similar(rows: Rows, plan: Plan, query: "VectorQuery") -> Mapping[int, float]:
-    """The records most similar to the query among those that pass the filters, with their cosines."""
-    if plan.driver is None and not plan.clauses and not plan.excluded:
-        return query.nearest(_NEAR)
-    return query.nearest_left(
-        _NEAR, MANY, lambda most: matching(rows, plan, most), lambda records: ids_among(rows, plan, records)
+def _scored(matched: Mapping[int, Matched], query: "VectorQuery | None") -> dict[int, Hit]:
+    if query is None:
+        return {record: one.hit() for record, one in matched.items()}
+    from pentad.search.fusion import fused
+
+    ranked = fused([query], {record: one.words for record, one in matched.items()})
+    return {record: explained(matched[record], one.score, one.words, one.cosine) for record, one in ranked.items()}
+
+
+def _exact(hit: Hit, text: str) -> Hit:
+    """A hit whose name is the query."""
+    return Hit(hit.cid, 1.0, (Reason("name", (text,), 1.0),), hit.meaning)
+
+
+def exactly_named(rows: Rows, plan: Plan, text: str) -> set[int]:
+    """Some of the records whose name, or the last part of it, is this text; spaces stand for hyphens too."""
+    name = " ".join(text.lower().split())
+    if not _SHORTEST_NAME <= len(name) <= _LONGEST_NAME or name.count(" ") > _MOST_SPACES or set(name) & set("*?["):
+        return set()
+    spellings = dict.fromkeys((name, name.replace(" ", "-"), name.replace(" ", "_")))
+    filters = [Filter(FilterKind.NAME, one) for spelling in spellings for one in (spelling, f"*/{spelling}")]
+    (group,) = required(plan.dialect, Query(tuple(filters)))
+    clause = resolve_group(rows, plan.dialect, group)
+    if not isinstance(clause, TermClause) or not clause.ids:
+        return set()
+    terms = among(plan.dialect, "term", clause.ids)
+    statement = composed(
+        "SELECT record FROM directory_postings WHERE ", terms, Sql(" ORDER BY record DESC LIMIT ?", (_MOST_NAMED,))
     )
+    return ids_among(rows, plan, [record for (record,) in rows.all(statement.text, *statement.params)])
+
+
+def _similar(rows: Rows, plan: Plan, query: "VectorQuery") -> set[int]:
+    """The records most similar to the query among those that pass the filters."""
+    every = plan.of_all_versions()
+    if every != plan:
+        near = _similar(rows, every, query)
+        left = ids_among(rows, plan, list(near))
+        if len(left) < _FEW_LEFT and len(near) == _NEAR:  # the versions of a few agents are nearer than all others
+            left = ids_among(rows, plan, list(query.nearest(_MANY_VERSIONS)))
+        return left
+    if plan.driver is None and not plan.clauses and not plan.excluded:
+        return set(query.nearest(_NEAR))
+    return set(
+        query.nearest_left(
+            _NEAR, MANY, lambda most: matching(rows, plan, most), lambda records: ids_among(rows, plan, records)
+        )
+    )
+
+
+def _nearest(rows: Rows, plan: Plan, query: "VectorQuery", known: Collection[int]) -> list[int]:
+    """The nearest records besides those known, related or not, for an answer without a good match."""
+    near = [record for record in query.nearest(_NEAR, related=False) if record not in known]
+    left = ids_among(rows, plan, near)
+    return [record for record in near if record in left][: NEAREST - len(known)]
 
 
 def explained(matched: Matched, score: float, words: float | None = None, cosine: float | None = None) -> Hit:
@@ -222,12 +288,15 @@ _STOP_WORDS: Final = (
     " like looking me my need of on or please search should show some something that the their them there these they"
     " this to us want was we what when which who will with would you your"
 )
+_KIND_WORDS: Final = "a2a agent agents ai assistant assistants bot bots llm mcp server servers skill skills tool tools"
+"""What the records of a directory are: such a word tells none from the others."""
 
 
 def query_words(text: str) -> tuple[Word, ...]:
     """The words of a query, each once, in order. Words that say nothing are dropped, unless there are no others."""
     found = list(dict.fromkeys(WORDS.words(text)))
-    words = [word for word in found if word not in _stop_words()] or found
+    telling = [word for word in found if word not in _stop_words()] or found
+    words = [word for word in telling if word not in kind_words()] or telling
     by_forms = {_forms(word): word for word in reversed(words)}  # singular and plural are one word
     unique = sorted(((word, forms) for forms, word in by_forms.items()), key=lambda pair: words.index(pair[0]))
     return tuple(Word(word, forms) for word, forms in unique[:_MOST_WORDS])
@@ -236,6 +305,12 @@ def query_words(text: str) -> tuple[Word, ...]:
 @cache
 def _stop_words() -> frozenset[str]:
     return frozenset(_STOP_WORDS.split())
+
+
+@cache
+def kind_words() -> frozenset[str]:
+    """Words that have no weight in a query."""
+    return frozenset(_KIND_WORDS.split())
 
 
 def _forms(word: str) -> tuple[str, ...]:

@@ -15,7 +15,16 @@ from pentad.rooms.directory.records.index_fields import FIELDS
 from pentad.rooms.directory.records.service import COLLECTION
 from pentad.rooms.directory.search.plan import ALL, GATHERED, Order, Plan, Source, count, make_plan, page
 from pentad.rooms.directory.search.query import FILTER_ARRAYS, Found, Hit, Query
-from pentad.rooms.directory.search.ranking import COMMON, WINDOW, Head, Ranking, Statistics, query_words, statistics
+from pentad.rooms.directory.search.ranking import (
+    COMMON,
+    WINDOW,
+    Head,
+    Ranking,
+    Statistics,
+    kind_words,
+    query_words,
+    statistics,
+)
 from pentad.search.documents import Document, EmbeddedQuery, Readiness
 from pentad.search.index import SearchIndex
 from pentad.search.relevance import GOOD_MATCH
@@ -56,7 +65,7 @@ def _position(values: list[Any], shortest: int, longest: int) -> tuple[int, ...]
 
 def _identity(query: Query) -> tuple[object, ...]:
     """The parts of a query that a cursor depends on."""
-    return (query.filters, query.words, query.match, query.order, query.id_version, query.pushed)
+    return (query.filters, query.words, query.match, query.order, query.id_version, query.pushed, query.newest_only)
 
 
 class RecordSearch:
@@ -173,41 +182,41 @@ class _Search:
             start, known = position[0], Statistics(position[1], position[2], position[4:])
             up_to = position[3]
         ranking = Ranking(self.dialect, words, known, self.common)
-        vectors = None if self.question is None else self.question.vector_query(self.rows, up_to)
-        head = None if vectors is None else Head.of(self.rows, plan, checks, ranking, vectors)
+        # A query that only says what kind of thing is wanted is near to nothing in particular.
+        telling = any(word.text not in kind_words() for word in words)
+        vectors = self.question.vector_query(self.rows, up_to) if self.question is not None and telling else None
+        head = Head.of(self.rows, plan, checks, ranking, query.words or "", vectors)
         limit = query.limit or ALL
         hits, total = _Pages(self.rows, checks, ranking, head).page(start, limit)
         has_more = start + len(hits) < total and len(hits) == limit
         cursor = None
         if has_more:
-            position = (start + len(hits), known.newest, known.records, 0 if head is None else up_to, *known.having)
+            position = (start + len(hits), known.newest, known.records, 0 if vectors is None else up_to, *known.having)
             cursor = write_cursor(query, position)
         waiting = None if self.question is None else self.question.waiting(self.rows)
         no_good_match = not start and (not hits or (hits[0].score or 0.0) < GOOD_MATCH)
-        retrieval = "lexical" if head is None else "hybrid"
+        retrieval = "lexical" if vectors is None else "hybrid"
         return Found(hits, total, has_more, cursor, retrieval, waiting, no_good_match)
 
 
 @dataclass(frozen=True, slots=True)
 class _Pages:
-    """A ranking, page by page: the fused head, if there is one, then windows of what the words found."""
+    """A ranking, page by page: the head, then windows of what the words found."""
 
     rows: Rows
     plan: Plan
     ranking: Ranking
-    head: Head | None
+    head: Head
 
     def page(self, start: int, limit: int) -> tuple[list[Hit], int]:
         """The hits from an offset on, and the total."""
         head = self.head
-        if head is None:
-            return self._by_words(start, limit, ())
         hits = head.hits[start : start + limit]
         if head.complete:
             return hits, len(head.hits)
         skipped = max(0, start - len(head.hits))
-        more, total = self._by_words(WINDOW + skipped, limit - len(hits), head.only_near)
-        return [*hits, *map(head.capped, more)], total + len(head.only_near)
+        more, total = self._by_words(WINDOW + skipped, limit - len(hits), head.others)
+        return [*hits, *map(head.capped, more)], total + len(head.others)
 
     def _by_words(self, start: int, limit: int, without: Sequence[int]) -> tuple[list[Hit], int]:
         hits: list[Hit] = []

@@ -1,0 +1,67 @@
+"""An exact name among 20,000 imported servers, while half of them have no vector yet."""
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from pentad.kernel.ports import Database
+from pentad.kernel.principal import LOCAL
+from pentad.rooms.directory.search.service import RecordSearch
+from pentad.rooms.directory.translate.formats import read_source
+from pentad.storage.migrations import MigrationSet
+from tests.rooms.directory.search.seeding import SETS
+from tests.rooms.directory.search.test_ranking import Room
+from tests.search.hashing import HashingEmbedder
+from tests.stores import Stores
+
+IMPORTED = 20_000
+AT_ONCE = 1_000
+CPU_SECONDS = 1.0
+"""The most that one question may cost; it takes hundredths."""
+
+
+def server(name: str, about: str) -> dict[str, Any]:
+    """A record as it is made of an MCP server's `server.json`."""
+    return read_source({"name": name, "description": about, "version": "1.0.0"}, "mcp").translated.record
+
+
+async def fill(room: Room, records: Sequence[dict[str, Any]]) -> None:
+    for start in range(0, len(records), AT_ONCE):
+        await room.records.push_many(LOCAL, list(records[start : start + AT_ONCE]))
+
+
+@pytest.mark.anyio
+@pytest.mark.interop
+@pytest.mark.requirement("search:rank:pending", "dir:search:exact-name")
+async def test_an_exact_name_is_first_among_twenty_thousand_while_vectors_are_made(stores: Stores) -> None:
+    """Every word of the name is in all the other names too, and they are newer."""
+    database: Database = await stores.open((*SETS, MigrationSet("search", "pentad.search.schema")))
+    room = Room(database, stores, HashingEmbedder())
+    room.search = RecordSearch(database, room.index)
+    await fill(room, [server("com.example.first/report-writer", "Weekly figures.")])
+    crowd = [
+        server(f"com.example.t{n}/weekly-report-writer-{n}", f"Report writer for team {n}: a report for every writer.")
+        for n in range(IMPORTED)
+    ]
+    await fill(room, crowd)
+    await room.index.embed_pending(IMPORTED // 2)
+    await fill(room, [server("com.example.last/report-reader", "Reads what was written.")])
+    for words, name in (
+        ("com.example.first/report-writer", "report-writer"),
+        ("report-writer", "report-writer"),
+        ("Report Writer", "report-writer"),
+        ("com.example.last/report-reader", "report-reader"),
+        ("report-reader", "report-reader"),
+        ("weekly-report-writer-19999", "weekly-report-writer-19999"),
+    ):
+        before = time.thread_time()
+        found = await room.find(words, limit=10)
+        assert time.thread_time() - before < CPU_SECONDS
+        assert (found.retrieval, found.no_good_match) == ("hybrid", False)
+        assert found.waiting
+        assert (await room.names(found))[0] == name, words
+        assert found.hits[0].why[0].field == "name"
+    await room.records.stop()
+    await room.popularity.stop()
