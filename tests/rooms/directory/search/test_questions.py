@@ -44,15 +44,6 @@ async def test_the_right_record_is_among_the_first(halves: tuple[Marks, Marks]) 
 
 @pytest.mark.anyio
 @pytest.mark.interop
-@pytest.mark.xfail(reason="14 of 20: a threshold that reaches 15 would be chosen with the held-out half", strict=False)
-async def test_three_quarters_of_the_questions_without_an_answer_have_no_good_match(
-    halves: tuple[Marks, Marks],
-) -> None:
-    assert fmean(halves[0].silent) >= 0.75
-
-
-@pytest.mark.anyio
-@pytest.mark.interop
 @pytest.mark.requirement("dir:search:questions")
 async def test_most_questions_without_an_answer_have_no_good_match(halves: tuple[Marks, Marks]) -> None:
     assert fmean(halves[0].silent) >= 0.65

@@ -23,9 +23,9 @@ from pentad.rooms.directory.remote.client import BrokenStream, WireClient
 from pentad.rooms.directory.remote.client_settings import ClientSettings
 from pentad.rooms.directory.remote.oidc import OidcTokens
 from pentad.rooms.directory.search.query import Found, Hit, Query
+from pentad.rooms.directory.search.query_json import decoded_found, encoded_query
 from pentad.rooms.directory.trust.store import Statement
 from pentad.rooms.directory.wire.protos import core_pb2, naming_pb2, ranked_pb2, search_pb2, sign_pb2, store_pb2
-from pentad.rooms.directory.wire.queries import decoded_found, encoded_query
 from pentad.rooms.directory.wire.statuses import NotOffered
 from pentad.rooms.directory.wire.structs import decoded_record, encoded_struct, length_delimited, plain_struct
 

@@ -20,6 +20,7 @@ from pentad.rooms.directory.records.events import Event
 from pentad.rooms.directory.records.publications import Publication, PublishRequest
 from pentad.rooms.directory.records.routing import RouteQuery, RouteQueryType
 from pentad.rooms.directory.search.query import LARGEST_LIMIT, Filter, FilterKind, Hit, Query, Sort
+from pentad.rooms.directory.search.query_json import decoded_query, encoded_found
 from pentad.rooms.directory.service import Directory
 from pentad.rooms.directory.wire.protos import (
     core_pb2,
@@ -30,7 +31,6 @@ from pentad.rooms.directory.wire.protos import (
     search_pb2,
     sign_pb2,
 )
-from pentad.rooms.directory.wire.queries import decoded_query, encoded_found
 from pentad.rooms.directory.wire.statuses import NotOffered
 from pentad.rooms.directory.wire.structs import encoded_record, length_delimited
 
