@@ -329,7 +329,7 @@ class _Reader:
         if not self._draft:
             kept = [one for one, was in zip(kept, found, strict=True) if not isinstance(was, Missing)]
         if not kept and not earlier:
-            return before if before == [] else MISSING
+            return list[Any]() if before == [] else MISSING
         return kept
 
     def _leaf(self, kind: str, node: Node, text: str, before: Any) -> Any:

@@ -83,9 +83,9 @@ class _Health:
     ) -> health_pb2.HealthCheckResponse:
         async with self._places.place(context):
             request = await _next(aiter(requests))
-            if request is None or request.service not in self._services:
-                await context.abort(grpc.StatusCode.NOT_FOUND, "unknown service")
-            return self._answer("" if request is None else request.service)
+            if request is not None and request.service in self._services:
+                return self._answer(request.service)
+            return await context.abort(grpc.StatusCode.NOT_FOUND, "unknown service")
 
     async def watch(
         self, requests: AsyncIterator[health_pb2.HealthCheckRequest], context: "ServicerContext[Any, Any]"

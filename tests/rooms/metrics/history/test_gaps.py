@@ -1,5 +1,7 @@
 """Time without data is a gap with a reason: recorded, kept by roll-ups, in every chart, and never drawn as data."""
 
+from typing import Any, cast
+
 import pytest
 
 from pentad.kernel.charts import svg_chart
@@ -36,7 +38,7 @@ class Polled:
 
     async def poll(self, after: float, shot: Snapshot | None = None, **values: float) -> None:
         self.clock.turn(after)
-        found = shot or snapshot(self.clock.now(), **values)
+        found = shot or snapshot(self.clock.now(), **cast("dict[str, Any]", values))
         await self.history.record_poll(INFO, found, PollOutcome(scope="", state="ok", at=self.clock.now()))
 
     async def fail(self, after: float) -> None:

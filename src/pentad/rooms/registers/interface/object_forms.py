@@ -180,7 +180,8 @@ def _data(registers: Registers, visit: Visit, pair: Pair, stored: StoredObject) 
 
 
 def _id_of(made: Mapping[str, Any]) -> Any:
-    found = made.get("id") or (made.get("@self") or {}).get("id")
+    own: Mapping[str, Any] = made.get("@self") or {}
+    found: Any = made.get("id") or own.get("id")
     if found is None:
         raise NotFound("The object was created, but its id is not known.", hint="Find it in the list.")
     return found

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
@@ -86,7 +87,8 @@ async def test_strangers_have_a_bound(site: Site, monkeypatch: pytest.MonkeyPatc
         health_pb2.HealthCheckResponse.FromString,
     )
     call = watch(health_pb2.HealthCheckRequest(), timeout=30)
-    assert (await call.read()).status == health_pb2.HealthCheckResponse.SERVING
+    first: Any = await call.read()
+    assert first.status == health_pb2.HealthCheckResponse.SERVING
     with pytest.raises(aio.AioRpcError) as refused:
         await health(site, "")
     assert refused.value.code() is StatusCode.RESOURCE_EXHAUSTED
