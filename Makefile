@@ -37,7 +37,7 @@ conformance: .venv/.dev ## the protocol's official suite against a running serve
 	@$(BIN)/python -m tests.conformance.run
 
 interop: .venv/.dev .venv/.models ## what make test leaves out: real foreign clients, processes, PostgreSQL behind the wires, properties at length
-	@PENTAD_FUZZ=long $(BIN)/python -m pytest -m "interop or (hypothesis and not faults)"
+	@PENTAD_FUZZ=long $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "interop or (hypothesis and not faults)"
 
 newcomer: .venv/.dev .venv/.models ## a clean clone, `make demo`, and every command that is printed on the way
 	@$(BIN)/python -m tests.newcomer.run

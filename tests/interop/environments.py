@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from tests.conformance.server import REPOSITORY
+from tests.installed_once import installed_once
 
 SDK = "mcp==2.3.0"
 SDK_1 = "mcp==1.30.0"
@@ -87,11 +88,11 @@ def schemathesis_python() -> Path:
 def _python_with(*packages: str) -> Path:
     """The first package names the environment."""
     folder = REPOSITORY / ".cache" / "interop" / re.sub(r"\[.*\]", "", packages[0]).replace("==", "-")
-    python, stamp = folder / "bin" / "python", folder / "installed.txt"
-    wanted = "\n".join(packages)
-    if not (stamp.exists() and stamp.read_text(encoding="utf-8") == wanted):
-        uv = Path(sys.executable).with_name("uv")
+    python, uv = folder / "bin" / "python", Path(sys.executable).with_name("uv")
+
+    def install() -> None:
         subprocess.run([uv, "venv", "--quiet", "--clear", "--python", sys.executable, folder], check=True)
         subprocess.run([uv, "pip", "install", "--quiet", "--python", python, *packages], check=True, stdout=sys.stderr)
-        stamp.write_text(wanted, encoding="utf-8")
+
+    installed_once(folder, "\n".join(packages), install)
     return python
