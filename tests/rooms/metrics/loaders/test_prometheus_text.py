@@ -46,6 +46,7 @@ def test_names_follow_the_rules_of_promtool(collector: str) -> None:
         assert (words[-1] == "total") is (metrics[key].kind == "counter"), name
         assert words[-1] not in ("count", "sum", "bucket"), name
         assert not {"gauge", "counter", "summary", "histogram", "days", "hours", "milliseconds"} & set(words), name
+        assert not {"s", "ms", "us", "ns", "sec", "b", "kb", "mb", "gb", "tb", "pb", "m", "h", "d"} & set(words), name
         assert re.fullmatch(r"[a-z][a-z0-9_]*", name), name
 
 
@@ -56,6 +57,8 @@ def test_names_follow_the_rules_of_promtool(collector: str) -> None:
     ("memory.percent", "%", False, "pentad_c_memory_ratio"),
     ("calls.total", None, True, "pentad_c_calls_total"),
     ("stats.requestCount", None, False, "pentad_c_stats_request_number"),
+    ("coresReservedB", "cores", False, "pentad_c_cores_reservedb"),
+    ("heap.usedMb.max", None, False, "pentad_c_heap_usedmb_max"),
 ])  # fmt: skip
 @pytest.mark.requirement("metrics:loaders:prometheus")
 def test_a_name_ends_with_its_base_unit(key: str, unit: str | None, is_counter: bool, name: str) -> None:

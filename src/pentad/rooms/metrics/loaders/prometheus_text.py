@@ -22,6 +22,8 @@ _BASE_UNITS: Final = {
 _NOT_IN_NAMES: Final = frozenset({"gauge", "counter", "summary", "histogram"})
 _RESERVED: Final = {"count": "number", "sum": "amount", "bucket": "part"}
 """Last words that belong to histograms, and what stands in for them."""
+_UNIT_ABBREVIATIONS: Final = frozenset({"ms", "us", "ns", "sec", "kb", "mb", "gb", "tb", "pb"})
+"""Words that `promtool` takes for units, besides single letters."""
 
 
 def prometheus_text(snapshot: Snapshot, catalogue: Iterable[Metric], numbers: Iterable[tuple[Sample, float]]) -> str:
@@ -58,7 +60,7 @@ def metric_names(collector: str, metrics: Mapping[str, Metric]) -> dict[str, str
 def metric_name(collector: str, key: str, unit: str | None, *, is_counter: bool = False) -> str:
     """The name of one metric: lower-case words, then the base unit, then `total` for counters."""
     text = _SPAN_OF_TIME.sub(lambda found: f"{found[1]}{found[2][0]}", _snake_case(key))
-    words = [word for word in text.split("_") if word not in _NOT_IN_NAMES]
+    words = _without_abbreviations(word for word in text.split("_") if word not in _NOT_IN_NAMES)
     if words[-1:] == ["total"]:
         words.pop()
     words = ["pentad", _snake_case(collector), *(words or ["all"])]
@@ -69,6 +71,18 @@ def metric_name(collector: str, key: str, unit: str | None, *, is_counter: bool 
     if base and words[-1] != base:
         words.append(base)
     return "_".join([*words, "total"] if is_counter else words)
+
+
+def _without_abbreviations(words: Iterable[str]) -> list[str]:
+    """The words; a letter that stands alone, or an abbreviated unit, joins the word before: `coresReservedB` becomes
+    `cores_reservedb`."""
+    joined: list[str] = []
+    for word in words:
+        if joined and ((len(word) == 1 and word.isalpha()) or word in _UNIT_ABBREVIATIONS):
+            joined[-1] += word
+        else:
+            joined.append(word)
+    return joined
 
 
 def _snake_case(text: str) -> str:
