@@ -1,5 +1,6 @@
 """The three tools of the original document over every wire: what they take, what they give, what they refuse."""
 
+import re
 from typing import Any
 
 import pytest
@@ -175,9 +176,11 @@ async def _passage(door: Door, citation: Any) -> str:
 
 @pytest.mark.requirement("avatars:response:same")
 async def test_the_same_question_has_the_same_answer_on_every_way(door: Door, quick: Door) -> None:
-    assert await door.ask("generate_response", question=SLUICES) == await quick.ask(
-        "generate_response", question=SLUICES
-    )
+    one, other = [await way.ask("generate_response", question=SLUICES) for way in (door, quick)]
+    uris = [answer.pop("uri") for answer in (one, other)]
+    assert one == other
+    assert uris[0] != uris[1], "each answer is kept on its own"
+    assert all(re.fullmatch(r"avatar://ida-brandt/answers/[\w-]{16}", uri) for uri in uris)
 
 
 @pytest.mark.requirement("avatars:response:context")
