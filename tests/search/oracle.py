@@ -86,7 +86,7 @@ class Oracle:
         held = {term for text in self.texts[number].values() for term in terms(text)}
         coverage = sum(worth for term, worth in idf.items() if term in held) / total if total else 0.0
         standard = 0.12 + 0.36 * coverage if cosine is None else SCALE.standard(cosine)
-        return -2.4 + 6.3 * (standard + 0.8 * share)
+        return -3.6 + 9.9 * (standard + 0.8 * share)
 
     def _shown(
         self, query: str, ranked: list[int], scores: dict[int, float], cosines: dict[int, float]
