@@ -8,6 +8,7 @@ import pytest
 
 from pentad.app import App
 from pentad.search.models.catalogue import PulledModel
+from pentad.search.relevance import RELATED
 from tests.behaviour.clients import Wire, wire_name
 from tests.behaviour.directory.door import Door, record
 from tests.behaviour.embedding import WAYS, app_with_model, child_with_model, connected
@@ -43,7 +44,8 @@ async def door(request: pytest.FixtureRequest, site: App, child: "subprocess.Pop
 async def test_a_query_finds_by_meaning_too_and_explains_each_hit(door: Door, site: App):
     scribe = record(description="Turns speech into written notes.")
     cid = await door.push(scribe)
-    await door.push(record(description="Steers boats through fog."))
+    pilot = record(description="Steers boats through fog.")
+    await door.push(pilot)
     await site.search.embed_pending()
     found = await door.ask("agntcy_dir_search_local", query="audio transcription", names=[scribe["name"]])
     assert (found["retrieval"], found["record_cids"], found["total_count"]) == ("hybrid", [cid], 1)
@@ -54,5 +56,11 @@ async def test_a_query_finds_by_meaning_too_and_explains_each_hit(door: Door, si
     (hit,) = both["hits"]
     assert {"meaning", "description"} == {reason["field"] for reason in hit["why"]}
     assert hit["score"] == pytest.approx(sum(reason["contribution"] for reason in hit["why"]))
+    names = [scribe["name"], pilot["name"]]
+    good = await door.ask("agntcy_dir_search_local", query="notes of a speech", names=names)
+    assert (good["retrieval"], good["record_cids"], good["total_count"]) == ("hybrid", [cid], 1)
+    assert "no_good_match" not in good
     nothing = await door.ask("agntcy_dir_search_local", query="recipe for soup", names=[scribe["name"]])
-    assert (nothing["count"], nothing["retrieval"]) == (0, "hybrid")
+    assert (nothing["retrieval"], nothing["record_cids"], nothing["no_good_match"]) == ("hybrid", [cid], True)
+    (nearest,) = nothing["hits"]
+    assert nearest["score"] < RELATED
