@@ -47,7 +47,7 @@ from pentad.mcp.confirmations import Confirmations, ConfirmRules
 from pentad.mcp.connection import Connection, MemoryClient, Write
 from pentad.mcp.dispatcher import Dispatcher
 from pentad.mcp.generated_tools import missing_tools
-from pentad.mcp.internal_client import InternalClient
+from pentad.mcp.internal_client import CONSOLE, InternalClient
 from pentad.mcp.legacy import LegacyEra, PendingRequests
 from pentad.mcp.lineage import Lineage
 from pentad.mcp.modern import ModernEra
@@ -173,6 +173,7 @@ class App:
         self.event_watch = EventWatch(database, self._on_events)
         self.hub.after_changes = self.event_watch.look
         self.neighbours = InternalClient(lambda: self.within.dispatcher, self.principal_now)
+        self.console_client = InternalClient(lambda: self.within.dispatcher, self.principal_now, CONSOLE)
         self.lineage = Lineage(lambda: self.rooms, self.neighbours)
         self.rules = EventRules(
             database,

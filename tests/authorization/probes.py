@@ -103,7 +103,7 @@ class Probe:
                 method, _, pattern = name.rpartition(" ")
                 path = await fill(row.get("path", pattern))
                 if "form" in row:
-                    return await self._form(path, row["form"])
+                    return await self._form(path, await fill(row["form"]))
                 return await self._http(row.get("method", method or "POST"), path, await fill(row.get("body", {})))
             case "rpc":
                 return await self._rpc(name, await fill(row.get("params", {})))

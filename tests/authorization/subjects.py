@@ -7,6 +7,7 @@ from typing import Any, Final
 from starlette.routing import Route
 
 from pentad.app import App
+from pentad.console.routes import JSON
 from pentad.http.ports import mount_context
 from pentad.kernel.principal import ANY_ROOM
 from pentad.mcp.declarations import Tool
@@ -33,7 +34,14 @@ def subjects(app: App) -> set[str]:
         for mount in () if room.mounts is None else room.mounts(opened.service, mount_context(app)):
             found |= set(_mount(mount))
     found |= {f"resource {one.declared.uri}" for one in app.own_resources}
-    return found | {f"route {method} {path.removeprefix(TWIN)}" for method, path, _ in routes(app)}
+    found |= {f"route {method} {path.removeprefix(TWIN)}" for method, path, _ in routes(app)}
+    return found - {f"{page}{JSON}" for page in pages_as_json(app)}
+
+
+def pages_as_json(app: App) -> set[str]:
+    """The pages that are there as JSON too. They have one row for both, and access to both is judged."""
+    known = {f"route {method} {path}" for method, path, _ in routes(app)}
+    return {one for one in known if one.startswith("route GET /console") and f"{one}{JSON}" in known}
 
 
 def routes(app: App) -> Iterator[tuple[str, str, Any]]:

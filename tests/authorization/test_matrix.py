@@ -8,9 +8,10 @@ from typing import Any, Final
 
 import pytest
 
+from pentad.console.routes import JSON
 from tests.authorization.house import CALLERS, KINDS, RELATIONS, Caller, House, open_house
 from tests.authorization.probes import Probe, verdict_of_status
-from tests.authorization.subjects import TWIN, routes, subjects
+from tests.authorization.subjects import TWIN, pages_as_json, routes, subjects
 from tests.behaviour.clients import LEGACY, MODERN
 from tests.behaviour.http_wire import send
 from tests.stores import PostgresServer
@@ -67,6 +68,13 @@ async def test_access_is_judged_the_same_in_the_era_of_handshakes(house: House, 
 
 async def judged(house: House, subject: str, revision: str = MODERN) -> None:
     row = ROWS[subject]
+    await _judge_row(house, subject, row, revision)
+    if (page := _covers(subject)) in pages_as_json(house.app):
+        path, mark, query = row.get("path", page.rpartition(" ")[2]).partition("?")
+        await _judge_row(house, subject, {**row, "path": f"{path}{JSON}{mark}{query}"}, revision)
+
+
+async def _judge_row(house: House, subject: str, row: dict[str, Any], revision: str) -> None:
     expected, seen = {}, {}
     for relation in RELATIONS if "own" in row else ("all",):
         for name, caller in house.callers.items():

@@ -6,6 +6,9 @@ new Playwright context (viewport, color_scheme, java_script_enabled). Each step 
     go: URL                     fill: {LABEL: TEXT}         choose: {LABEL: VALUE}      check: LABEL
     press: BUTTON or SELECTOR   click: SELECTOR             open: SUMMARY               key: KEY
     type: TEXT                  wait: SELECTOR              shot: FILE                  run: JAVASCRIPT
+    submit: KEY                 present: SELECTOR
+
+`submit` presses a key that leads to another page; `present` waits for an element that nobody sees, such as an option.
 
 The answer has a page after each step: `url`, `text`, `status`, `focus` (name of the focused element), `overflow` (how
 many pixels it is wider than the window), and what `run` returned. `errors` are those of scripts and of the policy.
@@ -43,6 +46,11 @@ def press(page: Page, given: str) -> None:
         page.get_by_role("button", name=given, exact=True).first.click()
 
 
+def submit(page: Page, given: str) -> None:
+    with page.expect_navigation():
+        page.keyboard.press(given)
+
+
 STEPS: dict[str, Callable[[Page, Any], Any]] = {
     "go": lambda page, given: page.goto(given).status,
     "fill": fill,
@@ -53,7 +61,9 @@ STEPS: dict[str, Callable[[Page, Any], Any]] = {
     "open": lambda page, given: page.locator("summary", has_text=given).first.click(),
     "key": lambda page, given: page.keyboard.press(given),
     "type": lambda page, given: page.keyboard.type(given),
+    "submit": submit,
     "wait": lambda page, given: page.locator(given).first.wait_for(),
+    "present": lambda page, given: page.locator(given).first.wait_for(state="attached"),
     "shot": lambda page, given: str(page.screenshot(path=given, full_page=True) is None),
     "run": lambda page, given: page.evaluate(given),
 }

@@ -110,7 +110,7 @@ def test_a_reference_is_found_while_typing(log_in: LogIn) -> None:
         {"go": wanda.url(NEW)},
         {"click": "[name='/parent']"},
         {"type": "Findable"},
-        {"wait": "datalist:not(:has(option:nth-child(2))) option:text-is('Findable') >> visible=false"},
+        {"present": "datalist:not(:has(option:nth-child(2))) option:text-is('Findable')"},
     )
     assert offered["focus"] == "/parent"
 
@@ -137,7 +137,7 @@ def test_a_slash_leads_to_the_search(log_in: LogIn) -> None:
         {"go": rita.url("/console/agents")},
         {"key": "/"},
         {"type": "echo"},
-        {"key": "Enter"},
+        {"submit": "Enter"},
         {"wait": "h1:text-is('Search')"},
     )
     assert focused["focus"] == "q"

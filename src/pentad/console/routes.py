@@ -28,7 +28,6 @@ from pentad.kernel.pages import Form, Hidden, Note, Page, Sheet, Visit
 from pentad.kernel.principal import Principal
 from pentad.kernel.schema_forms import field_problems
 from pentad.mcp.confirmations import ARGUMENT
-from pentad.mcp.internal_client import CONSOLE
 from pentad.mcp.wire_errors import error_from_result
 from pentad.platform import OpenRoom, Operation, described
 from pentad.settings.model import Settings
@@ -157,7 +156,7 @@ class Console:
         async def call(name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
             token = (fields or {}).get(ARGUMENT)
             given = {**arguments, ARGUMENT: token} if token else arguments
-            result = await self._app.neighbours.call_tool(principal, name, given, transport=CONSOLE)
+            result = await self._app.console_client.call_tool(principal, name, given)
             if result.get("isError"):
                 raise error_from_result(result)
             return result.get("structuredContent") or {}

@@ -46,7 +46,6 @@ from pentad.kernel.schema_forms import MISSING, read_form, schema_form
 from pentad.mcp.confirmations import ARGUMENT
 from pentad.mcp.content import Contents
 from pentad.mcp.declarations import Prompt, Resource, Tool
-from pentad.mcp.internal_client import CONSOLE
 from pentad.mcp.registry import Bound, BoundTool, Registry
 from pentad.mcp.wire_errors import error_from_result
 
@@ -121,9 +120,7 @@ class ToolPages:
         arguments = read_form(tool.input_schema, visit.fields)
         confirmed = {ARGUMENT: token} if token else {}
         started = time.perf_counter()
-        result = await self._app.neighbours.call_tool(
-            visit.principal, tool.name, {**arguments, **confirmed}, transport=CONSOLE
-        )
+        result = await self._app.console_client.call_tool(visit.principal, tool.name, {**arguments, **confirmed})
         seconds = time.perf_counter() - started
         return self._tool_sheet(visit, bound, arguments, self._outcome(visit, tool, result, seconds))
 
@@ -183,7 +180,7 @@ class ToolPages:
         """What the form of a prompt does."""
         prompt = self._prompt(visit).declared
         arguments = read_form(_prompt_schema(prompt), visit.fields)
-        found = await self._app.neighbours.get_prompt(visit.principal, prompt.name, arguments)
+        found = await self._app.console_client.get_prompt(visit.principal, prompt.name, arguments)
         blocks: list[Block] = []
         for message in found["messages"]:
             blocks += [Note(f"As {message['role']}:"), *_content([message["content"]], None)]
@@ -211,7 +208,7 @@ class ToolPages:
         if not uri:
             raise InvalidInput("There is no URI.", hint="Pick a resource from the list of tools.")
         started = time.perf_counter()
-        contents = await self._app.neighbours.read(visit.principal, uri)
+        contents = await self._app.console_client.read(visit.principal, uri)
         took = f"{(time.perf_counter() - started) * 1000:,.1f} ms"
         url = self._app.settings.url("/mcp")
         copies = snippet_tabs("resources/read", uri, {}, url=url, program=reader_program(self._app.settings))

@@ -30,7 +30,8 @@ Progress = Callable[[float, float | None, str | None], Awaitable[None]]
 
 INTERNAL: Final = "internal"
 CONSOLE: Final = "console"
-"""The transport of calls that a person makes on a page. Programs inside cannot claim it: rooms are not offered it."""
+"""The transport of calls that a person makes on a page. Only the console has a client with it; that of the rooms is
+`INTERNAL`, and no argument of a call changes that."""
 
 _DEEPEST: Final = 8
 _depth: ContextVar[int] = ContextVar("internal_call_depth", default=0)
@@ -58,10 +59,14 @@ class InternalClient:
     """Implements `platform.Neighbours` over all open rooms. The dispatcher is looked up at each call."""
 
     def __init__(
-        self, dispatcher: Callable[[], Dispatcher], principal_now: Callable[[Principal], Awaitable[Principal]]
+        self,
+        dispatcher: Callable[[], Dispatcher],
+        principal_now: Callable[[Principal], Awaitable[Principal]],
+        transport: str = INTERNAL,
     ) -> None:
         self._dispatcher = dispatcher
         self._principal_now = principal_now
+        self._transport = transport
         self._numbers = itertools.count(1)
         self._schemes: dict[str, None] = {}
 
@@ -76,14 +81,13 @@ class InternalClient:
         arguments: Mapping[str, Any],
         *,
         progress: Progress | None = None,
-        transport: str = INTERNAL,
     ) -> dict[str, Any]:
-        """The tool's result as on the wire; a failed tool has `isError`. `transport` is CONSOLE for a person's call."""
+        """The tool's result as on the wire; a failed tool has `isError`."""
         if name not in self._dispatcher().registry.tools:
             raise NotFound(f"There is no tool {name[:100]!r} here.")
         meta = RequestMeta(progress_token="internal" if progress is not None else None)
         params = CallToolParams(name=name, arguments=msgspec.Raw(encode(arguments)), meta=meta)
-        return await self._request("tools/call", params, await self._peer(principal, progress, transport))
+        return await self._request("tools/call", params, await self._peer(principal, progress))
 
     async def read(self, principal: Principal, uri: str) -> Sequence[Contents]:
         """The contents of a resource of any room."""
@@ -93,7 +97,7 @@ class InternalClient:
     async def get_prompt(self, principal: Principal, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """A prompt with its messages as on the wire."""
         params = GetPromptParams(name=name, arguments=dict(arguments))
-        return await self._request("prompts/get", params, await self._peer(principal, transport=CONSOLE))
+        return await self._request("prompts/get", params, await self._peer(principal))
 
     def schemes(self) -> tuple[str, ...]:
         """The schemes of all resources, in the order of the rooms."""
@@ -104,11 +108,9 @@ class InternalClient:
         bound = self._dispatcher().registry.tools.get(name)
         return bound is not None and bool(bound.declared.hints.get("readOnlyHint"))
 
-    async def _peer(
-        self, principal: Principal, progress: Progress | None = None, transport: str = INTERNAL
-    ) -> _InternalPeer:
+    async def _peer(self, principal: Principal, progress: Progress | None = None) -> _InternalPeer:
         current = await self._principal_now(principal)
-        return _InternalPeer(current, NEWEST_LEGACY, transport, current_traceparent(), NO_HEADERS, progress)
+        return _InternalPeer(current, NEWEST_LEGACY, self._transport, current_traceparent(), NO_HEADERS, progress)
 
     async def _request(self, name: str, params: Any, peer: _InternalPeer) -> dict[str, Any]:
         depth = _depth.get()

@@ -10,6 +10,7 @@ from urllib.parse import quote
 from pentad.kernel import pages as ui
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.schema_forms import read_form, schema_form
+from pentad.mcp.rights import check_right
 from pentad.rooms.agents.interface.approval_pages import PLACE as APPROVALS
 from pentad.rooms.agents.interface.approval_pages import decision_form
 from pentad.rooms.agents.interface.presentation import task_view
@@ -61,6 +62,7 @@ async def approval_form(agents: Agents, visit: ui.Visit, task: Task) -> list[ui.
 
 async def answer(agents: Agents, visit: ui.Visit) -> None:
     """What the form for an answer does."""
+    check_right(visit.principal, "agents", "write")
     task = await agents.tasks.get(visit.principal, visit.path["task"])
     text = _typed_text(_ANSWER, visit)
     arguments = {"agent": task.agent, "task_id": task.id, "text": text, "seconds": _SEND_SECONDS}
@@ -103,6 +105,7 @@ async def chat(agents: Agents, visit: ui.Visit) -> ui.Sheet:
 
 async def say(agents: Agents, visit: ui.Visit) -> ui.Place | ui.Sheet:
     """What the form of a conversation does: go on with the task that waits, or begin one in the same conversation."""
+    check_right(visit.principal, "agents", "write")
     card = await find_card(agents, visit.path["card"])
     name, context = agents.hosted_name(card), visit.typed("context")
     arguments = {**message_arguments(visit), "agent": name, "seconds": _SEND_SECONDS}

@@ -29,9 +29,7 @@ def _says_nothing(value: Any) -> bool:
 Optional = Field(default=None, exclude_if=_says_nothing)
 """A member that is left out if it has no value."""
 
-Page = Annotated[
-    int | str | None, Field(description="The printed page, else the page of the file; null without pages.")
-]
+Page = Annotated[int | str | None, Field(description="The printed page, else the file's, or null.")]
 
 
 class View(BaseModel):
@@ -48,7 +46,7 @@ class PassageView(View):
     content: str
     source: str
     page: Page
-    score: Annotated[float, Field(description="The probability that the passage is relevant to the query.")]
+    score: Annotated[float, Field(description="The probability that it is relevant.")]
     relevance_score: Annotated[float, Field(description="The same as `score`.")]
     raw_score: Annotated[float, Field(description="The score of the ranking.")]
     cosine: float | None = Optional
@@ -127,9 +125,9 @@ class GroundingView(View):
     dropped: int
     problems: list[str] | None = Optional
     fell_back: str | None = Optional
-    unverified_passages: Annotated[
-        list[int] | None, Field(description="Indexes in `passages` that are not in the corpus.")
-    ] = Optional
+    unverified_passages: Annotated[list[int] | None, Field(description="Those of `passages` not in the corpus.")] = (
+        Optional
+    )
 
 
 class EvidenceView(View):
@@ -139,7 +137,7 @@ class EvidenceView(View):
 
 
 class PromptView(View):
-    """Material for the caller's own model. Send its draft to `verify_response`, with these passages."""
+    """For the caller's own model. Send its draft to `verify_response`, with these passages."""
 
     system: str
     question: str
@@ -162,12 +160,12 @@ class AnswerView(View):
     avatar: str
     mode: str
     retrieval: str
-    query: Annotated[str, Field(description="The search query, with words from the conversation.")]
+    query: Annotated[str, Field(description="With words from the conversation.")]
     should_speak: float | None = Optional
     grounding: GroundingView
     prompt: PromptView | None = Optional
-    uri: Annotated[str | None, Field(description="The answer as a resource; `lineage` says what made it.")] = Optional
-    generation: Annotated[int | None, Field(description="Of the corpus it was given from.")] = Optional
+    uri: Annotated[str | None, Field(description="Its resource; `lineage` says what made it.")] = Optional
+    generation: Annotated[int | None, Field(description="Of the corpus.")] = Optional
     ai_label: str
 
 

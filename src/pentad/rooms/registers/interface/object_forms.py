@@ -25,6 +25,7 @@ from pentad.kernel.pages import (
 )
 from pentad.kernel.schema import pointer
 from pentad.kernel.schema_forms import Suggest, Suggestions, read_form, schema_form
+from pentad.mcp.rights import check_right
 from pentad.rooms.registers.definitions.properties import Property
 from pentad.rooms.registers.models import Caller, Pair, StoredObject
 from pentad.rooms.registers.presentation import present
@@ -55,6 +56,7 @@ def change_forms(visit: Visit, pair: Pair, stored: StoredObject) -> list[Block]:
 async def new_object(registers: Registers, visit: Visit) -> Sheet:
     """The form for a new object."""
     pair = await _pair(registers, visit)
+    check_right(visit.principal, "registers", "write")
     schema = object_schema(registers, _caller(visit), pair)
     suggest = await _suggestions(registers, visit, pair, f"{_path(pair)}/new")
     form = schema_form(schema, visit, [Button("Create")], f"{_path(pair)}/new", suggest=suggest)
@@ -73,6 +75,7 @@ async def edit_object(registers: Registers, visit: Visit) -> Sheet:
     """The form with the object as it is."""
     pair = await _pair(registers, visit)
     stored = await registers.objects.get(_caller(visit), pair, visit.path["id"])
+    check_right(visit.principal, "registers", "write")
     path = f"{_path(pair)}/{stored.uuid}/edit"
     schema = object_schema(registers, _caller(visit), pair, existing=True)
     version = Hidden("version", visit.typed("version") or str(stored.version))
