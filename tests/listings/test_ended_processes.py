@@ -1,6 +1,7 @@
 """What a process hosted that has died is withdrawn soon, whichever machine it was on, and what lives stays."""
 
 import asyncio
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -54,11 +55,11 @@ async def state_of_lease(queue: JobQueue, owner: JobQueue) -> str:
     return state
 
 
-async def silence(queue: JobQueue) -> None:
+async def silence(queue: JobQueue, beat_at: float = 9e12) -> None:
     """As after `kill -9`: the store is closed without a word, and the last heartbeat is a moment old."""
     await asyncio.to_thread(queue._heartbeat.stop)
     await queue.database.write(
-        lambda tx: tx.run("INSERT INTO job_workers (id, beat_at) VALUES (?, 9e12)", queue.worker)
+        lambda tx: tx.run("INSERT INTO job_workers (id, beat_at) VALUES (?, ?)", queue.worker, beat_at)
     )
     await queue.database.close()
 
@@ -76,6 +77,27 @@ async def test_a_process_that_died_loses_its_listings_at_the_second_look_whateve
     clock.seconds += 0.6
     await listings.look()
     assert await state_of_lease(survivor, dying) == "queued"
+    await survivor.close()
+
+
+@pytest.mark.parametrize(("last_beat", "is_dead"), [(-10.0, True), (3_600.0, False)])
+@pytest.mark.requirement("jobs:takeover")
+async def test_a_process_without_session_loses_all_its_jobs_with_its_first_missed_heartbeat(
+    last_beat: float, is_dead: bool, stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pentad.jobs.leases.DEAD_SECONDS", 3_600.0)
+    dying, _ = await hosting(await stores.open(TABLES))
+    await dying.database.write(lambda tx: dying.hold(tx, "agents.turn", "one"))
+    clock = StoppedClock()
+    survivor = JobQueue(await stores.open(TABLES), clock)
+    listings = Listings(survivor)
+    await silence(dying, time.time() + last_beat)
+    await until(lambda: survivor.database.read(lambda found: survivor.database.ended_sessions(found, [session(dying)])))
+    await listings.look()
+    assert not await survivor.database.read(survivor.has_orphans), "its connection may come back"
+    clock.seconds += 0.6
+    await listings.look()
+    assert await survivor.database.read(survivor.has_orphans) is is_dead
     await survivor.close()
 
 

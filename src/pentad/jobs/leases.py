@@ -10,13 +10,15 @@ from typing import Final
 
 from pentad.kernel.errors import PentadError
 from pentad.kernel.incidents import log_failure
-from pentad.kernel.ports import Database, Dialect, Transaction
+from pentad.kernel.ports import Database, Dialect, Rows, Transaction
 
 CHANNEL: Final = "jobs"
 """Signalled with the job's name when there is something to do soon, without one when a process leaves jobs behind."""
 BEAT_SECONDS: Final = 2.0
 DEAD_SECONDS: Final = 6.0
 """A process without a beat for this long has lost its leases."""
+MISSED_SECONDS: Final = 3.0
+"""The same for a process whose session in the store is over."""
 
 _RETRY_SECONDS: Final = 0.5
 _NOW: Final[dict[Dialect, str]] = {
@@ -31,6 +33,11 @@ def is_alive(dialect: Dialect, worker: str) -> str:
         f"EXISTS (SELECT 1 FROM job_workers w WHERE w.id = {worker}"  # noqa: S608  a column name and constants
         f" AND w.beat_at >= {_NOW[dialect]} - {DEAD_SECONDS})"
     )
+
+
+def silence_of(rows: Rows, dialect: Dialect, worker: str) -> float | None:
+    """The seconds since the last beat of a process; None if it holds no leases."""
+    return rows.value(f"SELECT {_NOW[dialect]} - beat_at FROM job_workers WHERE id = ?", worker)  # noqa: S608  a constant
 
 
 def forget_dead_workers(tx: Transaction, dialect: Dialect) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from pentad.jobs.job import Again, JobRun, remove
-from pentad.jobs.leases import CHANNEL, Heartbeat, forget_dead_workers, is_alive
+from pentad.jobs.leases import CHANNEL, MISSED_SECONDS, Heartbeat, forget_dead_workers, is_alive, silence_of
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import NotFound
 from pentad.kernel.ids import opaque_id
@@ -247,6 +247,17 @@ class JobQueue:
             f"{_PUT_BACK}, error = ? WHERE name = ? AND state = 'running' AND worker = ?", now, now, _GONE, name, worker
         )
         tx.signal(CHANNEL, name)
+
+    def silence(self, rows: Rows, worker: str) -> float | None:
+        """The seconds since the last heartbeat of a process; None if it holds no jobs."""
+        return silence_of(rows, self.database.dialect, worker)
+
+    def declare_dead(self, tx: Transaction, worker: str) -> None:
+        """Leave all jobs of a process whose session is over to the others, unless its heart still beats."""
+        silence = self.silence(tx, worker)
+        if silence is not None and silence >= MISSED_SECONDS:
+            tx.run("DELETE FROM job_workers WHERE id = ?", worker)
+            tx.signal(CHANNEL)
 
     def claim(self, tx: Transaction, name: str, most: int) -> list[JobRun]:
         """Take jobs that are due, the longest due first."""

@@ -6,7 +6,8 @@
    transaction. The job runs where the directory is open: it puts the newest listing of each key into the directory, or
    withdraws it if nobody hosts it any more.
 3. A process that dies loses its lease as soon as another one has missed its session in the store for a moment. The job
-   it held then runs elsewhere, and retracts its rows.
+   it held then runs elsewhere, and retracts its rows. Its other jobs are left to the others once it misses a heartbeat,
+   too.
 
 A process may die between any two steps: the key is still marked, and putting or withdrawing it again changes nothing.
 """
@@ -19,6 +20,7 @@ from typing import Any, Final
 import msgspec
 
 from pentad.jobs.job import Job, JobRun, Retries, RetryLater
+from pentad.jobs.leases import MISSED_SECONDS
 from pentad.jobs.queue import JobQueue
 from pentad.kernel.background import Background
 from pentad.kernel.errors import InvalidInput, LimitExceeded, PentadError
@@ -54,6 +56,8 @@ class Listings:
         self._hosted: dict[str, Listing] = {}
         self._missing: dict[str, float] = {}
         """Processes whose session is over, and since when they are missed."""
+        self._ended: dict[str, float] = {}
+        """Processes that have lost their listings, and when; their other jobs are lost with the next heartbeat."""
         self._wake = asyncio.Event()
         self._background = Background()
         self._end: Callable[[], None] | None = None
@@ -82,9 +86,16 @@ class Listings:
         instead (`listings_changed`)."""
         self._wake.set()
 
-    async def caught_up(self, seconds: float) -> bool:
-        """Wait until the directory is up to date; False if the time is up."""
-        return await self._queue.wait_until_done(RECONCILE, RECONCILE, seconds)
+    async def caught_up(self, key: str, seconds: float) -> bool:
+        """Wait until the directory has this listing as it is now; False if it is still to be done.
+
+        Without the directory in this process there is no wait. Other listings that fail do not hold it up."""
+        deadline = self._clock.monotonic() + seconds
+        while await self._database.read(lambda rows: store.is_changed(rows, key)):
+            if self.catalogue is None or self._clock.monotonic() >= deadline:
+                return False
+            await self._queue.wait_until_done(RECONCILE, RECONCILE, _LOOK_SECONDS)
+        return True
 
     # For the server
 
@@ -130,6 +141,9 @@ class Listings:
         self._missing = {worker: self._missing.get(worker, now) for worker in missing}
         if ended := [worker for worker, since in self._missing.items() if now - since >= _ABSENT_SECONDS]:
             await self._database.write(lambda tx: self._end_leases(tx, ended))
+            self._ended |= dict.fromkeys(ended, now)
+        if self._ended:
+            await self._end_jobs(now)
         if has_changed or (self._hosted and not held):
             await self._database.write(self._declare)
 
@@ -158,6 +172,17 @@ class Listings:
     def _end_leases(self, tx: Transaction, workers: Sequence[str]) -> None:
         for worker in workers:
             self._queue.take_from(tx, SERVING, worker)
+
+    async def _end_jobs(self, now: float) -> None:
+        """Leave the jobs of ended processes to the others. One whose heart has beaten since then is alive."""
+        ended = list(self._ended)
+        silences = await self._database.read(lambda rows: [self._queue.silence(rows, worker) for worker in ended])
+        for worker, silence in zip(ended, silences, strict=True):
+            if silence is None or silence < now - self._ended[worker]:
+                del self._ended[worker]
+            elif silence >= MISSED_SECONDS:
+                await self._database.write(lambda tx, worker=worker: self._queue.declare_dead(tx, worker))
+                del self._ended[worker]
 
     # Jobs
 
