@@ -58,8 +58,10 @@ async def test_the_tools_work_on_both_stores(tmp_path: Path, database: str | Non
             version: (await call(app, "agntcy_dir_push_record", record_json=json.dumps(sample(version))))["cid"]
             for version in SAMPLES
         }
-        found = await call(app, "agntcy_dir_search_local", query="research papers")
+        found = await call(app, "agntcy_dir_search_local", query="research papers", latest=False)
         assert set(found["record_cids"]) == set(cids.values())
+        found = await call(app, "agntcy_dir_search_local", query="research papers")
+        assert found["record_cids"] == [list(cids.values())[-1]], "of one name and version, the record pushed last"
         steps = (await call(app, "directory_lineage", reference=cids["0.8.0"]))["records"]
         assert {one["cid"] for one in steps} >= {cids["0.8.0"]}
         await call(app, "directory_sign", reference=cids["1.1.0"])

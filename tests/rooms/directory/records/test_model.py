@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from pentad.kernel.cid import canonical_json, cid_of
-from pentad.kernel.errors import NotFound
+from pentad.kernel.errors import Conflict, NotFound
 from pentad.rooms.directory.records.index_fields import labels_of
+from pentad.rooms.directory.records.namespaces import Namespaces
 from pentad.rooms.directory.records.publications import PublishRequest
 from pentad.rooms.directory.records.routing import RouteQuery, RouteQueryType
 from tests.health_checks import ALL_HEALTH_CHECKS
@@ -23,7 +24,8 @@ from tests.stores import PostgresServer, Stores
 
 T = TypeVar("T")
 
-NAMES = ["a", "A", "http://a", "b", "b:1"]
+NAMES = ["a", "A", "http://a", "b", "b:1", "b/c"]
+NAMESPACES = ["", "a", "b"]
 VERSIONS = ["v1", "v2", "V2"]
 SKILLS = [
     {"id": 10201},
@@ -57,7 +59,7 @@ agents = st.builds(
 
 
 class Directories(RuleBasedStateMachine):
-    """The model: records by CID in the order they came, and which of them are published."""
+    """The model: records by CID in the order they came, which of them are published, and where versions are final."""
 
     def __init__(self, runner: asyncio.Runner, parts: Parts) -> None:
         super().__init__()
@@ -65,14 +67,40 @@ class Directories(RuleBasedStateMachine):
         self.parts = parts
         self.records: dict[str, dict[str, Any]] = {}
         self.published: set[str] = set()
+        self.rules: dict[str, bool] = {}
+        self.namespaces = Namespaces(parts.database)
+        for namespace in NAMESPACES:
+            self.set_rule(namespace, False)
         for cid in self.run(_all(parts)):
             self.run(parts.records.delete(WHO, cid))
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         return self.runner.run(work)
 
+    @rule(namespace=st.sampled_from(NAMESPACES), immutable=st.booleans())
+    def set_rule(self, namespace: str, immutable: bool) -> None:
+        self.run(self.namespaces.set(namespace, immutable=immutable))
+        self.rules[namespace] = immutable
+
+    def is_refused(self, many: "list[dict[str, Any]]") -> bool:
+        """Whether one of these is another content of a version that is final."""
+        held = dict(self.records)
+        for data in many:
+            cid = cid_of(canonical_json(data))
+            namespace = data["name"].partition("/")[0]
+            is_final = self.rules[namespace if namespace in NAMESPACES else ""]
+            key = data["name"], data["version"]
+            if is_final and cid not in held and key in [(one["name"], one["version"]) for one in held.values()]:
+                return True
+            held[cid] = data
+        return False
+
     @rule(data=agents)
     def push(self, data: dict[str, Any]) -> None:
+        if self.is_refused([data]):
+            with pytest.raises(Conflict):
+                self.run(self.parts.records.push(WHO, data))
+            return
         pushed = self.run(self.parts.records.push(WHO, data))
         assert pushed.cid == cid_of(canonical_json(data))
         assert pushed.new is (pushed.cid not in self.records)
@@ -80,6 +108,10 @@ class Directories(RuleBasedStateMachine):
 
     @rule(many=st.lists(agents, max_size=6))
     def push_many(self, many: list[dict[str, Any]]) -> None:
+        if self.is_refused(many):
+            with pytest.raises(Conflict):
+                self.run(self.parts.records.push_many(WHO, many))
+            return
         for pushed, data in zip(self.run(self.parts.records.push_many(WHO, many)), many, strict=True):
             assert pushed.new is (pushed.cid not in self.records)
             self.records.setdefault(pushed.cid, data)

@@ -19,6 +19,7 @@ from pentad.kernel.principal import LOCAL
 from pentad.rooms.directory.remote.client_settings import client_settings
 from pentad.rooms.directory.remote.node import RemoteNode
 from pentad.rooms.directory.search.query import Filter, FilterKind, Query
+from pentad.rooms.directory.wire.protos import search_pb2
 from pentad.rooms.directory.wire.structs import encoded_record
 from tests.ports import free_port
 from tests.room_settings import room_settings
@@ -92,9 +93,38 @@ async def test_a_search_tells_exactly_whether_there_is_more(node: RemoteNode) ->
         (Query((Filter(FilterKind.SKILL_ID, "1"),), id_version="1.0.0"), "cannot take ids"),
     ],
 )
-async def test_what_the_other_side_cannot_do_is_refused(node: RemoteNode, query: Query, problem: str) -> None:
-    with pytest.raises(InvalidInput, match=problem):
-        await node.search(query)
+async def test_what_the_other_side_cannot_do_is_refused(query: Query, problem: str) -> None:
+    async def everything(request: Any, context: Any) -> Any:
+        yield search_pb2.SearchCIDsResponse(record_cid=UNKNOWN).SerializeToString()
+
+    handler = grpc.unary_stream_rpc_method_handler(everything)
+    async with other_server({"SearchService/SearchCIDs": handler}) as address, node_at(address) as node:
+        assert [hit.cid for hit in (await node.search(Query())).hits] == [UNKNOWN]
+        with pytest.raises(InvalidInput, match=problem):
+            await node.search(query)
+
+
+async def test_another_pentad_searches_by_words_any_filter_cursor_and_ids_of_a_version(node: RemoteNode) -> None:
+    name = "example.org/remote-ranking"
+    cids = [
+        (await node.push(LOCAL, agent(name=name, version=f"v{number}", description="Zephyr forecasts."))).cid
+        for number in range(3)
+    ]
+    by_name = Filter(FilterKind.NAME, name)
+    found = await node.search(Query((by_name,), words="zephyr"))
+    assert [hit.cid for hit in found.hits] == [cids[2]], "words find the newest version"
+    found = await node.search(Query((by_name, Filter(FilterKind.VERSION, "no-such")), match="any"))
+    assert [hit.cid for hit in found.hits] == cids[::-1]
+    first = await node.search(Query((by_name,), words="zephyr", latest=False, limit=2))
+    rest = await node.search(Query((by_name,), words="zephyr", latest=False, limit=2, cursor=first.cursor))
+    assert (first.has_more, rest.has_more) == (True, False)
+    assert sorted(hit.cid for hit in (*first.hits, *rest.hits)) == sorted(cids)
+    with pytest.raises(InvalidInput, match="cursor does not belong to this search"):
+        await node.search(Query((by_name,), cursor="x"))
+    skill = agent()["skills"][0]["id"]
+    for id_version, expected in ((agent()["schema_version"], cids[::-1]), ("0.3.1", [])):
+        found = await node.search(Query((by_name, Filter(FilterKind.SKILL_ID, str(skill))), id_version=id_version))
+        assert [hit.cid for hit in found.hits] == expected, id_version
 
 
 async def test_verdicts_are_asked_for(node: RemoteNode, site: Site) -> None:
