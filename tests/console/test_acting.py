@@ -249,3 +249,47 @@ async def test_a_name_that_ends_like_json_still_has_its_page(house: House, root:
 @pytest.mark.requirement("console:needs")
 async def test_the_home_page_says_what_waits(root: Browser) -> None:
     assert "Nothing waits for you." in (await root.get("/")).html.text
+
+
+def multipart(*parts: tuple[str, str]) -> bytes:
+    """A form with files as browsers send it; each part has its parameters and its content."""
+    written = "".join(
+        f"--edge\r\nContent-Disposition: form-data; {about}\r\n\r\n{content}\r\n" for about, content in parts
+    )
+    return f"{written}--edge--\r\n".encode()
+
+
+@pytest.mark.requirement("login:csrf")
+async def test_a_form_with_files_needs_the_token_too(house: House, root: Browser) -> None:
+    token, other = await csrf_of(root), await csrf_of(await house.browser("rita"))
+    file = ('name="file"; filename="a.txt"', "hello")
+    own = {"origin": root.origin, "sec-fetch-site": "same-origin", "content-type": "multipart/form-data; boundary=edge"}
+    wrong = [
+        multipart(file),
+        multipart(file, ('name="csrf"', "")),
+        multipart(file, ('name="csrf"', other)),
+        multipart(file, ('name="csrf"; filename="csrf"', token)),
+        multipart(file, ('name="csrf"', token), ('name="csrf"; filename="csrf"', token)),
+        multipart(('name="file"; filename="csrf"', f"csrf={token}")),
+    ]
+    for body in wrong:
+        assert (await root.send("POST", "/console/style", own, body)).status == 403, body
+    form = multipart(file, ('name="csrf"', token))
+    assert (await root.send("POST", "/console/style", {**own, "x-csrf-token": "x" * 43}, form)).status == 403
+    foreign = {"origin": "https://evil.example", "sec-fetch-site": "cross-site"}
+    assert (await root.send("POST", "/console/style", {**own, **foreign}, form)).status == 403
+    assert (await Browser(house.front).send("POST", "/console/style", own, form)).status == 403
+    sent = await root.send("POST", "/console/style", own, form)
+    assert (sent.status, "Sent. Nothing was changed." in sent.body) == (200, True)
+
+
+@pytest.mark.requirement("console:tools")
+async def test_only_calls_of_pages_are_those_of_a_person(house: House, root: Browser) -> None:
+    await send_tool(root, "schemas", {"/action": "list"})
+    await house.app.neighbours.call_tool(ROOT, "schemas", {"action": "list"})
+    await house.app.audit.flush()
+    of_program, of_page, *_ = [one.transport for one in await house.app.audit.recent(tool="schemas")]
+    assert (of_program, of_page) == ("internal", "console")
+    claimed: Any = {"transport": "console"}
+    with pytest.raises(TypeError):
+        await house.app.neighbours.call_tool(ROOT, "schemas", {"action": "list"}, **claimed)
