@@ -133,10 +133,36 @@ def test_an_import_sends_records_and_never_a_source(place: Place) -> None:
         assert code == 1, err
         assert "agents/forms/SKILL.md" in out
         assert "ghp_" not in out + err
-    assert "4 already there, 2 bad" in err
+    assert "5 already there, 1 bad" in err
+    assert {"agents/mcp.json#notes", "agents/mcp.json#more"} <= set(out.split()), "each server is a record"
     for cid in (one.split()[0] for one in out.splitlines()):
         assert "ghp_" not in place.remote("directory", "pull", cid)
         place.remote("directory", "delete", cid)
+
+
+@pytest.mark.requirement("cli:url:every-verb", "dir:push:immutable")
+def test_namespaces(place: Place) -> None:
+    before = place.same("directory", "namespaces", "list")
+    assert before == [{"namespace": "", "immutable": True}]
+    for verb in (("set", "example.org/loose", "--mutable"), ("set", "", "--immutable")):
+        assert place.alike("directory", "namespaces", *verb)[0] == 0
+    assert place.same("directory", "namespaces", "list") == [
+        *before,
+        {"namespace": "example.org/loose", "immutable": False},
+    ]
+    assert "replaceable" in place.remote("directory", "namespaces", "list")
+    record = place.home / "loose.json"
+    for name, code in (("example.org/loose/agent", 0), ("example.org/strict", 1)):
+        record.write_text(json.dumps(sample("1.0.0") | {"name": name}), encoding="utf-8")
+        place.remote("directory", "push", str(record))
+        record.write_text(json.dumps(sample("1.0.0") | {"name": name, "description": "Other."}), encoding="utf-8")
+        place.remote("directory", "push", str(record), code=code)
+    for one in json.loads(place.remote("directory", "search", "--name", "example.org/*", "--json"))["records"]:
+        place.remote("directory", "delete", one["cid"])
+    for code in (0, 3):
+        assert place.alike("directory", "namespaces", "remove", "example.org/loose")[0] == code
+    assert "cannot be removed" in place.remote("directory", "namespaces", "remove", "", code=1)
+    assert place.same("directory", "namespaces", "list") == before
 
 
 def test_registers(place: Place) -> None:
@@ -334,7 +360,11 @@ def test_the_server_decides_what_a_login_may_do(tmp_path: Path) -> None:
             ("avatars", "eval"),
             ("avatars", "publish"),
         ),
-        "admin": (("agents", "keys", "rotate"), ("directory", "keys", "rotate")),
+        "admin": (
+            ("agents", "keys", "rotate"),
+            ("directory", "keys", "rotate"),
+            ("directory", "namespaces", "set", "example.org", "--immutable"),
+        ),
     }
     with serving(Settings(data=tmp_path / "d", search=WORDS_ALONE)) as site:
         url = f"{site}/mcp"

@@ -41,15 +41,15 @@ async def open_directory(platform: Platform) -> AsyncGenerator[Directory]:
 
 
 def mounts(directory: Directory, context: MountContext) -> Sequence[Mount]:
-    """The public keys over HTTP, and the directory's own API over gRPC."""
-    from pentad.rooms.directory.interface.rest import key_routes
+    """The public keys and the rules of namespaces over HTTP, and the directory's own API over gRPC."""
+    from pentad.rooms.directory.interface.rest import key_routes, namespace_routes
 
     def services() -> "GrpcServices":
         from pentad.rooms.directory.interface.grpc.server import directory_services
 
         return directory_services(directory, context.host)
 
-    return [Mount(routes=key_routes(directory)), Mount(grpc=services)]
+    return [Mount(routes=[*key_routes(directory), *namespace_routes(directory)]), Mount(grpc=services)]
 
 
 async def lineage(directory: Directory, _principal: Principal, uri: str) -> "Origin | None":

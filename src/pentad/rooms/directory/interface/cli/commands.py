@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from pentad.rooms.directory.interface.cli.files import export, import_sources, migrate, push, validate
+from pentad.rooms.directory.interface.cli.namespaces import namespaces
 from pentad.rooms.directory.interface.cli.records import (
     load_record,
     print_result,
@@ -21,7 +22,7 @@ from pentad.rooms.directory.interface.cli.records import (
 from pentad.rooms.directory.verbs import FIRST_CONTENT
 from pentad.terminal.client import server_options
 from pentad.terminal.files import indented, out_option, write
-from pentad.terminal.options import json_option, store_options
+from pentad.terminal.options import json_option
 from pentad.terminal.output import ExitCode, print_json, print_table, say
 from pentad.terminal.signing_keys import signing_keys
 
@@ -279,40 +280,5 @@ def _fingerprint(public: str) -> str:
     return read_public_key(public).fingerprint
 
 
+directory.add_command(namespaces)
 directory.add_command(signing_keys("directory", "records", _record_ring, _fingerprint))
-
-
-@directory.group(invoke_without_command=True)
-@json_option
-@store_options
-@click.pass_context
-def namespaces(context: click.Context, as_json: bool, settings: "Settings") -> None:
-    """List the namespaces with rules: whether a version, once pushed, is final there. `set` changes a rule."""
-    if context.invoked_subcommand is not None:
-        return
-    found = run_in_directory(settings, lambda room: room.namespaces.all())
-    if as_json:
-        print_json([{"namespace": one.namespace, "immutable": one.immutable} for one in found])
-        return
-    print_table(
-        ["namespace", "versions"],
-        [[one.namespace or "(all others)", "final" if one.immutable else "replaceable"] for one in found],
-        empty="No namespace has a rule.",
-    )
-
-
-@namespaces.command("set")
-@click.argument("namespace")
-@click.option("--immutable/--mutable", "immutable", required=True, help="Whether a pushed version is final.")
-@store_options
-def set_namespace(namespace: str, immutable: bool, settings: "Settings") -> None:
-    """Set whether versions in NAMESPACE are final: example.org holds for example.org/any; "" for all others."""
-    run_in_directory(settings, lambda room: room.namespaces.set(namespace, immutable=immutable))
-
-
-@namespaces.command("remove")
-@click.argument("namespace")
-@store_options
-def remove_namespace(namespace: str, settings: "Settings") -> None:
-    """Remove the rule of NAMESPACE, so that the one above it holds."""
-    run_in_directory(settings, lambda room: room.namespaces.remove(namespace))

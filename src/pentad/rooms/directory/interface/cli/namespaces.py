@@ -1,0 +1,76 @@
+"""`pentad directory namespaces`: where a pushed version is final. In the store, or with --url on a server."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pentad.rooms.directory.interface.cli.records import run_in_directory
+from pentad.terminal.client import server_options
+from pentad.terminal.options import json_option
+from pentad.terminal.output import print_json, print_table, say
+
+if TYPE_CHECKING:
+    from pentad.rooms.directory.records.namespaces import Namespaces
+    from pentad.rooms.directory.service import Directory
+    from pentad.terminal.client import Target
+
+
+@click.group()
+def namespaces() -> None:
+    """List and change the rules of namespaces: whether a version, once pushed, is final there."""
+
+
+@namespaces.command("list")
+@json_option
+@server_options()
+def list_namespaces(as_json: bool, target: "Target") -> None:
+    """List the namespaces with rules."""
+    found = _namespaces(target, "GET", {})
+    if as_json:
+        print_json(found)
+        return
+    print_table(
+        ["namespace", "versions"],
+        [[one["namespace"] or "(all others)", "final" if one["immutable"] else "replaceable"] for one in found],
+        empty="No namespace has a rule.",
+    )
+
+
+@namespaces.command("set")
+@click.argument("namespace")
+@click.option("--immutable/--mutable", "immutable", required=True, help="Whether a pushed version is final.")
+@server_options()
+def set_namespace(namespace: str, immutable: bool, target: "Target") -> None:
+    """Set whether versions in NAMESPACE are final: example.org holds for example.org/any; "" for all others."""
+    query = {"namespace": namespace, "immutable": str(immutable).lower()}
+    _namespaces(target, "PUT", query, lambda rules: rules.set(namespace, immutable=immutable))
+    say(f"Versions in {namespace or 'all other namespaces'} are {'final' if immutable else 'replaceable'} now.")
+
+
+@namespaces.command("remove")
+@click.argument("namespace")
+@server_options()
+def remove_namespace(namespace: str, target: "Target") -> None:
+    """Remove the rule of NAMESPACE, so that the one above it holds."""
+    _namespaces(target, "DELETE", {"namespace": namespace}, lambda rules: rules.remove(namespace))
+    say(f"{namespace} has no rule of its own now.")
+
+
+def _namespaces(
+    target: "Target",
+    method: str,
+    query: dict[str, str],
+    change: "Callable[[Namespaces], Awaitable[None]] | None" = None,
+) -> list[dict[str, Any]]:
+    """The rules after a change, if there is one: in the local store, or with a route of the server."""
+
+    async def local(room: "Directory") -> list[dict[str, Any]]:
+        if change is not None:
+            await change(room.namespaces)
+        return [asdict(one) for one in await room.namespaces.all()]
+
+    if target.server is None:
+        return run_in_directory(target.settings, local)
+    return target.run(lambda client: client.call_route(method, "/api/directory/namespaces", query))["namespaces"]
