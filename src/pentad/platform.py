@@ -137,8 +137,8 @@ class ListingTable(Protocol):
         transaction instead."""
         ...
 
-    async def caught_up(self, seconds: float) -> bool:
-        """Wait until the directory is up to date; False if the time is up."""
+    async def caught_up(self, key: str, seconds: float) -> bool:
+        """Wait until the directory has this listing as it is now; False if it is still to be done."""
         ...
 
 
@@ -151,7 +151,7 @@ class _NoListings:
 
     def changed(self) -> None: ...
 
-    async def caught_up(self, seconds: float) -> bool:
+    async def caught_up(self, key: str, seconds: float) -> bool:
         return True
 
 

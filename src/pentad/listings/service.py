@@ -90,12 +90,14 @@ class Listings:
         """Wait until the directory has this listing as it is now; False if it is still to be done.
 
         Without the directory in this process there is no wait. Other listings that fail do not hold it up."""
-        deadline = self._clock.monotonic() + seconds
-        while await self._database.read(lambda rows: store.is_changed(rows, key)):
-            if self.catalogue is None or self._clock.monotonic() >= deadline:
-                return False
-            await self._queue.wait_until_done(RECONCILE, RECONCILE, _LOOK_SECONDS)
-        return True
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while await self._database.read(lambda rows: store.is_changed(rows, key)):
+                    if self.catalogue is None:
+                        return False
+                    await self._queue.wait_until_done(RECONCILE, RECONCILE, _LOOK_SECONDS)
+                return True
+        return False
 
     # For the server
 

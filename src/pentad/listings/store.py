@@ -54,6 +54,11 @@ def changes(rows: Rows, most: int) -> Mapping[str, str]:
     return dict(rows.all("SELECT key, mark FROM listing_changes ORDER BY key LIMIT ?", most))
 
 
+def is_changed(rows: Rows, key: str) -> bool:
+    """Whether the directory has yet to look at a key."""
+    return rows.value("SELECT 1 FROM listing_changes WHERE key = ?", key) is not None
+
+
 def settle(tx: Transaction, key: str, mark: str) -> None:
     """Forget a change, unless the key has changed again."""
     tx.run("DELETE FROM listing_changes WHERE key = ? AND mark = ?", key, mark)

@@ -41,7 +41,7 @@ from pentad.rooms.agents.hosting.hosted_agent import (
 from pentad.rooms.agents.hosting.tool_agent import ToolAgent
 from pentad.rooms.agents.keys import open_card_ring
 from pentad.rooms.agents.models import Task
-from pentad.rooms.agents.registry.card_listing import card_listing, card_modules
+from pentad.rooms.agents.registry.card_listing import card_key, card_listing, card_modules
 from pentad.rooms.agents.registry.service import CardRegistry
 from pentad.rooms.agents.registry.store import CardRecord
 from pentad.rooms.agents.remote_agents import RemoteAgents
@@ -57,7 +57,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _RESOLVE_TOOL: Final = "directory_resolve"
-_LISTED_SECONDS: Final = 2.0
+_LISTED_SECONDS: Final = 10.0
+"""Whoever registers a card waits so long for its record at most."""
 
 
 class Agents:
@@ -280,7 +281,8 @@ class Agents:
         """Where the directory lists a registered card, as the caller may see it; or why it does not."""
         if not card.is_listed:
             return {"status": "not listed", "reason": f"{caller.name!r} may not write in the directory room."}
-        await self.platform.listings.caught_up(_LISTED_SECONDS)
+        if not await self.platform.listings.caught_up(card_key(card.id), _LISTED_SECONDS):
+            return {"status": "pending", "reason": "The directory has yet to list the card as it is now."}
         name = card.metadata.readable_id
         try:
             result = await self.platform.neighbours.call_tool(caller, _RESOLVE_TOOL, {"reference": name})

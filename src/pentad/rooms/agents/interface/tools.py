@@ -409,7 +409,7 @@ class RegisterArguments(Arguments):
 
 
 class RegisteredCard(BaseModel):
-    """`directory` says whether a directory record was created."""
+    """`directory` says whether a directory record was created, or is pending."""
 
     agent: AgentView
     resource: str
