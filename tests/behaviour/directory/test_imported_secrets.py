@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from pentad.app import open_app
+from pentad.rooms.directory.records.namespaces import Namespaces
 from pentad.settings.model import Settings
 from tests.behaviour.connecting import connected_in_memory
 from tests.behaviour.directory.door import Door
@@ -44,6 +45,7 @@ async def test_no_secret_is_in_the_answer_the_store_the_log_or_the_audit_trail(
     caplog.set_level(logging.DEBUG)
     answers: list[str] = []
     async with open_app(Settings(data=tmp_path, database=database_url, rooms=("directory",), auth="none")) as app:
+        await Namespaces(app.database).set("", immutable=False)  # shapes of one source share its name and version
         async with connected_in_memory(app, WAYS[0][0], {}) as client:
             door = Door(client)
             for suspicious in ("refuse", "withhold"):
@@ -54,14 +56,16 @@ async def test_no_secret_is_in_the_answer_the_store_the_log_or_the_audit_trail(
                         "directory_import", sources=part, skills=["summarization"], suspicious=suspicious
                     )
                     outcomes += answer["outcomes"]
-                told = {one["source"]: one for one in outcomes}
+                told = [one["source"].partition("#")[0] for one in outcomes]  # a configuration has several servers
                 for shape in SHAPES:
                     is_refused = suspicious == "refuse" and not shape.certain
                     expected = {"suspicious"} if is_refused else {"imported", "already there"}
-                    assert told[shape.id]["status"] in expected, (shape.id, told[shape.id])
-                    assert told[shape.id]["suspicious" if is_refused else "withheld"], shape.id
+                    own = [one for one, source in zip(outcomes, told, strict=True) if source == shape.id]
+                    assert own, shape.id
+                    assert {one["status"] for one in own} <= expected, (shape.id, own)
+                    assert any(one["suspicious" if is_refused else "withheld"] for one in own), shape.id
                 answers.append(json.dumps(outcomes, ensure_ascii=False))
-                for one in told.values():
+                for one in outcomes:
                     if one.get("cid"):
                         pulled = await door.ask("agntcy_dir_pull_record", cid=one["cid"])
                         answers.append(pulled["record_data"])

@@ -67,7 +67,7 @@ class Directories(RuleBasedStateMachine):
         self.parts = parts
         self.records: dict[str, dict[str, Any]] = {}
         self.published: set[str] = set()
-        self.rules: dict[str, bool] = {}
+        self.is_final: dict[str, bool] = {}
         self.namespaces = Namespaces(parts.database)
         for namespace in NAMESPACES:
             self.set_rule(namespace, False)
@@ -80,7 +80,7 @@ class Directories(RuleBasedStateMachine):
     @rule(namespace=st.sampled_from(NAMESPACES), immutable=st.booleans())
     def set_rule(self, namespace: str, immutable: bool) -> None:
         self.run(self.namespaces.set(namespace, immutable=immutable))
-        self.rules[namespace] = immutable
+        self.is_final[namespace] = immutable
 
     def is_refused(self, many: "list[dict[str, Any]]") -> bool:
         """Whether one of these is another content of a version that is final."""
@@ -88,9 +88,9 @@ class Directories(RuleBasedStateMachine):
         for data in many:
             cid = cid_of(canonical_json(data))
             namespace = data["name"].partition("/")[0]
-            is_final = self.rules[namespace if namespace in NAMESPACES else ""]
+            holds = self.is_final[namespace if namespace in NAMESPACES else ""]
             key = data["name"], data["version"]
-            if is_final and cid not in held and key in [(one["name"], one["version"]) for one in held.values()]:
+            if holds and cid not in held and key in [(one["name"], one["version"]) for one in held.values()]:
                 return True
             held[cid] = data
         return False
