@@ -274,6 +274,17 @@ def test_a_value_that_is_shown_and_sent_back_is_the_same(value: dict[str, Any]) 
         assert read_form(schema, again, value) == value
 
 
+@pytest.mark.parametrize("value", [[[[[]]]], [[], ["x"]], [{"on": False}], [{"on": True}], [{"tags": []}], [{}]])
+@pytest.mark.requirement("console:forms")
+def test_items_of_which_browsers_send_nothing_are_kept(value: Any) -> None:
+    flags = {"on": {"type": "boolean", "default": False}, "tags": {"type": "array", "items": {"type": "string"}}}
+    schema = described({"a": value})
+    if isinstance(value[0], dict):
+        schema = {"properties": {"a": {"type": "array", "items": {"type": "object", "properties": flags}}}}
+    again = sent(form_fields(schema, {"a": value}))
+    assert read_form(schema, again, {"a": value}) == {"a": value}
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     st.recursive(

@@ -216,12 +216,20 @@ class _Writer:
         items = [*items, *([""] * (min(least, _MOST_ITEMS) - len(items)))]
         inner = mapping_in(node.get("items"))
         shown_items = [
-            self.field((*path, number), {**inner, "title": f"{label(path, node)} {number + 1}"}, one, required=False)
+            self._item((*path, number), {**inner, "title": f"{label(path, node)} {number + 1}"}, one)
             for number, one in enumerate(items)
         ]
         can_add = len(items) < min(most, _MOST_ITEMS)
         name = pointer(path)
         return Repeated(name, label(path, node), shown_items, hint(node), self._error(path), can_add, required)
+
+    def _item(self, path: Path, schema: Node, value: Any) -> Field:
+        """An item of a list. One of which a browser would send nothing, such as an empty list, is JSON: otherwise it
+        would be taken for a removed one."""
+        field = self.field(path, schema, value, required=False)
+        if value == "" or _is_sent(field):
+            return field
+        return self._json(path, self.schemas.resolved(schema), value, required=False)
 
     def _choices(self, path: Path, node: Node, value: Any, required: bool) -> Field:
         items = self.schemas.resolved(node.get("items"))
@@ -353,6 +361,13 @@ class _Reader:
     def _scalar_types(self, node: Node) -> set[str]:
         every = [node, *(self.schemas.resolved(one) for one in (node.get("anyOf") or node.get("oneOf") or ()))]
         return {kind for one in every for kind in types_of(one)}
+
+
+def _is_sent(field: Field) -> bool:
+    """Whether browsers send something of a field, whatever people do with it."""
+    if isinstance(field, Group | Repeated):
+        return any(map(_is_sent, field.fields if isinstance(field, Group) else field.items))
+    return not isinstance(field, CheckBox | FileField)
 
 
 def _has_problem(name: str, problems: Mapping[str, str]) -> bool:
