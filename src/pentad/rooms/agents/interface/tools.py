@@ -409,7 +409,7 @@ class RegisterArguments(Arguments):
 
 
 class RegisteredCard(BaseModel):
-    """`directory` says whether a directory record was created, or is pending."""
+    """`directory` says whether a directory record was created."""
 
     agent: AgentView
     resource: str
