@@ -22,7 +22,7 @@ from pentad.search.models.catalogue import PulledModel
 from pentad.settings.model import Settings
 from tests.search import house_items
 
-pytestmark = [pytest.mark.anyio, pytest.mark.interop]
+pytestmark = [pytest.mark.anyio, pytest.mark.interop, pytest.mark.timeout(300)]
 
 _ADMIN: Final = Principal("user:admin", "admin", frozenset({"*:*"}))
 QUESTIONS: Final[list[dict[str, Any]]] = json.loads(

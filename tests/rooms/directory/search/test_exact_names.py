@@ -22,7 +22,9 @@ AT_ONCE = 1_000
 
 def server(name: str, about: str) -> dict[str, Any]:
     """A record as it is made of an MCP server's `server.json`."""
-    return read_source({"name": name, "description": about, "version": "1.0.0"}, "mcp", NO_OVERRIDES).translated.result
+    remotes = [{"type": "streamable-http", "url": f"https://{name}"}]
+    document = {"name": name, "description": about, "version": "1.0.0", "remotes": remotes}
+    return read_source(document, "mcp", NO_OVERRIDES).translated.result
 
 
 async def fill(room: Room, records: Sequence[dict[str, Any]]) -> None:
