@@ -202,7 +202,7 @@ class Head:
             nearest = _nearest(rows, plan, query, hits.keys())
             others += nearest
             hits |= _scored(ranking.matched(rows, nearest), query)
-        ordered = sorted(hits.items(), key=lambda pair: (-(pair[1].score or 0.0), pair[0] not in named, -pair[0]))
+        ordered = sorted(hits.items(), key=lambda pair: (pair[0] not in named, -(pair[1].score or 0.0), -pair[0]))
         return cls([hit for _, hit in ordered], tuple(others), complete=len(by_words) < WINDOW)
 
     def capped(self, hit: Hit) -> Hit:
