@@ -12,6 +12,7 @@ from pentad.rooms.directory.oasf.schema_source import EmbeddedSchemas
 from pentad.rooms.directory.search.query import Found, Query
 from pentad.rooms.directory.search.service import RecordSearch
 from pentad.rooms.directory.translate.import_pipeline import Importer
+from tests.behaviour.clocks import TurnedClock
 from tests.rooms.directory.records.parts import SETS, Parts, parts_over
 from tests.stores import Stores
 
@@ -43,4 +44,4 @@ async def here(stores: Stores) -> AsyncIterator[Here]:
 
 @pytest.fixture
 def importer(here: Here) -> Importer:
-    return Importer(EmbeddedSchemas(), here)
+    return Importer(EmbeddedSchemas(), here, TurnedClock())  # the date of a source without one is part of its CID
