@@ -87,6 +87,7 @@ if TYPE_CHECKING:
     from pentad.mcp.sessions import SessionStore
     from pentad.mcp.stream_log import StreamLog
     from pentad.room_search.search import RoomSearch
+    from pentad.room_search.tools import ToolIndex
     from pentad.search.minilm import MiniLM
     from pentad.search.remote import RemoteEmbedder
 
@@ -255,25 +256,30 @@ class App:
 
     def core_declarations(self, registry: Registry) -> CoreDeclarations:
         """What an endpoint offers that belongs to no room: search, lineage, and the tools that find tools."""
+        from pentad.administration.event_rule_tool import event_rules
         from pentad.mcp.lineage import lineage
         from pentad.mcp.tool_search import SEARCH_TOOLS, tool_resource
         from pentad.room_search.tool import CoreTools, search
+        from pentad.room_search.tools import ToolIndex
 
-        service = CoreTools(registry, self._search_of(registry), self.lineage)
-        return CoreDeclarations(service, SEARCH_TOOLS, [search, lineage], [tool_resource])
+        tools = ToolIndex(registry, self.search)
+        service = CoreTools(registry, tools, self._search_of(registry, tools), self.lineage, self.rules)
+        return CoreDeclarations(service, SEARCH_TOOLS, [search, lineage, event_rules], [tool_resource])
 
     @cached_property
     def room_search(self) -> "RoomSearch":
         """The search over all rooms, for REST, the console and the command line."""
-        return self._search_of(self.within.registry)
+        from pentad.room_search.tools import ToolIndex
 
-    def _search_of(self, registry: Registry) -> "RoomSearch":
+        return self._search_of(self.within.registry, ToolIndex(self.within.registry, self.search))
+
+    def _search_of(self, registry: Registry, tools: "ToolIndex") -> "RoomSearch":
         from pentad.room_search.search import RoomSearch
-        from pentad.room_search.tools import TOOLS, ToolIndex
+        from pentad.room_search.tools import TOOLS
 
         served = {id(opened) for opened in registry.rooms}
         rooms = [opened for opened in self.rooms if id(opened) in served]
-        return RoomSearch(rooms, self.search, [(TOOLS, ToolIndex(registry, self.search))])
+        return RoomSearch(rooms, self.search, [(TOOLS, tools)])
 
     async def principal_now(self, principal: Principal) -> Principal:
         """A principal that called a while ago, with the rights it still has; Forbidden once the user or key is gone."""

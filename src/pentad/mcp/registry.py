@@ -271,8 +271,12 @@ class Registry:
         return bound
 
     async def usable_tools(self, principal: Principal) -> list[BoundTool]:
-        """The tools of rooms that the caller may call here, each once."""
-        tools = {bound.declared.name: bound for bound in self.tools.values() if bound.room}
+        """The tools that the caller may call here, each once; not those that are listed wherever they are offered."""
+        tools = {
+            bound.declared.name: bound
+            for bound in self.tools.values()
+            if bound.room != ANY_ROOM or bound.declared.listed == "room"
+        }
         if self.generated is not None:
             tools |= await self.generated.of(principal)
         return [one for one in tools.values() if principal.may(one.room, one.declared.action)]
@@ -323,7 +327,6 @@ class Registry:
         if bound.room == ANY_ROOM:
             if self.profile.lists == "search":
                 return bool(bound.declared.meta)
-            return bound.declared.listed == "everywhere"
         return self.profile.shows(bound.declared)
 
     def _lists(self) -> dict[str, list[ListEntry]]:
