@@ -322,11 +322,9 @@ class Registry:
         return self._pages.of("tools/list", revision, principal, more)
 
     def _is_listed(self, bound: BoundTool) -> bool:
-        """Search tools are listed where they are offered; those for small lists only there. A list of nothing else has
-        only those that ask to be kept loaded."""
-        if bound.room == ANY_ROOM:
-            if self.profile.lists == "search":
-                return bool(bound.declared.meta)
+        """As the profile says. A list of nothing but search tools has those that ask to be kept loaded."""
+        if bound.room == ANY_ROOM and self.profile.lists == "search":
+            return bool(bound.declared.meta)
         return self.profile.shows(bound.declared)
 
     def _lists(self) -> dict[str, list[ListEntry]]:
