@@ -49,14 +49,12 @@ from pentad.mcp.dispatcher import Dispatcher
 from pentad.mcp.generated_tools import missing_tools
 from pentad.mcp.internal_client import CONSOLE, InternalClient
 from pentad.mcp.legacy import LegacyEra, PendingRequests
-from pentad.mcp.lineage import Lineage
 from pentad.mcp.modern import ModernEra
 from pentad.mcp.profiles import ONE_ROOM, SEVERAL_ROOMS, Profile, find_profile
 from pentad.mcp.registry import BoundResource, CoreDeclarations, Registry, ServerInfo
 from pentad.mcp.request_state import StateSealer
 from pentad.net.fetch import LOGGED_EVERY, HttpFetcher
 from pentad.platform import DEFAULT_ORGANISATION, MetricFamily, OpenRoom, Platform, Room
-from pentad.room_search.tools import SEARCHABLE as TOOLS
 from pentad.rooms.finder import find_rooms
 from pentad.search.index import SearchIndex
 from pentad.settings.model import Settings
@@ -84,6 +82,7 @@ if TYPE_CHECKING:
     from pentad.administration.services import Administration
     from pentad.administration.span_export import SpanExport
     from pentad.administration.traces import Traces
+    from pentad.mcp.lineage import Lineage
     from pentad.mcp.sessions import SessionStore
     from pentad.mcp.stream_log import StreamLog
     from pentad.room_search.search import RoomSearch
@@ -175,7 +174,6 @@ class App:
         self.hub.after_changes = self.event_watch.look
         self.neighbours = InternalClient(lambda: self.within.dispatcher, self.principal_now)
         self.console_client = InternalClient(lambda: self.within.dispatcher, self.principal_now, CONSOLE)
-        self.lineage = Lineage(lambda: self.rooms, self.neighbours)
         self.rules = EventRules(
             database,
             clock,
@@ -265,6 +263,13 @@ class App:
         tools = ToolIndex(registry, self.search)
         service = CoreTools(registry, tools, self._search_of(registry, tools), self.lineage, self.rules)
         return CoreDeclarations(service, SEARCH_TOOLS, [search, lineage, event_rules], [tool_resource])
+
+    @cached_property
+    def lineage(self) -> "Lineage":
+        """Where things of all rooms come from."""
+        from pentad.mcp.lineage import Lineage
+
+        return Lineage(lambda: self.rooms, self.neighbours)
 
     @cached_property
     def room_search(self) -> "RoomSearch":
@@ -619,7 +624,6 @@ async def open_app(settings: Settings, *, clock: Clock | None = None) -> AsyncGe
         workers = Workers(app.jobs, stopping=app.stopping, record=app.record, on_dead=tell_dead)
         workers.add((PRUNE_EVENTS,), app.events)
         workers.add((RUN_RULE,), app.rules)
-        app.search.declare(TOOLS)
         app.neighbours.declare(resource for room in rooms for resource in room.resources)
         for room in rooms:
             for searchable in room.searchable:

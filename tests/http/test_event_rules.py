@@ -241,7 +241,7 @@ async def test_a_rule_that_cannot_work_is_refused(site: Site, given: dict[str, A
 @pytest.mark.requirement("events:rules:wires")
 async def test_rules_are_made_and_kept_over_mcp_by_their_owner_alone(site: Site) -> None:
     async def call(who: str, path: str = "/mcp", **arguments: Any) -> Any:
-        client = await connect_http(site.app, HTTP_MODERN, path=path, **basic(who))
+        client = await connect_http(site.app, HTTP_MODERN, path=path, authorization=basic(who)["authorization"])
         return (await client.call("event_rules", arguments)).result
 
     permits = await site.permits("ada")
@@ -263,7 +263,7 @@ async def test_rules_are_made_and_kept_over_mcp_by_their_owner_alone(site: Site)
 
 @pytest.mark.requirement("events:rules:wires")
 async def test_an_incomplete_call_says_what_is_missing(site: Site) -> None:
-    client = await connect_http(site.app, HTTP_MODERN, **basic("ada"))
+    client = await connect_http(site.app, HTTP_MODERN, authorization=basic("ada")["authorization"])
     for arguments, missing in (
         ({"action": "add"}, "add needs a rule"),
         ({"action": "remove"}, "remove needs the id"),

@@ -29,6 +29,7 @@ class ToolIndex:
     """The tools of an endpoint, in the shared search. Serves `search` and `search_tools`."""
 
     def __init__(self, registry: Registry, index: SearchIndex) -> None:
+        index.declare(SEARCHABLE)
         self._registry = registry
         self._index = FixedDocuments(index, SEARCHABLE)
         self._documents: dict[str, FixedDocument] = {}
