@@ -4,6 +4,7 @@ Rooms declare their own verbs (`Room.cli`). No verb, and nothing of the applicat
 """
 
 import gc
+import os
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -219,6 +220,8 @@ def run(arguments: Sequence[str]) -> int:
 def main() -> NoReturn:
     """Run the command line of this process and end it."""
     gc.set_threshold(*_GARBAGE)
+    # gRPC's fork handlers print a line for every child process we start. None of our children uses gRPC.
+    os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
     remember_program(sys.argv[0])
     sys.exit(run(sys.argv[1:]))
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def rules() -> None:
-    """List, add, resume and remove rules: what to do when something happens in a room."""
+    """List, add, resume and remove rules: what to do when something happens."""
 
 
 @rules.command("list")
