@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -272,3 +273,19 @@ async def test_an_incomplete_call_says_what_is_missing(site: Site) -> None:
     ):
         result = (await client.call("event_rules", arguments)).result
         assert missing in result["content"][0]["text"]
+
+
+@pytest.mark.requirement("events:rules:wires")
+async def test_a_read_only_server_keeps_rules_as_they_are(site: Site) -> None:
+    _, rule = await ask(site, "ada", "POST", "", review())
+    async with open_app(replace(site.app.settings, read_only=True)) as app:
+        reading = Site(app)
+        for method, path, body in (
+            ("DELETE", f"/{rule['id']}", None),
+            ("POST", f"/{rule['id']}/resume", None),
+            ("POST", "", review()),
+        ):
+            status, refusal = await ask(reading, "ada", method, path, body)
+            assert status == 403, (method, path)
+            assert "read-only" in json.dumps(refusal)
+        assert [one["id"] for one in (await ask(reading, "ada", "GET", ""))[1]["rules"]] == [rule["id"]]

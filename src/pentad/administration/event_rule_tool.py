@@ -11,7 +11,6 @@ from pentad.mcp.arguments import ActionTable, Arguments
 from pentad.mcp.call import Call
 from pentad.mcp.compact_schema import without_properties
 from pentad.mcp.declarations import ToolResult, input_schema_of, tool
-from pentad.mcp.rights import refuse_read_only
 
 Text = Annotated[str, Field(max_length=1_000)]
 _TAKES: Final = ActionTable.of("", list="", add="rule", get="id", remove="id", resume="id")
@@ -94,7 +93,6 @@ async def _answer(given: EventRulesArguments, call: Call[HasRules]) -> dict[str,
     if given.action == "list":
         return {"rules": await rules.list(caller)}
     if given.action == "add":
-        refuse_read_only(caller)
         if given.rule is None:
             raise InvalidInput("add needs a rule.", hint='Such as {"name": ..., "kind": [...], "task": {...}}.')
         return await rules.add(caller, given.rule.name, given.rule.wanted(), given.rule.action(), given.rule.cursor)
@@ -102,7 +100,6 @@ async def _answer(given: EventRulesArguments, call: Call[HasRules]) -> dict[str,
         raise InvalidInput(f"{given.action} needs the id of a rule.", hint="action=list shows them.")
     if given.action == "get":
         return await rules.get(caller, given.id)
-    refuse_read_only(caller)
     if given.action == "resume":
         return await rules.resume(caller, given.id)
     await rules.remove(caller, given.id)

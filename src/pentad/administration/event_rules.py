@@ -38,6 +38,7 @@ from pentad.kernel.incidents import log_failure
 from pentad.kernel.ports import Database, Fetcher, Row, Rows, Transaction
 from pentad.kernel.principal import Principal
 from pentad.kernel.trace import RequestMark, request_mark
+from pentad.mcp.rights import refuse_read_only
 
 JOB: Final = "events.rules"
 """The job that carries out a rule, whose id is its key."""
@@ -165,6 +166,7 @@ class EventRules:
         self, owner: Principal, name: str, wanted: EventFilter, action: TaskAction | WebhookAction, start: str = NOW
     ) -> dict[str, Any]:
         """A new rule, for events after `start`. The answer has the secret of a webhook, and no other one has."""
+        refuse_read_only(owner)
         self._feed.check(wanted)
         secret = ""
         if isinstance(action, WebhookAction):
@@ -213,6 +215,7 @@ class EventRules:
 
     async def remove(self, owner: Principal, rule_id: str) -> None:
         """Remove a rule and its job."""
+        refuse_read_only(owner)
 
         def work(tx: Transaction) -> None:
             if not tx.run("DELETE FROM event_rules WHERE id = ? AND owner = ?", rule_id, owner.id):
@@ -223,6 +226,7 @@ class EventRules:
 
     async def resume(self, owner: Principal, rule_id: str) -> dict[str, Any]:
         """Enable a rule again; it goes on with the event that it failed on."""
+        refuse_read_only(owner)
 
         def work(tx: Transaction) -> None:
             sql = "UPDATE event_rules SET is_enabled = 1, failures = 0, problem = NULL WHERE id = ? AND owner = ?"
