@@ -21,7 +21,20 @@ TOUR: dict[str, Ask] = {
         },
         block=1,
     ),
-    "compare": Ask("compareMetrics", {"collector": "core", "since": "14d"}),
+    "question": Ask("listMetricKeys", {"query": "how many vpn left", "limit": 1}),
+    "top": Ask(
+        "queryMetrics", {"collector": "ch", "metricKey": "vcoresUsed", "group_by": "businessGroup", "aggregate": "sum"}
+    ),
+    "items": Ask(
+        "queryMetrics",
+        {
+            "collector": "apm",
+            "metricKey": "apis.production.apisWithoutPolicies",
+            "of": "items",
+            "columns": ["name", "businessGroup", "environmentName", "contracts"],
+        },
+    ),
+    "compare": Ask("whatChanged", {"since": "14d", "limit": 2}),
     "alerts": Ask("listAlerts", {"collector": "ch"}),
     "legacy": Ask(
         "getPlatformMetricByKey",

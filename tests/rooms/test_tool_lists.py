@@ -224,7 +224,7 @@ async def test_what_mcp_does_not_list_is_found_described_and_called(house: App) 
         ("compare two versions of a record", "directory_diff"),
         ("sign a record", "directory_sign"),
         ("is this quote really in the book", "verify_citation"),
-        ("what changed in the metrics since yesterday", "compareMetrics"),
+        ("what changed in the metrics since yesterday", "whatChanged"),
         ("export metrics as csv", "exportMetrics"),
         ("how much money does the platform save", "getPlatformBenefits"),
         ("import many mcp servers into the directory", "directory_import"),

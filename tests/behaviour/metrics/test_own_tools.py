@@ -40,7 +40,7 @@ async def test_every_tool_says_what_its_answers_hold_and_keeps_to_it(connect: Co
         "getCapabilities": {}, "getAvailableCollectors": {}, "listAlerts": {"since": "1h"}, "explainMetric": host,
         "getPlatformMetricsByCollector": {"collector": "ch", "bg": org}, "getPlatformMetricByKey": host,
         "listMetricKeys": {"limit": 3}, "getMetricHistory": host,
-        "compareMetrics": {"collector": "host", "since": "now"},
+        "whatChanged": {"collector": "host", "since": "now"}, "queryMetrics": host,
         "getPlatformBenefits": {**dict.fromkeys(times, 2), "developerDayRate": 5, "bg": org},
         "exportMetrics": {"collector": "host", "format": "csv"}, "getSdlcMetrics": {},
         "loadMetrics": {"collector": "host", "to": "nowhere"},
@@ -191,7 +191,7 @@ async def test_prompts_name_the_tools_to_call_and_complete_their_arguments(conne
     for name, tool in (
         ("licence_renewal_report", "getMetricHistory"),
         ("capacity_review", "listAlerts"),
-        ("morning_check", "compareMetrics"),
+        ("morning_check", "whatChanged"),
     ):
         result = (await client.request("prompts/get", {"name": name, "arguments": {}})).result
         assert tool in result["messages"][0]["content"]["text"]

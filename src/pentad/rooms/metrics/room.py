@@ -7,11 +7,12 @@ from pentad.jobs.job import Job, JobRun, Schedule
 from pentad.kernel.clock import iso
 from pentad.kernel.principal import Principal
 from pentad.platform import MetricFamily, Mount, MountContext, Room
+from pentad.rooms.metrics.engine.key_search import KEYS
 from pentad.rooms.metrics.interface.prompts import PROMPTS
 from pentad.rooms.metrics.interface.resources import RESOURCES, listing
 from pentad.rooms.metrics.interface.search_source import METRICS
 from pentad.rooms.metrics.interface.tools import TOOLS
-from pentad.rooms.metrics.service import KEYS, Metrics, open_metrics
+from pentad.rooms.metrics.service import Metrics, open_metrics
 from pentad.rooms.metrics.settings import MetricsSettings
 from pentad.rooms.metrics.verbs import FIRST_CONTENT, VERBS
 
@@ -60,11 +61,11 @@ async def telemetry(metrics: Metrics) -> Sequence[MetricFamily]:
 
 
 def mounts(metrics: Metrics, context: MountContext) -> Sequence[Mount]:
-    """The route that polls."""
+    """The routes that answer questions, and the one that polls."""
     del context
-    from pentad.rooms.metrics.interface.rest import poll_routes
+    from pentad.rooms.metrics.interface.rest import routes
 
-    return [Mount(routes=poll_routes(metrics))]
+    return [Mount(routes=routes(metrics))]
 
 
 def tools_as_methods(metrics: Metrics) -> Sequence[str]:
@@ -96,7 +97,8 @@ ROOM = Room(
     instructions=(
         "Metrics of platforms, of this machine and of Pentad itself, by collector and by key, with their history."
         " getAvailableCollectors names the collectors, listMetricKeys what they measure, getPlatformMetricByKey reads"
-        " one figure. Missing values include a reason; they are never zeros."
+        " one figure, queryMetrics filters, groups and names what a figure counts. Missing values include a reason;"
+        " they are never zeros."
     ),
     open=open_metrics,
     tools=TOOLS,

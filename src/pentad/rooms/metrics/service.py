@@ -7,16 +7,21 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Final, Unpack
+from typing import Any, Final, NamedTuple, Unpack
+
+import msgspec.structs
 
 from pentad.jobs.job import Schedule
 from pentad.kernel.errors import InvalidInput, Misconfigured, PentadError, Unavailable
 from pentad.kernel.names import did_you_mean
 from pentad.platform import Platform
-from pentad.rooms.metrics.collectors.contract import CollectorContext
+from pentad.rooms.metrics.collectors.contract import CollectorContext, ListsItems
 from pentad.rooms.metrics.engine.catalogue import Catalogue, find_collectors
+from pentad.rooms.metrics.engine.key_search import KeySearch
+from pentad.rooms.metrics.engine.metric_rows import figure_rows, item_rows, with_limits
 from pentad.rooms.metrics.engine.query_engine import Answer, DryRun, QueryEngine, QueryOptions, build_query
 from pentad.rooms.metrics.engine.query_execution import Progress
+from pentad.rooms.metrics.engine.row_query import Row
 from pentad.rooms.metrics.history.alerts import rule_of
 from pentad.rooms.metrics.history.collector_health import PollOutcome
 from pentad.rooms.metrics.history.metric_history import (
@@ -32,18 +37,12 @@ from pentad.rooms.metrics.loaders.formats import Export, ExportOptions, export_s
 from pentad.rooms.metrics.metric_keys import resolve_keys
 from pentad.rooms.metrics.models import Info, Metric, Query
 from pentad.rooms.metrics.settings import MetricsSettings
-from pentad.search.fixed_documents import FixedDocuments
-from pentad.search.searchable import Searchable, SearchField
 
 SECONDS: Final = 25.0
 """How long a query may take unless the caller says otherwise: a little less than a tool call may."""
 
-KEYS: Final = Searchable(
-    "metric-keys",
-    {"key": SearchField(2.0), "description": SearchField(1.0), "details": SearchField(0.5)},
-    vector_of=("key", "description"),
-)
-"""Metric keys in the search over all rooms."""
+MOST_KEYS: Final = 100
+"""How many keys a search by words finds at most."""
 
 ALL: Final = "all"
 POLL_SECONDS: Final = 300.0
@@ -66,7 +65,7 @@ class Metrics:
         self.destinations = destinations
         self.history = history
         self.catalogue: Catalogue = engine.catalogue
-        self.key_index = FixedDocuments(platform.search, KEYS)
+        self.key_search = KeySearch(self.catalogue, platform.search)
 
     def now(self) -> float:
         """The current time."""
@@ -80,10 +79,13 @@ class Metrics:
         """The same of one collector, by any of its names."""
         return self.catalogue.find(collector).info()
 
-    def is_legacy(self, collector: str) -> bool:
-        """Whether the operator wants this collector to answer as the Metrics Toolkit does."""
+    def is_legacy(self, collector: str, endpoint: str) -> bool:
+        """Whether the operator wants this collector to answer as the Metrics Toolkit does at this endpoint."""
+        settings: MetricsSettings = self.platform.settings
+        if settings.compat != "legacy" or (settings.compat_endpoints and endpoint not in settings.compat_endpoints):
+            return False
         takes = self.info(collector).takes
-        return self.platform.settings.compat == "legacy" and takes is not None and "compat" in takes
+        return takes is not None and "compat" in takes
 
     def select_collectors(
         self, names: Sequence[str], *, allow_all: bool = False, filters: frozenset[str] = frozenset()
@@ -99,12 +101,37 @@ class Metrics:
             return [info.id for info in self.infos() if info.ready and (info.takes is None or filters <= info.takes)]
         return list(dict.fromkeys(self.info(name).id for name in names))
 
-    def keys(self, words: str, collectors: Iterable[str] = ()) -> list[tuple[str, Metric]]:
-        """Metrics found by words, of some collectors or of all."""
-        names = list(collectors)
-        if not names:
-            return self.catalogue.search(words)
-        return [found for name in names for found in self.catalogue.search(words, name)]
+    async def keys(self, words: str, collectors: Iterable[str] = ()) -> list[tuple[str, Metric]]:
+        """Metrics that fit these words, the best first; without words the whole catalogue. Of some collectors or of
+        all."""
+        names = [self.info(name).id for name in collectors]
+        if words.strip():
+            _, hits = await self.key_search.find(words, MOST_KEYS, names)
+            return [(owner, metric) for owner, metric, _, _ in hits]
+        return [found for name in names or [None] for found in self.catalogue.metrics(name)]
+
+    def collectors_with(self, keys: Sequence[str]) -> list[str]:
+        """The ids of the collectors that are set up and have one of these metrics."""
+        return [info.id for info in self.infos() if info.ready and _has_keys(info, keys)]
+
+    async def figure_rows(self, collector: str, query: Query, progress: Progress | None = None) -> "RowSource":
+        """The figures of the query's keys as rows."""
+        answer = await self.collect(collector, with_limits(self.info(collector), query), progress)
+        return RowSource(answer, figure_rows(answer, frozenset(query.keys or ())))
+
+    async def item_rows(self, collector: str, query: Query, progress: Progress | None = None) -> "RowSource":
+        """The things behind the figures of the query's keys as rows."""
+        chosen = self.catalogue.find(collector)
+        asked = [key for key in query.keys or () if isinstance(chosen, ListsItems) and key in chosen.item_keys()]
+        if not isinstance(chosen, ListsItems) or not asked:
+            named = ", ".join(chosen.item_keys()[:8]) if isinstance(chosen, ListsItems) else ""
+            raise InvalidInput(
+                f"The collector {chosen.id!r} cannot name what {', '.join((query.keys or ())[:3])!r} counts.",
+                hint=f"It can for: {named} ..." if named else "Ask for its figures, by `group_by` or `where`.",
+            )
+        query = msgspec.structs.replace(query, keys=tuple(asked), items=True)
+        answer = await self.collect(collector, query, progress)
+        return RowSource(answer, item_rows(answer.info, chosen.items(query, answer.facts)))
 
     def query(self, collector: str, **options: Unpack[QueryOptions]) -> Query:
         """A query for one collector; unknown keys and unsupported filters are refused."""
@@ -203,6 +230,20 @@ class Metrics:
         answer = await self.collect(collector, query, progress)
         legacy = query.compat == "legacy"
         return await self.destinations.send(destination, answer.snapshot, answer.info, legacy=legacy), answer
+
+
+class RowSource(NamedTuple):
+    """An answer, and its rows."""
+
+    answer: Answer
+    rows: list[Row]
+
+
+def _has_keys(info: Info, keys: Sequence[str]) -> bool:
+    try:
+        return bool(resolve_keys(info, keys))
+    except InvalidInput:
+        return False
 
 
 @asynccontextmanager

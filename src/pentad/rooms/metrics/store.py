@@ -117,6 +117,11 @@ def scopes(rows: Rows, collector: str) -> list[str]:
     return [scope for (scope,) in found]
 
 
+def collectors(rows: Rows) -> list[str]:
+    """The collectors that have a history."""
+    return [name for (name,) in rows.all("SELECT DISTINCT collector FROM metric_series ORDER BY collector")]
+
+
 def first(rows: Rows, collector: str) -> float | None:
     """When the history of a collector begins."""
     moments = [

@@ -11,11 +11,9 @@ from pentad.mcp.declarations import Tool, ToolResult, tool
 from pentad.rooms.metrics.engine.response_budget import CHARACTERS_PER_TOKEN, FRAME, fit_entries, json_size
 from pentad.rooms.metrics.history.metric_history import HistoryLine, HistoryLines, with_fewer_points
 from pentad.rooms.metrics.interface.arguments import (
-    RARE,
     RARE_HISTORY,
     TOKENS,
     AlertsArguments,
-    CompareArguments,
     HistoryArguments,
     parse_duration,
     parse_time,
@@ -28,23 +26,21 @@ from pentad.rooms.metrics.interface.current_tools import (
     get_platform_metric_by_key,
     get_platform_metrics_by_collector,
     get_sdlc_metrics,
-    list_metric_keys,
     load_metrics,
 )
 from pentad.rooms.metrics.interface.presentation import (
     ALERTS,
     CAPABILITIES,
-    COMPARED,
     HISTORY,
     alert_change_view,
     alert_view,
-    change_view,
     collector_view,
     history_chart,
     line_chart,
     line_view,
     to_json,
 )
+from pentad.rooms.metrics.interface.questions import list_metric_keys, query_metrics, what_changed
 from pentad.rooms.metrics.metric_keys import split_list
 from pentad.rooms.metrics.service import Metrics
 
@@ -88,18 +84,6 @@ async def get_metric_history(arguments: HistoryArguments, call: Call[Metrics]) -
     if arguments.chart is not None and found.lines:
         blocks.append(_chart(metrics, found, arguments.chart))
     return ToolResult(content=blocks, structured=view)
-
-
-@tool("compareMetrics", title="What changed", read_only=True, output_schema=COMPARED, listed="room", rare=RARE)
-async def compare_metrics(arguments: CompareArguments, call: Call[Metrics]) -> ToolResult:
-    """The differences between two times of the history: changed values, new ones, and ones that are gone."""
-    now = call.service.now()
-    before, after = parse_time(arguments.since, now), parse_time(arguments.until, now)
-    found = await call.service.history.changes(
-        arguments.one_collector(), before, after, scope=arguments.bg, keys=split_list(arguments.metric_key)
-    )
-    changes = fit_entries([change_view(change) for change in found[: arguments.limit]], TOKENS)
-    return ToolResult(structured={"before": iso(before), "after": iso(after), "changes": changes, "total": len(found)})
 
 
 @tool("listAlerts", title="Alerts", read_only=True, output_schema=ALERTS)
@@ -172,7 +156,11 @@ FAQ: Final = (
     ("What does a null mean?", "The value is missing: `problems` says why. A zero is a real zero."),
     (
         "How do I see change?",
-        "getMetricHistory and compareMetrics read the recorded history; listAlerts lists metrics beyond a threshold.",
+        "whatChanged and getMetricHistory read the recorded history; listAlerts lists metrics beyond a threshold.",
+    ),
+    (
+        "Which, how many, the most?",
+        "queryMetrics filters, groups and ranks figures; with of: items it names what a figure counts.",
     ),
     ("Where does a figure come from?", "explainMetric gives its formula, its facts and when they were fetched."),
 )
@@ -220,7 +208,8 @@ TOOLS: Final = (
     get_platform_metric_by_key,
     list_metric_keys,
     get_metric_history,
-    compare_metrics,
+    query_metrics,
+    what_changed,
     list_alerts,
     explain_metric,
     get_platform_benefits,

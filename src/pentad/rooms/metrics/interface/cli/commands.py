@@ -19,6 +19,8 @@ from pentad.rooms.metrics.interface.cli.formatting import (
     plan_lines,
     sample_rows,
 )
+from pentad.rooms.metrics.interface.cli.options import where_options
+from pentad.rooms.metrics.interface.cli.questions import changes, keys, query
 from pentad.terminal.client import server_options
 from pentad.terminal.launcher import run_in_room
 from pentad.terminal.options import json_option
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-F = TypeVar("F", bound=Callable[..., Any])
 FORMATS: Final = ("csv", "json", "ndjson", "prometheus", "otlp", "splunk", "elastic", "webhook")
 _COLUMNS: Final = ("key", "of", "value", "state")
 
@@ -44,15 +45,8 @@ def metrics() -> None:
     """Figures by collector and by key, their history, charts and exports."""
 
 
-def where_options(command: F) -> F:
-    """Options that select a part of a collector's data."""
-    for option in (
-        click.option("--region", "regions", multiple=True, help="Only this region; may be repeated."),
-        click.option("--environment", "environments", multiple=True, help="Only this one, by name, id or type."),
-        click.option("--bg", help="The business group: id, name or path."),
-    ):
-        command = option(command)
-    return command
+for _question in (query, changes, keys):
+    metrics.add_command(_question)
 
 
 @metrics.command()
