@@ -26,6 +26,7 @@ async def paths(one: Asking, collector: str, compat: str | None) -> set[str]:
         match.path
         for entry in tree
         for match in flatten({name: value for name, value in entry.items() if name not in BESIDE})
+        if not match.path.endswith("details")
     }
 
 
