@@ -5,7 +5,7 @@ from docs_src.tour_steps import Ask
 TOUR: dict[str, Ask] = {
     "collectors": Ask("getAvailableCollectors", {}, block=0),
     "networking": Ask("getPlatformMetricByKey", {"collector": "ch", "metricKey": "networking", "recursive": False}),
-    "keys": Ask("listMetricKeys", {"collector": "host", "query": "memory percent"}),
+    "keys": Ask("listMetricKeys", {"collector": "host", "query": "memory percent", "limit": 1}),
     "unknown": Ask("getPlatformMetricByKey", {"collector": "host", "metricKey": "memory.percnt"}, block=0),
     "plan": Ask("getPlatformMetricByKey", {"collector": "amq", "metricKey": "messagesDelivered", "dry_run": True}),
     "history": Ask(

@@ -63,7 +63,8 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     name: str
     labels: Labels = NO_LABELS
-    details: Mapping[str, Scalar]
+    details: Mapping[str, Any]
+    """Texts, numbers, truth values and lists of texts."""
     state: State = "ok"
     """Not ok if some of the details are missing or stale."""
 

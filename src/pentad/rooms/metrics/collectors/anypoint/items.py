@@ -36,14 +36,14 @@ from pentad.rooms.metrics.collectors.anypoint.runtime_manager import (
     vcores_used,
 )
 from pentad.rooms.metrics.metric_keys import get_path
-from pentad.rooms.metrics.models import Item, Labels, Scalar, State
+from pentad.rooms.metrics.models import Item, Labels, State
 
 
 class Thing(NamedTuple):
     """A thing before it is known which figure counts it."""
 
     name: str
-    details: Mapping[str, Scalar]
+    details: Mapping[str, Any]
     state: State = "ok"
 
 
@@ -107,7 +107,7 @@ def _api_instances(known: GroupFacts, environment: Environment) -> Iterator[Thin
             was_asked = known.has("apm.policies", environment.id, str(one.get("id")))
             names = derive(lambda found: [str(template(policy)[1]) for policy in found], policies)
             secured = derive(lambda found: any(name in known.security for name in found), names)
-            details: dict[str, Scalar] = {
+            details: dict[str, Any] = {
                 "apiId": str(one.get("id")), "asset": asset.get("assetId"), "version": one.get("productVersion"),
                 "contracts": one.get("activeContractsCount"), "policies": names.value, "secured": secured.value,
                 "lastActive": one.get("lastActiveDate"),
@@ -133,7 +133,7 @@ def _api_traffic(known: GroupFacts, environment: Environment) -> Iterator[Thing]
     for entry in cell.value or ():
         for row in entry.get("api_id") or ():
             for api, counts in row.items():
-                details: dict[str, Scalar] = {"apiId": api, "requests": to_number(get_path(counts, "count"))}
+                details: dict[str, Any] = {"apiId": api, "requests": to_number(get_path(counts, "count"))}
                 yield Thing(names.get(api, api), details, _worth(cell))
 
 
@@ -163,7 +163,7 @@ def _container_applications(*, cloudhub_2: bool) -> Callable[[GroupFacts, Enviro
         if known.regions and not cloudhub_2:
             mine = in_regions(known, mine, known.cell("rtf.fabrics").value or ())
         for item, cell in mine:
-            details: dict[str, Scalar] = {
+            details: dict[str, Any] = {
                 "status": get_path(item, "application", "status"), "started": is_running(item),
                 "runtime": get_path(cell.value, "target", "deploymentSettings", "runtimeVersion"),
             }  # fmt: skip
@@ -211,7 +211,7 @@ def _destinations(kind: str, names: Mapping[str, str]) -> Callable[[GroupFacts, 
                     continue
                 place = (environment.id, region, *destination(item))
                 stats = known.cell("amq.stats", *place)
-                details: dict[str, Scalar] = {"region": region}
+                details: dict[str, Any] = {"region": region}
                 details |= {"fifo": bool(item.get("fifo"))} if kind == "queue" else {}
                 if stats.value is not None:
                     details |= {
@@ -289,7 +289,7 @@ def _metered(fact: str) -> Callable[[GroupFacts], Iterator[Thing]]:
         for row in cell.value or ():
             counted.setdefault((row.get("app_name"), row.get("env_name")), []).append(to_number(row.get(column)))
         for (app, environment), counts in counted.items():
-            details: dict[str, Scalar] = {"environment": environment, "counted": exact_sum(counts)}
+            details: dict[str, Any] = {"environment": environment, "counted": exact_sum(counts)}
             yield Thing(str(app), details, _worth(cell))
 
     return things
