@@ -2,6 +2,7 @@
 
 import pytest
 
+from pentad.kernel.errors import NotFound
 from pentad.kernel.ports import Database
 from pentad.rooms.metrics.engine.catalogue import Catalogue
 from pentad.rooms.metrics.history.changes import Change, Values, compare_values, without_explained
@@ -58,3 +59,18 @@ async def test_all_collectors_are_compared_and_those_without_a_record_are_named(
     assert found.unrecorded == ["late"]
     only = await history.changes((), NOON + 1, NOON + 61, keys=["busy"])
     assert [one.key for one in only.changes] == ["busy"]
+
+
+@pytest.mark.anyio
+@pytest.mark.requirement("metrics:questions:changes")
+async def test_nothing_recorded_is_no_error_unless_a_collector_is_named(past: Database) -> None:
+    toy = Recorded("toy")
+    history = MetricHistory(past, TurnedClock(NOON + 120), Catalogue([toy]), {})
+    found = await history.changes((), NOON, NOON + 60)
+    assert (found.changes, found.unrecorded) == ([], [])
+    assert not await history.has_record_of(NOON)
+    await record(past, toy.info(), snapshot(NOON, used=10))
+    assert await history.has_record_of(NOON)
+    assert (await history.changes((), NOON - 60, NOON)).unrecorded == ["toy"]
+    with pytest.raises(NotFound, match="so long ago"):
+        await history.changes(["toy"], NOON - 60, NOON)

@@ -303,7 +303,7 @@ class MetricHistory:
     ) -> Changes:
         """What differs between two times, of some collectors or of all that have a history, the largest first.
 
-        Refused if nothing at all was recorded before the first time."""
+        Refused if collectors are named and none of them has a record of the first time."""
         infos = [self._info(name) for name in collectors or await self._recorded_collectors()]
         names = _resolved_keys(infos, keys)
 
@@ -326,7 +326,7 @@ class MetricHistory:
                 for change in without_explained(found)
                 if not keys or change.key in names[collector]
             ]
-        if len(unrecorded) == len(infos):
+        if collectors and len(unrecorded) == len(infos):
             raise await self._nothing_so_old(infos)
         return Changes(changes=largest_first(changes), unrecorded=unrecorded)
 
@@ -386,6 +386,12 @@ class MetricHistory:
     async def is_empty(self) -> bool:
         """Whether no collector has recorded anything yet."""
         return await self._database.read(lambda rows: rows.one("SELECT 1 FROM metric_series LIMIT 1")) is None
+
+    async def has_record_of(self, moment: float) -> bool:
+        """Whether anything had been recorded by a moment."""
+        collectors = await self._recorded_collectors()
+        firsts = [await self._database.read(lambda rows, name=name: store.first(rows, name)) for name in collectors]
+        return any(at is not None and at <= moment for at in firsts)
 
     async def scopes(self, collector: str) -> list[str]:
         """The scopes of a collector that have a history."""

@@ -110,6 +110,7 @@ COMPARED: Final = _object(
     before=_TEXT, after=_TEXT, changes=_LIST, total=_COUNT,
     availability={"type": "array", "description": "Values that went missing or came back."},
     notRecorded={"type": "array", "description": "Collectors without a record of that time."},
+    notes=_LIST,
 )  # fmt: skip
 ALERTS: Final = _object("alerts", alerts=_LIST, changes=_LIST, notes=_LIST)
 

@@ -134,7 +134,7 @@ def _api_traffic(known: GroupFacts, environment: Environment) -> Iterator[Thing]
         for row in entry.get("api_id") or ():
             for api, counts in row.items():
                 details: dict[str, Any] = {"apiId": api, "requests": to_number(get_path(counts, "count"))}
-                yield Thing(names.get(api, api), details, _worth(cell))
+                yield Thing(names.get(str(api), str(api)), details, _worth(cell))
 
 
 def _hybrid_things(fact: str) -> Callable[[GroupFacts, Environment], Iterator[Thing]]:
