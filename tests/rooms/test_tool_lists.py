@@ -232,6 +232,7 @@ async def test_what_mcp_does_not_list_is_found_described_and_called(house: App) 
         ("register a new agent", "agents_register_card"),
         ("cancel the task of another user", "agents_operate"),
         ("create an object in a register", "objects"),
+        ("send a task whenever something happens", "event_rules"),
     ],
 )
 @pytest.mark.requirement("tools:search:reaches-all")
