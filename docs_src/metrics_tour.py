@@ -23,6 +23,11 @@ TOUR: dict[str, Ask] = {
     ),
     "compare": Ask("compareMetrics", {"collector": "core", "since": "14d"}),
     "alerts": Ask("listAlerts", {"collector": "ch"}),
+    "silence": Ask(
+        "silenceAlerts",
+        {"collector": "ch", "metricKey": "applications.*", "for": "2h", "reason": "release"},
+        answered=False,
+    ),
     "legacy": Ask(
         "getPlatformMetricByKey",
         {"collector": "ch", "metricKey": "networking.vpcsUsed", "compat": "legacy", "recursive": False},

@@ -93,7 +93,7 @@ HISTORY: Final = _object(
     **{"from": _TEXT},
 )  # fmt: skip
 COMPARED: Final = _object("before", "after", "changes", "total", before=_TEXT, after=_TEXT, changes=_LIST, total=_COUNT)
-ALERTS: Final = _object("alerts", alerts=_LIST, changes=_LIST, notes=_LIST)
+ALERTS: Final = _object("alerts", alerts=_LIST, silences=_LIST, changes=_LIST, notes=_LIST)
 
 _MOST_PROBLEMS: Final = 8
 _MOST_PLACES: Final = 5
