@@ -66,16 +66,17 @@ async def test_two_processes_tell_a_receiver_once_that_it_fires_and_once_that_it
                 )  # fmt: skip
 
             async def polled(times: int) -> None:
+                """Wait until the source was asked so often; its answers are kept for 15 seconds."""
                 before = source.calls.total()
                 await until_true(lambda: source.calls.total() >= before + times)
 
-            await polled(4)
+            await polled(2)
             value = 50
             await receiver.until(1)
-            await polled(10)
+            await polled(2)
             value = 1
             await receiver.until(2)
-            await polled(10)
+            await polled(2)
         finally:
             for one in servers:
                 if one.returncode is None:
