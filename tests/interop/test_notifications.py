@@ -22,7 +22,7 @@ prometheus_url = "{source}"
 queue = "queue"
 
 [rooms.metrics.poll]
-prometheus = 0.5
+prometheus = 16
 host = 0
 pentad = 0
 
@@ -66,11 +66,11 @@ async def test_two_processes_tell_a_receiver_once_that_it_fires_and_once_that_it
                 )  # fmt: skip
 
             async def polled(times: int) -> None:
-                """Wait until the source was asked so often; its answers are kept for 15 seconds."""
+                """Wait until the source was asked so often: every 16 seconds, as answers are kept for 15."""
                 before = source.calls.total()
                 await until_true(lambda: source.calls.total() >= before + times)
 
-            await polled(2)
+            await polled(1)
             value = 50
             await receiver.until(1)
             await polled(2)
