@@ -68,14 +68,14 @@ async def test_two_processes_tell_a_receiver_once_that_it_fires_and_once_that_it
             async def polled(times: int) -> None:
                 """Wait until the source was asked so often: every 16 seconds, as answers are kept for 15."""
                 before = source.calls.total()
-                await until_true(lambda: source.calls.total() >= before + times)
+                await until_true(lambda: source.calls.total() >= before + times, 100)
 
             await polled(1)
             value = 50
-            await receiver.until(1)
+            await until_true(lambda: len(receiver.requests) >= 1, 100)
             await polled(2)
             value = 1
-            await receiver.until(2)
+            await until_true(lambda: len(receiver.requests) >= 2, 100)
             await polled(2)
         finally:
             for one in servers:

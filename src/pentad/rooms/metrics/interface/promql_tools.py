@@ -147,7 +147,7 @@ async def run_listing(metrics: Metrics, arguments: PrometheusMetricsArguments) -
 def _source(metrics: Metrics) -> Prometheus:
     found = metrics.catalogue.find(Prometheus.id)
     if not isinstance(found, Prometheus) or not found.info().ready:
-        raise Unavailable("No Prometheus server is set up.", hint="Set rooms.metrics.prometheus_url.")
+        raise InvalidInput("No Prometheus server is set up.", hint="Set rooms.metrics.prometheus_url.")
     return found
 
 
