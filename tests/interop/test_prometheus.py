@@ -42,7 +42,7 @@ class Scene:
     def __init__(self, app: App, platform: Platform, clock: TurnedClock, prometheus: PrometheusServer) -> None:
         self.app = app
         self.metrics: Metrics = app.rooms[0].service
-        self.metrics.history.intervals = dict.fromkeys(POLLED, 60.0)
+        self.metrics.history.intervals = {name: 60.0 for name in POLLED}  # noqa: C420  plain text as keys
         self.platform = platform
         self.clock = clock
         self.prometheus = prometheus

@@ -152,7 +152,7 @@ async def test_a_loader_with_an_interval_sends_by_itself_and_readiness_shows_wha
                     lambda: app.jobs.stored(name="metrics.load"), lambda found: found and _waits(found[0])
                 )
                 assert jobs[0].run_at > clock.now()
-                return (await app.health())["metrics"]
+                return dict((await app.health())["metrics"])
 
             def _waits(job: Any) -> bool:
                 return job.state == "queued" and job.run_at > clock.now()
