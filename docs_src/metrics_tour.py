@@ -36,6 +36,11 @@ TOUR: dict[str, Ask] = {
     ),
     "compare": Ask("whatChanged", {"since": "14d", "limit": 2}),
     "alerts": Ask("listAlerts", {"collector": "ch"}),
+    "silence": Ask(
+        "silenceAlerts",
+        {"collector": "ch", "metricKey": "applications.*", "for": "2h", "reason": "release"},
+        answered=False,
+    ),
     "legacy": Ask(
         "getPlatformMetricByKey",
         {"collector": "ch", "metricKey": "networking.vpcsUsed", "compat": "legacy", "recursive": False},

@@ -12,8 +12,11 @@ from typing import Any, Final, NamedTuple, Unpack
 import msgspec.structs
 
 from pentad.jobs.job import Schedule
-from pentad.kernel.errors import InvalidInput, Misconfigured, PentadError, Unavailable
+from pentad.kernel.errors import InvalidInput, Misconfigured, NotFound, PentadError, Unavailable
+from pentad.kernel.ids import uuid7_text
 from pentad.kernel.names import did_you_mean
+from pentad.kernel.ports import Transaction
+from pentad.mcp.changes import resource_updated
 from pentad.platform import Platform
 from pentad.rooms.metrics.collectors.contract import CollectorContext, ListsItems
 from pentad.rooms.metrics.engine.catalogue import Catalogue, find_collectors
@@ -25,6 +28,7 @@ from pentad.rooms.metrics.engine.row_query import Row
 from pentad.rooms.metrics.history.alerts import rule_of
 from pentad.rooms.metrics.history.collector_health import PollOutcome
 from pentad.rooms.metrics.history.metric_history import (
+    ALERTS_URI,
     MOST_SERIES,
     HistoryLine,
     HistoryLines,
@@ -32,10 +36,15 @@ from pentad.rooms.metrics.history.metric_history import (
     merge_lines,
 )
 from pentad.rooms.metrics.history.retention import Retention, roll_up_all
+from pentad.rooms.metrics.history.scrape import ScrapePage
+from pentad.rooms.metrics.history.silences import Silence, active_silences, add_silence, end_silence
 from pentad.rooms.metrics.loaders.destinations import Destinations
 from pentad.rooms.metrics.loaders.formats import Export, ExportOptions, export_snapshot
 from pentad.rooms.metrics.metric_keys import resolve_keys
 from pentad.rooms.metrics.models import Info, Metric, Query
+from pentad.rooms.metrics.notifications.notifier import JOB as NOTIFY
+from pentad.rooms.metrics.notifications.notifier import Notifier
+from pentad.rooms.metrics.notifications.receivers import Messenger, read_receivers
 from pentad.rooms.metrics.settings import MetricsSettings
 
 SECONDS: Final = 25.0
@@ -45,6 +54,8 @@ MOST_KEYS: Final = 100
 """How many keys a search by words finds at most."""
 
 ALL: Final = "all"
+LOAD: Final = "metrics.load"
+"""The job of a loader that sends by itself; its name is the key."""
 POLL_SECONDS: Final = 300.0
 
 
@@ -58,14 +69,17 @@ class Metrics:
         destinations: Destinations,
         history: MetricHistory,
         retention: Retention,
+        notifier: Notifier,
     ) -> None:
         self.platform = platform
+        self.notifier = notifier
         self.retention = retention
         self.engine = engine
         self.destinations = destinations
         self.history = history
         self.catalogue: Catalogue = engine.catalogue
         self.key_search = KeySearch(self.catalogue, platform.search)
+        self._scrape_page = ScrapePage(platform.database, self.catalogue)
 
     def now(self) -> float:
         """The current time."""
@@ -231,6 +245,97 @@ class Metrics:
         legacy = query.compat == "legacy"
         return await self.destinations.send(destination, answer.snapshot, answer.info, legacy=legacy), answer
 
+    def loads(self) -> list[Schedule]:
+        """How often each loader sends by itself."""
+        return [Schedule(one.every, key=name) for name, one in self.destinations.scheduled().items()]
+
+    async def load_scheduled(self, destination: str) -> None:
+        """Send every collector of a scheduled loader. One that fails holds up no other; then all are told."""
+        loader = self.destinations.scheduled().get(destination)
+        if loader is None:  # no longer in the settings
+            return
+        troubles: list[str] = []
+        for name in loader.collectors:
+            collector, _, bg = name.partition("/")
+            try:
+                compat = "legacy" if self.is_legacy(collector) else None
+                query = self.query(collector, bg=bg or None, compat=compat, seconds=POLL_SECONDS)
+                await self.load(collector, query, destination)
+            except PentadError as error:
+                troubles.append(f"{name}: {error.sentence()}")
+        if troubles:
+            raise Unavailable(f"The loader {destination!r} did not send everything. {' '.join(troubles)}")
+
+    async def failed_deliveries(self) -> list[dict[str, str]]:
+        """The loaders and receivers whose last job failed."""
+        wanted = {LOAD: {one.key for one in self.loads()}, NOTIFY: {one.key for one in self.notifier.schedules()}}
+        return [
+            {"loader" if name == LOAD else "receiver": job.key or "", "problem": job.error}
+            for name, keys in wanted.items()
+            if keys
+            for job in await self.platform.jobs.stored(name=name)
+            if job.error and job.key in keys
+        ]
+
+    async def silences(self) -> list[Silence]:
+        """The silences in force."""
+        now = self.now()
+        return await self.platform.database.read(lambda rows: active_silences(rows, now))
+
+    async def silence(
+        self,
+        who: str,
+        *,
+        collector: str | None = None,
+        key: str | None = None,
+        scope: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        seconds: float,
+        reason: str,
+    ) -> Silence:
+        """Tell no receiver of these alerts for a while."""
+        if not (collector or key or scope or labels):
+            raise InvalidInput("Nothing is selected.", hint="Name a collector, a metricKey, a bg or labels.")
+        now = self.now()
+        made = Silence(
+            id=uuid7_text(self.platform.clock),
+            collector=self.info(collector).id if collector else "",
+            key=key or "",
+            scope=scope or "",
+            labels=dict(labels or {}),
+            ends=now + seconds,
+            reason=reason,
+            created_by=who,
+            created_at=now,
+        )
+
+        def work(tx: Transaction) -> None:
+            add_silence(tx, made)
+            resource_updated(tx, ALERTS_URI)
+
+        await self.platform.database.write(work)
+        return made
+
+    async def end_silence(self, silence_id: str) -> None:
+        """End a silence now; what still fires is told."""
+        now = self.now()
+
+        def work(tx: Transaction) -> None:
+            if not end_silence(tx, silence_id, now):
+                raise NotFound(f"There is no silence {silence_id[:80]!r} in force.", hint="listAlerts names them.")
+            self.notifier.wake(tx)
+            resource_updated(tx, ALERTS_URI)
+
+        await self.platform.database.write(work)
+
+    async def scrape(
+        self, collectors: Sequence[str] = (), bg: str | None = None, *, openmetrics: bool = True
+    ) -> str:  # fmt: skip
+        """What the last poll of each collector recorded, as text for Prometheus. Asks no source."""
+        chosen = {self.info(name).id for name in collectors}
+        health = await self.history.health()
+        return await self._scrape_page.text(health, collectors=chosen, bg=bg, openmetrics=openmetrics)
+
 
 class RowSource(NamedTuple):
     """An answer, and its rows."""
@@ -255,16 +360,21 @@ async def open_metrics(platform: Platform) -> AsyncGenerator[Metrics]:
     engine = QueryEngine(
         catalogue, platform.fetcher, platform.clock, limit=settings.concurrency, trusted=context.trusted
     )
+    messenger = Messenger(platform.fetcher, platform.clock, platform.neighbours, platform.public_url or platform.site)
+    receivers = read_receivers(settings.receivers)
+    notifier = Notifier(platform.database, platform.clock, platform.jobs, catalogue, receivers, messenger)
     history = MetricHistory(
         platform.database,
         platform.clock,
         catalogue,
         checked_thresholds(catalogue, settings.thresholds),
         poll_intervals((one.info() for one in catalogue.collectors.values()), settings.poll),
+        notifier.wake,
     )
     destinations = Destinations(settings.loaders, platform.fetcher)
+    check_loaders(catalogue, destinations)
     retention = Retention(settings.raw_days, settings.hour_days, settings.day_days)
-    metrics = Metrics(platform, engine, destinations, history, retention)
+    metrics = Metrics(platform, engine, destinations, history, retention, notifier)
     try:
         yield metrics
     finally:
@@ -341,6 +451,16 @@ def _poll_seconds(name: str, given: Any) -> float:
     if not 0 <= seconds < float("inf"):
         raise Misconfigured(f"rooms.metrics.poll.{name} is {seconds:g}.", hint="Use 0 or more.")
     return seconds
+
+
+def check_loaders(catalogue: Catalogue, destinations: Destinations) -> None:
+    """Misconfigured if a loader names a collector that does not exist."""
+    for name, one in destinations.scheduled().items():
+        for entry in one.collectors:
+            try:
+                catalogue.find(entry.partition("/")[0])
+            except PentadError as error:
+                raise Misconfigured(f"rooms.metrics.loaders.{name}: {error.message}", hint=error.hint) from None
 
 
 def checked_thresholds(catalogue: Catalogue, given: Mapping[str, Any]) -> Mapping[str, Any]:

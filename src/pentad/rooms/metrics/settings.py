@@ -70,7 +70,11 @@ class MetricsSettings(RoomSettings):
     http_json: Mapping[str, Any] = setting(NO_TABLE, "JSON documents over HTTP: by name `url`, and `values` by path.")
     sdlc: Mapping[str, Any] = setting(NO_TABLE, "Systems of software delivery: by name `url`, `user`, `token`.")
     loaders: Mapping[str, Any] = setting(
-        NO_TABLE, "Destinations: by name `format`, `url`, `token` or `user` and `password`, `index`."
+        NO_TABLE,
+        "Destinations: by name `format`, `url`, `token` or `user` and `password`, `index`; `collectors` and `every`.",
+    )
+    receivers: Mapping[str, Any] = setting(
+        NO_TABLE, "Who is told of alerts: by name `type` (webhook, slack, email, agent) and where."
     )
 
     def __post_init__(self) -> None:

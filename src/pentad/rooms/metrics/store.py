@@ -228,6 +228,15 @@ def latest_texts(rows: Rows, collector: str, scope: str) -> dict[int, str]:
     return dict(found)
 
 
+def samples_at(rows: Rows, collector: str, scope: str, at: float) -> list[Row]:
+    """The numbers recorded at exactly that time: key, labels as text, scope, unit, value."""
+    return rows.all(
+        "SELECT d.key, d.labels, d.scope, d.unit, m.value FROM metric_samples m JOIN metric_series d ON d.id = m.series"
+        " WHERE m.at = ? AND d.collector = ? AND d.scope = ? AND m.value IS NOT NULL ORDER BY d.key, d.labels",
+        at, collector, scope,
+    )  # fmt: skip
+
+
 def latest(rows: Rows, collector: str, scope: str | None = None, at: float | None = None) -> list[Latest]:
     """The last value of each series at that time, or now; in a gap there is none, and the state is its reason."""
     moment = float("9e15") if at is None else at

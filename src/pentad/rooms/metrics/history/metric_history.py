@@ -5,7 +5,7 @@ gap with its reason, and so is the time nobody polled: a chart breaks off there 
 """
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
@@ -150,7 +150,10 @@ class MetricHistory:
         catalogue: Catalogue,
         thresholds: Mapping[str, Any],
         intervals: Mapping[str, float] | None = None,
+        on_alerts: Callable[[Transaction], None] | None = None,
     ) -> None:
+        self._on_alerts = on_alerts
+        """Called in a transaction that changes alerts."""
         self.intervals = intervals or {}
         """Seconds between polls, by collector, or by collector and scope with a slash between them."""
         self._database = database
@@ -231,6 +234,8 @@ class MetricHistory:
         count = write_samples(transaction, info, snapshot, absent)
         if changed := check(transaction, info, snapshot, self._thresholds):
             resource_updated(transaction, ALERTS_URI)
+            if self._on_alerts is not None:
+                self._on_alerts(transaction)
         uri = figures_uri(info.id, snapshot.scope or DEFAULT_SCOPE)
         for key, before, after in changed:
             emit(transaction, "metrics", "alert.changed", [uri], data={"key": key, "before": before, "after": after})

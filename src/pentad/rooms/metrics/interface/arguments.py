@@ -243,7 +243,9 @@ class HistoryArguments(CollectorArguments):
     max_points: Annotated[int, Field(ge=1, le=5_000)] = 100
     environment: Annotated[str | None, Field(max_length=200)] = None
     forecast: Annotated[bool, Field(description="Forecast when a limit is reached.")] = False
-    chart: Literal["svg", "ascii"] | None = None
+    chart: Annotated[
+        Literal["png", "dark", "svg", "ascii"] | bool | None, Field(description="true: a PNG; dark: a dark one.")
+    ] = None
     max_tokens: Annotated[int, Field(ge=100, le=1_000_000)] = TOKENS
 
 

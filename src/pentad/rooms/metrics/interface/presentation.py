@@ -112,7 +112,7 @@ COMPARED: Final = _object(
     notRecorded={"type": "array", "description": "Collectors without a record of that time."},
     notes=_LIST,
 )  # fmt: skip
-ALERTS: Final = _object("alerts", alerts=_LIST, changes=_LIST, notes=_LIST)
+ALERTS: Final = _object("alerts", alerts=_LIST, silences=_LIST, changes=_LIST, notes=_LIST)
 
 _MOST_PROBLEMS: Final = 8
 _MOST_PLACES: Final = 5

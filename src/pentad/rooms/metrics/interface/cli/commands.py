@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from pentad.entry_points import entry_points
+from pentad.rooms.metrics.interface.cli.delivery_commands import alerts, dashboard, promql, silence
 from pentad.rooms.metrics.interface.cli.formatting import (
     MOST_ROWS,
     collector_rows,
@@ -42,7 +43,11 @@ _COLUMNS: Final = ("key", "of", "value", "state")
 
 @click.group()
 def metrics() -> None:
-    """Figures by collector and by key, their history, charts and exports."""
+    """Figures by collector and by key, their history, charts, alerts and exports."""
+
+
+for _verb in (alerts, silence, dashboard, promql):
+    metrics.add_command(_verb)
 
 
 for _question in (query, changes, keys):
