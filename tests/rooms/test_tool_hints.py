@@ -60,6 +60,7 @@ WRITING: dict[str, tuple[bool, bool, bool]] = {
     "directory_sign": (False, True, False),
     "directory_delete": (True, False, False),  # by name, a second call deletes the next version
     "loadMetrics": (False, False, True),
+    "silenceAlerts": (False, False, False),
     "registers": (True, False, False),
     "schemas": (True, False, False),
     "objects": (True, False, False),
@@ -209,6 +210,8 @@ CALLS: dict[str, list[dict[str, Any]]] = {
     "getPlatformBenefits": [{**dict.fromkeys(TIMES, 2), "developerDayRate": 5}],
     "getSdlcMetrics": [{}],
     "exportMetrics": [{"collector": "host", "format": "csv"}],
+    "queryPrometheus": [{"query": "up"}],
+    "listPrometheusMetrics": [{"query": "up"}],
     "search_tools": [{"query": "records"}],
     "describe_tool": [{"name": "objects"}],
     "search": [{"query": "agent"}],
