@@ -37,6 +37,9 @@ async def block_of(client: Any, step: Any) -> str:
 @pytest.mark.anyio
 @pytest.mark.requirement("metrics:page")
 async def test_the_page_shows_what_the_room_answers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("XDG_DATA_HOME", "PENTAD_MODELS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))  # no embedding model: keys are found by words, the same everywhere
     tour = tour_named(monkeypatch, "metrics_tour")
     made: dict[str, str] = {}
     settings = Settings(data=tmp_path, rooms=("metrics",), auth="none")
