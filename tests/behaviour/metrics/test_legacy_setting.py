@@ -52,6 +52,8 @@ async def test_one_endpoint_answers_as_the_original_and_the_others_do_not(
         data=tmp_path, rooms=("metrics",), auth="none", environment=anypoint, room_tables={"metrics": table}
     )
     async with open_app(settings) as app:
+        (room,) = app.rooms
+        assert not room.service.is_legacy("rtf"), "what is sent by itself has no endpoint"
 
         async def fabric(path: str) -> Any:
             client = await connect_http(app, HTTP_MODERN, path=path)

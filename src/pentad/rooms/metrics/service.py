@@ -93,8 +93,9 @@ class Metrics:
         """The same of one collector, by any of its names."""
         return self.catalogue.find(collector).info()
 
-    def is_legacy(self, collector: str, endpoint: str) -> bool:
-        """Whether the operator wants this collector to answer as the Metrics Toolkit does at this endpoint."""
+    def is_legacy(self, collector: str, endpoint: str | None = None) -> bool:
+        """Whether the operator wants this collector to answer as the Metrics Toolkit does at this endpoint; without
+        one, as for what is sent by itself, everywhere."""
         settings: MetricsSettings = self.platform.settings
         if settings.compat != "legacy" or (settings.compat_endpoints and endpoint not in settings.compat_endpoints):
             return False
