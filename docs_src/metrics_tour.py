@@ -5,7 +5,7 @@ from docs_src.tour_steps import Ask
 TOUR: dict[str, Ask] = {
     "collectors": Ask("getAvailableCollectors", {}, block=0),
     "networking": Ask("getPlatformMetricByKey", {"collector": "ch", "metricKey": "networking", "recursive": False}),
-    "keys": Ask("listMetricKeys", {"collector": "host", "query": "memory percent"}),
+    "keys": Ask("listMetricKeys", {"collector": "host", "query": "memory percent", "limit": 1}),
     "unknown": Ask("getPlatformMetricByKey", {"collector": "host", "metricKey": "memory.percnt"}, block=0),
     "plan": Ask("getPlatformMetricByKey", {"collector": "amq", "metricKey": "messagesDelivered", "dry_run": True}),
     "history": Ask(
@@ -21,8 +21,26 @@ TOUR: dict[str, Ask] = {
         },
         block=1,
     ),
-    "compare": Ask("compareMetrics", {"collector": "core", "since": "14d"}),
+    "question": Ask("listMetricKeys", {"query": "how many vpn left", "limit": 1}),
+    "top": Ask(
+        "queryMetrics", {"collector": "ch", "metricKey": "vcoresUsed", "group_by": "businessGroup", "aggregate": "sum"}
+    ),
+    "items": Ask(
+        "queryMetrics",
+        {
+            "collector": "apm",
+            "metricKey": "apis.production.apisWithoutPolicies",
+            "of": "items",
+            "columns": ["name", "businessGroup", "environmentName", "contracts"],
+        },
+    ),
+    "compare": Ask("whatChanged", {"since": "14d", "limit": 2}),
     "alerts": Ask("listAlerts", {"collector": "ch"}),
+    "silence": Ask(
+        "silenceAlerts",
+        {"collector": "ch", "metricKey": "applications.*", "for": "2h", "reason": "release"},
+        answered=False,
+    ),
     "legacy": Ask(
         "getPlatformMetricByKey",
         {"collector": "ch", "metricKey": "networking.vpcsUsed", "compat": "legacy", "recursive": False},

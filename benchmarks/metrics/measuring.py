@@ -4,6 +4,8 @@ Pentad asks all its Anypoint collectors at once, knowing nothing: it logs in, wa
 it learns, and reduces. httpx is then given the very same requests, all known from the start. Each client is a process
 of its own, the platform another on the other core. The ideal is the number of calls over the limit, rounded up, times
 the latency.
+
+Then the organisation is scraped: the page of `/metrics/collectors`, against prometheus-client with the same samples.
 """
 
 import json
@@ -23,6 +25,7 @@ from benchmarks.table import Figure, Goal
 from tests.anypoint.world import World
 
 HTTPX: Final = "httpx 0.28"
+RENDERER: Final = "prometheus-client"
 _GROUPS: Final = 50
 _ENVIRONMENTS: Final = 4
 _LATENCY_MS: Final = 50
@@ -46,7 +49,18 @@ def measure(effort: Effort) -> list[Figure]:
             runs.append(_run(ours))
         say(f"{HTTPX}: the same requests ...")
         theirs = _run([rival, ROOT / "benchmarks" / "rivals" / "httpx_client.py", file, str(_LIMIT)])
-    return _figures(runs, theirs)
+        say("Metrics: a scrape of the organisation ...")
+        scrape = [sys.executable, "-m", "benchmarks.metrics.scrape", url, World().root, str(_LIMIT)]
+        scraped = _run([*scrape, str(max(5, effort.rounds))])
+    return [*_figures(runs, theirs), _scrape_figure(scraped)]
+
+
+def _scrape_figure(run: dict[str, float]) -> Figure:
+    group = f"Metrics: a scrape of {_GROUPS} groups x {_ENVIRONMENTS} environments, {run['samples']:,.0f} samples"
+    return Figure(
+        group, "CPU time of a scrape after new polls, read from the store", "ms", run["ours"] * 1000,
+        run["theirs"] * 1000, Goal("at most", 2.0), "the rival renders samples in memory", RENDERER,
+    )  # fmt: skip
 
 
 def _figures(runs: Sequence[dict[str, float]], theirs: dict[str, float]) -> list[Figure]:

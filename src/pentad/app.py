@@ -123,7 +123,7 @@ class Era:
     """Both protocol eras over one registry: what one endpoint serves."""
 
     def __init__(
-        self, app: "App", rooms: list[OpenRoom], title: str, profile: Profile, *, is_served: bool = True
+        self, app: "App", rooms: list[OpenRoom], title: str, profile: Profile, path: str, *, is_served: bool = True
     ) -> None:
         settings = app.settings
         name, version = (len(rooms) == 1 and rooms[0].room.identity) or ("pentad", __version__)
@@ -137,7 +137,7 @@ class Era:
             confirm=ConfirmRules(settings.confirm),
             own=app.own_resources if rooms is app.rooms and not profile.is_selection else (),
         )
-        self.dispatcher = Dispatcher(self.registry, settings.limits, app.record, app.confirmations)
+        self.dispatcher = Dispatcher(self.registry, settings.limits, app.record, app.confirmations, path)
         self.legacy = LegacyEra(self.dispatcher, app.pending_requests)
         self.modern = ModernEra(self.dispatcher, app.sealer, app.hub, app.stopping)
 
@@ -326,7 +326,7 @@ class App:
 
     @cached_property
     def all_rooms(self) -> Era:
-        return Era(self, self.rooms, "Pentad", ONE_ROOM if len(self.rooms) == 1 else SEVERAL_ROOMS)
+        return Era(self, self.rooms, "Pentad", ONE_ROOM if len(self.rooms) == 1 else SEVERAL_ROOMS, "/mcp")
 
     @cached_property
     def within(self) -> Era:
@@ -337,17 +337,17 @@ class App:
         profile = self.all_rooms.registry.profile
         if not self.settings.read_only:
             return self.all_rooms
-        return Era(self, self.rooms, "Pentad", replace(profile, read_only=False), is_served=False)
+        return Era(self, self.rooms, "Pentad", replace(profile, read_only=False), "", is_served=False)
 
     def one_room(self, opened: OpenRoom) -> Era:
-        return Era(self, [opened], f"Pentad: {opened.room.name}", ONE_ROOM)
+        return Era(self, [opened], f"Pentad: {opened.room.name}", ONE_ROOM, f"/rooms/{opened.room.name}/mcp")
 
     def one_part(self, part: OpenRoom) -> Era:
-        return Era(self, [part], part.room.title, ONE_ROOM)
+        return Era(self, [part], part.room.title, ONE_ROOM, "")
 
     def profile(self, name: str) -> Era:
         """All rooms as far as a profile selects them; NotFound if there is none of that name."""
-        return Era(self, self.rooms, f"Pentad: {name}", find_profile(name, self.settings.profiles))
+        return Era(self, self.rooms, f"Pentad: {name}", find_profile(name, self.settings.profiles), f"/mcp/{name}")
 
     async def missing_tools(self) -> dict[str, list[str]]:
         """By profile, the names of typed tools that lead nowhere, even for the owner, and why."""

@@ -53,3 +53,17 @@ def checked_day(asked: Asked, *, seconds: bool) -> None:
 
 def _moment(text: str, *, mails: bool) -> datetime:
     return parsedate_to_datetime(text) if mails and "," in text else datetime.fromisoformat(text)
+
+
+_METER = re.compile(
+    r"SELECT ([\w, ]+) FROM (runtime_\w+) WHERE timestamp between (\d+) and (\d+) TIMESERIES (P1D|P1M)", re.ASCII
+)
+_DAY = 86_400_000
+
+
+def checked_meter(asked: Asked) -> str:
+    """The measurement of a query for a meter, which is the last column; by day it may span thirty days."""
+    found = _METER.fullmatch(str(asked.json().get("query")))
+    if found is None or not 0 < int(found[4]) - int(found[3]) < (30 if found[5] == "P1D" else 60) * _DAY:
+        raise Refused(400)
+    return found[1].split(",")[-1].strip()

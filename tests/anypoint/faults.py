@@ -3,7 +3,10 @@
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Kind = Literal["status", "slow", "reset", "invalid-json", "html", "truncated", "duplicates", "total-changes", "expired"]
+Kind = Literal[
+    "status", "slow", "reset", "invalid-json", "html", "wrong-types", "truncated", "duplicates", "total-changes",
+    "expired",
+]  # fmt: skip
 
 
 @dataclass

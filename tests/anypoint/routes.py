@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from tests.anypoint.asked import Asked, Refused
-from tests.anypoint.checks import checked_analytics, checked_day, checked_graph
+from tests.anypoint.checks import checked_analytics, checked_day, checked_graph, checked_meter
 from tests.anypoint.faults import Fault
 from tests.anypoint.logins import Logins
 from tests.anypoint.world import World
@@ -51,6 +51,9 @@ ROUTES = tuple(
         ("destinations", "GET", "/mq/admin/api/v1/organizations/{}/environments/{}/regions/{}/destinations"),
         ("mq-stats", "GET", "/mq/stats/api/v1/organizations/{}/environments/{}/regions/{}/(queues|exchanges)/{}"),
         ("store-stats", "GET", "/api/v1/organizations/{}/environments/{}"),
+        ("gateways", "GET", "/gatewaymanager/api/v1/organizations/{}/environments/{}/gateways"),
+        ("audit", "POST", "/audit/v2/organizations/{}/query"),
+        ("meters", "POST", "/metering/usage/api/v1/meters:search"),
     )
 )
 
@@ -75,6 +78,12 @@ def answered(
     _admit(world, logins, asked, route, org, user_only=user_only)
     if route in ("assets", "dependencies"):
         return _graph(world, asked, route, fault)
+    if route == "gateways":
+        return _gateways(asked, world.gateways(_environment(asked)))
+    if route == "audit":
+        return _audit(world, asked, org)
+    if route == "meters":
+        return {"metadata": {"responseAsOf": "2024-03-04T00:00:00Z"}, "data": world.meter(checked_meter(asked))}
     value = _content(world, asked, route, org)
     if route in PAGES:
         return _page(asked, route, value, fault)
@@ -122,6 +131,25 @@ def _admit(world: World, logins: Logins, asked: Asked, route: str, org: str, *, 
         raise Refused(403)
     if org and not world.owns(logins.tops.get(name, world.root), org):
         raise Refused(403)
+
+
+def _environment(asked: Asked) -> str:
+    return asked.parts[asked.parts.index("environments") + 1]
+
+
+def _gateways(asked: Asked, items: list[Any]) -> Any:
+    size, number = min(int(asked.query.get("pageSize", 20)), 100), int(asked.query.get("pageNumber", 0))
+    page = items[size * number : size * (number + 1)]
+    return {"content": page, "pageSize": size, "pageNumber": number, "totalElements": len(items)}
+
+
+def _audit(world: World, asked: Asked, org: str) -> Any:
+    said = asked.json()
+    if not said.get("startDate") or not said.get("endDate"):
+        raise Refused(400)
+    entries = world.audit_log(org)
+    offset, limit = int(said.get("offset", 0)), min(int(said.get("limit", 25)), 100)
+    return {"data": entries[offset : offset + limit], "total": len(entries)}
 
 
 def _content(world: World, asked: Asked, route: str, org: str) -> Any:

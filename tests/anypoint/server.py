@@ -105,6 +105,8 @@ class Platform:
             return web.Response(body=LOGIN_PAGE, content_type="text/html")
         elif fault.kind == "invalid-json":
             return web.Response(body=b'{"data": [nonsense', content_type="application/json")
+        elif fault.kind == "wrong-types":
+            return web.json_response(["two", 2, None, {"id": [], "data": "none", "total": "many"}])
         elif fault.kind == "expired":
             self.logins.expire()
         elif fault.kind == "status":

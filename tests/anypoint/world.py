@@ -31,6 +31,8 @@ class Size:
     destinations: int = 2
     regions: int = 7
     applications: int = 2
+    gateways: int = 4
+    audited: int = 6
 
 
 class World:
@@ -274,3 +276,37 @@ class World:
 
     def store_stats(self, env: str) -> list[dict[str, Any]]:
         return [{"timeStamp": "2024-03-01T00:00:00Z", "objectStoreRequestCount": 2500}]
+
+    def gateways(self, env: str) -> list[dict[str, Any]]:
+        return [
+            {
+                "id": f"g-{number}", "name": f"edge-{number}", "targetId": "space-1",
+                "status": "APPLYING" if number % 3 == 2 else "RUNNING",
+                "dateCreated": "2024-03-01T12:00:00Z", "lastUpdated": "2024-03-01T12:00:00Z",
+            }
+            for number in range(self.size.gateways)
+        ]  # fmt: skip
+
+    def audit_log(self, org: str) -> list[dict[str, Any]]:
+        actions = ("Create", "Update", "Delete", "Update")
+        return [
+            {
+                "id": f"{org}-{number}", "action": actions[number % 4], "objectType": "API", "platform": "API Manager",
+                "objectName": f"asset-{number % 3}", "userName": f"user-{number % 2}",
+                "userEmail": f"{CANARY}@example.invalid", "createdAt": "2024-03-01T12:00:00.000Z",
+                "environmentName": "Live", "payload": {"secret": CANARY},
+            }
+            for number in range(self.size.audited)
+        ]  # fmt: skip
+
+    def meter(self, measurement: str) -> list[dict[str, Any]]:
+        return [
+            {
+                "timestamp": 1_709_251_200_000 + day * 86_400_000, "org_name": self.hierarchy(org)["name"],
+                "env_name": "Live", "env_type": "Production", "app_name": f"app-{number}",
+                measurement: 10 * (number + 1) + day,
+            }
+            for org in self.orgs
+            for number in range(2)
+            for day in range(3)
+        ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 import os
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from pentad.app import open_app
 from pentad.rooms.metrics.collectors.anypoint.collector import SETTINGS
 from pentad.rooms.metrics.interface.tools import TOOLS
+from pentad.rooms.metrics.service import Metrics
 from pentad.settings.model import Settings
 from tests.docs.conftest import SOURCE
 from tests.docs.touring import MARK, ROOT, StillClock, pretty, tour_named
@@ -20,6 +22,7 @@ PAGE = ROOT / "docs" / "metrics.md"
 
 async def block_of(client: Any, step: Any) -> str:
     result = await client.call_tool(step.tool, step.arguments)
+    assert step.answered or not result.get("isError"), result
     if step.block is None:
         shown = pretty(
             {**result["structuredContent"], **({"ageSeconds": 0} if "asOf" in result["structuredContent"] else {})}
@@ -27,12 +30,16 @@ async def block_of(client: Any, step: Any) -> str:
     else:
         shown = result["content"][step.block]["text"].rstrip()
     language = "json" if step.block is None else "text"
-    return f"```json\n{pretty({'tool': step.tool, 'arguments': step.arguments})}\n```\n```{language}\n{shown}\n```\n"
+    asked = f"```json\n{pretty({'tool': step.tool, 'arguments': step.arguments})}\n```\n"
+    return f"{asked}```{language}\n{shown}\n```\n" if step.answered else asked
 
 
 @pytest.mark.anyio
 @pytest.mark.requirement("metrics:page")
 async def test_the_page_shows_what_the_room_answers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("XDG_DATA_HOME", "PENTAD_MODELS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))  # no embedding model: keys are found by words, the same everywhere
     tour = tour_named(monkeypatch, "metrics_tour")
     made: dict[str, str] = {}
     settings = Settings(data=tmp_path, rooms=("metrics",), auth="none")
@@ -61,6 +68,23 @@ def test_the_page_names_every_tool_and_every_setting_of_the_platform() -> None:
     for name in SETTINGS["properties"]:
         assert f"`{name}`" in text, name
     assert not re.search(r"[ \t]+$", text, re.MULTILINE)
+
+
+@pytest.mark.anyio
+@pytest.mark.requirement("metrics:page")
+async def test_the_settings_of_loaders_and_receivers_on_the_page_open_a_room(tmp_path: Path) -> None:
+    blocks = re.findall(
+        r"^```toml\n(\[rooms\.metrics\..*?)```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
+    tables: dict[str, Any] = {}
+    for block in blocks:
+        tables |= tomllib.loads(block)["rooms"]["metrics"]
+    assert tables.keys() == {"loaders", "receivers"}
+    settings = Settings(data=tmp_path, rooms=("metrics",), auth="none", room_tables={"metrics": tables})
+    async with open_app(settings) as app:
+        metrics: Metrics = app.rooms[0].service
+        assert {one.key for one in metrics.loads()} == {"splunk", "telemetry"}
+        assert {one.key for one in metrics.notifier.schedules()} == {"oncall", "chat", "team", "helper"}
 
 
 @pytest.mark.anyio

@@ -54,7 +54,7 @@ def demo(port: int, grpc_port: int, data: Path | None, no_open: bool) -> None:
     from pentad.net.listen import bind
     from pentad.terminal.running_servers import server_file
 
-    settings = _demo_settings(port, grpc_port, data)
+    settings = demo_settings(port, grpc_port, data)
     configure_logging("warning", settings.log.format)
 
     link: str | None = None
@@ -77,7 +77,7 @@ def demo(port: int, grpc_port: int, data: Path | None, no_open: bool) -> None:
         run_server(settings, bind(_HOST, port), prepare=prepare, announce=announce)
 
 
-def _demo_settings(port: int, grpc_port: int, data: Path | None) -> "Settings":
+def demo_settings(port: int, grpc_port: int, data: Path | None) -> "Settings":
     """The user's settings, without those that could lead to their own store or beyond this machine: of those of rooms,
     which hold credentials of real systems, none."""
     from pentad.settings.model import user_data_folder

@@ -33,12 +33,12 @@ _GONE: Final = 410
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A body to post to a URL, and the key that signs it."""
+    """A body to post to a URL, and the key that signs it; None for receivers that know no signatures."""
 
     url: str
     id: str
     body: bytes
-    key: bytes
+    key: bytes | None
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     timeout: float = 10.0
     trusted: bool = False
@@ -68,8 +68,9 @@ async def deliver(fetcher: Fetcher, clock: Clock, message: Message) -> Attempt:
         "content-type": "application/json",
         "webhook-id": message.id,
         "webhook-timestamp": str(stamp),
-        "webhook-signature": signature(message.key, message.id, stamp, message.body),
     }
+    if message.key is not None:
+        headers["webhook-signature"] = signature(message.key, message.id, stamp, message.body)
     if message.countersign is not None:
         headers |= message.countersign(signed_bytes(message.id, stamp, message.body))
     try:

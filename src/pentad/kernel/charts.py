@@ -16,7 +16,7 @@ from pentad.kernel.pages import Chart
 Point = tuple[float, float | None]
 Points = Sequence[Point]
 
-_COLOURS: Final = (
+COLOURS: Final = (
     "#2563eb", "#dc2626", "#059669", "#d97706", "#7c3aed", "#0891b2", "#be185d", "#4d7c0f", "#475569", "#b45309",
     "#0f766e", "#9333ea",
 )  # fmt: skip
@@ -147,8 +147,8 @@ def svg_chart(chart: Chart, *, width: int = 640, height: int = 220) -> str:
     else:
         parts += _svg_axes(plotted, chart.unit, width, height)
         for number, (name, points) in enumerate(plotted.lines):
-            colour = _COLOURS[number % len(_COLOURS)]
-            dashes = _DASHES[number // len(_COLOURS) % len(_DASHES)]
+            colour = COLOURS[number % len(COLOURS)]
+            dashes = _DASHES[number // len(COLOURS) % len(_DASHES)]
             dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
             for run in plotted.runs(points, width - _LEFT - _RIGHT, height - _TOP - _BOTTOM):
                 dots = run if len(run) > 1 else run * 2
@@ -176,7 +176,7 @@ def _svg_axes(plotted: Plot, unit: str, width: int, height: int) -> Iterator[str
         yield f'<path d="M{_LEFT},{y:.1f}H{width - _RIGHT}" stroke="{_MARK}" stroke-width="1" stroke-dasharray="4 3">'
         yield f'<title>{text}</title></path><text x="{width - _RIGHT}" y="{y - 3:.1f}" text-anchor="end"'
         yield f' fill="{_MARK}">{text}</text>'
-    begin, end = _time_labels(plotted.begin, plotted.end)
+    begin, end = time_labels(plotted.begin, plotted.end)
     for text, anchor, x in ((begin, "start", _LEFT), (end, "end", width - _RIGHT)):
         yield f'<text x="{x}" y="{height - 8}" text-anchor="{anchor}">{text}</text>'
 
@@ -213,7 +213,7 @@ def text_chart(
             for value in columns
         )
         lines.append(f"{label:>{margin}} |{cells}".rstrip())
-    first, last = _time_labels(begin, end)
+    first, last = time_labels(begin, end)
     lines.append(f"{'':>{margin}} +{'-' * len(columns)}")
     lines.append(f"{'':>{margin}}  {first}{last:>{max(len(columns) - len(first), len(last) + 1)}}")
     lines += [
@@ -232,7 +232,7 @@ def _block(filled: float, *, plain: bool) -> str:
     return " " if filled <= 0 or plain else _BLOCKS[min(len(_BLOCKS) - 1, int(filled * len(_BLOCKS)))]
 
 
-def _time_labels(begin: float, end: float) -> tuple[str, str]:
+def time_labels(begin: float, end: float) -> tuple[str, str]:
     """Both ends of a time axis, with seconds only if it is short."""
     letters = 16 if end - begin >= _SHOWS_SECONDS else 19
     return iso(begin)[:letters].replace("T", " "), iso(end)[:letters].replace("T", " ")

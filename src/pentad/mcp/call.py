@@ -21,6 +21,8 @@ M = TypeVar("M", bound=BaseModel)
 LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 LOG_LEVELS: Final[tuple[str, ...]] = get_args(LogLevel)
 NO_HEADERS: Final[Mapping[bytes, bytes]] = MappingProxyType({})
+HTTP: Final = "http"
+STDIO: Final = "stdio"
 KEEP_ALIVE_SECONDS: Final = 15.0
 _LONGEST_CLIENT_NAME: Final = 200
 
@@ -95,16 +97,23 @@ class Peer:
 class Call(Generic[S]):
     """One request to a room. `service` is what the room's `open` yielded."""
 
-    __slots__ = ("deadline", "meta", "peer", "request_id", "service", "state")
+    __slots__ = ("_path", "deadline", "meta", "peer", "request_id", "service", "state")
 
     def __init__(
-        self, service: S, peer: Peer, request_id: RequestId, meta: RequestMeta, deadline: Deadline | None = None
+        self,
+        service: S,
+        peer: Peer,
+        request_id: RequestId,
+        meta: RequestMeta,
+        deadline: Deadline | None = None,
+        path: str = "",
     ) -> None:
         self.service = service
         self.peer = peer
         self.request_id = request_id
         self.meta = meta
         self.deadline = deadline
+        self._path = path
         self.state: dict[str, Any] = peer.saved_state()
         """Plain JSON that survives the rounds of a modern call with questions. Sealed; keep it to a few KiB."""
 
@@ -120,6 +129,13 @@ class Call(Generic[S]):
     def trace(self) -> str | None:
         """The position of the call in its trace, as `traceparent`. Outgoing requests get it by themselves."""
         return None if self.peer.trace is None else position_in(self.peer.trace)
+
+    @property
+    def endpoint(self) -> str:
+        """Where the call came in: the path of an MCP endpoint, `stdio`, or nothing for calls inside the process."""
+        if self.peer.transport == STDIO:
+            return STDIO
+        return self._path if self.peer.transport == HTTP else ""
 
     def justify(self, reason: str) -> None:
         """Record the caller's reason for this call in the audit trail."""

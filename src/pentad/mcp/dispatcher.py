@@ -88,9 +88,16 @@ class Dispatcher:
     """Answers requests from a registry."""
 
     def __init__(
-        self, registry: Registry, limits: Limits, record: Record, confirmations: Confirmations | None = None
+        self,
+        registry: Registry,
+        limits: Limits,
+        record: Record,
+        confirmations: Confirmations | None = None,
+        endpoint: str = "",
     ) -> None:
         self.registry = registry
+        self.endpoint = endpoint
+        """The path of the endpoint it answers at; empty if it answers inside the process only."""
         self.limits = limits
         self._record = record
         self._confirmations = confirmations
@@ -191,7 +198,7 @@ class Dispatcher:
         try:
             inputs, repairs = _inputs(bound, params)
             if tool.takes_call or bound.confirm is not None:
-                inputs["call"] = Call(bound.service, peer, request_id, params.meta, deadline)
+                inputs["call"] = Call(bound.service, peer, request_id, params.meta, deadline, self.endpoint)
             work = tool.function(**inputs) if bound.is_plain else self._run(bound, inputs, params)
             body = bound.encode(await FirstSuspend(work, deadline.start), result_format, repairs)
         except PentadError as error:
@@ -261,7 +268,7 @@ class Dispatcher:
         deadline = Deadline(self.limits.tool_seconds, peer.on_suspend)
         inputs: dict[str, Any] = dict(variables)
         if resource.takes_call:
-            inputs["call"] = Call(bound.service, peer, request_id, params.meta, deadline)
+            inputs["call"] = Call(bound.service, peer, request_id, params.meta, deadline, self.endpoint)
         try:
             returned = await run_until(deadline, resource.function(**inputs), f"Reading {params.uri[:200]!r}")
         except NotFound as error:
@@ -275,7 +282,7 @@ class Dispatcher:
         deadline = Deadline(self.limits.tool_seconds, peer.on_suspend)
         inputs: dict[str, Any] = {}
         if prompt.takes_call:
-            inputs["call"] = Call(bound.service, peer, request_id, params.meta, deadline)
+            inputs["call"] = Call(bound.service, peer, request_id, params.meta, deadline, self.endpoint)
         if prompt.arguments is not None:
             inputs["arguments"] = _prompt_arguments(prompt.arguments, params.arguments or {})
         work = prompt.function(**inputs)

@@ -41,3 +41,31 @@ async def test_an_operator_turns_the_original_answers_on(tmp_path: Path, anypoin
 def test_another_word_is_refused() -> None:
     with pytest.raises(Misconfigured, match="compat"):
         room_settings("metrics", compat="legcay")
+
+
+@pytest.mark.requirement("metrics:legacy:endpoints")
+async def test_one_endpoint_answers_as_the_original_and_the_others_do_not(
+    tmp_path: Path, anypoint: dict[str, str]
+) -> None:
+    table = {"compat": "legacy", "compat_endpoints": ["/rooms/metrics/mcp"]}
+    settings = Settings(
+        data=tmp_path, rooms=("metrics",), auth="none", environment=anypoint, room_tables={"metrics": table}
+    )
+    async with open_app(settings) as app:
+        (room,) = app.rooms
+        assert not room.service.is_legacy("rtf"), "what is sent by itself has no endpoint"
+
+        async def fabric(path: str) -> Any:
+            client = await connect_http(app, HTTP_MODERN, path=path)
+            result = (await client.call("getPlatformMetricsByCollector", {"collector": "rtf"})).result
+            return result["structuredContent"]["metrics"][0]
+
+        assert (await fabric("/rooms/metrics/mcp"))["rtf"] is None, "as the original"
+        assert (await fabric("/mcp"))["runtimeManagerMetrics"]["rtf"]["capacity"]["fabrics"] is not None
+        assert (await fabric("/mcp/full"))["runtimeManagerMetrics"]["rtf"]["capacity"]["fabrics"] is not None
+
+
+@pytest.mark.requirement("metrics:legacy:endpoints")
+def test_an_endpoint_that_is_no_path_is_refused() -> None:
+    with pytest.raises(Misconfigured, match="compat_endpoints"):
+        room_settings("metrics", compat_endpoints=("rooms/metrics/mcp",))

@@ -40,10 +40,11 @@ async def test_every_tool_says_what_its_answers_hold_and_keeps_to_it(connect: Co
         "getCapabilities": {}, "getAvailableCollectors": {}, "listAlerts": {"since": "1h"}, "explainMetric": host,
         "getPlatformMetricsByCollector": {"collector": "ch", "bg": org}, "getPlatformMetricByKey": host,
         "listMetricKeys": {"limit": 3}, "getMetricHistory": host,
-        "compareMetrics": {"collector": "host", "since": "now"},
+        "whatChanged": {"collector": "host", "since": "now"}, "queryMetrics": host,
         "getPlatformBenefits": {**dict.fromkeys(times, 2), "developerDayRate": 5, "bg": org},
         "exportMetrics": {"collector": "host", "format": "csv"}, "getSdlcMetrics": {},
-        "loadMetrics": {"collector": "host", "to": "nowhere"},
+        "loadMetrics": {"collector": "host", "to": "nowhere"}, "silenceAlerts": {"metricKey": "none", "for": "1s"},
+        "queryPrometheus": {"query": "up"}, "listPrometheusMetrics": {},
     }  # fmt: skip
     client = await connect()
     listed = {tool["name"]: tool for tool in (await client.request("tools/list")).result["tools"]}
@@ -52,11 +53,11 @@ async def test_every_tool_says_what_its_answers_hold_and_keeps_to_it(connect: Co
         schema = listed[name]["outputSchema"]
         Draft202012Validator.check_schema(schema)
         result = (await client.call(name, given)).result
-        if name in ("getSdlcMetrics", "loadMetrics"):
+        if name in ("getSdlcMetrics", "loadMetrics", "queryPrometheus", "listPrometheusMetrics"):
             assert result["isError"] is True, "not set up here"
         else:
             Draft202012Validator(schema).validate(result["structuredContent"])
-        assert listed[name]["annotations"]["readOnlyHint"] is (name != "loadMetrics")
+        assert listed[name]["annotations"]["readOnlyHint"] is (name not in ("loadMetrics", "silenceAlerts"))
 
 
 @pytest.mark.requirement("metrics:keys")
@@ -191,7 +192,7 @@ async def test_prompts_name_the_tools_to_call_and_complete_their_arguments(conne
     for name, tool in (
         ("licence_renewal_report", "getMetricHistory"),
         ("capacity_review", "listAlerts"),
-        ("morning_check", "compareMetrics"),
+        ("morning_check", "whatChanged"),
     ):
         result = (await client.request("prompts/get", {"name": name, "arguments": {}})).result
         assert tool in result["messages"][0]["content"]["text"]

@@ -12,11 +12,14 @@ from aiohttp import web
 from prometheus_client.parser import text_string_to_metric_families
 
 from pentad.app import App, open_app
+from pentad.jobs.leases import CHANNEL
 from pentad.rooms.metrics.loaders.formats import COLUMNS
 from pentad.settings.model import Settings
 from tests.behaviour.clients import MEMORY, Wire
 from tests.behaviour.connecting import Connect
 from tests.receiving import Received, receiving
+from tests.rooms.metrics.sources import TurnedClock
+from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
 TOKEN = "SECRET-MUST-NOT-LEAK"
@@ -131,6 +134,41 @@ async def test_telemetry_can_be_read_by_its_own_parsers(anypoint: dict[str, str]
     hook = (await sent(anypoint, tmp_path, "webhook")).json
     assert hook["metrics"][0]["businessGroup"] == "Lumen Orchards"
     assert hook["coverage"]["failed"] == 0
+
+
+@pytest.mark.requirement("metrics:loaders:scheduled")
+async def test_a_loader_with_an_interval_sends_by_itself_and_readiness_shows_what_fails(tmp_path: Path) -> None:
+    clock = TurnedClock()
+    async with receiving(lambda number: "200 OK" if number != 1 else "503 Away") as receiver:
+        loader = {"format": "otlp", "url": receiver.url, "collectors": ["host"], "every": 600}
+        tables = {"metrics": {"loaders": {"telemetry": loader}, "poll": {"host": 0, "pentad": 0}}}
+        settings = Settings(data=tmp_path, rooms=("metrics",), auth="none", room_tables=tables)
+        async with open_app(settings, clock=clock) as app:
+
+            async def later(seconds: float) -> dict[str, Any]:
+                clock.turn(seconds)
+                await app.database.write(lambda tx: tx.signal(CHANNEL))
+                jobs = await until(
+                    lambda: app.jobs.stored(name="metrics.load"), lambda found: found and _waits(found[0])
+                )
+                assert jobs[0].run_at > clock.now()
+                return dict((await app.health())["metrics"])
+
+            def _waits(job: Any) -> bool:
+                return job.state == "queued" and job.run_at > clock.now()
+
+            assert (await later(10)).get("status", "ok") == "ok"
+            (first,) = receiver.requests
+            names = {one["name"] for one in first.json["resourceMetrics"][0]["scopeMetrics"][0]["metrics"]}
+            assert "host.memory.total" in names
+            await later(300)
+            assert len(receiver.requests) == 1
+            failing = await later(400)
+            assert (len(receiver.requests), failing["status"]) == (2, "deliveries_failing")
+            assert failing["failing_deliveries"][0]["loader"] == "telemetry"
+            assert "HTTP 503" in failing["failing_deliveries"][0]["problem"]
+            assert (await later(700)).get("status", "ok") == "ok"
+            assert len(receiver.requests) == 3
 
 
 @pytest.mark.requirement("metrics:legacy:rows")

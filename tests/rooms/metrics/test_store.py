@@ -89,7 +89,7 @@ async def test_a_comparison_with_a_moment_before_everything_says_when_it_began(p
     await record(past, INFO, snapshot(NOON, used=5))
     own = MetricHistory(past, TurnedClock(NOON + 60), Catalogue([Told()]), {})
     with pytest.raises(NotFound) as refused:
-        await own.changes("toy", NOON - 60, NOON + 60)
+        await own.changes(["toy"], NOON - 60, NOON + 60)
     assert iso(NOON) in (refused.value.hint or "")
 
 
@@ -128,7 +128,7 @@ async def test_what_changed_since_a_moment_is_told(past: Database):
             values_of(store.latest(rows, "toy", at=NOON + 1)), values_of(store.latest(rows, "toy", at=NOON + 61))
         )
 
-    used, calls, versions = await past.read(work)
+    versions, used, calls = await past.read(work)
     assert (used.key, used.what, used.before, used.after, used.delta, used.percent) == (
         "used",
         "changed",

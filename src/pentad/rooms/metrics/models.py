@@ -56,6 +56,19 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     cached: bool = False
 
 
+class Item(msgspec.Struct, frozen=True, kw_only=True):
+    """A thing that a figure counts, such as an application: the figure's key, and what is known of the thing."""
+
+    key: str
+    kind: str
+    name: str
+    labels: Labels = NO_LABELS
+    details: Mapping[str, Any]
+    """Texts, numbers, truth values and lists of texts."""
+    state: State = "ok"
+    """Not ok if some of the details are missing or stale."""
+
+
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
     """A failed request or a missing fact, and the metrics that suffer. Never holds a secret or a body."""
 
@@ -115,6 +128,8 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     regions: tuple[str, ...] = ()
     raw: bool = False
     compat: Literal["legacy"] | None = None
+    items: bool = False
+    """Whether the answer also names the things behind its figures; some need a fact more for that."""
     credentials: Mapping[str, str] | None = None
     deadline: float | None = None
     now: float = 0.0

@@ -7,11 +7,13 @@ from pentad.jobs.job import Job, JobRun, Schedule
 from pentad.kernel.clock import iso
 from pentad.kernel.principal import Principal
 from pentad.platform import MetricFamily, Mount, MountContext, Room
+from pentad.rooms.metrics.engine.key_search import KEYS
 from pentad.rooms.metrics.interface.prompts import PROMPTS
 from pentad.rooms.metrics.interface.resources import RESOURCES, listing
 from pentad.rooms.metrics.interface.search_source import METRICS
 from pentad.rooms.metrics.interface.tools import TOOLS
-from pentad.rooms.metrics.service import KEYS, Metrics, open_metrics
+from pentad.rooms.metrics.notifications.notifier import JOB as NOTIFY
+from pentad.rooms.metrics.service import LOAD, Metrics, open_metrics
 from pentad.rooms.metrics.settings import MetricsSettings
 from pentad.rooms.metrics.verbs import FIRST_CONTENT, VERBS
 
@@ -42,14 +44,19 @@ async def fill(metrics: Metrics) -> None:
 
 
 async def health(metrics: Metrics) -> Mapping[str, Any]:
-    """The number of collectors, how many of them are set up, and those whose polls fail or are missing."""
+    """The number of collectors, how many of them are set up, those whose polls fail or are missing, and loaders and
+    receivers that did not take what was sent last."""
     infos = metrics.infos()
     unwell = [one for one in await metrics.history.health() if one.state in ("failing", "late")]
-    found = {"collectors": len(infos), "ready": sum(info.ready for info in infos), "failing": len(unwell)}
-    if not unwell:
-        return found
-    named = [{"collector": one.name, "state": one.state, "since": iso(one.since)} for one in unwell]
-    return {**found, "status": "collectors_failing", "failing_collectors": named}
+    found: dict[str, Any] = {
+        "collectors": len(infos), "ready": sum(info.ready for info in infos), "failing": len(unwell),
+    }  # fmt: skip
+    if failed := await metrics.failed_deliveries():
+        found |= {"status": "deliveries_failing", "failing_deliveries": failed}
+    if unwell:
+        named = [{"collector": one.name, "state": one.state, "since": iso(one.since)} for one in unwell]
+        found |= {"status": "collectors_failing", "failing_collectors": named}
+    return found
 
 
 async def telemetry(metrics: Metrics) -> Sequence[MetricFamily]:
@@ -60,11 +67,11 @@ async def telemetry(metrics: Metrics) -> Sequence[MetricFamily]:
 
 
 def mounts(metrics: Metrics, context: MountContext) -> Sequence[Mount]:
-    """The route that polls."""
+    """The page to scrape, and the routes for programs."""
     del context
-    from pentad.rooms.metrics.interface.rest import poll_routes
+    from pentad.rooms.metrics.interface.rest import routes
 
-    return [Mount(routes=poll_routes(metrics))]
+    return [Mount(routes=routes(metrics))]
 
 
 def tools_as_methods(metrics: Metrics) -> Sequence[str]:
@@ -80,12 +87,24 @@ async def poll(metrics: Metrics, run: JobRun) -> None:
     await metrics.poll(collector, scope or None)
 
 
+async def load(metrics: Metrics, run: JobRun) -> None:
+    """Send what a loader of the settings wants."""
+    await metrics.load_scheduled(run.key or "")
+
+
+async def notify(metrics: Metrics, run: JobRun) -> None:
+    """Tell a receiver of alerts what it does not know yet."""
+    await metrics.notifier.notify(metrics.history, run)
+
+
 async def roll_up(metrics: Metrics, run: JobRun) -> None:
     await metrics.roll_up()
 
 
 JOBS = (
     Job("metrics.poll", poll, lambda metrics: metrics.polls(), concurrency=64),
+    Job(LOAD, load, lambda metrics: metrics.loads(), concurrency=16, timeout=None),
+    Job(NOTIFY, notify, lambda metrics: metrics.notifier.schedules(), concurrency=16),
     Job("metrics.retention", roll_up, lambda metrics: [Schedule(RETENTION_SECONDS)] if metrics.polls() else []),
 )
 """A slow source holds up no other: every poll runs by itself, and ends at its own deadline."""
@@ -96,7 +115,8 @@ ROOM = Room(
     instructions=(
         "Metrics of platforms, of this machine and of Pentad itself, by collector and by key, with their history."
         " getAvailableCollectors names the collectors, listMetricKeys what they measure, getPlatformMetricByKey reads"
-        " one figure. Missing values include a reason; they are never zeros."
+        " one figure, queryMetrics filters, groups and names what a figure counts. Missing values include a reason;"
+        " they are never zeros."
     ),
     open=open_metrics,
     tools=TOOLS,

@@ -7,19 +7,28 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Final, Unpack
+from typing import Any, Final, NamedTuple, Unpack
+
+import msgspec.structs
 
 from pentad.jobs.job import Schedule
-from pentad.kernel.errors import InvalidInput, Misconfigured, PentadError, Unavailable
+from pentad.kernel.errors import InvalidInput, Misconfigured, NotFound, PentadError, Unavailable
+from pentad.kernel.ids import uuid7_text
 from pentad.kernel.names import did_you_mean
+from pentad.kernel.ports import Transaction
+from pentad.mcp.changes import resource_updated
 from pentad.platform import Platform
-from pentad.rooms.metrics.collectors.contract import CollectorContext
+from pentad.rooms.metrics.collectors.contract import CollectorContext, ListsItems
 from pentad.rooms.metrics.engine.catalogue import Catalogue, find_collectors
+from pentad.rooms.metrics.engine.key_search import KeySearch
+from pentad.rooms.metrics.engine.metric_rows import figure_rows, item_rows, with_limits
 from pentad.rooms.metrics.engine.query_engine import Answer, DryRun, QueryEngine, QueryOptions, build_query
 from pentad.rooms.metrics.engine.query_execution import Progress
+from pentad.rooms.metrics.engine.row_query import Row
 from pentad.rooms.metrics.history.alerts import rule_of
 from pentad.rooms.metrics.history.collector_health import PollOutcome
 from pentad.rooms.metrics.history.metric_history import (
+    ALERTS_URI,
     MOST_SERIES,
     HistoryLine,
     HistoryLines,
@@ -27,25 +36,26 @@ from pentad.rooms.metrics.history.metric_history import (
     merge_lines,
 )
 from pentad.rooms.metrics.history.retention import Retention, roll_up_all
+from pentad.rooms.metrics.history.scrape import ScrapePage
+from pentad.rooms.metrics.history.silences import Silence, active_silences, add_silence, end_silence
 from pentad.rooms.metrics.loaders.destinations import Destinations
 from pentad.rooms.metrics.loaders.formats import Export, ExportOptions, export_snapshot
 from pentad.rooms.metrics.metric_keys import resolve_keys
 from pentad.rooms.metrics.models import Info, Metric, Query
+from pentad.rooms.metrics.notifications.notifier import JOB as NOTIFY
+from pentad.rooms.metrics.notifications.notifier import Notifier
+from pentad.rooms.metrics.notifications.receivers import Messenger, read_receivers
 from pentad.rooms.metrics.settings import MetricsSettings
-from pentad.search.fixed_documents import FixedDocuments
-from pentad.search.searchable import Searchable, SearchField
 
 SECONDS: Final = 25.0
 """How long a query may take unless the caller says otherwise: a little less than a tool call may."""
 
-KEYS: Final = Searchable(
-    "metric-keys",
-    {"key": SearchField(2.0), "description": SearchField(1.0), "details": SearchField(0.5)},
-    vector_of=("key", "description"),
-)
-"""Metric keys in the search over all rooms."""
+MOST_KEYS: Final = 100
+"""How many keys a search by words finds at most."""
 
 ALL: Final = "all"
+LOAD: Final = "metrics.load"
+"""The job of a loader that sends by itself; its name is the key."""
 POLL_SECONDS: Final = 300.0
 
 
@@ -59,14 +69,17 @@ class Metrics:
         destinations: Destinations,
         history: MetricHistory,
         retention: Retention,
+        notifier: Notifier,
     ) -> None:
         self.platform = platform
+        self.notifier = notifier
         self.retention = retention
         self.engine = engine
         self.destinations = destinations
         self.history = history
         self.catalogue: Catalogue = engine.catalogue
-        self.key_index = FixedDocuments(platform.search, KEYS)
+        self.key_search = KeySearch(self.catalogue, platform.search)
+        self._scrape_page = ScrapePage(platform.database, self.catalogue)
 
     def now(self) -> float:
         """The current time."""
@@ -80,10 +93,14 @@ class Metrics:
         """The same of one collector, by any of its names."""
         return self.catalogue.find(collector).info()
 
-    def is_legacy(self, collector: str) -> bool:
-        """Whether the operator wants this collector to answer as the Metrics Toolkit does."""
+    def is_legacy(self, collector: str, endpoint: str | None = None) -> bool:
+        """Whether the operator wants this collector to answer as the Metrics Toolkit does at this endpoint; without
+        one, as for what is sent by itself, everywhere."""
+        settings: MetricsSettings = self.platform.settings
+        if settings.compat != "legacy" or (settings.compat_endpoints and endpoint not in settings.compat_endpoints):
+            return False
         takes = self.info(collector).takes
-        return self.platform.settings.compat == "legacy" and takes is not None and "compat" in takes
+        return takes is not None and "compat" in takes
 
     def select_collectors(
         self, names: Sequence[str], *, allow_all: bool = False, filters: frozenset[str] = frozenset()
@@ -99,12 +116,37 @@ class Metrics:
             return [info.id for info in self.infos() if info.ready and (info.takes is None or filters <= info.takes)]
         return list(dict.fromkeys(self.info(name).id for name in names))
 
-    def keys(self, words: str, collectors: Iterable[str] = ()) -> list[tuple[str, Metric]]:
-        """Metrics found by words, of some collectors or of all."""
-        names = list(collectors)
-        if not names:
-            return self.catalogue.search(words)
-        return [found for name in names for found in self.catalogue.search(words, name)]
+    async def keys(self, words: str, collectors: Iterable[str] = ()) -> list[tuple[str, Metric]]:
+        """Metrics that fit these words, the best first; without words the whole catalogue. Of some collectors or of
+        all."""
+        names = [self.info(name).id for name in collectors]
+        if words.strip():
+            _, hits = await self.key_search.find(words, MOST_KEYS, names)
+            return [(owner, metric) for owner, metric, _, _ in hits]
+        return [found for name in names or [None] for found in self.catalogue.metrics(name)]
+
+    def collectors_with(self, keys: Sequence[str]) -> list[str]:
+        """The ids of the collectors that are set up and have one of these metrics."""
+        return [info.id for info in self.infos() if info.ready and _has_keys(info, keys)]
+
+    async def figure_rows(self, collector: str, query: Query, progress: Progress | None = None) -> "RowSource":
+        """The figures of the query's keys as rows."""
+        answer = await self.collect(collector, with_limits(self.info(collector), query), progress)
+        return RowSource(answer, figure_rows(answer, frozenset(query.keys or ())))
+
+    async def item_rows(self, collector: str, query: Query, progress: Progress | None = None) -> "RowSource":
+        """The things behind the figures of the query's keys as rows."""
+        chosen = self.catalogue.find(collector)
+        asked = [key for key in query.keys or () if isinstance(chosen, ListsItems) and key in chosen.item_keys()]
+        if not isinstance(chosen, ListsItems) or not asked:
+            named = ", ".join(chosen.item_keys()[:8]) if isinstance(chosen, ListsItems) else ""
+            raise InvalidInput(
+                f"The collector {chosen.id!r} cannot name what {', '.join((query.keys or ())[:3])!r} counts.",
+                hint=f"It can for: {named} ..." if named else "Ask for its figures, by `group_by` or `where`.",
+            )
+        query = msgspec.structs.replace(query, keys=tuple(asked), items=True)
+        answer = await self.collect(collector, query, progress)
+        return RowSource(answer, item_rows(answer.info, chosen.items(query, answer.facts)))
 
     def query(self, collector: str, **options: Unpack[QueryOptions]) -> Query:
         """A query for one collector; unknown keys and unsupported filters are refused."""
@@ -204,6 +246,111 @@ class Metrics:
         legacy = query.compat == "legacy"
         return await self.destinations.send(destination, answer.snapshot, answer.info, legacy=legacy), answer
 
+    def loads(self) -> list[Schedule]:
+        """How often each loader sends by itself."""
+        return [Schedule(one.every, key=name) for name, one in self.destinations.scheduled().items()]
+
+    async def load_scheduled(self, destination: str) -> None:
+        """Send every collector of a scheduled loader. One that fails holds up no other; then all are told."""
+        loader = self.destinations.scheduled().get(destination)
+        if loader is None:  # no longer in the settings
+            return
+        troubles: list[str] = []
+        for name in loader.collectors:
+            collector, _, bg = name.partition("/")
+            try:
+                compat = "legacy" if self.is_legacy(collector) else None
+                query = self.query(collector, bg=bg or None, compat=compat, seconds=POLL_SECONDS)
+                await self.load(collector, query, destination)
+            except PentadError as error:
+                troubles.append(f"{name}: {error.sentence()}")
+        if troubles:
+            raise Unavailable(f"The loader {destination!r} did not send everything. {' '.join(troubles)}")
+
+    async def failed_deliveries(self) -> list[dict[str, str]]:
+        """The loaders and receivers whose last job failed."""
+        wanted = {LOAD: {one.key for one in self.loads()}, NOTIFY: {one.key for one in self.notifier.schedules()}}
+        return [
+            {"loader" if name == LOAD else "receiver": job.key or "", "problem": job.error}
+            for name, keys in wanted.items()
+            if keys
+            for job in await self.platform.jobs.stored(name=name)
+            if job.error and job.key in keys
+        ]
+
+    async def silences(self) -> list[Silence]:
+        """The silences in force."""
+        now = self.now()
+        return await self.platform.database.read(lambda rows: active_silences(rows, now))
+
+    async def silence(
+        self,
+        who: str,
+        *,
+        collector: str | None = None,
+        key: str | None = None,
+        scope: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        seconds: float,
+        reason: str,
+    ) -> Silence:
+        """Tell no receiver of these alerts for a while."""
+        if not (collector or key or scope or labels):
+            raise InvalidInput("Nothing is selected.", hint="Name a collector, a metricKey, a bg or labels.")
+        now = self.now()
+        made = Silence(
+            id=uuid7_text(self.platform.clock),
+            collector=self.info(collector).id if collector else "",
+            key=key or "",
+            scope=scope or "",
+            labels=dict(labels or {}),
+            ends=now + seconds,
+            reason=reason,
+            created_by=who,
+            created_at=now,
+        )
+
+        def work(tx: Transaction) -> None:
+            add_silence(tx, made)
+            resource_updated(tx, ALERTS_URI)
+
+        await self.platform.database.write(work)
+        return made
+
+    async def end_silence(self, silence_id: str) -> None:
+        """End a silence now; what still fires is told."""
+        now = self.now()
+
+        def work(tx: Transaction) -> None:
+            if not end_silence(tx, silence_id, now):
+                raise NotFound(f"There is no silence {silence_id[:80]!r} in force.", hint="listAlerts names them.")
+            self.notifier.wake(tx)
+            resource_updated(tx, ALERTS_URI)
+
+        await self.platform.database.write(work)
+
+    async def scrape(
+        self, collectors: Sequence[str] = (), bg: str | None = None, *, openmetrics: bool = True
+    ) -> str:  # fmt: skip
+        """What the last poll of each collector recorded, as text for Prometheus. Asks no source."""
+        chosen = {self.info(name).id for name in collectors}
+        health = await self.history.health()
+        return await self._scrape_page.text(health, collectors=chosen, bg=bg, openmetrics=openmetrics)
+
+
+class RowSource(NamedTuple):
+    """An answer, and its rows."""
+
+    answer: Answer
+    rows: list[Row]
+
+
+def _has_keys(info: Info, keys: Sequence[str]) -> bool:
+    try:
+        return bool(resolve_keys(info, keys))
+    except InvalidInput:
+        return False
+
 
 @asynccontextmanager
 async def open_metrics(platform: Platform) -> AsyncGenerator[Metrics]:
@@ -214,16 +361,21 @@ async def open_metrics(platform: Platform) -> AsyncGenerator[Metrics]:
     engine = QueryEngine(
         catalogue, platform.fetcher, platform.clock, limit=settings.concurrency, trusted=context.trusted
     )
+    messenger = Messenger(platform.fetcher, platform.clock, platform.neighbours, platform.public_url or platform.site)
+    receivers = read_receivers(settings.receivers)
+    notifier = Notifier(platform.database, platform.clock, platform.jobs, catalogue, receivers, messenger)
     history = MetricHistory(
         platform.database,
         platform.clock,
         catalogue,
         checked_thresholds(catalogue, settings.thresholds),
         poll_intervals((one.info() for one in catalogue.collectors.values()), settings.poll),
+        notifier.wake,
     )
     destinations = Destinations(settings.loaders, platform.fetcher)
+    check_loaders(catalogue, destinations)
     retention = Retention(settings.raw_days, settings.hour_days, settings.day_days)
-    metrics = Metrics(platform, engine, destinations, history, retention)
+    metrics = Metrics(platform, engine, destinations, history, retention, notifier)
     try:
         yield metrics
     finally:
@@ -300,6 +452,16 @@ def _poll_seconds(name: str, given: Any) -> float:
     if not 0 <= seconds < float("inf"):
         raise Misconfigured(f"rooms.metrics.poll.{name} is {seconds:g}.", hint="Use 0 or more.")
     return seconds
+
+
+def check_loaders(catalogue: Catalogue, destinations: Destinations) -> None:
+    """Misconfigured if a loader names a collector that does not exist."""
+    for name, one in destinations.scheduled().items():
+        for entry in one.collectors:
+            try:
+                catalogue.find(entry.partition("/")[0])
+            except PentadError as error:
+                raise Misconfigured(f"rooms.metrics.loaders.{name}: {error.message}", hint=error.hint) from None
 
 
 def checked_thresholds(catalogue: Catalogue, given: Mapping[str, Any]) -> Mapping[str, Any]:

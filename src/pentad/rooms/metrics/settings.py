@@ -41,6 +41,9 @@ class MetricsSettings(RoomSettings):
     anypoint_security_policies: tuple[str, ...] = _anypoint(
         "SECURITY_POLICIES", (), "The policies that make an API secure; by default the usual ones."
     )
+    anypoint_preview: bool = _anypoint(
+        "PREVIEW", False, "Also the collectors flex, usage and audit, which rest on observed answers."
+    )
     anypoint_ignore_organizations: tuple[str, ...] = _anypoint("IGNORE_ORGANIZATIONS", (), "Business groups to skip.")
     anypoint_ignore_environments: tuple[str, ...] = _anypoint("IGNORE_ENVIRONMENTS", (), "Environments to skip.")
     plain_methods: bool = setting(
@@ -48,6 +51,9 @@ class MetricsSettings(RoomSettings):
     )
     compat: str | None = setting(
         None, "`legacy`: tools answer with the Metrics Toolkit's numbers and roots; a call may say `compat: current`."
+    )
+    compat_endpoints: tuple[str, ...] = setting(
+        (), "Where `compat` holds, if not everywhere: paths of MCP endpoints such as /rooms/metrics/mcp, and `stdio`."
     )
     concurrency: int = setting(64, "Requests to one host at the same time.")
     poll: Mapping[str, Any] = setting(NO_TABLE, "Seconds between polls, by collector; 0 is never.")
@@ -64,12 +70,22 @@ class MetricsSettings(RoomSettings):
     http_json: Mapping[str, Any] = setting(NO_TABLE, "JSON documents over HTTP: by name `url`, and `values` by path.")
     sdlc: Mapping[str, Any] = setting(NO_TABLE, "Systems of software delivery: by name `url`, `user`, `token`.")
     loaders: Mapping[str, Any] = setting(
-        NO_TABLE, "Destinations: by name `format`, `url`, `token` or `user` and `password`, `index`."
+        NO_TABLE,
+        "Destinations: by name `format`, `url`, `token` or `user` and `password`, `index`; `collectors` and `every`.",
+    )
+    receivers: Mapping[str, Any] = setting(
+        NO_TABLE, "Who is told of alerts: by name `type` (webhook, slack, email, agent) and where."
     )
 
     def __post_init__(self) -> None:
         if self.compat not in (None, "legacy"):
             raise Misconfigured(f"rooms.metrics.compat is {self.compat!r}.", hint="Use legacy, or leave it out.")
+        for endpoint in self.compat_endpoints:
+            if endpoint != "stdio" and not endpoint.startswith("/"):
+                raise Misconfigured(
+                    f"rooms.metrics.compat_endpoints has {endpoint[:80]!r}.",
+                    hint="Use paths such as /mcp or /rooms/metrics/mcp, or stdio.",
+                )
         for name in _AT_LEAST_ONE:
             if getattr(self, name) < 1:
                 raise Misconfigured(f"rooms.metrics.{name} is {getattr(self, name):g}.", hint="Use 1 or more.")

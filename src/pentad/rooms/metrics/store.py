@@ -117,6 +117,11 @@ def scopes(rows: Rows, collector: str) -> list[str]:
     return [scope for (scope,) in found]
 
 
+def collectors(rows: Rows) -> list[str]:
+    """The collectors that have a history."""
+    return [name for (name,) in rows.all("SELECT DISTINCT collector FROM metric_series ORDER BY collector")]
+
+
 def first(rows: Rows, collector: str) -> float | None:
     """When the history of a collector begins."""
     moments = [
@@ -221,6 +226,15 @@ def latest_texts(rows: Rows, collector: str, scope: str) -> dict[int, str]:
         collector, scope,
     )  # fmt: skip
     return dict(found)
+
+
+def samples_at(rows: Rows, collector: str, scope: str, at: float) -> list[Row]:
+    """The numbers recorded at exactly that time: key, labels as text, scope, unit, value."""
+    return rows.all(
+        "SELECT d.key, d.labels, d.scope, d.unit, m.value FROM metric_samples m JOIN metric_series d ON d.id = m.series"
+        " WHERE m.at = ? AND d.collector = ? AND d.scope = ? AND m.value IS NOT NULL ORDER BY d.key, d.labels",
+        at, collector, scope,
+    )  # fmt: skip
 
 
 def latest(rows: Rows, collector: str, scope: str | None = None, at: float | None = None) -> list[Latest]:

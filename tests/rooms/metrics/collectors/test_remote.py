@@ -215,6 +215,32 @@ async def _is_measured(room: Opened) -> None:
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("metrics:postgres:observer")
+async def test_a_postgresql_that_is_observed_is_left_alone(postgres_server: PostgresServer, tmp_path: Path):
+    """No LISTEN, no lock, and no transaction that is rolled back, which would spoil what is measured."""
+    with postgres_server.empty_database() as url:
+        async with opened(tmp_path, postgres.collectors, settings={"postgres_url": url}) as room:
+            await room.answer("postgres")
+            witness = await PostgresDatabase.open(url, connections=1, listens=False)
+            try:
+                statements = await witness.read(lambda rows: rows.all(
+                    "SELECT query FROM pg_stat_activity WHERE datname = current_database()"
+                ))  # fmt: skip
+                locks = await witness.read(
+                    lambda rows: rows.value("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'")
+                )
+                raised = await witness.read(
+                    lambda rows: rows.value(
+                        "SELECT xact_rollback FROM pg_stat_database WHERE datname = current_database()"
+                    )
+                )
+            finally:
+                await witness.close()
+        assert not [text for (text,) in statements if "listen" in text.lower() and "pg_stat" not in text]
+        assert (locks, raised) == (0, 0)
+
+
+@pytest.mark.anyio
 async def test_a_postgresql_that_is_away_is_a_problem_without_its_password(tmp_path: Path):
     url = f"postgresql://ada:{CANARY}@127.0.0.1:9/none"
     async with opened(tmp_path, postgres.collectors, settings={"postgres_url": url}) as room:

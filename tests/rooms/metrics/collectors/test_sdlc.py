@@ -50,10 +50,15 @@ def _page(number: int, created: int, updated: int, by: str) -> dict[str, Any]:
 
 
 def _wiki(query: Any) -> dict[str, Any]:
-    if query.get("cursor"):
-        return {"results": [_page(3, 1, 1, "Otto")], "limit": 2, "size": 1, "_links": {"context": "/wiki"}}
-    links = {"context": "/wiki", "next": "/rest/api/content/search?cursor=x"}
-    return {"results": [_page(1, 5, 5, "Pia"), _page(2, 90, 3, "Pia")], "limit": 2, "size": 2, "_links": links}
+    """Three pages. The first is shorter than its limit, as in Confluence Cloud, and not the last for that."""
+    pages = {
+        None: (_page(1, 5, 5, "Pia"), "x"),
+        "x": (_page(2, 90, 3, "Pia"), "y"),
+        "y": (_page(3, 1, 1, "Otto"), None),
+    }
+    page, cursor = pages[query.get("cursor")]
+    following = {"next": f"/rest/api/content/search?cursor={cursor}"} if cursor else {}
+    return {"results": [page], "limit": 2, "size": 1, "_links": {"context": "/wiki", **following}}
 
 
 def _jira_cloud(query: Any) -> dict[str, Any]:
@@ -134,6 +139,7 @@ async def ask(one: QueryEngine, keys: str = "", **more: Any) -> Answer:
 
 
 @pytest.mark.requirement("metrics:sdlc")
+@pytest.mark.requirement("metrics:sdlc:pages")
 async def test_every_system_gives_its_figures() -> None:
     async with engine() as one:
         answer = await ask(one)

@@ -55,8 +55,3 @@ def test_the_promised_ids_come_first_in_their_order():
         toy.id = name
         made.append(toy)
     assert Catalogue(made).ids() == [*FIRST, "apm", "zebra"]
-
-
-def test_metrics_are_found_by_their_words():
-    found = Catalogue([Toy()]).search("size group")
-    assert [(owner, metric.key) for owner, metric in found] == [("toy", "size")]

@@ -178,7 +178,7 @@ async def test_who_has_more_time_gets_the_answer_that_came_too_late_for_another(
         toy = Toy(1, fetching=over_http)
         engine = engine_of(toy)
         engine.pool.trusted.add(("http", source.url.removeprefix("http://")))
-        first = asyncio.create_task(engine.answer("toy", question(toy, seconds=0.2)))
+        first = asyncio.create_task(engine.answer("toy", question(toy, seconds=1)))
         await began.wait()
         patient = await engine.answer("toy", question(toy, seconds=30))
         hasty = await first

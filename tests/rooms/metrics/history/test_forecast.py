@@ -65,6 +65,29 @@ def test_too_little_gives_no_forecast():
     assert forecast([(NOW, 1.0)] * 10, 10.0, NOW) is None
 
 
+@pytest.mark.requirement("metrics:forecast:limits")
+def test_minutes_of_data_say_nothing_about_days():
+    hour = 3_600.0
+
+    def hourly(count: int, step: float) -> list[tuple[float, float]]:
+        return [(NOW - (count - 1 - number) * step, 10.0 + number) for number in range(count)]
+
+    assert forecast(hourly(8, 60.0), 100.0, NOW) is None, "seven minutes"
+    assert forecast(hourly(6, hour), 100.0, NOW) is None, "five hours"
+    assert forecast(hourly(7, hour), 100.0, NOW) is not None, "six hours"
+
+
+@pytest.mark.requirement("metrics:forecast:limits")
+def test_a_forecast_looks_thirty_times_as_far_ahead_as_back():
+    hour = 3_600.0
+    points = [(NOW - (10 - number) * hour, 10.0 + number) for number in range(11)]
+    near, far = forecast(points, 20.0 + 290, NOW), forecast(points, 20.0 + 310, NOW)
+    assert near is not None
+    assert near.reached_at == pytest.approx(NOW + 290 * hour)
+    assert far is not None
+    assert (far.reached_at, far.is_reached) == (None, False)
+
+
 def test_many_points_are_thinned_to_the_same_line():
     said = forecast(line(3.0, 900.0, 1_000), 1_000.0, NOW)
     assert said is not None

@@ -139,6 +139,6 @@ async def test_a_history_is_asked_by_the_name_or_id_of_a_group(metrics: Metrics,
     now = metrics.now()
     found = await metrics.history.lines("ch", [USED], now - 15 * DAY, now, scope=bg)
     assert {dict(line.series.labels)["businessGroup"] for line in found.lines} == {"Lumen Press"}
-    changes = await metrics.history.changes("ch", now - 13 * DAY, now, scope="Lumen Orchards")
-    assert {dict(change.labels)["businessGroup"] for change in changes} == {"Lumen Orchards"}
+    changes = await metrics.history.changes(["ch"], now - 13 * DAY, now, scope="Lumen Orchards")
+    assert {dict(change.labels)["businessGroup"] for change in changes.changes} == {"Lumen Orchards"}
     assert (await metrics.history.lines("ch", [USED], now - 15 * DAY, now, scope="nobody")).lines == []

@@ -54,6 +54,17 @@ async def test_a_bulk_request_carries_a_login_and_fails_when_documents_were_refu
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("metrics:loaders:scheduled")
+async def test_points_that_a_telemetry_receiver_rejects_are_a_failure() -> None:
+    given = {"o": {"url": "https://o.test/v1/metrics", "format": "otlp"}}
+    body = b'{"partialSuccess": {"rejectedDataPoints": "3", "errorMessage": "no"}}'
+    with pytest.raises(Unavailable, match="rejected 3 data points"):
+        await Destinations(given, Far(body=body)).send("o", SNAPSHOT, INFO)
+    for fine in (b"", b"{}", b'{"partialSuccess": {}}', b"[]"):
+        await Destinations(given, Far(body=fine)).send("o", SNAPSHOT, INFO)
+
+
+@pytest.mark.anyio
 async def test_what_a_destination_refuses_is_told_without_its_secret() -> None:
     with pytest.raises(Unavailable) as refused:
         await Destinations(table(), Far(status=403)).send("there", SNAPSHOT, INFO)
@@ -71,7 +82,16 @@ async def test_an_unknown_destination_is_refused_with_those_there_are() -> None:
 
 
 @pytest.mark.parametrize(
-    "given", [[], {"x": {"format": "csv"}}, table(format="xls"), table(url="ftp://x"), table(colour="red")]
+    "given",
+    [
+        [],
+        {"x": {"format": "csv"}},
+        table(format="xls"),
+        table(url="ftp://x"),
+        table(colour="red"),
+        table(every=60),
+        table(collectors=["host"]),
+    ],
 )
 def test_a_wrong_table_is_refused_when_the_room_opens(given: Any) -> None:
     with pytest.raises(Misconfigured) as refused:

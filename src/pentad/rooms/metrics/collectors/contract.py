@@ -17,6 +17,7 @@ from pentad.rooms.metrics.models import (
     Fact,
     Facts,
     Info,
+    Item,
     Labels,
     Metric,
     Plan,
@@ -142,6 +143,19 @@ class KeepsHistory(Collector, Protocol):
         self, key: str, begin: float, end: float, step: float, upstream: Upstream
     ) -> Mapping[Labels, Sequence[tuple[float, float | None]]]:
         """Points by labels, one per `step` seconds."""
+        ...
+
+
+@runtime_checkable
+class ListsItems(Collector, Protocol):
+    """A collector that can name the things its figures count."""
+
+    def item_keys(self) -> Sequence[str]:
+        """The keys of the figures whose things it can name."""
+        ...
+
+    def items(self, query: Query, facts: Facts) -> Sequence[Item]:
+        """The things behind the figures of the query's keys, from the facts alone."""
         ...
 
 

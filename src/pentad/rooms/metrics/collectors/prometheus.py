@@ -87,6 +87,15 @@ class Prometheus:
         )
         return [(_labels(one), _number(one["value"][1])) for one in _result(body, name)]
 
+    async def ask(self, path: str, params: Mapping[str, str], upstream: Upstream) -> Any:
+        """The data of an answer of Prometheus' API."""
+        body = await upstream.get(
+            f"{self._url}/api/v1/{path}", params=params, headers=self._headers, call=path, explain=query_error
+        )
+        if not isinstance(body, dict) or "data" not in body:
+            raise FetchError.of("parse", "The answer is not one of Prometheus.", call=path)
+        return cast("dict[str, Any]", body)["data"]
+
     async def history(
         self, key: str, begin: float, end: float, step: float, upstream: Upstream
     ) -> dict[Labels, list[tuple[float, float | None]]]:

@@ -114,8 +114,6 @@ async def _confluence(api: SystemApi) -> Any:
         following = get_path(answer, "_links", "next")
         if len(pages) == before or not isinstance(following, str) or not following.startswith("/"):
             break
-        if get_path(answer, "size") != get_path(answer, "limit"):
-            break
         context = get_path(answer, "_links", "context") or ""
         answer = await api.get("", url=f"{parts.scheme}://{parts.netloc}{context}{following}")
     return list(pages.values())

@@ -68,18 +68,6 @@ class Catalogue:
             for metric in info.catalogue:
                 yield info.id, metric
 
-    def search(self, query: str, collector: str | None = None) -> list[tuple[str, Metric]]:
-        """The metrics that contain all words in key, description, unit or formula; matches in the key first."""
-        words = query.casefold().split()
-        found: list[tuple[int, str, Metric]] = []
-        for owner, metric in self.metrics(collector):
-            key = f"{owner}.{metric.key}".casefold()
-            text = f"{key} {metric.description} {metric.unit or ''} {metric.formula}".casefold()
-            if all(word in text for word in words):
-                found.append((-sum(word in key for word in words), owner, metric))
-        found.sort(key=lambda entry: entry[0])
-        return [(owner, metric) for _, owner, metric in found]
-
 
 def _folded(name: str) -> str:
     return name.strip().casefold().replace("_", "-").replace(" ", "-")

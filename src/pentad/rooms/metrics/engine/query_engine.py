@@ -228,7 +228,7 @@ class QueryEngine:
         if not isinstance(chosen, KeepsHistory) or not chosen.info().ready:
             return []
         width = max(FINEST_STEP, math.ceil((end - begin) / most), step or 0)
-        session = UpstreamSession(self.pool, deadline=self.clock.monotonic() + HISTORY_SECONDS)
+        session = self.session(HISTORY_SECONDS)
         found: list[tuple[Series, list[Point]]] = []
         for key in keys:
             try:
@@ -241,6 +241,10 @@ class QueryEngine:
                 series = Series(0, chosen.id, "", key, labels, "gauge", None)
                 found.append((series, [sampled(at, value) for at, value in points if value is not None]))
         return found
+
+    def session(self, seconds: float) -> UpstreamSession:
+        """Requests to sources of the settings that are no facts; all of them end after so many seconds."""
+        return UpstreamSession(self.pool, deadline=self.clock.monotonic() + seconds)
 
     def _execution(
         self, chosen: Collector, query: Query, only: frozenset[str] | None = None

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from pentad.kernel.errors import InvalidInput
+from pentad.rooms.metrics.loaders.prometheus_text import level_of
 from pentad.rooms.metrics.models import Kind, Labels, Scalar, State
 from pentad.rooms.metrics.store import Gap, Latest, Point
 
@@ -98,9 +99,11 @@ def total_rise(points: Sequence[Point]) -> float:
 class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A value that differs between two times."""
 
+    collector: str = ""
     key: str
     labels: Labels
-    what: Literal["changed", "new", "gone"]
+    what: Literal["changed", "new", "gone", "missing", "back"]
+    """`missing`: it had a value and has none now, for the reason in `state`. `back`: the other way round."""
     before: Scalar = None
     after: Scalar = None
     delta: float | None = None
@@ -109,6 +112,23 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     removed: list[str] | None = None
     unit: str | None = None
     state: State = "ok"
+    kind: Kind = "gauge"
+
+    @property
+    def size(self) -> float:
+        """How large it is compared with the larger of both values, so that units do not matter: 0 to 1, or 2 if the
+        sign changed."""
+        before, after = self.before, self.after
+        if isinstance(before, list) or isinstance(after, list):
+            every = {*_listed(before), *_listed(after)}
+            return len(set(_listed(before)) ^ set(_listed(after))) / len(every) if every else 0.0
+        if self.delta is None or not isinstance(before, int | float) or not isinstance(after, int | float):
+            return 1.0
+        return abs(self.delta) / max(abs(before), abs(after))
+
+
+def _listed(value: Scalar) -> list[str]:
+    return value if isinstance(value, list) else []
 
 
 Values = Mapping[tuple[str, Labels], tuple[Scalar, State, str | None, Kind]]
@@ -116,21 +136,44 @@ Values = Mapping[tuple[str, Labels], tuple[Scalar, State, str | None, Kind]]
 
 
 def values_of(found: Iterable[Latest]) -> dict[tuple[str, Labels], tuple[Scalar, State, str | None, Kind]]:
-    """Latest values by key and labels, for `compare_values`."""
+    """Latest values by key and labels, for `compare_values`. If two scopes have the same figure, the newest counts."""
     return {
-        (one.series.key, one.series.labels): (one.value, one.state, one.series.unit, one.series.kind) for one in found
+        (one.series.key, one.series.labels): (one.value, one.state, one.series.unit, one.series.kind)
+        for one in sorted(found, key=lambda one: one.at)
     }
 
 
 def compare_values(before: Values, after: Values) -> list[Change]:
-    """All differences, the largest relative ones first. Two missing values are equal."""
-    changes: list[Change] = []
-    for name in before.keys() | after.keys():
-        old, new = before.get(name), after.get(name)
-        change = _change(name, old, new)
-        if change is not None:
-            changes.append(change)
-    return sorted(changes, key=lambda change: (-abs(change.percent or 0.0), change.key, change.labels))
+    """All differences, the largest first. Two missing values are equal."""
+    names = before.keys() | after.keys()
+    changes = [change for name in names if (change := _change(name, before.get(name), after.get(name))) is not None]
+    return largest_first(changes)
+
+
+def largest_first(changes: Iterable[Change]) -> list[Change]:
+    """The largest first; counters, which only grow, last."""
+    return sorted(
+        changes,
+        key=lambda one: (one.kind == "counter", -one.size, -abs(one.delta or 0.0), one.collector, one.key, one.labels),
+    )
+
+
+def without_explained(changes: Sequence[Change]) -> list[Change]:
+    """The changes without those of a group's total that changes in its environments explain."""
+    parts: dict[tuple[str, str | None], list[Change]] = {}
+    for change in changes:
+        if level_of(change.labels) == "environment":
+            parts.setdefault((change.key, dict(change.labels).get("businessGroupId")), []).append(change)
+
+    def is_explained(change: Change) -> bool:
+        some = parts.get((change.key, dict(change.labels).get("businessGroupId")), [])
+        if not some or level_of(change.labels) != "group":
+            return False
+        if change.delta is None:
+            return True
+        return abs(change.delta - sum(one.delta or 0.0 for one in some)) < 1e-6
+
+    return [change for change in changes if not is_explained(change)]
 
 
 def _change(
@@ -145,7 +188,7 @@ def _change(
             return None
         what: Literal["new", "gone"] = "new" if old is None else "gone"
         return Change(
-            key=key, labels=labels, what=what, unit=known[2], state=known[1],
+            key=key, labels=labels, what=what, unit=known[2], state=known[1], kind=known[3],
             before=None if old is None else old[0], after=None if new is None else new[0],
         )  # fmt: skip
     if old[0] == new[0]:
@@ -159,5 +202,6 @@ def _change(
         more["added"] = [entry for entry in new[0] if entry not in old[0]]
         more["removed"] = [entry for entry in old[0] if entry not in new[0]]
     return Change(
-        key=key, labels=labels, what="changed", before=old[0], after=new[0], unit=new[2], state=new[1], **more
+        key=key, labels=labels, what="missing" if new[0] is None else "back" if old[0] is None else "changed",
+        before=old[0], after=new[0], unit=new[2], state=new[1], kind=new[3], **more,
     )  # fmt: skip

@@ -5,7 +5,7 @@ gap with its reason, and so is the time nobody polled: a chart breaks off there 
 """
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
@@ -29,7 +29,16 @@ from pentad.rooms.metrics.history.alerts import (
     rule_of,
     standing_alerts,
 )
-from pentad.rooms.metrics.history.changes import Change, compare_values, downsample, rates, total_rise, values_of
+from pentad.rooms.metrics.history.changes import (
+    Change,
+    compare_values,
+    downsample,
+    largest_first,
+    rates,
+    total_rise,
+    values_of,
+    without_explained,
+)
 from pentad.rooms.metrics.history.collector_health import (
     CollectorHealth,
     PollOutcome,
@@ -124,6 +133,13 @@ class HistoryLines(msgspec.Struct, kw_only=True):
     left_out: int
 
 
+class Changes(msgspec.Struct, kw_only=True):
+    """What changed between two times, and which collectors have no record of the first."""
+
+    changes: list[Change]
+    unrecorded: list[str]
+
+
 class MetricHistory:
     """The history of all collectors."""
 
@@ -134,7 +150,10 @@ class MetricHistory:
         catalogue: Catalogue,
         thresholds: Mapping[str, Any],
         intervals: Mapping[str, float] | None = None,
+        on_alerts: Callable[[Transaction], None] | None = None,
     ) -> None:
+        self._on_alerts = on_alerts
+        """Called in a transaction that changes alerts."""
         self.intervals = intervals or {}
         """Seconds between polls, by collector, or by collector and scope with a slash between them."""
         self._database = database
@@ -215,6 +234,8 @@ class MetricHistory:
         count = write_samples(transaction, info, snapshot, absent)
         if changed := check(transaction, info, snapshot, self._thresholds):
             resource_updated(transaction, ALERTS_URI)
+            if self._on_alerts is not None:
+                self._on_alerts(transaction)
         uri = figures_uri(info.id, snapshot.scope or DEFAULT_SCOPE)
         for key, before, after in changed:
             emit(transaction, "metrics", "alert.changed", [uri], data={"key": key, "before": before, "after": after})
@@ -277,26 +298,53 @@ class MetricHistory:
         return found if limit is None else [*found, ("limit", limit)]
 
     async def changes(
-        self, collector: str, before: float, after: float, *, scope: str | None = None, keys: Sequence[str] = ()
-    ) -> list[Change]:
-        """What differs between two times; refused if nothing was recorded before the first."""
-        info = self._info(collector)
-        names = set(resolve_keys(info, keys)) if keys else None
+        self,
+        collectors: Sequence[str],
+        before: float,
+        after: float,
+        *,
+        scope: str | None = None,
+        keys: Sequence[str] = (),
+    ) -> Changes:
+        """What differs between two times, of some collectors or of all that have a history, the largest first.
 
-        def work(rows: Rows) -> tuple[list[store.Latest], list[store.Latest]]:
-            if scope is None:
-                _refuse_several_scopes(rows, info)
-            return store.latest(rows, info.id, at=before), store.latest(rows, info.id, at=after)
+        Refused if collectors are named and none of them has a record of the first time."""
+        infos = [self._info(name) for name in collectors or await self._recorded_collectors()]
+        names = _resolved_keys(infos, keys)
 
-        old, new = (
-            [one for one in values if _is_in_scope(one.series, scope)] for values in await self._database.read(work)
-        )
-        if not old:
-            first = await self._database.read(lambda rows: store.first(rows, info.id))
-            since = "Polling keeps it." if first is None else f"The first that was recorded is of {iso(first)}."
-            raise NotFound(f"Nothing was recorded for {info.id!r} so long ago.", hint=since)
-        found = compare_values(values_of(old), values_of(new))
-        return [change for change in found if names is None or change.key in names]
+        def work(rows: Rows) -> dict[str, tuple[list[store.Latest], list[store.Latest]]]:
+            return {
+                info.id: (store.latest(rows, info.id, at=before), store.latest(rows, info.id, at=after))
+                for info in infos
+                if not keys or names[info.id]
+            }
+
+        changes: list[Change] = []
+        unrecorded: list[str] = []
+        for collector, (old, new) in (await self._database.read(work)).items():
+            first, last = ([one for one in values if _is_in_scope(one.series, scope)] for values in (old, new))
+            if not first:
+                unrecorded.append(collector)
+            found = compare_values(values_of(first), values_of(last)) if first else []
+            changes += [
+                msgspec.structs.replace(change, collector=collector)
+                for change in without_explained(found)
+                if not keys or change.key in names[collector]
+            ]
+        if collectors and len(unrecorded) == len(infos):
+            raise await self._nothing_so_old(infos)
+        return Changes(changes=largest_first(changes), unrecorded=unrecorded)
+
+    async def _recorded_collectors(self) -> list[str]:
+        known = await self._database.read(store.collectors)
+        return [name for name in known if name in self._catalogue.collectors]
+
+    async def _nothing_so_old(self, infos: Sequence[Info]) -> NotFound:
+        firsts = [await self._database.read(lambda rows, name=info.id: store.first(rows, name)) for info in infos]
+        first = min((at for at in firsts if at is not None), default=None)
+        since = "Polling keeps it." if first is None else f"The first that was recorded is of {iso(first)}."
+        named = f" for {', '.join(repr(info.id) for info in infos[:5])}" if infos else ""
+        return NotFound(f"Nothing was recorded{named} so long ago.", hint=since)
 
     async def at(
         self, collector: str, key: str, moment: float, *, scope: str | None = None
@@ -344,6 +392,12 @@ class MetricHistory:
         """Whether no collector has recorded anything yet."""
         return await self._database.read(lambda rows: rows.one("SELECT 1 FROM metric_series LIMIT 1")) is None
 
+    async def has_record_of(self, moment: float) -> bool:
+        """Whether anything had been recorded by a moment."""
+        collectors = await self._recorded_collectors()
+        firsts = [await self._database.read(lambda rows, name=name: store.first(rows, name)) for name in collectors]
+        return any(at is not None and at <= moment for at in firsts)
+
     async def scopes(self, collector: str) -> list[str]:
         """The scopes of a collector that have a history."""
         return await self._database.read(lambda rows: store.scopes(rows, collector))
@@ -376,13 +430,17 @@ def _is_in_scope(series: Series, scope: str | None) -> bool:
     return any(name in _GROUP_LABELS and text.casefold() == labels_wanted for name, text in series.labels)
 
 
-def _refuse_several_scopes(rows: Rows, info: Info) -> None:
-    known = store.scopes(rows, info.id)
-    if len(known) > 1:
-        raise InvalidInput(
-            f"{len(known)} scopes of {info.id!r} have a history.",
-            hint=f"Give `bg`, one of: {', '.join(known[:10])}.",
-        )
+def _resolved_keys(infos: Sequence[Info], keys: Sequence[str]) -> dict[str, frozenset[str]]:
+    """By collector, the catalogue keys that these keys mean. One collector has to know them; of several, any."""
+    found: dict[str, frozenset[str]] = {}
+    for info in infos:
+        try:
+            found[info.id] = frozenset(resolve_keys(info, keys)) if keys else frozenset()
+        except InvalidInput:
+            if len(infos) == 1 or (info is infos[-1] and not any(found.values())):
+                raise
+            found[info.id] = frozenset()
+    return found
 
 
 def _line(rows: Rows, series: Series, begin: float, end: float, *, step: int | None, most: int) -> HistoryLine:

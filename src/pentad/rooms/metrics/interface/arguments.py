@@ -39,6 +39,7 @@ RARE_BY_COLLECTOR: Final = _FOR_PROGRAMS
 """The same for the tool whose document names `collectorId` and `filters`."""
 RARE_HISTORY: Final = RARE | {"environment", "chart", "max_points", "max_tokens"}
 RARE_EXPORT: Final = RARE | {"max_tokens"}
+RARE_QUERY: Final = RARE | {"max_tokens", "offset", "columns", "region", "recursive"}
 
 
 def _offering_ids(schema: dict[str, Any]) -> None:
@@ -74,7 +75,7 @@ class CollectorArguments(Arguments):
         return found[0]
 
 
-class ScopedArguments(CollectorArguments):
+class PlaceArguments(CollectorArguments):
     """Which collector, and which part of its data."""
 
     bg: Annotated[
@@ -85,10 +86,6 @@ class ScopedArguments(CollectorArguments):
     filters: Annotated[Filters | None, Field(description="Same as below; those win.")] = None
     environment: Annotated[OneOrMore | None, Field(description=_ENVIRONMENT)] = None
     region: OneOrMore | None = None
-    compat: Annotated[
-        Literal["legacy", "current"] | None,
-        Field(description="`legacy`: the Metrics Toolkit's numbers and roots, mistakes included."),
-    ] = None
     timeout_seconds: Annotated[float | None, Field(gt=0, le=600, description="Then answer with what has arrived.")] = (
         None
     )
@@ -106,7 +103,6 @@ class ScopedArguments(CollectorArguments):
             "recursive": self.recursive,
             "environments": self.environments(),
             "regions": self.regions(),
-            "compat": "legacy" if self.compat == "legacy" else None,
             "seconds": self.timeout_seconds,
         }
 
@@ -119,6 +115,20 @@ class ScopedArguments(CollectorArguments):
             for name, outer, inner in pairs
             if split_list(outer) and split_list(inner) and _folded(split_list(outer)) != _folded(split_list(inner))
         ]
+
+
+class ScopedArguments(PlaceArguments):
+    """The same, also with the toolkit's numbers."""
+
+    compat: Annotated[
+        Literal["legacy", "current"] | None,
+        Field(description="`legacy`: the Metrics Toolkit's numbers and roots, mistakes included."),
+    ] = None
+
+    def query_options(self) -> QueryOptions:
+        options = super().query_options()
+        options["compat"] = "legacy" if self.compat == "legacy" else None
+        return options
 
 
 class ShapedArguments(ScopedArguments):
@@ -220,15 +230,10 @@ class SdlcArguments(Arguments):
     raw: Annotated[bool, Field(description="The systems' own answers, without secrets.")] = False
 
 
-class HistoryScopeArguments(CollectorArguments):
-    """Which part of the history."""
-
-    bg: Annotated[str | None, Field(description="Needed if several groups have a history.")] = None
-
-
-class HistoryArguments(HistoryScopeArguments):
+class HistoryArguments(CollectorArguments):
     """Arguments of getMetricHistory."""
 
+    bg: Annotated[str | None, Field(description="Needed if several groups have a history.")] = None
     metric_key: Annotated[OneOrMore, Field(alias="metricKey", description="As in getPlatformMetricByKey.")]
     begin: Annotated[str, Field(alias="from", max_length=60, description="now-6h, 7d (ago), a date or ISO time.")] = (
         "now-24h"
@@ -238,17 +243,50 @@ class HistoryArguments(HistoryScopeArguments):
     max_points: Annotated[int, Field(ge=1, le=5_000)] = 100
     environment: Annotated[str | None, Field(max_length=200)] = None
     forecast: Annotated[bool, Field(description="Forecast when a limit is reached.")] = False
-    chart: Literal["svg", "ascii"] | None = None
+    chart: Annotated[
+        Literal["png", "dark", "svg", "ascii"] | bool | None, Field(description="true: a PNG; dark: a dark one.")
+    ] = None
     max_tokens: Annotated[int, Field(ge=100, le=1_000_000)] = TOKENS
 
 
-class CompareArguments(HistoryScopeArguments):
-    """Arguments of compareMetrics."""
+class ChangesArguments(CollectorArguments):
+    """Arguments of whatChanged."""
 
     since: Annotated[str, Field(max_length=60, description="now-24h, 7d (ago), a date.")] = "now-24h"
     until: Annotated[str, Field(max_length=60)] = "now"
+    bg: Annotated[str | None, Field(max_length=200, description="Only this business group.")] = None
     metric_key: Annotated[OneOrMore | None, Field(alias="metricKey", description="Only these keys.")] = None
     limit: Annotated[int, Field(ge=1, le=1_000)] = 50
+    max_tokens: Annotated[int, Field(ge=100, le=1_000_000)] = TOKENS
+
+
+class QueryArguments(PlaceArguments):
+    """Arguments of queryMetrics."""
+
+    metric_key: Annotated[OneOrMore, Field(alias="metricKey", description="As in getPlatformMetricByKey.")]
+    of: Annotated[Literal["figures", "items"], Field(description="The figures, or the things they count, by name.")] = (
+        "figures"
+    )
+    where: Annotated[
+        OneOrMore | None,
+        Field(description="Conditions such as `value > 0`, `businessGroup = Sales`, `runtime ~ 4.4`, `state != ok`."),
+    ] = None
+    group_by: Annotated[OneOrMore | None, Field(description="Columns, such as businessGroup.")] = None
+    aggregate: Annotated[
+        OneOrMore | None, Field(description="sum, mean, min, max, count, distinct, values; also sum(vcores).")
+    ] = None
+    sort: Annotated[OneOrMore | None, Field(description="Columns; `-value`: the greatest first.")] = None
+    top: Annotated[int | None, Field(ge=1, le=10_000, description="Most rows.")] = None
+    offset: Annotated[int, Field(ge=0)] = 0
+    level: Annotated[
+        Literal["group", "environment", "region"] | None,
+        Field(description="Figures of groups (the default), or of their parts."),
+    ] = None
+    columns: Annotated[OneOrMore | None, Field(description="Only these columns.")] = None
+    max_tokens: Annotated[int, Field(ge=100, le=1_000_000)] = TOKENS
+
+    def conditions(self) -> list[str]:
+        return [self.where] if isinstance(self.where, str) else self.where or []
 
 
 class AlertsArguments(Arguments):

@@ -21,19 +21,16 @@ from pentad.rooms.metrics.engine.response_budget import (
     ResponseShape,
     RowDetails,
     ShapedResponse,
-    fit_entries,
     shape_response,
 )
 from pentad.rooms.metrics.interface.arguments import (
     RARE,
     RARE_BY_COLLECTOR,
     RARE_EXPORT,
-    TOKENS,
     BenefitsArguments,
     CollectorMetricsArguments,
     ExplainArguments,
     ExportArguments,
-    ListKeysArguments,
     LoadArguments,
     MetricByKeyArguments,
     ScopedArguments,
@@ -46,7 +43,6 @@ from pentad.rooms.metrics.interface.presentation import (
     COLLECTORS,
     EXPLAINED,
     EXPORTED,
-    KEYS,
     LOADED,
     answer_metadata,
     answer_notes,
@@ -54,7 +50,6 @@ from pentad.rooms.metrics.interface.presentation import (
     explanations,
     figure_metadata,
     health_view,
-    metric_view,
     plan_view,
     problem_views,
     to_json,
@@ -129,19 +124,6 @@ async def get_platform_metric_by_key(arguments: MetricByKeyArguments, call: Call
         answer.snapshot.tree = legacy_by_key(answer.snapshot.tree, answer.info, keys)
         return _shaped_result(answer, arguments, ResponseShape())
     return _shaped_result(answer, arguments, ResponseShape(form=arguments.shape, keys=keys), query.keys or ())
-
-
-@tool("listMetricKeys", title="Metric keys", read_only=True, output_schema=KEYS, rare=RARE)
-async def list_metric_keys(arguments: ListKeysArguments, call: Call[Metrics]) -> ToolResult:
-    """Find metric keys by words, with unit, description, formula and thresholds."""
-    named = split_list(arguments.collector) or split_list(arguments.collector_id)
-    found = call.service.keys(arguments.query, arguments.collectors() if named else ())
-    page = found[arguments.offset : arguments.offset + arguments.limit]
-    shown = fit_entries([metric_view(owner, metric) for owner, metric in page], TOKENS)
-    view: dict[str, Any] = {"keys": shown, "total": len(found)}
-    if arguments.offset + len(shown) < len(found):
-        view["nextOffset"] = arguments.offset + len(shown)
-    return ToolResult(structured=view)
 
 
 @_remote_read("explainMetric", title="Where a figure comes from", output_schema=EXPLAINED, listed="room")
@@ -238,7 +220,7 @@ def _query(
 ) -> Query:
     options = arguments.query_options()
     options.update(keys=keys, raw=raw, credentials=request_credentials(call))
-    if arguments.compat is None and not raw and call.service.is_legacy(collector):
+    if arguments.compat is None and not raw and call.service.is_legacy(collector, call.endpoint):
         options["compat"] = "legacy"
     return call.service.query(collector, **options)
 

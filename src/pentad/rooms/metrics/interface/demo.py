@@ -19,8 +19,8 @@ import msgspec
 
 from pentad.rooms.metrics.collectors.anypoint.collector import collectors
 from pentad.rooms.metrics.collectors.anypoint.response_projection import FIELDS, project, project_group, redact
-from pentad.rooms.metrics.collectors.contract import Collector, CollectorContext, Upstream
-from pentad.rooms.metrics.models import Fact, Facts, Info, Plan, Query, Snapshot
+from pentad.rooms.metrics.collectors.contract import CollectorContext, ListsItems, Upstream
+from pentad.rooms.metrics.models import Fact, Facts, Info, Item, Plan, Query, Snapshot
 from pentad.rooms.metrics.service import Metrics
 from pentad.rooms.metrics.settings import MetricsSettings
 
@@ -108,7 +108,7 @@ def projected_answer(fact: Fact, moment: Moment) -> Any:
 class ReplayedCollector:
     """A collector of the platform that gets its facts from the demo and sends no requests."""
 
-    def __init__(self, real: Collector, began: float) -> None:
+    def __init__(self, real: ListsItems, began: float) -> None:
         self._real = real
         self._began = began
         self.id, self.title, self.aliases = real.id, real.title, real.aliases
@@ -124,6 +124,12 @@ class ReplayedCollector:
 
     def reduce(self, query: Query, facts: Facts) -> Snapshot:
         return self._real.reduce(query, facts)
+
+    def item_keys(self) -> Sequence[str]:
+        return self._real.item_keys()
+
+    def items(self, query: Query, facts: Facts) -> Sequence[Item]:
+        return self._real.items(query, facts)
 
     def snapshot_at(self, at: float) -> Snapshot:
         """The figures at a time; they depend on nothing else."""

@@ -92,8 +92,27 @@ HISTORY: Final = _object(
     notes=_LIST,
     **{"from": _TEXT},
 )  # fmt: skip
-COMPARED: Final = _object("before", "after", "changes", "total", before=_TEXT, after=_TEXT, changes=_LIST, total=_COUNT)
-ALERTS: Final = _object("alerts", alerts=_LIST, changes=_LIST, notes=_LIST)
+QUERIED: Final[dict[str, Any]] = {
+    **ANSWER,
+    "properties": {
+        **{name: ANSWER["properties"][name] for name in ("asOf", "source", "states", "coverage", "problems", "notes")},
+        "rows": {"type": "array", "items": {"type": "object"}},
+        "total": {"type": "integer", "description": "How many rows there are."},
+        "common": {"type": "object", "description": "Columns with the same value in every row."},
+        "undecided": {"type": "object", "description": "Rows that could not be judged, by state."},
+        "answers": _LIST,
+        "errors": {"type": "object", "description": "By collector."},
+    },
+    "required": ["rows", "total"],
+}
+COMPARED: Final = _object(
+    "before", "after", "changes", "total",
+    before=_TEXT, after=_TEXT, changes=_LIST, total=_COUNT,
+    availability={"type": "array", "description": "Values that went missing or came back."},
+    notRecorded={"type": "array", "description": "Collectors without a record of that time."},
+    notes=_LIST,
+)  # fmt: skip
+ALERTS: Final = _object("alerts", alerts=_LIST, silences=_LIST, changes=_LIST, notes=_LIST)
 
 _MOST_PROBLEMS: Final = 8
 _MOST_PLACES: Final = 5
@@ -445,6 +464,8 @@ def change_view(change: Change) -> dict[str, Any]:
     view = {name: _rounded(value) if isinstance(value, float) else value for name, value in fields.items()}
     if not change.labels:
         del view["labels"]
+    if change.kind != "counter":
+        view.pop("kind", None)
     return view
 
 

@@ -42,7 +42,7 @@ async def licence_renewal_report(arguments: Renewal, call: Call[Metrics]) -> str
 1. Call getPlatformMetricByKey{where} for collector `ch` with metricKey `networking`, then with \
 `vcoresTotal,vcoresUsed,vcoresAvailable`; for `rtf` with `capacity`; for `core` with `users`; for `amq` with `summary`.
 2. For each amount that is licensed, call getMetricHistory with `forecast: true` and from `now-90d`: when is it reached?
-3. Call compareMetrics with since `90d` to see what grew and what is no longer used.
+3. Call whatChanged with since `90d` to see what grew and what is no longer used.
 4. Write one table: licensed, used, share, change in 90 days, reached on. Below it, in plain words: what to renew as \
 it is, what to reduce, what to raise, each with the figure it rests on.
 
@@ -73,14 +73,10 @@ out. Order by urgency. End with at most three recommendations, each with its fig
 @prompt("morning_check", title="Morning check")
 async def morning_check(arguments: Morning, call: Call[Metrics]) -> str:
     """What happened since yesterday, in a one-minute read."""
-    history = call.service.history
-    ready = [info.id for info in call.service.infos() if info.ready and await history.scopes(info.id)]
-    named = ", ".join(ready) or "getAvailableCollectors"
     return f"""Give a morning overview of everything measured here, looking back {arguments.since}.
 
 1. Call listAlerts with since `{arguments.since}`: what is wrong now, what rose, what fell.
-2. For each collector of {named}: call compareMetrics with since `{arguments.since}`; leave out what only \
-counts up.
+2. Call whatChanged with since `{arguments.since}`; leave out what only counts up.
 3. For each alert, call explainMetric for its key, so that you can say what the figure rests on.
 4. Answer in this order: what needs attention today; what changed and is worth knowing; what is as it was. At most ten \
 lines.

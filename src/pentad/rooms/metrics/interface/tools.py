@@ -1,6 +1,7 @@
 """All tools of the room, and `getCapabilities`, which describes them."""
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, cast
 
 from pentad.kernel.charts import svg_chart
@@ -10,16 +11,16 @@ from pentad.mcp.content import Content, Image, Text
 from pentad.mcp.declarations import Tool, ToolResult, tool
 from pentad.rooms.metrics.engine.response_budget import CHARACTERS_PER_TOKEN, FRAME, fit_entries, json_size
 from pentad.rooms.metrics.history.metric_history import HistoryLine, HistoryLines, with_fewer_points
+from pentad.rooms.metrics.history.silences import silence_of
 from pentad.rooms.metrics.interface.arguments import (
-    RARE,
     RARE_HISTORY,
     TOKENS,
     AlertsArguments,
-    CompareArguments,
     HistoryArguments,
     parse_duration,
     parse_time,
 )
+from pentad.rooms.metrics.interface.chart_images import png_chart
 from pentad.rooms.metrics.interface.current_tools import (
     explain_metric,
     export_metrics,
@@ -28,23 +29,23 @@ from pentad.rooms.metrics.interface.current_tools import (
     get_platform_metric_by_key,
     get_platform_metrics_by_collector,
     get_sdlc_metrics,
-    list_metric_keys,
     load_metrics,
 )
 from pentad.rooms.metrics.interface.presentation import (
     ALERTS,
     CAPABILITIES,
-    COMPARED,
     HISTORY,
     alert_change_view,
     alert_view,
-    change_view,
     collector_view,
     history_chart,
     line_chart,
     line_view,
     to_json,
 )
+from pentad.rooms.metrics.interface.promql_tools import list_prometheus_metrics, query_prometheus
+from pentad.rooms.metrics.interface.questions import list_metric_keys, query_metrics, what_changed
+from pentad.rooms.metrics.interface.silence_tools import silence_alerts, silence_view
 from pentad.rooms.metrics.metric_keys import split_list
 from pentad.rooms.metrics.service import Metrics
 
@@ -85,21 +86,9 @@ async def get_metric_history(arguments: HistoryArguments, call: Call[Metrics]) -
     if notes:
         view["notes"] = notes
     blocks: list[Content] = [Text(text=to_json(view))]
-    if arguments.chart is not None and found.lines:
-        blocks.append(_chart(metrics, found, arguments.chart))
+    if arguments.chart and found.lines:
+        blocks.append(await _chart(metrics, found, "png" if arguments.chart is True else arguments.chart))
     return ToolResult(content=blocks, structured=view)
-
-
-@tool("compareMetrics", title="What changed", read_only=True, output_schema=COMPARED, listed="room", rare=RARE)
-async def compare_metrics(arguments: CompareArguments, call: Call[Metrics]) -> ToolResult:
-    """The differences between two times of the history: changed values, new ones, and ones that are gone."""
-    now = call.service.now()
-    before, after = parse_time(arguments.since, now), parse_time(arguments.until, now)
-    found = await call.service.history.changes(
-        arguments.one_collector(), before, after, scope=arguments.bg, keys=split_list(arguments.metric_key)
-    )
-    changes = fit_entries([change_view(change) for change in found[: arguments.limit]], TOKENS)
-    return ToolResult(structured={"before": iso(before), "after": iso(after), "changes": changes, "total": len(found)})
 
 
 @tool("listAlerts", title="Alerts", read_only=True, output_schema=ALERTS)
@@ -108,9 +97,16 @@ async def list_alerts(arguments: AlertsArguments, call: Call[Metrics]) -> ToolRe
     metrics = call.service
     chosen = None if arguments.collector is None else metrics.info(arguments.collector).id
     alerts = await metrics.history.alerts((arguments.level,) if arguments.level else ("warn", "alarm"))
-    chosen_alerts = [alert_view(one) for one in alerts if chosen in (None, one.collector)]
+    silences = await metrics.silences()
+    chosen_alerts = [
+        alert_view(one) | ({"silence": found.id} if (found := silence_of(one, silences)) is not None else {})
+        for one in alerts
+        if chosen in (None, one.collector)
+    ]
     shown = fit_entries(chosen_alerts, TOKENS)
     view: dict[str, Any] = {"alerts": shown}
+    if silences:
+        view["silences"] = fit_entries([silence_view(one) for one in silences], TOKENS)
     if len(shown) < len(chosen_alerts):
         view["notes"] = [f"{len(shown)} of {len(chosen_alerts)} alerts, the worst first; name a collector or a level."]
     if arguments.since is not None:
@@ -141,7 +137,7 @@ def _fitting_lines(lines: Sequence[HistoryLine], max_tokens: int, notes: list[st
     return kept
 
 
-def _chart(metrics: Metrics, found: HistoryLines, kind: str) -> Content:
+async def _chart(metrics: Metrics, found: HistoryLines, kind: str) -> Content:
     lines = found.lines[:_MOST_CHARTS]
     if kind == "ascii":
         charts = [line_chart(line, found.begin, found.end) for line in lines]
@@ -149,7 +145,9 @@ def _chart(metrics: Metrics, found: HistoryLines, kind: str) -> Content:
     title = ", ".join(dict.fromkeys(line.series.key for line in lines))
     marks = metrics.history.marks(lines)
     drawn = history_chart(title, lines, found.begin, found.end, marks)
-    return Image.of(svg_chart(drawn).encode(), "image/svg+xml")
+    if kind == "svg":
+        return Image.of(svg_chart(drawn).encode(), "image/svg+xml")
+    return Image.of(await asyncio.to_thread(png_chart, drawn, dark=kind == "dark"), "image/png")
 
 
 DESCRIPTION: Final = (
@@ -172,7 +170,11 @@ FAQ: Final = (
     ("What does a null mean?", "The value is missing: `problems` says why. A zero is a real zero."),
     (
         "How do I see change?",
-        "getMetricHistory and compareMetrics read the recorded history; listAlerts lists metrics beyond a threshold.",
+        "whatChanged and getMetricHistory read the recorded history; listAlerts lists metrics beyond a threshold.",
+    ),
+    (
+        "Which, how many, the most?",
+        "queryMetrics filters, groups and ranks figures; with of: items it names what a figure counts.",
     ),
     ("Where does a figure come from?", "explainMetric gives its formula, its facts and when they were fetched."),
 )
@@ -201,15 +203,15 @@ async def get_capabilities(call: Call[Metrics]) -> ToolResult:
 
 
 def _tool_view(one: Tool) -> dict[str, Any]:
-    schema = dict(one.input_schema) if one.name in FIRST else _short_schema(one.input_schema)
+    schema = dict(one.input_schema) if one.name in FIRST else _short_schema(one.input_schema, one.rare)
     view: dict[str, Any] = {"name": one.name, "description": one.description, "inputSchema": schema}
     return view | {"aliases": list(one.aliases)} if one.aliases else view
 
 
-def _short_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The names of the arguments and which are needed; `tools/list` has the rest."""
+def _short_schema(schema: Mapping[str, Any], rare: Collection[str]) -> dict[str, Any]:
+    """The names of the usual arguments and which are needed; `tools/list` has the rest."""
     properties = cast("Mapping[str, Any]", schema.get("properties") or {})
-    short: dict[str, Any] = {"type": "object", "properties": {name: {} for name in properties}}
+    short: dict[str, Any] = {"type": "object", "properties": {name: {} for name in properties if name not in rare}}
     return short | {"required": schema["required"]} if schema.get("required") else short
 
 
@@ -220,11 +222,15 @@ TOOLS: Final = (
     get_platform_metric_by_key,
     list_metric_keys,
     get_metric_history,
-    compare_metrics,
+    query_metrics,
+    what_changed,
     list_alerts,
+    silence_alerts,
     explain_metric,
     get_platform_benefits,
     get_sdlc_metrics,
     export_metrics,
     load_metrics,
+    query_prometheus,
+    list_prometheus_metrics,
 )

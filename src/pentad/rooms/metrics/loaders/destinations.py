@@ -5,8 +5,11 @@
     url = "https://splunk.example/services/collector/event"
     token = "..."
     index = "platform_metrics"
+    collectors = ["ch", "core"]
+    every = 3600
 
-Secrets stay in the settings: no answer or error contains them.
+With `collectors` and `every` a job sends to it by itself. Secrets stay in the settings: no answer or error contains
+them.
 """
 
 import base64
@@ -39,6 +42,10 @@ class Destination(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     source: str = "pentad"
     sourcetype: str = "_json"
     headers: dict[str, str] = msgspec.field(default_factory=dict[str, str])
+    collectors: tuple[str, ...] = ()
+    """What is sent by itself: collectors, with a scope after a slash, as in `ch/Root/Sub`."""
+    every: float = 0.0
+    """Seconds between two times of that; 0 is never."""
 
 
 class Destinations:
@@ -51,6 +58,10 @@ class Destinations:
     def names(self) -> list[str]:
         """The names of all destinations."""
         return sorted(self._known)
+
+    def scheduled(self) -> dict[str, Destination]:
+        """The destinations that are sent to by themselves, by name."""
+        return {name: one for name, one in self._known.items() if one.every}
 
     async def send(self, name: str, snapshot: Snapshot, info: Info, *, legacy: bool = False) -> Export:
         """Send a snapshot; raises Unavailable if the destination does not accept it."""
@@ -72,6 +83,8 @@ class Destinations:
             )
         if destination.format == "elastic" and _has_errors(answer.body):
             raise Unavailable(f"The destination {name!r} refused some of the documents.", hint="Look at its index.")
+        if destination.format == "otlp" and (refused := _rejected_points(answer.body)):
+            raise Unavailable(f"The destination {name!r} rejected {refused} data points.", hint="Look at its log.")
         return message
 
     def _find(self, name: str) -> Destination:
@@ -102,6 +115,11 @@ def _destination(name: str, table: Any) -> Destination:
         )
     if not found.url.startswith(("http://", "https://")):
         raise Misconfigured(f"rooms.metrics.loaders.{name} has no http(s) address.")
+    if bool(found.every) is not bool(found.collectors) or not 0 <= found.every < float("inf"):
+        raise Misconfigured(
+            f"rooms.metrics.loaders.{name} has only one of collectors and every, or a wrong one.",
+            hint='Write both: collectors = ["ch"] and every = 3600 (seconds); or neither, to send only when asked.',
+        )
     return msgspec.structs.replace(found, format=form)
 
 
@@ -123,6 +141,15 @@ def _has_errors(body: bytes) -> bool:
     except msgspec.DecodeError:
         return False
     return isinstance(answer, dict) and cast("dict[str, Any]", answer).get("errors") is True
+
+
+def _rejected_points(body: bytes) -> int:
+    """How many data points an OTLP receiver did not take."""
+    try:
+        answer = msgspec.json.decode(body, type=dict[str, Any])
+        return int(answer["partialSuccess"].get("rejectedDataPoints", 0))
+    except (msgspec.DecodeError, KeyError, TypeError, ValueError, AttributeError):
+        return 0
 
 
 def _advice(status: int) -> str:

@@ -1,4 +1,4 @@
-"""Figures as Prometheus text, with names and units that `promtool check metrics` accepts.
+"""Figures as Prometheus text or OpenMetrics, with names and units that `promtool check metrics` accepts.
 
 Names are lower-case words and end with the base unit; only counters end with `_total`. A figure of a business group and
 those of its environments have the same name and different values of the label `level`, so a sum over one level counts
@@ -6,7 +6,7 @@ nothing twice. A stale figure has the time it was fetched, so that Prometheus do
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from pentad.rooms.metrics.models import Labels, Metric, Sample, Snapshot
@@ -26,20 +26,79 @@ _UNIT_ABBREVIATIONS: Final = frozenset({"ms", "us", "ns", "sec", "kb", "mb", "gb
 """Words that `promtool` takes for units, besides single letters."""
 
 
+class FamilyWriter:
+    """Writes the figures of one collector, grouped by metric: as OpenMetrics, or in Prometheus' older text format."""
+
+    def __init__(self, collector: str, catalogue: Iterable[Metric], *, openmetrics: bool = False) -> None:
+        self._collector = collector
+        self._metrics = {metric.key: metric for metric in catalogue}
+        self._names = metric_names(collector, self._metrics)
+        self._openmetrics = openmetrics
+        self._families: dict[str, tuple[str, float, list[str]]] = {}
+        """By key: the name of the metric, the factor to its base unit, and its lines."""
+        self._labels: dict[tuple[str, Labels], str] = {}
+
+    def add(
+        self, key: str, value: float, labels: Labels = (), *, scope: str = "", unit: str | None = None, at: float = 0.0
+    ) -> None:
+        """Add one figure. `at` is for figures that are older than the answer they are in."""
+        family = self._families.get(key)
+        if family is None:
+            family = self._families[key] = self._begin(key, unit)
+        name, factor, lines = family
+        text = self._labels.get((scope, labels))
+        if text is None:
+            text = self._labels[scope, labels] = _label_text(scope, labels)
+        number = repr(value) if factor == 1.0 else repr(float(f"{value * factor:.15g}"))
+        if not at:
+            lines.append(f"{name}{text} {number}\n")
+        elif self._openmetrics:
+            lines.append(f"{name}{text} {number} {at:.3f}\n")
+        else:
+            lines.append(f"{name}{text} {number} {round(at * 1000)}\n")
+
+    def text(self) -> str:
+        """All families. A page of OpenMetrics ends with `EOF_LINE` after its last collector."""
+        together: dict[str, list[str]] = {}
+        for name, _, lines in self._families.values():
+            if name in together:
+                together[name] += lines[_heads(lines) :]
+            else:
+                together[name] = lines
+        return "".join(line for lines in together.values() for line in lines)
+
+    def _begin(self, key: str, unit: str | None) -> tuple[str, float, list[str]]:
+        metric = self._metrics.get(key)
+        name = self._names.get(key) or metric_name(self._collector, key, unit)
+        base, factor = _BASE_UNITS.get((metric.unit if metric is not None else unit) or "", ("", 1.0))
+        is_counter = metric is not None and metric.kind == "counter"
+        family = name.removesuffix("_total") if is_counter and self._openmetrics else name
+        about = (metric.description if metric is not None else "") or key
+        help_text = about.replace("\\", "\\\\").replace("\n", "\\n")
+        if self._openmetrics:
+            help_text = help_text.replace('"', '\\"')
+        lines = [f"# HELP {family} {help_text}\n", f"# TYPE {family} {'counter' if is_counter else 'gauge'}\n"]
+        if self._openmetrics and base and family.endswith(f"_{base}"):
+            lines.append(f"# UNIT {family} {base}\n")
+        return name, factor, lines
+
+
+EOF_LINE: Final = "# EOF\n"
+"""The last line of a page of OpenMetrics."""
+
+
 def prometheus_text(snapshot: Snapshot, catalogue: Iterable[Metric], numbers: Iterable[tuple[Sample, float]]) -> str:
-    """The text a Prometheus server scrapes, grouped by metric."""
-    metrics = {metric.key: metric for metric in catalogue}
-    names = metric_names(snapshot.collector, metrics)
-    families: dict[str, list[str]] = {}
+    """The text a Prometheus server reads, grouped by metric."""
+    writer = FamilyWriter(snapshot.collector, catalogue)
     for sample, number in numbers:
-        metric = metrics.get(sample.key)
-        name = names.get(sample.key) or metric_name(snapshot.collector, sample.key, sample.unit)
-        if name not in families:
-            families[name] = _head(name, sample.key, metric)
-        unit = metric.unit if metric is not None else sample.unit
-        at = f" {round(sample.as_of * 1000)}" if sample.state == "stale" else ""
-        families[name].append(f"{name}{_labels(snapshot, sample)} {_number(number, unit)}{at}")
-    return "".join(f"{line}\n" for lines in families.values() for line in lines)
+        at = sample.as_of if sample.state == "stale" else 0.0
+        writer.add(sample.key, number, sample.labels, scope=snapshot.scope, unit=sample.unit, at=at)
+    return writer.text()
+
+
+def _heads(lines: Sequence[str]) -> int:
+    """How many lines describe a family, before its figures."""
+    return next((place for place, line in enumerate(lines) if not line.startswith("#")), len(lines))
 
 
 def metric_names(collector: str, metrics: Mapping[str, Metric]) -> dict[str, str]:
@@ -65,12 +124,17 @@ def metric_name(collector: str, key: str, unit: str | None, *, is_counter: bool 
         words.pop()
     words = ["pentad", _snake_case(collector), *(words or ["all"])]
     words[-1] = _RESERVED.get(words[-1], words[-1])
-    base, _ = _BASE_UNITS.get(unit or "", ("", 1.0))
+    base = base_unit(unit)
     if base == "ratio" and words[-1] == "percent":
         words.pop()
     if base and words[-1] != base:
         words.append(base)
     return "_".join([*words, "total"] if is_counter else words)
+
+
+def base_unit(unit: str | None) -> str:
+    """The base unit that names end with; empty if there is none."""
+    return _BASE_UNITS.get(unit or "", ("", 1.0))[0]
 
 
 def _without_abbreviations(words: Iterable[str]) -> list[str]:
@@ -99,24 +163,17 @@ def level_of(labels: Labels) -> str | None:
     return "region" if "id" in known else "group"
 
 
-def _head(name: str, key: str, metric: Metric | None) -> list[str]:
-    kind = "counter" if metric is not None and metric.kind == "counter" else "gauge"
-    about = (metric.description if metric is not None else "") or key
-    help_text = about.replace("\\", "\\\\").replace("\n", "\\n")
-    return [f"# HELP {name} {help_text}", f"# TYPE {name} {kind}"]
-
-
-def _labels(snapshot: Snapshot, sample: Sample) -> str:
-    level = level_of(sample.labels)
-    labels = {
-        **({"scope": snapshot.scope} if snapshot.scope else {}),
-        **({"level": level} if level else {}),
-        **dict(sample.labels),
-    }
-    if not labels:
-        return ""
-    inner = ",".join(f'{_label_name(name)}="{_quoted(text)}"' for name, text in labels.items())
-    return f"{{{inner}}}"
+def _label_text(scope: str, labels: Labels) -> str:
+    level = level_of(labels)
+    given = [*((("scope", scope),) if scope else ()), *((("level", level),) if level else ()), *labels]
+    named: dict[str, str] = {}
+    for name, text in given:
+        label = _label_name(name)
+        while label in named:  # as Prometheus does with labels of a source that are taken
+            label = f"exported_{label}"
+        named[label] = text
+    inner = ",".join(f'{name}="{_quoted(text)}"' for name, text in named.items())
+    return f"{{{inner}}}" if inner else ""
 
 
 def _label_name(name: str) -> str:
@@ -126,9 +183,3 @@ def _label_name(name: str) -> str:
 
 def _quoted(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-
-
-def _number(value: float, unit: str | None) -> str:
-    """A number in its base unit, as Prometheus reads it."""
-    factor = _BASE_UNITS.get(unit or "", ("", 1.0))[1]
-    return repr(value) if factor == 1.0 else repr(float(f"{value * factor:.15g}"))

@@ -111,3 +111,20 @@ def test_a_counter_that_is_looked_at_too_often_does_not_seem_to_stand_still() ->
     for at, value in ((10.0, 100), (10.0, 100), (12.0, 300), (12.0, 300), (14.0, 20), (15.0, None), (16.0, 60)):
         gauge.take(at, value)
     assert list(gauge.points) == [(12.0, 100.0), (14.0, 10.0), (15.0, None), (16.0, 20.0)]
+
+
+@pytest.mark.requirement("metrics:questions:ways")
+def test_questions_are_asked_in_the_terminal(home: Path) -> None:
+    shown = metrics(home, "query", "memory.percent", "--json")
+    assert shown.returncode == 0, shown.stderr
+    told = json.loads(shown.stdout)
+    assert 0 < told["rows"][0]["value"] <= 100
+    table = metrics(home, "query", "memory", "-c", "host", "--where", "value > 0", "--sort", "metric").stdout
+    assert "memory.percent" in table
+    keys = metrics(home, "keys", "memory", "percent", "-c", "host").stdout
+    assert "memory.percent" in keys
+    metrics(home, "poll", "host")
+    changed = metrics(home, "changes", "--since", "now")
+    assert changed.returncode == 0
+    assert "Nothing changed." in changed.stdout + changed.stderr
+    assert metrics(home, "query", "memory", "--where", "valu > 0").returncode == 1

@@ -5,7 +5,7 @@ below it are not. A filter that matches nothing is refused with the available na
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
 
 from pentad.kernel.errors import InvalidInput
@@ -187,6 +187,14 @@ class GroupFacts:
         if fact not in self.facts:
             return Cell(None, "failed")
         return Cell(self.facts[fact], "stale" if self.facts.is_stale(fact) else "ok")
+
+    def top_cell(self, name: str) -> Cell:
+        """A fact of the whole organisation, fetched once for all groups."""
+        return replace(self, group=replace(self.group, id=self.group.chain[0])).cell(name)
+
+    def has(self, name: str, *scope: str) -> bool:
+        """Whether a fact of this group was asked for, successfully or not."""
+        return Fact(name, (self.group.id, *scope), self.params) in self.facts
 
     def is_whole(self, kind: str) -> bool:
         """Whether the query includes everything of production, or of sandboxes."""

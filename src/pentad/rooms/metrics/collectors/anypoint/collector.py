@@ -17,6 +17,7 @@ from pentad.rooms.metrics.collectors.anypoint.business_groups import (
     refuse_unknown_regions,
 )
 from pentad.rooms.metrics.collectors.anypoint.figures import FIGURES
+from pentad.rooms.metrics.collectors.anypoint.items import EXTRA_FACTS, group_items, item_keys
 from pentad.rooms.metrics.collectors.anypoint.legacy import (
     FAILED,
     NO_ENVIRONMENTS,
@@ -33,6 +34,7 @@ from pentad.rooms.metrics.collectors.anypoint.platform_api import (
     fetch_fact,
     platform_urls,
 )
+from pentad.rooms.metrics.collectors.anypoint.preview_api import METERS
 from pentad.rooms.metrics.collectors.anypoint.request_plan import (
     LEADS,
     STRUCTURE,
@@ -44,8 +46,8 @@ from pentad.rooms.metrics.collectors.anypoint.request_plan import (
 )
 from pentad.rooms.metrics.collectors.anypoint.response_projection import TTLS
 from pentad.rooms.metrics.collectors.anypoint.response_tree import TreeBuilder, entry_head, error_texts, nest, raw_tree
-from pentad.rooms.metrics.collectors.contract import Collector, CollectorContext, Upstream
-from pentad.rooms.metrics.models import Difference, Fact, Facts, Info, Metric, Plan, Query, Sample, Snapshot
+from pentad.rooms.metrics.collectors.contract import CollectorContext, Upstream
+from pentad.rooms.metrics.models import Difference, Fact, Facts, Info, Item, Metric, Plan, Query, Sample, Snapshot
 
 
 class CollectorSpec(msgspec.Struct, frozen=True):
@@ -57,6 +59,8 @@ class CollectorSpec(msgspec.Struct, frozen=True):
     root: tuple[str, ...]
     takes: frozenset[str]
     metrics: tuple[Metric, ...]
+    preview: bool = False
+    """Whether the operator has to turn it on."""
 
 
 @cache
@@ -85,6 +89,7 @@ SETTINGS: Final[Mapping[str, Any]] = {
             "anypoint_org": "The business group to start at if a query names none.",
             "anypoint_ignore_organizations": "Comma-separated ids of groups to leave out.",
             "anypoint_ignore_environments": "Comma-separated ids of environments to leave out.",
+            "anypoint_preview": "true: also the collectors flex, usage and audit.",
             "anypoint_security_policies": "Comma-separated policies that make an API secure, if not the usual ones.",
         }.items()
     },
@@ -98,7 +103,8 @@ PERMISSIONS: Final[Mapping[str, str]] = {
     "arm.servers": "Read Servers", "arm.clusters": "Read Servers", "arm.groups": "Read Servers",
     "arm.deployments": "Read Applications", "arm.deployment": "Read Applications",
     "rtf.fabrics": "Manage Runtime Fabrics", "apm.apis": "View APIs Configuration", "apm.policies": "View Policies",
-    "ap.policies": "View Policies",
+    "ap.policies": "View Policies", "flex.gateways": "Read Servers", "audit.log": "Audit Log Viewer",
+    **dict.fromkeys(METERS, "Usage Viewer, at the top group"),
 }  # fmt: skip
 """By fact name, the scope of a connected app that the platform asks for, as far as that is documented."""
 _ID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -181,6 +187,13 @@ class Anypoint:
             names=_names(groups),
         )
 
+    def item_keys(self) -> list[str]:
+        return item_keys(self.id)
+
+    def items(self, query: Query, facts: Facts) -> list[Item]:
+        keys = frozenset(self._wanted_metrics(query))
+        return [item for group in self.groups(query, facts) for item in group_items(self.id, group, keys)]
+
     def groups(self, query: Query, facts: Facts) -> list[GroupFacts]:
         """The groups the query is about, with their facts."""
         top, bg = self._start(query)
@@ -198,7 +211,8 @@ class Anypoint:
     def _names(self, query: Query) -> frozenset[str]:
         """The names of all facts the query needs."""
         metrics = self._spec.metrics if query.raw else self._wanted_metrics(query).values()
-        return frozenset(name for metric in metrics for name in metric.facts)
+        names = frozenset(name for metric in metrics for name in metric.facts)
+        return names | EXTRA_FACTS.get(self.id, frozenset()) if query.items else names
 
     def _scoped(self, query: Query) -> Scope:
         return replace(self._scope, params=RAW) if query.raw else self._scope
@@ -245,7 +259,7 @@ def _regions(groups: Sequence[GroupFacts]) -> list[str]:
     return [str(region) for region in found if region]
 
 
-def collectors(source: CollectorContext) -> Sequence[Collector]:
+def collectors(source: CollectorContext) -> Sequence[Anypoint]:
     """All of them. Without credentials in the settings they answer only callers who bring their own."""
     urls = platform_urls(source.settings)
     source.trust(urls.base)
@@ -257,4 +271,8 @@ def collectors(source: CollectorContext) -> Sequence[Collector]:
         frozenset(name for name in FETCHERS if name.partition(".")[0] in urls.lacking),
         security=frozenset(source.settings.anypoint_security_policies) or SECURITY,
     )
-    return [Anypoint(name, spec, logins, urls, scope) for name, spec in collector_specs().items()]
+    return [
+        Anypoint(name, spec, logins, urls, scope)
+        for name, spec in collector_specs().items()
+        if source.settings.anypoint_preview or not spec.preview
+    ]

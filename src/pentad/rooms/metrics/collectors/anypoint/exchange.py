@@ -36,13 +36,16 @@ def exchange(known: GroupFacts) -> dict[str, Node]:
     assets = derive(own_assets, known.cell("ex.assets"))
     return {
         "total": derive(len, assets),
-        **{key: derive(lambda found, kind=kind: len(_of(found, kind)), assets) for key, kind in TYPES.items()},
+        **{
+            key: derive(lambda found, kind=kind: len(assets_of_type(found, kind)), assets)
+            for key, kind in TYPES.items()
+        },
         "overallSatisfaction": derive(_satisfaction, assets),
         "reuse": _reuse(known, assets),
     }
 
 
-def _of(assets: Iterable[Asset], kind: str) -> list[Asset]:
+def assets_of_type(assets: Iterable[Asset], kind: str) -> list[Asset]:
     return [asset for asset in assets if asset.get("type") == kind]
 
 
@@ -61,43 +64,47 @@ def _satisfaction(assets: Iterable[Asset]) -> int | float:
 def _reuse(known: GroupFacts, assets: Cell) -> dict[str, Node]:
     production, sandbox = known.of_kind(production=True), known.of_kind(production=False)
     return {
-        "fragments": _mean_dependents(known, assets, "rest-api", "raml-fragment"),
-        "implementedApis": _mean_dependents(known, assets, "app", "rest-api"),
-        "extensions": _mean_dependents(known, assets, "app", "extension"),
-        "managedSboxApis": _mean_occurrences(known, assets, "rest-api", sandbox, _managed),
-        "managedProdApis": _mean_occurrences(known, assets, "rest-api", production, _managed),
-        "appliedPoliciesSbox": _mean_occurrences(known, assets, "policy", sandbox, applied_templates),
-        "appliedPoliciesProd": _mean_occurrences(known, assets, "policy", production, applied_templates),
+        "fragments": _mean_uses(dependents(known, assets, "rest-api", "raml-fragment")),
+        "implementedApis": _mean_uses(dependents(known, assets, "app", "rest-api")),
+        "extensions": _mean_uses(dependents(known, assets, "app", "extension")),
+        "managedSboxApis": _mean_uses(occurrences(known, assets, "rest-api", sandbox, managed_assets)),
+        "managedProdApis": _mean_uses(occurrences(known, assets, "rest-api", production, managed_assets)),
+        "appliedPoliciesSbox": _mean_uses(occurrences(known, assets, "policy", sandbox, applied_templates)),
+        "appliedPoliciesProd": _mean_uses(occurrences(known, assets, "policy", production, applied_templates)),
     }
 
 
-def _mean_dependents(known: GroupFacts, assets: Cell, parent: str, child: str) -> Cell:
-    """How many parents depend on a child, on average; versions are ignored, each parent counts once."""
+def _mean_uses(uses: Cell) -> Cell:
+    return derive(lambda found: mean([count for _, count in found]), uses)
+
+
+def dependents(known: GroupFacts, assets: Cell, parent: str, child: str) -> Cell:
+    """Each child with how many parents depend on it; versions are ignored, each parent counts once."""
     if assets.value is None:
         return assets
     needs = [
         known.cell("ex.dependencies", *(str(asset.get(name)) for name in ("groupId", "assetId", "version")))
-        for asset in _of(assets.value, parent)
+        for asset in assets_of_type(assets.value, parent)
     ]
-    children = _of(assets.value, child)
+    children = assets_of_type(assets.value, child)
     if needs and children and all(cell.value is None for cell in needs):
         return Cell(None, missing_state(needs))
     used = [{asset_id(dependency) for dependency in cell.value} for cell in needs if cell.value is not None]
-    return Cell(mean([sum(asset_id(asset) in names for names in used) for asset in children]), combined_state(needs))
+    return Cell([(asset, sum(asset_id(asset) in names for names in used)) for asset in children], combined_state(needs))
 
 
-def _managed(known: GroupFacts, environment: Environment) -> Cell:
+def managed_assets(known: GroupFacts, environment: Environment) -> Cell:
     return derive(lambda found: [asset_id(asset) for asset in found], known.cell("apm.apis", environment.id))
 
 
-def _mean_occurrences(
+def occurrences(
     known: GroupFacts,
     assets: Cell,
     kind: str,
     places: Sequence[Environment],
     names: Callable[[GroupFacts, Environment], Cell],
 ) -> Cell:
-    """How often an asset of a type appears in the environments, on average."""
+    """Each asset of a type with how often it appears in the environments."""
     if assets.value is None:
         return assets
     if known.environments_cell.value is None:
@@ -106,4 +113,5 @@ def _mean_occurrences(
     if cells and all(cell.value is None for cell in cells):
         return Cell(None, missing_state(cells))
     names_seen = [name for cell in cells if cell.value is not None for name in cell.value]
-    return Cell(mean([names_seen.count(asset_id(asset)) for asset in _of(assets.value, kind)]), combined_state(cells))
+    found = [(asset, names_seen.count(asset_id(asset))) for asset in assets_of_type(assets.value, kind)]
+    return Cell(found, combined_state(cells))

@@ -19,6 +19,7 @@ from pentad.rooms.metrics.collectors.anypoint.cells import (
 )
 from pentad.rooms.metrics.collectors.anypoint.exchange import exchange
 from pentad.rooms.metrics.collectors.anypoint.mq import mq
+from pentad.rooms.metrics.collectors.anypoint.preview import audit_log, flex_gateways, usage_meters
 from pentad.rooms.metrics.collectors.anypoint.runtime_manager import (
     capacity,
     cloudhub,
@@ -167,6 +168,6 @@ def _runtimes(known: GroupFacts) -> dict[str, Node]:
 FIGURES: Final[Mapping[str, Callable[[GroupFacts], Mapping[str, Node]]]] = {
     "core": access_management, "dc": design_center, "ex": exchange, "apm": api_manager, "apc": api_manager,
     "ap": api_manager, "apma": api_manager, "ch": cloudhub, "rtf": _fabric, "arm": _runtimes, "amq": mq,
-    "osv2": object_store, "benefits": drivers,
+    "osv2": object_store, "benefits": drivers, "flex": flex_gateways, "usage": usage_meters, "audit": audit_log,
 }  # fmt: skip
 """By collector id, the figures of one group below the collector's root; they may include some its catalogue lacks."""

@@ -15,6 +15,7 @@ from urllib.parse import quote, urlsplit
 
 from pentad.kernel.errors import Misconfigured
 from pentad.rooms.metrics.collectors.anypoint.login import Login
+from pentad.rooms.metrics.collectors.anypoint.preview_api import PREVIEW_FETCHERS
 from pentad.rooms.metrics.collectors.anypoint.response_projection import FIELDS, project, project_group, redact
 from pentad.rooms.metrics.collectors.contract import Upstream
 from pentad.rooms.metrics.models import Fact, FetchError
@@ -197,6 +198,14 @@ class PlatformApi:
 
         return await fetch_all_pages(page, lambda item: item.get("id"))
 
+    async def post_pages(self, path: str, name: str, limit: int, body: Mapping[str, Any]) -> list[Item]:
+        async def page(offset: int) -> Page:
+            answer = await self.post(path, {**body, "offset": offset, "limit": limit})
+            total = self.members(answer).get("total")
+            return self.items(answer, name), total if isinstance(total, int) else None
+
+        return await fetch_all_pages(page, lambda item: item.get("id"), limit)
+
 
 def _q(part: str) -> str:
     return quote(part, safe="")
@@ -363,6 +372,7 @@ FETCHERS: Final[Mapping[str, Callable[[PlatformApi], Awaitable[Any]]]] = {
     "arm.servers": _hybrid, "arm.clusters": _hybrid, "arm.groups": _hybrid, "arm.deployments": _deployments,
     "arm.deployment": _deployment, "rtf.fabrics": _fabrics, "apma.analytics": _analytics, "amq.regions": _regions,
     "amq.destinations": _destinations, "amq.stats": _stats, "osv2.stats": _store,
+    **PREVIEW_FETCHERS,
 }  # fmt: skip
 
 

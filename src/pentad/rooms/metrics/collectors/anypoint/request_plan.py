@@ -22,16 +22,17 @@ from pentad.rooms.metrics.collectors.anypoint.business_groups import (
 from pentad.rooms.metrics.collectors.anypoint.cells import Cell, to_number
 from pentad.rooms.metrics.collectors.anypoint.exchange import assets_with_dependencies
 from pentad.rooms.metrics.collectors.anypoint.mq import destination, regions_of
+from pentad.rooms.metrics.collectors.anypoint.preview_api import METERS
 from pentad.rooms.metrics.metric_keys import get_path
 from pentad.rooms.metrics.models import Fact, Facts, Problem, Query, State, state_of
 
 T = TypeVar("T")
 MOST_READ: Final = 10_000
 
-OF_GROUPS: Final = ("members", "usage", "ex.assets", "apc.clients", "dc.projects", "rtf.fabrics")
+OF_GROUPS: Final = ("members", "usage", "ex.assets", "apc.clients", "dc.projects", "rtf.fabrics", "audit.log")
 OF_ENVIRONMENTS: Final = (
     "ch.applications", "apm.apis", "ap.policies", "arm.servers", "arm.clusters", "arm.groups", "arm.deployments",
-    "apma.analytics", "amq.regions", "osv2.stats",
+    "apma.analytics", "amq.regions", "osv2.stats", "flex.gateways",
 )  # fmt: skip
 STRUCTURE: Final = ("hierarchy", "environments")
 LEADS: Final = (*STRUCTURE, "ex.assets", "apm.apis", "arm.deployments", "amq.regions", "amq.destinations")
@@ -144,6 +145,9 @@ def facts_needed(known: GroupFacts, names: frozenset[str], *, environments: bool
     for name in OF_GROUPS:
         if name in names and name not in known.skipped:
             yield _fact(known, name)
+    for name in METERS:
+        if name in names:  # one answer for all groups
+            yield Fact(name, (known.group.chain[0],), known.params)
     if environments:
         yield _fact(known, "environments")
     if "ex.dependencies" in names:

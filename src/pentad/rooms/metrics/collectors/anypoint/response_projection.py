@@ -8,6 +8,7 @@ from typing import Any, Final, cast
 
 from pentad.kernel.secrets.names import is_secret_member
 from pentad.kernel.secrets.text import scrub_text
+from pentad.rooms.metrics.collectors.anypoint.preview_api import METERS
 
 _ENTITLED: Final = (
     "vCoresProduction", "vCoresSandbox", "vpcs", "vpns", "loadBalancer", "staticIps", "hybrid", "runtimeFabric",
@@ -24,7 +25,7 @@ FIELDS: Final[Mapping[str, Fields]] = {
     "members": {"id": True, "enabled": True, "lastLogin": True},
     "usage": {"staticIpsConsumed": True, "vpcsConsumed": True, "vpnsConsumed": True, "loadBalancersConsumed": True},
     "ch.applications": {
-        "status": True, "region": True, "muleVersion": {"version": True},
+        "domain": True, "status": True, "region": True, "muleVersion": {"version": True},
         "workers": {"type": {"weight": True}, "amount": True},
     },
     "ex.assets": {
@@ -38,13 +39,14 @@ FIELDS: Final[Mapping[str, Fields]] = {
     },
     "apm.policies": {"template": {"groupId": True, "assetId": True}},
     "ap.policies": {"assetId": True},
-    "apc.clients": {"id": True},
-    "dc.projects": {"type": True},
-    "arm.servers": {"muleVersion": True},
-    "arm.clusters": {"id": True},
-    "arm.groups": {"id": True},
+    "apc.clients": {"id": True, "name": True},
+    "dc.projects": {"name": True, "type": True},
+    "arm.servers": {"name": True, "status": True, "muleVersion": True},
+    "arm.clusters": {"id": True, "name": True, "status": True},
+    "arm.groups": {"id": True, "name": True, "status": True},
     "arm.deployments": {
-        "id": True, "status": True, "target": {"provider": True, "targetId": True}, "application": {"status": True}
+        "id": True, "name": True, "status": True, "target": {"provider": True, "targetId": True},
+        "application": {"status": True},
     },
     "arm.deployment": {
         "target": {
@@ -57,7 +59,8 @@ FIELDS: Final[Mapping[str, Fields]] = {
         "application": {"status": True, "vCores": True},
     },
     "rtf.fabrics": {
-        "id": True, "region": True, "nodes": [{"role": True, "capacity": {"cpuMillis": True, "memoryMi": True}}]
+        "id": True, "name": True, "region": True, "status": True,
+        "nodes": [{"name": True, "role": True, "capacity": {"cpuMillis": True, "memoryMi": True}}],
     },
     "apma.analytics": {"api_id": ANYTHING},
     "amq.regions": {"regionId": True, "regionName": True},
@@ -70,6 +73,15 @@ FIELDS: Final[Mapping[str, Fields]] = {
         )
     },
     "osv2.stats": {"objectStoreRequestCount": True},
+    "flex.gateways": {"id": True, "name": True, "status": True},
+    "audit.log": {
+        "id": True, "action": True, "objectName": True, "objectType": True, "platform": True, "userName": True,
+        "createdAt": True, "environmentName": True,
+    },
+    **{
+        name: {"timestamp": True, "org_name": True, "env_name": True, "app_name": True, column: True}
+        for name, (_, column) in METERS.items()
+    },
 }  # fmt: skip
 
 
@@ -120,7 +132,8 @@ TTLS: Final = {
     "hierarchy": 600.0, "environments": 600.0, "members": 600.0, "usage": 120.0, "ch.applications": 30.0,
     "ex.assets": 900.0, "ex.dependencies": 900.0, "apm.apis": 120.0, "apm.policies": 120.0, "ap.policies": 120.0,
     "apc.clients": 300.0, "dc.projects": 300.0, "rtf.fabrics": 120.0, "amq.regions": 86_400.0,
-    "amq.destinations": 300.0, "osv2.stats": 600.0,
+    "amq.destinations": 300.0, "osv2.stats": 600.0, "flex.gateways": 120.0, "audit.log": 300.0,
+    **dict.fromkeys(METERS, 3_600.0),
 }  # fmt: skip
 """How many seconds a fact stays fresh; others stay fresh for a minute."""
 

@@ -63,10 +63,10 @@ def cloudhub_figures(known: GroupFacts, environment: Environment) -> Entry:
         lambda found: [app for app in found if known.in_region(app.get("region"))],
         known.cell("ch.applications", environment.id),
     )
-    started = derive(lambda found: sum(1 for app in found if _is_started(app)), apps)
+    started = derive(lambda found: sum(1 for app in found if is_started(app)), apps)
     runtimes = derive(lambda found: distinct_texts(get_path(app, "muleVersion", "version") for app in found), apps)
     return {
-        "vcoresUsed": derive(_vcores_of_started, apps),
+        "vcoresUsed": derive(vcores_of_started, apps),
         "applicationsTotal": derive(len, apps),
         "applicationsStarted": started,
         "applicationsStopped": derive(lambda found, running: len(found) - running, apps, started),
@@ -80,18 +80,18 @@ def distinct_texts(values: Iterable[Any]) -> list[str]:
     return list(dict.fromkeys(str(value) for value in values if value is not None))
 
 
-def _is_started(app: Any) -> bool:
+def is_started(app: Any) -> bool:
     return app.get("status") == "STARTED"
 
 
-def _vcores_of_started(apps: Iterable[Any]) -> int | float:
+def vcores_of_started(apps: Iterable[Any]) -> int | float:
     return simplify(
         sum(
             (
                 Decimal(str(to_number(get_path(app, "workers", "type", "weight"))))
                 * Decimal(str(to_number(get_path(app, "workers", "amount"))))
                 for app in apps
-                if _is_started(app)
+                if is_started(app)
             ),
             Decimal(0),
         )
@@ -202,7 +202,7 @@ def is_cloudhub_2(known: GroupFacts, item: Any, detail: Any) -> bool:
     }
 
 
-def _deployments_of_mc(
+def deployments_of_mc(
     known: GroupFacts, pairs: Iterable[tuple[Any, Cell]], *, cloudhub_2_only: bool | None
 ) -> list[tuple[Any, Cell]]:
     """Deployments of the provider MC: CloudHub 2.0's, a fabric's, or with None both."""
@@ -219,13 +219,13 @@ def fabric_figures(known: GroupFacts, environment: Environment, *, all_mc: bool)
     fabrics = known.cell("rtf.fabrics")
     if listed.value is None:
         return dict.fromkeys(FABRIC_KEYS, listed)
-    mine = _deployments_of_mc(known, pairs, cloudhub_2_only=None if all_mc else False)
+    mine = deployments_of_mc(known, pairs, cloudhub_2_only=None if all_mc else False)
     if known.regions:
         if fabrics.value is None:
             return dict.fromkeys(FABRIC_KEYS, fabrics)
-        mine = _in_regions(known, mine, fabrics.value)
-    running = [cell for _, cell in mine if cell.value is None or _is_running(cell.value)]
-    new, old = _reserved(listed, running, "cpu"), _reserved(listed, running, "memory")
+        mine = in_regions(known, mine, fabrics.value)
+    running = [cell for _, cell in mine if cell.value is None or is_running(cell.value)]
+    new, old = reserved(listed, running, "cpu"), reserved(listed, running, "memory")
     return {
         "coresReservedA": new[0],
         "coresReservedB": new[1],
@@ -238,7 +238,7 @@ def fabric_figures(known: GroupFacts, environment: Environment, *, all_mc: bool)
     }
 
 
-def _in_regions(known: GroupFacts, pairs: Iterable[tuple[Any, Cell]], fabrics: Iterable[Any]) -> list[tuple[Any, Cell]]:
+def in_regions(known: GroupFacts, pairs: Iterable[tuple[Any, Cell]], fabrics: Iterable[Any]) -> list[tuple[Any, Cell]]:
     """The deployments on a fabric in the query's regions."""
     fabric_ids = {str(one.get("id")) for one in fabrics if known.in_region(one.get("region"))}
     return [(item, cell) for item, cell in pairs if str(get_path(item, "target", "targetId")) in fabric_ids]
@@ -248,8 +248,8 @@ def _cloudhub_2_figures(known: GroupFacts, environment: Environment) -> Entry:
     listed, pairs = deployments_with_details(known, environment)
     if listed.value is None:
         return dict.fromkeys(CLOUDHUB_2_KEYS, listed)
-    mine = _deployments_of_mc(known, pairs, cloudhub_2_only=True)
-    used = [derive(_vcores_used, cell) for _, cell in mine]
+    mine = deployments_of_mc(known, pairs, cloudhub_2_only=True)
+    used = [derive(vcores_used, cell) for _, cell in mine]
     return {
         "vcoresUsed": as_stale(sum_cells(used)) if listed.state == "stale" else sum_cells(used),
         **application_counts((item for item, _ in mine), listed.state),
@@ -257,8 +257,8 @@ def _cloudhub_2_figures(known: GroupFacts, environment: Environment) -> Entry:
     }
 
 
-def _vcores_used(detail: Any) -> int | float:
-    if not _is_running(detail):
+def vcores_used(detail: Any) -> int | float:
+    if not is_running(detail):
         return 0
     replicas = to_number(get_path(detail, "target", "replicas"))
     return simplify(Decimal(str(to_number(get_path(detail, "application", "vCores")))) * Decimal(str(replicas)))
@@ -267,7 +267,7 @@ def _vcores_used(detail: Any) -> int | float:
 def application_counts(items: Iterable[Any], state: State) -> Entry:
     """The counts of listed deployments; `state` is that of the list."""
     found = list(items)
-    started = sum(1 for item in found if _is_running(item))
+    started = sum(1 for item in found if is_running(item))
     return {
         "applicationsTotal": Cell(len(found), state),
         "applicationsStarted": Cell(started, state),
@@ -287,11 +287,11 @@ def runtime_versions(listed: Cell, cells: list[Cell]) -> Entry:
     return {"runtimesUsed": runtimes, "runtimesUsedTotal": count_of(runtimes)}
 
 
-def _is_running(item: Any) -> bool:
+def is_running(item: Any) -> bool:
     return get_path(item, "application", "status") == "RUNNING"
 
 
-def _reserved(listed: Cell, running: list[Cell], what: str) -> tuple[Cell, Cell]:
+def reserved(listed: Cell, running: list[Cell], what: str) -> tuple[Cell, Cell]:
     """Reserved amounts by the new fields, and by the old ones for deployments that missing the new."""
     if running and all(cell.value is None for cell in running):
         missing = Cell(None, missing_state(running))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from pentad.entry_points import entry_points
+from pentad.rooms.metrics.interface.cli.delivery_commands import alerts, dashboard, promql, silence
 from pentad.rooms.metrics.interface.cli.formatting import (
     MOST_ROWS,
     collector_rows,
@@ -19,6 +20,8 @@ from pentad.rooms.metrics.interface.cli.formatting import (
     plan_lines,
     sample_rows,
 )
+from pentad.rooms.metrics.interface.cli.options import where_options
+from pentad.rooms.metrics.interface.cli.questions import changes, keys, query
 from pentad.terminal.client import server_options
 from pentad.terminal.launcher import run_in_room
 from pentad.terminal.options import json_option
@@ -34,25 +37,21 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-F = TypeVar("F", bound=Callable[..., Any])
 FORMATS: Final = ("csv", "json", "ndjson", "prometheus", "otlp", "splunk", "elastic", "webhook")
 _COLUMNS: Final = ("key", "of", "value", "state")
 
 
 @click.group()
 def metrics() -> None:
-    """Figures by collector and by key, their history, charts and exports."""
+    """Figures by collector and by key, their history, charts, alerts and exports."""
 
 
-def where_options(command: F) -> F:
-    """Options that select a part of a collector's data."""
-    for option in (
-        click.option("--region", "regions", multiple=True, help="Only this region; may be repeated."),
-        click.option("--environment", "environments", multiple=True, help="Only this one, by name, id or type."),
-        click.option("--bg", help="The business group: id, name or path."),
-    ):
-        command = option(command)
-    return command
+for _verb in (alerts, silence, dashboard, promql):
+    metrics.add_command(_verb)
+
+
+for _question in (query, changes, keys):
+    metrics.add_command(_question)
 
 
 @metrics.command()

@@ -1,0 +1,113 @@
+"""The page that Prometheus scrapes: what the last poll of each collector recorded.
+
+It reads the store and never a source. What the last poll did not bring is not on the page, so Prometheus ends that
+series; of a collector whose polls are late only `collector.up` is left, as 0. The text of a collector is kept until
+its next poll.
+"""
+
+import asyncio
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final
+
+import msgspec
+
+from pentad.kernel.ports import Database, Row, Rows
+from pentad.rooms.metrics import store
+from pentad.rooms.metrics.engine.catalogue import Catalogue
+from pentad.rooms.metrics.history.collector_health import UP, CollectorHealth
+from pentad.rooms.metrics.history.recording import with_up
+from pentad.rooms.metrics.loaders.prometheus_text import EOF_LINE, FamilyWriter
+from pentad.rooms.metrics.models import Labels
+
+OPENMETRICS: Final = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+PLAIN_TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"
+_GROUP_LABELS: Final = ("businessGroup", "businessGroupId")
+_decode_labels: Final = msgspec.json.Decoder(dict[str, str]).decode
+
+
+@dataclass(frozen=True, slots=True)
+class PollKey:
+    """What a collector's text depends on: of each scope the time of its last poll, and whether that is too long ago."""
+
+    polls: tuple[tuple[str, float, bool], ...]
+    bg: str | None
+    openmetrics: bool
+
+
+class ScrapePage:
+    """Renders the last polls of all collectors."""
+
+    def __init__(self, database: Database, catalogue: Catalogue) -> None:
+        self._database = database
+        self._catalogue = catalogue
+        self._texts: dict[tuple[str, str | None, bool], tuple[PollKey, str]] = {}
+        self._rendering = asyncio.Lock()
+
+    async def text(
+        self,
+        health: Sequence[CollectorHealth],
+        *,
+        collectors: Collection[str] = (),
+        bg: str | None = None,
+        openmetrics: bool = True,
+    ) -> str:
+        """The page: of these collectors or of all, and of one business group or of all."""
+        polled = sorted(health, key=lambda one: (one.collector, one.scope))
+        parts: list[str] = []
+        async with self._rendering:  # whoever scrapes at the same time finds the texts made
+            for collector, found in groupby(polled, key=lambda one: one.collector):
+                if not collectors or collector in collectors:
+                    parts.append(await self._collector_text(collector, list(found), bg, openmetrics=openmetrics))
+        return "".join([*parts, EOF_LINE] if openmetrics else parts)
+
+    async def _collector_text(
+        self, collector: str, found: Sequence[CollectorHealth], bg: str | None, *, openmetrics: bool
+    ) -> str:
+        last = {one.series_scope: one for one in sorted(found, key=lambda one: one.tried_at)}
+        polls = tuple((scope, one.tried_at, one.state == "late") for scope, one in sorted(last.items()))
+        key = PollKey(polls, bg, openmetrics)
+        place = (collector, bg, openmetrics)
+        kept = self._texts.get(place)
+        if kept is not None and kept[0] == key:
+            return kept[1]
+        rows = await self._database.read(lambda rows: _last_samples(rows, collector, polls))
+        text = await asyncio.to_thread(self._render, collector, rows, polls, bg, openmetrics=openmetrics)
+        if bg is None:  # callers choose groups, so only the text of all of them is kept
+            self._texts[place] = (key, text)
+        return text
+
+    def _render(
+        self, collector: str, rows: Sequence[Row], polls: Sequence[tuple[str, float, bool]], bg: str | None,
+        *, openmetrics: bool,
+    ) -> str:  # fmt: skip
+        catalogue = with_up(self._catalogue.find(collector).info()).catalogue
+        writer = FamilyWriter(collector, catalogue, openmetrics=openmetrics)
+        wanted = None if bg is None else bg.casefold()
+        known: dict[str, Labels] = {}
+        for key, label_text, scope, unit, value in rows:
+            labels = known.get(label_text)
+            if labels is None:
+                labels = known[label_text] = tuple(_decode_labels(label_text).items())
+            if wanted is None or _is_of_group(scope, labels, wanted):
+                writer.add(key, value, labels, scope=scope, unit=unit)
+        for scope, _, is_late in polls:
+            if is_late:
+                writer.add(UP.key, 0, scope=scope)
+        return writer.text()
+
+
+def _last_samples(rows: Rows, collector: str, polls: Sequence[tuple[str, float, bool]]) -> list[Row]:
+    return [
+        row
+        for scope, polled_at, is_late in polls
+        if not is_late
+        for row in store.samples_at(rows, collector, scope, polled_at)
+    ]
+
+
+def _is_of_group(scope: str, labels: Labels, wanted: str) -> bool:
+    if scope.casefold() == wanted:
+        return True
+    return any(name in _GROUP_LABELS and text.casefold() == wanted for name, text in labels)

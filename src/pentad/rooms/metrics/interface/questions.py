@@ -1,0 +1,282 @@
+"""The tools that answer questions: queries over figures and what they count, changes, keys by words.
+
+REST (`rest.py`) and the command line call the same functions.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from pentad.kernel.clock import iso
+from pentad.kernel.errors import InvalidInput, PentadError
+from pentad.mcp.call import Call
+from pentad.mcp.declarations import ToolResult, tool
+from pentad.rooms.metrics.engine.metric_rows import FIGURE_COLUMNS, ITEM_COLUMNS, at_one_level
+from pentad.rooms.metrics.engine.query_engine import Answer
+from pentad.rooms.metrics.engine.query_execution import Progress
+from pentad.rooms.metrics.engine.response_budget import CHARACTERS_PER_TOKEN, fit_entries, json_size
+from pentad.rooms.metrics.engine.row_query import STATE, VALUE, Row, RowQuery, parse_query, run_query
+from pentad.rooms.metrics.history.changes import Change
+from pentad.rooms.metrics.interface.arguments import (
+    RARE,
+    RARE_QUERY,
+    TOKENS,
+    ChangesArguments,
+    ListKeysArguments,
+    QueryArguments,
+    parse_time,
+    request_credentials,
+)
+from pentad.rooms.metrics.interface.presentation import (
+    COMPARED,
+    KEYS,
+    QUERIED,
+    answer_metadata,
+    change_view,
+    metric_view,
+)
+from pentad.rooms.metrics.metric_keys import split_list
+from pentad.rooms.metrics.models import Query
+from pentad.rooms.metrics.service import Metrics, RowSource
+
+_SECONDS: Final = 620.0
+_LEFT_OUT: Final = frozenset({"key", "level", "businessGroupId"})
+"""Columns that are long and rarely read; `columns` has them."""
+_ROOM: Final = 200
+"""Characters reserved for notes about what was cut."""
+_MOST_KEYS: Final = 5
+_LOST: Final = ("missing", "back")
+
+
+@tool(
+    "queryMetrics",
+    title="Ask about figures",
+    read_only=True,
+    open_world=True,
+    seconds=_SECONDS,
+    output_schema=QUERIED,
+    listed="room",
+    rare=RARE_QUERY,
+)
+async def query_metrics(arguments: QueryArguments, call: Call[Metrics]) -> ToolResult:
+    """Filter, group, add up and rank figures; or, with `of: items`, name what they count: stopped applications, APIs
+    without a policy. `level` and states as in the room: missing values are never zeros."""
+    return ToolResult(structured=await query_view(call.service, arguments, request_credentials(call), call.progress))
+
+
+@tool(
+    "whatChanged",
+    title="What changed",
+    aliases=("compareMetrics",),
+    read_only=True,
+    output_schema=COMPARED,
+    listed="room",
+    rare=RARE,
+)
+async def what_changed(arguments: ChangesArguments, call: Call[Metrics]) -> ToolResult:
+    """What changed in the recorded metrics since a time, the largest first: of all collectors, or of one. Compare two
+    times with `until`."""
+    return ToolResult(structured=await changes_view(call.service, arguments))
+
+
+@tool("listMetricKeys", title="Metric keys", read_only=True, output_schema=KEYS, rare=RARE)
+async def list_metric_keys(arguments: ListKeysArguments, call: Call[Metrics]) -> ToolResult:
+    """Find metric keys by words or a question, with unit, description, formula and thresholds."""
+    return ToolResult(structured=await keys_view(call.service, arguments))
+
+
+async def keys_view(metrics: Metrics, arguments: ListKeysArguments) -> dict[str, Any]:
+    """Keys of the catalogue, a page of them."""
+    named = split_list(arguments.collector) or split_list(arguments.collector_id)
+    found = await metrics.keys(arguments.query, arguments.collectors() if named else ())
+    page = found[arguments.offset : arguments.offset + arguments.limit]
+    shown = fit_entries([metric_view(owner, metric) for owner, metric in page], TOKENS)
+    view: dict[str, Any] = {"keys": shown, "total": len(found)}
+    if arguments.offset + len(shown) < len(found):
+        view["nextOffset"] = arguments.offset + len(shown)
+    return view
+
+
+async def query_view(
+    metrics: Metrics,
+    arguments: QueryArguments,
+    credentials: Mapping[str, str] | None = None,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """The rows that answer a question, and how the figures behind them came about."""
+    keys = split_list(arguments.metric_key)
+    if not keys:
+        raise InvalidInput("metricKey is empty.", hint="listMetricKeys finds keys by words.")
+    question = parse_query(
+        arguments.conditions(),
+        split_list(arguments.group_by),
+        split_list(arguments.aggregate),
+        split_list(arguments.sort),
+        default="sum" if arguments.of == "figures" else "count",
+    )
+    sources, errors = await _sources(metrics, arguments, keys, credentials, progress)
+    rows = [row for source in sources for row in source.rows]
+    if arguments.of == "figures":
+        known, every = FIGURE_COLUMNS, rows
+        rows = at_one_level(every, question.named, arguments.level)
+        if every and not rows:
+            there = ", ".join(sorted({row["level"] for row in every if "level" in row})) or "none"
+            raise InvalidInput(f"There is no figure at the level {arguments.level!r}.", hint=f"Levels here: {there}.")
+    else:
+        known = ITEM_COLUMNS
+    found = run_query(rows, question, known)
+    view = _metadata([source.answer for source in sources], arguments, errors)
+    if found.undecided:
+        view["undecided"] = dict(found.undecided)
+    hidden = _LEFT_OUT | {"collector"} if len(sources) == 1 else _LEFT_OUT
+    return _fitted(view, _shown(found.rows, question, split_list(arguments.columns), hidden), arguments)
+
+
+async def _sources(
+    metrics: Metrics,
+    arguments: QueryArguments,
+    keys: Sequence[str],
+    credentials: Mapping[str, str] | None,
+    progress: Progress | None,
+) -> tuple[list[RowSource], dict[str, str]]:
+    """The rows of each collector, and the errors of those that failed. One collector alone has to succeed."""
+    queries = _queries(metrics, arguments, keys, credentials)
+    sources: list[RowSource] = []
+    failed: dict[str, PentadError] = {}
+    for one, query in queries:
+        try:
+            ask = metrics.figure_rows if arguments.of == "figures" else metrics.item_rows
+            sources.append(await ask(one, query, progress))
+        except PentadError as error:
+            failed[one] = error
+    if failed and not sources:
+        raise next(iter(failed.values()))
+    return sources, {one: error.sentence() for one, error in failed.items()}
+
+
+def _queries(
+    metrics: Metrics, arguments: QueryArguments, keys: Sequence[str], credentials: Mapping[str, str] | None
+) -> list[tuple[str, Query]]:
+    """The queries of the named collectors, or of all that have the keys; of several, those that lack them are left
+    out."""
+    given = split_list(arguments.collector) or split_list(arguments.collector_id)
+    names = metrics.select_collectors(arguments.collectors(), allow_all=True) if given else []
+    if len(names) != 1:
+        capable = metrics.collectors_with(keys)
+        chosen = [name for name in capable if not names or name in names]
+        if not chosen:
+            raise InvalidInput(
+                f"No collector that is set up has a metric {', '.join(keys)[:100]!r}.",
+                hint="listMetricKeys finds keys by words.",
+            )
+        names = chosen
+    options = arguments.query_options()
+    options.update(keys=keys, credentials=credentials)
+    return [(name, metrics.query(name, **options)) for name in names]
+
+
+def _metadata(answers: Sequence[Answer], arguments: QueryArguments, errors: Mapping[str, str]) -> dict[str, Any]:
+    notes = arguments.overridden_filters()
+    if len(answers) == 1:
+        view = answer_metadata(answers[0], notes)
+    else:
+        view = {"answers": [answer_metadata(answer) for answer in answers]}
+        view |= {"notes": notes} if notes else {}
+    return view | {"errors": dict(errors)} if errors else view
+
+
+def _shown(rows: Sequence[Row], question: RowQuery, columns: Sequence[str], hidden: frozenset[str]) -> list[Row]:
+    """The rows with the columns a reader wants; a missing value is null, everything else that is missing is left
+    out."""
+    wanted = set(columns)
+    named = {*question.named, *(name for name, _ in question.sort)}
+
+    def is_shown(name: str) -> bool:
+        if wanted:
+            return name in wanted or name in (VALUE, STATE)
+        return name not in hidden or name in named
+
+    return [{name: value for name, value in row.items() if is_shown(name)} for row in rows]
+
+
+def _fitted(view: dict[str, Any], rows: list[Row], arguments: QueryArguments) -> dict[str, Any]:
+    """The rows of a page, without what all of them have in common, as far as the budget reaches."""
+    total = len(rows)
+    page = rows[arguments.offset :][: arguments.top]
+    common = _common(page)
+    slim = [{name: value for name, value in row.items() if name not in common} for row in page]
+    room = arguments.max_tokens * CHARACTERS_PER_TOKEN - json_size(view) - json_size(common) - _ROOM
+    kept: list[Row] = []
+    for row in slim:
+        room -= json_size(row) + 1
+        if room < 0:
+            break
+        kept.append(row)
+    result = {"rows": kept, "total": total, **view}
+    if common:
+        result["common"] = common
+    if len(kept) < len(page):
+        end = arguments.offset + len(kept)
+        note = f"{len(kept)} of {total} rows fit into {arguments.max_tokens} tokens; continue with offset {end}."
+        result["notes"] = [*view.get("notes", ()), note]
+    elif arguments.offset + len(kept) < total:
+        result["left"] = total - arguments.offset - len(kept)
+    return result
+
+
+def _common(rows: Sequence[Row]) -> Row:
+    """The columns with the same value in every row of several; values and states stay where they are."""
+    if len(rows) < 2:
+        return {}
+    first = rows[0]
+    return {
+        name: value
+        for name, value in first.items()
+        if name not in (VALUE, STATE, "name") and all(name in row and row[name] == value for row in rows)
+    }
+
+
+async def changes_view(metrics: Metrics, arguments: ChangesArguments) -> dict[str, Any]:
+    """What changed between two times."""
+    now = metrics.now()
+    before, after = parse_time(arguments.since, now), parse_time(arguments.until, now)
+    if before > after:
+        raise InvalidInput("`since` is after `until`.", hint="Give an earlier `since`.")
+    named = split_list(arguments.collector) or split_list(arguments.collector_id)
+    chosen = metrics.select_collectors(arguments.collectors()) if named else []
+    found = await metrics.history.changes(
+        chosen, before, after, scope=arguments.bg, keys=split_list(arguments.metric_key)
+    )
+    lost = [one for one in found.changes if one.what in _LOST]
+    told = [one for one in found.changes if one.what not in _LOST]
+    view: dict[str, Any] = {"before": iso(before), "after": iso(after), "total": len(told)}
+    if lost:
+        view["availability"] = _lost_view(lost)
+    if found.unrecorded:
+        view["notRecorded"] = found.unrecorded
+    if not found.changes and not await metrics.history.has_record_of(before):
+        view["notes"] = [
+            "Nothing was recorded so long ago. Polls record; set their interval in `[rooms.metrics.poll]`."
+        ]
+    room = arguments.max_tokens - json_size(view) // CHARACTERS_PER_TOKEN
+    views = [change_view(one) for one in told[: arguments.limit]]
+    view["changes"] = fit_entries(views, room) if room > 0 else []
+    if len(view["changes"]) < len(told):
+        view["left"] = len(told) - len(view["changes"])
+    return view
+
+
+def _lost_view(changes: Sequence[Change]) -> list[dict[str, Any]]:
+    """Values that went missing or came back, those of one collector and state together."""
+    together = Counter((one.collector, one.what, one.state) for one in changes)
+    return [
+        {
+            "collector": collector, "what": what, "state": state, "count": count,
+            "keys": list(
+                dict.fromkeys(
+                    one.key for one in changes if (one.collector, one.what, one.state) == (collector, what, state)
+                )
+            )[:_MOST_KEYS],
+        }
+        for (collector, what, state), count in together.most_common()
+    ]  # fmt: skip

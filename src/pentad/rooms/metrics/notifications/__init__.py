@@ -1,0 +1,1 @@
+"""Alerts delivered to receivers: grouped, repeated, silenced and resolved."""

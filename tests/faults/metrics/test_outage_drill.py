@@ -1,0 +1,181 @@
+"""The platform dies, throttles and lies, and comes back: at every moment each shape, chart, export, alert and `/readyz`
+tells the truth."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+from pentad.app import App, open_app
+from pentad.kernel.clock import SystemClock, iso
+from pentad.rooms.metrics.service import Metrics
+from pentad.settings.model import Settings
+from tests.anypoint.asking import APP
+from tests.anypoint.faults import Fault
+from tests.anypoint.server import Platform, serving
+from tests.anypoint.world import World
+from tests.behaviour.connecting import front_of
+from tests.behaviour.http_wire import send
+
+pytestmark = [pytest.mark.anyio, pytest.mark.faults, pytest.mark.timeout(300)]
+KEY = "applications.sandbox.applicationsTotal"
+TRUTH = 6
+"""What the platform has, as long as it answers."""
+OUTAGES = {
+    "dies": Fault("*", "reset"),
+    "is broken": Fault("*", "status", status=503),
+    "throttles": Fault("*", "status", status=429, seconds=0.05),
+    "lies with a page": Fault("*", "html"),
+    "lies with wrong types": Fault("*", "wrong-types"),
+    "stops in the middle": Fault("*", "truncated"),
+}
+
+
+class MovedClock(SystemClock):
+    """The real clock, ahead by as much as it was turned: pauses end by themselves."""
+
+    __slots__ = ("ahead",)
+
+    def __init__(self) -> None:
+        self.ahead = 0.0
+
+    def now(self) -> float:
+        return super().now() + self.ahead
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.ahead
+
+
+class Drill:
+    """A server in front of a platform, and everything it says about it."""
+
+    def __init__(self, app: App, platform: Platform, clock: MovedClock) -> None:
+        self.app = app
+        self.metrics: Metrics = app.rooms[0].service
+        self.metrics.history.intervals = {"ch": 600.0}
+        self.platform = platform
+        self.clock = clock
+
+    async def polled(self) -> None:
+        self.clock.ahead += 600
+        await self.metrics.poll("ch")
+
+    async def call(self, tool: str, **given: Any) -> dict[str, Any]:
+        async with self.app.client() as client:
+            result = await client.call_tool(tool, given)
+        assert result.get("isError") is not True, result
+        return result
+
+    async def shape(self, shape: str) -> dict[str, Any]:
+        given = {"collector": "ch", "metricKey": KEY, "shape": shape, "max_tokens": 50_000}
+        return (await self.call("getPlatformMetricByKey", **given))["structuredContent"]
+
+    async def scraped(self) -> dict[str, float]:
+        text = (await send(front_of(self.app), "GET", "/metrics/collectors").body()).decode()
+        families = text_string_to_metric_families(text)
+        return {
+            sample.name: sample.value
+            for family in families
+            for sample in family.samples
+            if sample.labels.get("level", "group") == "group"
+        }
+
+    async def ready(self) -> dict[str, Any]:
+        return await send(front_of(self.app), "GET", "/readyz").json()
+
+    async def alert_keys(self) -> set[str]:
+        return {one["key"] for one in (await self.call("listAlerts"))["structuredContent"]["alerts"]}
+
+    async def check_well(self) -> None:
+        for shape in ("tree", "flat", "value"):
+            answer = await self.shape(shape)
+            assert answer["source"] in ("live", "cache"), shape
+            assert "states" not in answer
+            assert answer["problems"] == []
+        assert (await self.shape("value"))["value"] == TRUTH
+        scraped = await self.scraped()
+        assert scraped["pentad_ch_collector_up"] == 1
+        assert scraped["pentad_ch_applications_sandbox_applications"] == TRUTH
+        assert await self.alert_keys() == {KEY}
+        assert (await self.ready())["status"] == "ok"
+
+    async def check_outage(self, fetched: float, began: float) -> None:
+        """Nothing says that an old figure is a current one, and everything says that the source fails."""
+        now = self.clock.now()
+        for shape in ("tree", "flat", "value"):
+            answer = await self.shape(shape)
+            assert answer["source"] == "stale", shape
+            assert set(answer["states"]) == {"stale"}
+            assert answer["coverage"]["ok"] == 0
+            assert answer["problems"], shape
+            assert answer["ageSeconds"] == pytest.approx(now - fetched, abs=60)
+        value = await self.shape("value")
+        assert (value["value"], value["asOf"][:15]) == (TRUTH, iso(fetched)[:15])
+
+        scraped = await self.scraped()
+        assert scraped == {"pentad_ch_collector_up": 0}
+        text = (await self.call("exportMetrics", collector="ch", keys=KEY, format="prometheus"))["structuredContent"]
+        lines = [line for line in text["body"].splitlines() if not line.startswith("#")]
+        assert lines
+        assert all(abs(int(line.rpartition(" ")[2]) / 1000 - fetched) < 60 for line in lines), "the time of the facts"
+        rows = (await self.call("exportMetrics", collector="ch", keys=KEY, format="csv"))["structuredContent"]["body"]
+        assert iso(fetched)[:15] in rows
+        assert iso(now)[:15] not in rows
+
+        for chart, words in (("ascii", "no data: "), ("svg", "No data: ")):
+            given = {"collector": "ch", "metricKey": KEY, "from": "now-6h", "chart": chart, "max_tokens": 50_000}
+            history = await self.call("getMetricHistory", **given)
+            (line,) = [one for one in history["structuredContent"]["series"] if "environmentName" not in one["labels"]]
+            (gap,) = [one for one in line["gaps"] if "to" not in one]
+            assert gap["reason"] in ("failed", "stale"), gap
+            assert gap["from"] >= iso(began)
+            assert all(point["at"] < iso(began) for point in line["points"])
+            block = history["content"][1]
+            assert words in (block.get("text") or _svg(block))
+
+        assert await self.alert_keys() == {KEY, "collector.up"}, "what fired still does, and the outage fires"
+        ready = await self.ready()
+        assert (ready["status"], ready["rooms"]["metrics"]["status"]) == ("degraded", "collectors_failing")
+
+
+def _svg(block: dict[str, Any]) -> str:
+    import base64
+
+    return base64.b64decode(block["data"]).decode()
+
+
+@pytest.fixture
+async def drill(tmp_path: Path) -> AsyncIterator[Drill]:
+    clock = MovedClock()
+    async with serving(Platform(World())) as platform:
+        tables = {
+            "anypoint_url": platform.url, "anypoint_org": platform.world.root, **APP,
+            "poll": {"host": 0, "pentad": 0}, "thresholds": {f"ch.{KEY}": {"warn": 5, "times": 1}},
+        }  # fmt: skip
+        settings = Settings(data=tmp_path, rooms=("metrics",), auth="none", room_tables={"metrics": tables})
+        async with open_app(settings, clock=clock) as app:
+            yield Drill(app, platform, clock)
+
+
+@pytest.mark.requirement("metrics:outages")
+@pytest.mark.parametrize("outage", OUTAGES)
+async def test_in_every_outage_and_after_it_everything_tells_the_truth(drill: Drill, outage: str) -> None:
+    await drill.polled()
+    await drill.check_well()
+    fetched = drill.clock.now()
+    drill.platform.faults.plan = [OUTAGES[outage]]
+    await drill.polled()
+    began = drill.clock.now() - 300
+    await drill.check_outage(fetched, began)
+    await drill.polled()
+    await drill.check_outage(fetched, began)
+    drill.platform.faults.plan = []
+    await drill.polled()
+    await drill.check_well()
+    history = await drill.call("getMetricHistory", collector="ch", metricKey=KEY, **{"from": "now-6h"})
+    (line,) = [one for one in history["structuredContent"]["series"] if "environmentName" not in one["labels"]]
+    (gap,) = line["gaps"]
+    assert gap["to"] > gap["from"], "the gap stays, with its end"
+    assert [point["value"] for point in line["points"]] == [TRUTH, TRUTH]
