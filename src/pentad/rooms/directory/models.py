@@ -6,9 +6,13 @@ where it is needed.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, Literal, get_args
 
 import msgspec
+
+State = Literal["draft", "proposed", "approved", "deprecated", "withdrawn"]
+"""Whether a record is a draft, waits for approval, may be used, should not be used any more, or must not be."""
+STATES: Final[tuple[State, ...]] = get_args(State)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ from pentad.rooms.directory.interface.reference_tools import HISTORY_TOOLS, OWNE
 from pentad.rooms.directory.interface.resources import RESOURCES, listing
 from pentad.rooms.directory.interface.schema_tools import SCHEMA_TOOLS
 from pentad.rooms.directory.interface.search_source import RECORDS
-from pentad.rooms.directory.interface.translation_tools import TRANSLATION_TOOLS, import_many
+from pentad.rooms.directory.interface.state_tools import STATE_TOOLS
+from pentad.rooms.directory.interface.translation_tools import TRANSLATION_TOOLS, import_many, import_registry
 from pentad.rooms.directory.records.publications import JOB as PUBLISH
 from pentad.rooms.directory.records.syncs import JOB as SYNC
 from pentad.rooms.directory.search.service import SEARCHABLE
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from pentad.net.grpc_calls import GrpcServices
 
 TRUST_SECONDS: Final = 300.0
+REGISTRY_SECONDS: Final = 3_600.0
 
 
 @asynccontextmanager
@@ -41,15 +43,20 @@ async def open_directory(platform: Platform) -> AsyncGenerator[Directory]:
 
 
 def mounts(directory: Directory, context: MountContext) -> Sequence[Mount]:
-    """The public keys and the rules of namespaces over HTTP, and the directory's own API over gRPC."""
-    from pentad.rooms.directory.interface.rest import key_routes, namespace_routes
+    """Keys, namespaces and states over HTTP, the registry and catalogues for hosts, the directory's API over gRPC."""
+    from pentad.rooms.directory.interface.catalog_api import catalog_mounts
+    from pentad.rooms.directory.interface.registry_api import configured_readers, registry_mounts
+    from pentad.rooms.directory.interface.rest import key_routes, namespace_routes, state_routes
 
     def services() -> "GrpcServices":
         from pentad.rooms.directory.interface.grpc.server import directory_services
 
         return directory_services(directory, context.host)
 
-    return [Mount(routes=[*key_routes(directory), *namespace_routes(directory)]), Mount(grpc=services)]
+    routes = [*key_routes(directory), *namespace_routes(directory), *state_routes(directory)]
+    readers = configured_readers(directory)
+    open_to_hosts = [*registry_mounts(directory, readers), *catalog_mounts(directory, readers)]
+    return [Mount(routes=routes), *open_to_hosts, Mount(grpc=services)]
 
 
 async def lineage(directory: Directory, _principal: Principal, uri: str) -> "Origin | None":
@@ -89,6 +96,11 @@ async def refresh_trust(directory: Directory, run: JobRun) -> None:
     await directory.trust.refresh()
 
 
+async def fill_registry(directory: Directory, run: JobRun) -> None:
+    """Add the MCP servers of a store from before there was a registry."""
+    await directory.registry.catch_up()
+
+
 def catalogue(directory: Directory) -> Catalogue | None:
     """The records of what the server hosts. A remote directory is not this server's to fill."""
     return directory.listed if directory.is_local else None
@@ -98,6 +110,7 @@ JOBS = (
     Job(PUBLISH, publish, timeout=None),
     Job(SYNC, sync, concurrency=1, timeout=None),
     Job("directory.trust", refresh_trust, lambda directory: [Schedule(TRUST_SECONDS)]),
+    Job("directory.registry", fill_registry, lambda directory: [Schedule(REGISTRY_SECONDS)], timeout=None),
 )
 
 EVENT_KINDS = {
@@ -106,6 +119,7 @@ EVENT_KINDS = {
     "record.published": "A record was published.",
     "record.unpublished": "A record was withdrawn.",
     "record.signed": "A record was signed.",
+    "record.state_changed": "A record was proposed, approved, deprecated, withdrawn or made a draft.",
     "sync.created": "A synchronization was created.",
     "sync.completed": "A synchronization is done.",
     "sync.failed": "A synchronization has failed.",
@@ -119,7 +133,16 @@ ROOM = Room(
         " records by skill, domain, name or words, pull them by CID, and translate them from and to other formats."
     ),
     open=open_directory,
-    tools=(*SCHEMA_TOOLS, *RECORD_TOOLS, *TRANSLATION_TOOLS, *HISTORY_TOOLS, import_many, *OWNER_TOOLS),
+    tools=(
+        *SCHEMA_TOOLS,
+        *RECORD_TOOLS,
+        *TRANSLATION_TOOLS,
+        *HISTORY_TOOLS,
+        import_many,
+        import_registry,
+        *OWNER_TOOLS,
+        *STATE_TOOLS,
+    ),
     resources=RESOURCES,
     prompts=PROMPTS,
     listing=listing,

@@ -24,8 +24,11 @@ from pentad.rooms.directory.records.popularity import Popularity
 from pentad.rooms.directory.records.publications import Publications
 from pentad.rooms.directory.records.referrers import Referrers
 from pentad.rooms.directory.records.routing import Routing
-from pentad.rooms.directory.records.service import Records
+from pentad.rooms.directory.records.service import Records, may_approve
+from pentad.rooms.directory.records.states import States
 from pentad.rooms.directory.records.syncs import Peer, PeerGuard, Remote, Syncs
+from pentad.rooms.directory.registry.entries import ServerEntries
+from pentad.rooms.directory.registry.service import Registry
 from pentad.rooms.directory.search.query import Filter, Found, Query
 from pentad.rooms.directory.search.service import RecordSearch
 from pentad.rooms.directory.settings import DirectorySettings
@@ -33,6 +36,7 @@ from pentad.rooms.directory.trust.server_key import adopt_key_file, record_ring
 from pentad.rooms.directory.trust.service import Trust
 
 if TYPE_CHECKING:
+    from pentad.rooms.directory.registry.registry_import import RegistryImports
     from pentad.rooms.directory.translate.import_pipeline import Importer
     from pentad.rooms.directory.trust.signatures import Signature
 
@@ -87,7 +91,13 @@ class Directory:
         self.schemas = configured_schemas(settings, platform.fetcher, platform.clock)
         self.events = Events(database, clock)
         self.popularity = Popularity(database, self.events)
-        self.records = Records(database, clock, self.events, self.popularity, platform.search)
+        entries = ServerEntries()
+        self.records = Records(
+            database, clock, self.events, self.popularity, platform.search,
+            observer=entries, is_approved=_all_approved if settings.approval == "automatic" else may_approve,
+        )  # fmt: skip
+        self.states = States(database, clock, entries)
+        self.registry = Registry(database, clock, entries, self.states)
         self.search = RecordSearch(database, platform.search)
         self.referrers = Referrers(database, clock)
         self.naming = Naming(database)
@@ -112,6 +122,17 @@ class Directory:
         from pentad.rooms.directory.translate.import_pipeline import Importer
 
         return Importer(self.schemas, self.node, self.platform.clock)
+
+    @property
+    def registry_imports(self) -> "RegistryImports":
+        """Imports other registries into this store."""
+        from pentad.rooms.directory.registry.registry_import import RegistryImports
+
+        platform = self.platform
+        return RegistryImports(
+            platform.database, platform.clock, platform.fetcher, self.schemas, self.records, self.states,
+            LocalNode(self), platform.settings.sync_hosts,
+        )  # fmt: skip
 
     async def start(self) -> None:
         await adopt_key_file(self.signing_keys, self.platform.data)
@@ -149,6 +170,10 @@ class Directory:
 
     async def _find(self, filters: tuple[Filter, ...]) -> Sequence[str]:
         return [hit.cid for hit in (await self.search.find(Query(filters, limit=0))).hits]
+
+
+def _all_approved(_who: Principal) -> bool:
+    return True
 
 
 class LocalNode:

@@ -30,6 +30,7 @@ from pentad.rooms.directory.oasf.versions import Family
 from pentad.rooms.directory.records.index_fields import annotations_of, classes_of, locators_of
 from pentad.rooms.directory.records.referrers import PUBLIC_KEY, SCAN_REPORT, SIGNATURE, Referrer
 from pentad.rooms.directory.records.service import RecordSummary
+from pentad.rooms.directory.records.states import RecordState
 from pentad.rooms.directory.search.query import Filter, FilterKind, Query
 from pentad.rooms.directory.service import Directory
 from pentad.rooms.directory.verbs import FIRST_CONTENT
@@ -69,12 +70,16 @@ async def one_record(directory: Directory, visit: Visit) -> Sheet:
     """One record: its content, lineage, signatures and JSON text."""
     record = await directory.records.pull(visit.path["cid"])
     data = record.data
-    blocks: list[Block] = [Prose(_text(data, "description")), Facts(_facts(record, data))]
+    state = await directory.states.get(record.cid)
+    blocks: list[Block] = [
+        Prose(_text(data, "description")), Facts([*_facts(record, data), ("State", state.state)]),
+    ]  # fmt: skip
     for title, family in (("Skills", "skill"), ("Domains", "domain")):
         if classes := _classes(data, cast("Family", family)):
             blocks.append(Section(title, [Links(classes)]))
     blocks += _sections(data)
     blocks += await _lineage(directory, record)
+    blocks += _state_changes(state)
     blocks += await _statements(directory, record)
     pretty = msgspec.json.format(record.text.encode(), indent=2).decode()
     blocks.append(Section("The record as JSON", [Code(pretty)], folded=True))
@@ -142,6 +147,14 @@ async def _lineage(directory: Directory, record: Record) -> list[Block]:
     return [
         Section("Lineage", [Table((Column("Version", short=True), "Name", Column("Created", short=True), ""), rows)])
     ]
+
+
+def _state_changes(state: RecordState) -> list[Block]:
+    """Who changed the state of the record, and why."""
+    if not state.history:
+        return []
+    rows = [(one.changed_at[:10], one.new_state, one.changed_by, one.reason) for one in reversed(state.history)]
+    return [Section("State", [Table((Column("Changed", short=True), Column("To", short=True), "By", "Why"), rows)])]
 
 
 async def _statements(directory: Directory, record: Record) -> list[Block]:

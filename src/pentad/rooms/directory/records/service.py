@@ -1,130 +1,32 @@
 """Records: pushed once, stored under the hash of their canonical text, never changed.
 
-A push (text, terms and their counts, words, signals) is one transaction. A full-text index costs time per transaction,
-so pushes of one caller that arrive while a transaction runs share the next one. A pull hashes the record again, so a
-caller never gets a text that does not match its CID.
+A push (text, terms and their counts, words, signals) is one transaction, or a part of one (`push_batcher.py`). A pull
+hashes the record again, so a caller never gets a text that does not match its CID.
 """
 
-import asyncio
-from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 
 from pentad.kernel.cid import canonical_json, cid_of, is_cid
 from pentad.kernel.clock import Clock
 from pentad.kernel.default_limits import MIB
-from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded, NotFound, Overloaded, PentadError, Unavailable
+from pentad.kernel.errors import InvalidInput, LimitExceeded, NotFound, Unavailable
 from pentad.kernel.ports import Database, Row, Rows, Transaction
 from pentad.kernel.principal import Principal
 from pentad.mcp.changes import list_changed, resource_updated
 from pentad.rooms.directory import store
-from pentad.rooms.directory.models import NamedRef, Pushed, Record, RecordMeta
+from pentad.rooms.directory.models import NamedRef, Pushed, Record, RecordMeta, State
 from pentad.rooms.directory.records import listed
 from pentad.rooms.directory.records.events import Events, EventType
 from pentad.rooms.directory.records.index_fields import annotations_of, indexed_fields
 from pentad.rooms.directory.records.namespaces import check_immutable
 from pentad.rooms.directory.records.popularity import Popularity
+from pentad.rooms.directory.records.push_batcher import PushBatcher
 from pentad.rooms.directory.store import Draft, chunks, marks
 from pentad.search.index import SearchIndex
-
-MOST_TOGETHER: Final = 200
-MOST_WAITING: Final = 10_000
-_MOST_CHARACTERS: Final = 8_000_000
-
-Push = Callable[[Principal, Sequence[Draft]], Awaitable[list[Pushed]]]
-
-
-class _Waiting(NamedTuple):
-    who: Principal
-    draft: Draft
-    done: "asyncio.Future[Pushed]"
-
-
-class PushBatcher:
-    """Pushes drafts of one caller together. A single push never waits for others.
-
-    If a batch is rejected, its drafts are pushed one by one, so that a bad record does not fail the others.
-    """
-
-    def __init__(self, push: Push) -> None:
-        self._push = push
-        self._waiting: deque[_Waiting] = deque()
-        self._pushing: asyncio.Task[None] | None = None
-
-    async def push(self, who: Principal, draft: Draft) -> Pushed:
-        """Push one draft. Returns when it is durable."""
-        if len(self._waiting) >= MOST_WAITING:
-            raise Overloaded("Too many pushes are waiting.", hint="Try again in a moment.")
-        done = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Waiting(who, draft, done))
-        if self._pushing is None or self._pushing.done():
-            self._pushing = asyncio.create_task(self._push_batches(), name="directory-pushes")
-        return await done
-
-    async def finish(self) -> None:
-        """Wait until all pushes are done."""
-        if self._pushing is not None:
-            await self._pushing
-
-    async def _push_batches(self) -> None:
-        while self._waiting:
-            batch = self._next_batch()
-            if not batch:
-                continue
-            try:
-                pushed = await self._push(batch[0].who, [one.draft for one in batch])
-            except PentadError as error:
-                await self._one_by_one(batch, error)
-            except BaseException as error:
-                for one in batch:
-                    _fail(one, error)
-                if not isinstance(error, Exception):
-                    raise
-            else:
-                for one, result in zip(batch, pushed, strict=True):
-                    if not one.done.done():
-                        one.done.set_result(result)
-
-    def _next_batch(self) -> list[_Waiting]:
-        """The next pushes of one caller, up to the limits. Empty if all their callers have given up."""
-        batch: list[_Waiting] = []
-        size = 0
-        while self._waiting and len(batch) < MOST_TOGETHER:
-            one = self._waiting[0]
-            size += len(one.draft.text)
-            if batch and (size > _MOST_CHARACTERS or one.who != batch[0].who):
-                break
-            self._waiting.popleft()
-            if not one.done.done():  # otherwise its caller has given up
-                batch.append(one)
-        return batch
-
-    async def _one_by_one(self, batch: Sequence[_Waiting], error: PentadError) -> None:
-        if len(batch) == 1 or not isinstance(error, InvalidInput | Conflict):
-            for one in batch:  # the store failed, and would fail for each of them
-                _fail(one, error)
-            return
-        for one in batch:
-            try:
-                (result,) = await self._push(one.who, [one.draft])
-            except PentadError as own:
-                _fail(one, own)
-            else:
-                if not one.done.done():
-                    one.done.set_result(result)
-
-
-def _fail(one: _Waiting, error: BaseException) -> None:
-    if one.done.done():
-        return
-    if isinstance(error, Exception):
-        one.done.set_exception(error)
-    else:
-        one.done.cancel()
-
 
 _FIELD_CHARS: Final = 300
 _LARGEST_READ: Final = 65_536
@@ -183,14 +85,42 @@ COMMON_PREFIX: Final = "baearei"
 _NO_ROW: Final = 2**63 - 1
 
 
+def may_approve(who: Principal) -> bool:
+    """Whether what this caller pushes is approved at once."""
+    return who.may("directory", "admin")
+
+
+class RecordObserver(Protocol):
+    """What has to know of records in the transaction that stores or deletes them."""
+
+    def added(self, tx: Transaction, records: Mapping[int, Draft], state: State, now: float) -> None:
+        """These were stored under these row ids, in this state unless the draft has its own."""
+        ...
+
+    def erased(self, tx: Transaction, record: int, now: float) -> None: ...
+
+
 class Records:
-    """The records of one store."""
+    """The records of one store.
+
+    `is_approved` says whether what a caller pushes needs no further approval.
+    """
 
     def __init__(
-        self, database: Database, clock: Clock, events: Events, popularity: Popularity, index: SearchIndex | None = None
+        self,
+        database: Database,
+        clock: Clock,
+        events: Events,
+        popularity: Popularity,
+        index: SearchIndex | None = None,
+        *,
+        observer: RecordObserver | None = None,
+        is_approved: Callable[[Principal], bool] = may_approve,
     ) -> None:
         self._database = database
         self._index = index
+        self._observer = observer
+        self._is_approved = is_approved
         self._clock = clock
         self._events = events
         self._popularity = popularity
@@ -203,6 +133,10 @@ class Records:
     async def push(self, who: Principal, data: Mapping[str, Any]) -> Pushed:
         """Store a validated record; pushing it again changes nothing."""
         return await self._batcher.push(who, draft_record(data))
+
+    async def propose(self, who: Principal, data: Mapping[str, Any]) -> Pushed:
+        """Store a validated record that has to be approved, whoever pushes it."""
+        return await self._batcher.push(who, replace(draft_record(data), state="proposed"))
 
     async def push_many(self, who: Principal, records: Sequence[Mapping[str, Any]]) -> list[Pushed]:
         """Store records, all or none."""
@@ -226,8 +160,13 @@ class Records:
         self.lock(tx)
         if not replaces:
             check_immutable(tx, drafts)
-        new = store.insert(tx, self._database.dialect, drafts, who.id, self._clock.now())
+        now = self._clock.now()
+        state: State = "approved" if self._is_approved(who) else "proposed"
+        stored = store.insert(tx, self._database.dialect, drafts, who.id, now, state)
+        new = {draft.cid for draft in stored.values()}
         if new:
+            if self._observer is not None:
+                self._observer.added(tx, stored, state, now)
             list_changed(tx, "resources", "directory")
             if self._index is not None:
                 self._index.stir(tx, COLLECTION)
@@ -308,6 +247,10 @@ class Records:
             raise record_not_found(cid)
         return row[0]
 
+    def state_of(self, rows: Rows, cid: str) -> str:
+        """The state of a record; empty if there is none."""
+        return rows.value("SELECT state FROM directory_records WHERE cid = ?", cid) or ""
+
     def lock(self, tx: Transaction) -> None:
         """Call this first in a transaction that erases records."""
         store.lock_terms(tx, self._database.dialect)
@@ -321,6 +264,8 @@ class Records:
         store.remove(tx, self._database.dialect, record)
         if self._index is not None:
             self._index.remove(tx, COLLECTION, [record])
+        if self._observer is not None:
+            self._observer.erased(tx, record, self._clock.now())
         list_changed(tx, "resources", "directory")
         _name_changed(tx, name)
         resource_updated(tx, uri_of(cid))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from pentad.rooms.directory.interface.cli.files import export, import_sources, migrate, push, validate
+from pentad.rooms.directory.interface.cli.install import install
 from pentad.rooms.directory.interface.cli.namespaces import namespaces
 from pentad.rooms.directory.interface.cli.records import (
     load_record,
@@ -19,6 +20,7 @@ from pentad.rooms.directory.interface.cli.records import (
     run_in_directory,
     with_schemas,
 )
+from pentad.rooms.directory.interface.cli.states import state
 from pentad.rooms.directory.verbs import FIRST_CONTENT
 from pentad.terminal.client import server_options
 from pentad.terminal.files import indented, out_option, write
@@ -39,7 +41,7 @@ def directory() -> None:
     """Validate, push, find, translate and sign agent records."""
 
 
-for verb in (validate, push, import_sources, export, migrate):
+for verb in (validate, push, import_sources, export, migrate, state, install):
     directory.add_command(verb)
 
 
