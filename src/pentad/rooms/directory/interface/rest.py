@@ -5,7 +5,7 @@ Reading the keys needs no login.
 """
 
 from dataclasses import asdict
-from typing import Any, cast
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
@@ -93,9 +93,7 @@ def state_routes(directory: Directory) -> list[BaseRoute]:
         below = request.query_params.get("cursor")
         if below is not None and not (below.isascii() and below.isdigit() and len(below) < 19):
             raise InvalidInput("The cursor cannot be read.", hint="Send next_cursor of the page before.")
-        page, after = await directory.states.in_state(
-            cast("State", state), MOST_STATES, None if below is None else int(below)
-        )
+        page, after = await directory.states.in_state(state, MOST_STATES, None if below is None else int(below))
         records = [_without_history(asdict(one)) for one in page]
         return {"records": records, **({} if after is None else {"next_cursor": str(after)})}
 

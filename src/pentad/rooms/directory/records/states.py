@@ -75,7 +75,9 @@ class States:
                 " WHERE record = ? ORDER BY id DESC LIMIT ?",
                 record[0], _MOST_CHANGES,
             )  # fmt: skip
-            history = tuple(StateChange(*change[:4], iso(change[4])) for change in reversed(changes))
+            history = tuple(
+                StateChange(old, new, reason, who, iso(moment)) for old, new, reason, who, moment in reversed(changes)
+            )
             return _state(record, history)
 
         return await self._database.read(work)

@@ -53,9 +53,10 @@ def _head(server: dict[str, Any]) -> Iterator[Issue]:
 def _version(version: Any, path: str, *, required: bool) -> Iterator[Issue]:
     if version is None and not required:
         return
-    if text_of(version) is None or len(version) > LONGEST_VERSION or "\0" in version:
+    text = text_of(version)
+    if text is None or len(text) > LONGEST_VERSION or "\0" in text:
         yield Issue(path, f"a version has 1 to {LONGEST_VERSION} characters")
-    elif version == LATEST or _RANGE.search(version):
+    elif text == LATEST or _RANGE.search(text):
         yield Issue(path, "a version names one release: neither latest nor a range")
 
 

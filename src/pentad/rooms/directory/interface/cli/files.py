@@ -178,10 +178,11 @@ def import_sources(
     """
     from pentad.rooms.directory.translate.import_pipeline import Importer, ImportOptions
 
-    if any(path.startswith(("http://", "https://")) for path in paths):
+    registries = [path for path in paths if path.startswith(("http://", "https://"))]
+    if registries:
         if len(paths) > 1 or dry_run:
             raise click.UsageError("A registry is imported alone, and not as a dry run.")
-        return _import_registry(target, paths[0], full=full, approve=approve, as_json=as_json)
+        return _import_registry(target, registries[0], full=full, approve=approve, as_json=as_json)
     for path in paths:
         if path != "-" and not Path(path).exists():
             raise click.UsageError(f"{path} does not exist.")
@@ -219,10 +220,11 @@ def _import_registry(target: "Target", url: str, *, full: bool, approve: bool, a
         for one in done["failures"]:
             print_error(f"{one['server']}: {one['error']}")
         since = f" changed since {done['since']}" if done.get("since") else ""
-        say(
-            f"{done['servers']:,} servers{since}: {done['imported']:,} imported,"
-            f" {done['already_there']:,} already there, {done['withdrawn']:,} withdrawn, {done['deprecated']:,} deprecated, {done['failed']:,} failed."
+        counts = ", ".join(
+            f"{done[key]:,} {key.replace('_', ' ')}"
+            for key in ("imported", "already_there", "withdrawn", "deprecated", "failed")
         )
+        say(f"{done['servers']:,} servers{since}: {counts}.")
         if done["imported"] and not approve:
             say("They wait for approval: `pentad directory state list` shows them.")
     return ExitCode.FAILED if done["failed"] else ExitCode.OK
