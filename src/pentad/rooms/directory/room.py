@@ -140,7 +140,16 @@ ROOM = Room(
         " records by skill, domain, name or words, pull them by CID, and translate them from and to other formats."
     ),
     open=open_directory,
-    tools=(*SCHEMA_TOOLS, *RECORD_TOOLS, *TRANSLATION_TOOLS, *HISTORY_TOOLS, import_many, *OWNER_TOOLS, *TRUST_TOOLS, *PEER_TOOLS),
+    tools=(
+        *SCHEMA_TOOLS,
+        *RECORD_TOOLS,
+        *TRANSLATION_TOOLS,
+        *HISTORY_TOOLS,
+        import_many,
+        *OWNER_TOOLS,
+        *TRUST_TOOLS,
+        *PEER_TOOLS,
+    ),
     resources=RESOURCES,
     prompts=PROMPTS,
     listing=listing,

@@ -80,7 +80,9 @@ async def test_a_named_key_is_trusted_in_its_namespace_and_others_are_not(site: 
     assert [one.identity for one in verdict.signers] == [public_pem("Ed25519", ACME)], "it says who signed all the same"
     await site.trust.sign(WHO, cid, private_pem("Ed25519", OTHER))
     assert await trusted_by(site, cid) == ("team",)
-    assert (await site.trust.verify(cid, public_pem("Ed25519", ACME))).success, "who names a key has a policy of their own"
+    assert (await site.trust.verify(cid, public_pem("Ed25519", ACME))).success, (
+        "who names a key has a policy of their own"
+    )
 
 
 @pytest.mark.requirement("dir:trust:issuers")

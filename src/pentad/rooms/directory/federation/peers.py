@@ -115,7 +115,11 @@ class PeerState:
     def as_json(self) -> dict[str, Any]:
         one = self.peer
         about: dict[str, Any] = {"name": one.name, "url": one.url, "auth": one.auth, "status": one.status}
-        about |= {"records": self.records, "namespaces": list(one.filters.namespaces), "labels": list(one.filters.labels)}
+        about |= {
+            "records": self.records,
+            "namespaces": list(one.filters.namespaces),
+            "labels": list(one.filters.labels),
+        }
         if one.problem is not None:
             about |= {"problem": one.problem, "failing_since": _time(one.failing_since)}
             about["next_attempt"] = _time(self.next_attempt)
@@ -235,7 +239,9 @@ def _check(url: str, given: PeerCredentials, filters: PeerFilters) -> None:
     if max(len(filters.namespaces), len(filters.labels)) > _MOST_FILTERS:
         raise InvalidInput(f"A peer has at most {_MOST_FILTERS} namespaces and labels.")
     if wrong := next((one for one in filters.labels if not one.startswith("/")), None):
-        raise InvalidInput(f"{wrong[:80]!r} is not a label.", hint="Write it as /skills/..., /domains/... or /modules/...")
+        raise InvalidInput(
+            f"{wrong[:80]!r} is not a label.", hint="Write it as /skills/..., /domains/... or /modules/..."
+        )
 
 
 def _check_oauth(given: PeerCredentials) -> None:
@@ -260,5 +266,3 @@ def _check_certificates(given: PeerCredentials) -> None:
             serialization.load_pem_private_key(given.private_key.encode(), None)
     except (ValueError, TypeError):
         raise InvalidInput("A certificate or its key cannot be read.", hint="Give PEM text, not encrypted.") from None
-
-

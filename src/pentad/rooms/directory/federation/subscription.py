@@ -1,8 +1,8 @@
 """Follows peers: copies what was pushed to them, with all statements about it, and drops what they withdrew.
 
-One job per peer listens for events and then reads the changes after its position, so that nothing falls in between. Each
-portion is stored before the position is; a process that dies repeats a portion, and repeating changes nothing. What a
-peer says is data: CIDs are computed again, records validated, signatures verified here.
+One job per peer listens for events and then reads the changes after its position, so that nothing falls in between.
+Each portion is stored before the position is; a process that dies repeats a portion, and repeating changes nothing.
+What a peer says is data: CIDs are computed again, records validated, signatures verified here.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -87,8 +87,9 @@ class Subscriptions:
             raise
         except PentadError as error:
             log_failure(error, f"Following the peer {peer.name}")
-            await self.database.write(lambda tx: self._save_failure(tx, run, error))
-            raise RetryLater(error.sentence(), progressed=progressed) from None
+            problem = error.sentence()
+            await self.database.write(lambda tx: self._save_failure(tx, run, problem))
+            raise RetryLater(problem, progressed=progressed) from None
 
     async def _current(self, peer: Peer) -> Peer:
         """The peer as it is now."""
@@ -97,11 +98,11 @@ class Subscriptions:
             raise LeaseLost(f"The peer {peer.name} is gone.")
         return found
 
-    def _save_failure(self, tx: Transaction, run: JobRun, error: PentadError) -> None:
+    def _save_failure(self, tx: Transaction, run: JobRun, problem: str) -> None:
         run.check(tx)
         tx.run(
             "UPDATE directory_peers SET problem = ?, failing_since = coalesce(failing_since, ?) WHERE name = ?",
-            error.sentence().replace("\0", "")[:1_000], self.clock.now(), run.key,
+            problem.replace("\0", "")[:1_000], self.clock.now(), run.key,
         )  # fmt: skip
 
     async def _remove(self, run: JobRun, peer: Peer) -> None:
@@ -148,9 +149,7 @@ class _Round:
             self._skipped, self._reason = (0, None) if page.reset else (self._skipped, self._reason)
             await self._take(page.changes)
             await self._database.write(lambda tx, page=page: self._save(tx, page))
-        while cids := await self._database.read(
-            lambda rows: _copies_before(rows, self._peer.name, self._generation)
-        ):
+        while cids := await self._database.read(lambda rows: _copies_before(rows, self._peer.name, self._generation)):
             await self._database.write(lambda tx, cids=cids: self._all.drop(tx, self._run, self._peer, cids))
         await self._database.write(self._save_in_step)
 
@@ -177,9 +176,7 @@ class _Round:
 
         known, refused = await self._database.read(look)
         absent = [cid for cid in cids if cid not in known and cid not in refused]
-        drafts = [
-            draft for record in await self._remote.pull_many(absent) if (draft := await self._draft(record.data))
-        ]
+        drafts = [draft for record in await self._remote.pull_many(absent) if (draft := await self._draft(record.data))]
         stored = await self._store(drafts)
         if known:
             await self._database.write(lambda tx: self._mark_seen(tx, known))

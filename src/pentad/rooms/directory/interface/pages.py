@@ -97,7 +97,13 @@ def _row(one: RecordSummary) -> tuple[str | Cell, ...]:
     trust = [f"trusted by {', '.join(one.trust.trusted_by)}"] if one.trust.trusted_by else []
     trust += ["domain verified"] if one.verified else []
     trust += [f"in quarantine: {one.trust.quarantined}"] if one.trust.quarantined else []
-    return (Cell(one.name or one.cid, _place(one.cid)), one.version, one.description, one.created_at[:10], "; ".join(trust))
+    return (
+        Cell(one.name or one.cid, _place(one.cid)),
+        one.version,
+        one.description,
+        one.created_at[:10],
+        "; ".join(trust),
+    )
 
 
 def _facts(record: Record, data: Mapping[str, Any]) -> list[tuple[str, str | Cell]]:

@@ -17,7 +17,7 @@ _CREDENTIALS: Final = msgspec.structs.fields(PeerCredentials)
 
 
 class PeerArguments(Arguments):
-    """A directory to follow. Credentials are one of: token; issuer, client_id, client_secret; certificate, private_key."""
+    """A directory to follow. Credentials: a token, or issuer, client_id and client_secret, or certificate and key."""
 
     name: str = ""
     url: Annotated[str, Field(description="host:port or https://host:port of its gRPC API.")] = ""

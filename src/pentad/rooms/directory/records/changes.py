@@ -1,8 +1,9 @@
 """What changed in this directory after a position, for directories that follow it.
 
-New records come in the order of their row ids. What happens to a record later has a row in `directory_changes`, the last
-change of each CID. PostgreSQL gives out ids before it commits, so writers take turns there: those of records by
-`store.lock_terms`, those of changes by the row of `directory_store`. Only records that were pushed here are told of, not copies, and none in quarantine.
+New records come in the order of their row ids. What happens to a record later has a row in `directory_changes`, the
+last change of each CID. PostgreSQL gives out ids before it commits, so writers take turns there: those of records by
+`store.lock_terms`, those of changes by the row of `directory_store`. Only records that were pushed here are told of,
+not copies, and none in quarantine.
 """
 
 import re
@@ -18,9 +19,7 @@ _IS_TOLD: Final = (
     "NOT EXISTS (SELECT 1 FROM directory_origins o WHERE o.record = r.id)"
     " AND NOT EXISTS (SELECT 1 FROM directory_quarantine q WHERE q.record = r.id)"
 )
-_NEW: Final = (
-    f"SELECT r.id, r.cid, r.name FROM directory_records r WHERE r.id > ? AND {_IS_TOLD} ORDER BY r.id LIMIT ?"  # noqa: S608  own condition
-)
+_NEW: Final = f"SELECT r.id, r.cid, r.name FROM directory_records r WHERE r.id > ? AND {_IS_TOLD} ORDER BY r.id LIMIT ?"  # noqa: S608  own condition
 _CHANGED: Final = (
     f"SELECT c.position, c.cid, r.name, CASE WHEN r.id IS NOT NULL AND {_IS_TOLD} THEN 0 ELSE 1 END"  # noqa: S608  own condition
     " FROM directory_changes c LEFT JOIN directory_records r ON r.cid = c.cid"

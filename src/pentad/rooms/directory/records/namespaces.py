@@ -46,7 +46,7 @@ class Namespaces:
         return await self._database.read(namespaces)
 
     async def set(self, namespace: str, *, immutable: bool | None = None, quarantine: bool | None = None) -> None:
-        """Set rules of a namespace; the empty one is for all others. A rule that is not given stays what it was there."""
+        """Set rules of a namespace; the empty one is for all others. A rule that is not given stays as it was there."""
         name = checked_namespace(namespace)
 
         def work(tx: Transaction) -> None:

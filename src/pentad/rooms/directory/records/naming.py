@@ -90,7 +90,7 @@ class Naming:
             and_version = f' and version "{version}"' if version else ""
             raise NotFound(
                 f'no record found with name "{name}"{and_version}',
-                hint="Search with a pattern, such as *part*; with quarantined, records that are not trusted are found too.",
+                hint="Search with a pattern, such as *part*; `quarantined` also finds records that are held back.",
             )
         return [NamedRef(row[2], row[3], row[1]) for row in found]
 

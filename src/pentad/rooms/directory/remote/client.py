@@ -236,9 +236,7 @@ class WireClient:
             reading.cancel()
             await asyncio.gather(reading, return_exceptions=True)
 
-    async def exchange(
-        self, method: str, requests: Sequence[bytes], *, one_each: bool = True
-    ) -> AsyncGenerator[bytes]:
+    async def exchange(self, method: str, requests: Sequence[bytes], *, one_each: bool = True) -> AsyncGenerator[bytes]:
         """Send a stream of requests as bytes and yield an answer for each, or with `one_each` off any number of them.
 
         A stream of one is sent as a single request, which is the same to the server and cannot break halfway.

@@ -149,12 +149,8 @@ class RemoteNode:
     async def announced(self, query: RouteQuery, limit: int) -> list[Listed]:
         """Records that the other directory publishes itself."""
         kind: Any = query.type.value
-        request = routing_pb2.ListRequest(
-            queries=[routing_pb2.RecordQuery(type=kind, value=query.value)], limit=limit
-        )
-        stream = self._client.many(
-            "/agntcy.dir.routing.v1.RoutingService/List", request, routing_pb2.ListResponse
-        )
+        request = routing_pb2.ListRequest(queries=[routing_pb2.RecordQuery(type=kind, value=query.value)], limit=limit)
+        stream = self._client.many("/agntcy.dir.routing.v1.RoutingService/List", request, routing_pb2.ListResponse)
         return [Listed(one.record_ref.cid, tuple(one.labels)) async for one in stream if is_cid(one.record_ref.cid)]
 
     async def search(self, query: Query) -> Found:

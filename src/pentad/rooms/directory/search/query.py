@@ -135,9 +135,9 @@ class Query:
 @dataclass(frozen=True, slots=True)
 class Hit:
     """A record that was found. If the query has words, `score` is the sum of its reasons and means the same in every
-    search (`search/relevance.py`). `meaning` is the cosine of query and record if both have a vector. `trusted_by` names
-    those the trust policy knows among its signers; None if a remote directory does not say. `quarantined` is why the
-    record is in quarantine, if it is."""
+    search (`search/relevance.py`). `meaning` is the cosine of query and record if both have a vector. `trusted_by`
+    names those among its signers whom the trust policy knows; None if a remote directory does not say. `quarantined` is
+    why the record is in quarantine, if it is."""
 
     cid: str
     score: float | None = None

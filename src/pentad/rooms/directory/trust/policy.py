@@ -1,8 +1,8 @@
 """The trust policy: whose signatures count for which names.
 
-An entry names a key, or an issuer that publishes keys, for a namespace. The most specific namespace with entries decides
-about a record. Without any entry every valid signature counts. Verdicts are stored with the verified signatures and
-need no cryptography: a signer is a key in PEM, as an entry has it.
+An entry names a key, or an issuer that publishes keys, for a namespace. The most specific namespace with entries
+decides about a record. Without any entry every valid signature counts. Verdicts are stored with the verified signatures
+and need no cryptography: a signer is a key in PEM, as an entry has it.
 """
 
 import base64

@@ -84,8 +84,8 @@ class TrustPolicy:
             if len(known) >= MOST_ENTRIES:
                 raise InvalidInput(f"A policy has at most {MOST_ENTRIES} entries.", hint="Remove one.")
             tx.run(
-                "INSERT INTO directory_trust_entries (namespace, name, issuer, keys, checked_at, created_by, created_at)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO directory_trust_entries (namespace, name, issuer, keys, checked_at, created_by,"
+                " created_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
                 where, title, origin, msgspec.json.encode(keys).decode(), now, who.id, now,
             )  # fmt: skip
             self.changed(tx)

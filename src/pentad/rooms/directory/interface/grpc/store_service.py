@@ -253,7 +253,6 @@ class _Referrers:
             await self._verified(cid, {kind or SIGNATURE} if gone else set())
             yield store_pb2.DeleteReferrerResponse(referrer_refs=[core_pb2.ReferrerRef(cid=one) for one in gone])
 
-
     async def _verified(self, cid: str, types: set[str]) -> None:
         """Judge the record anew, so that searches and followers know at once who vouches for it."""
         if types & {PUBLIC_KEY, SIGNATURE} and (await self._directory.trust.verify(cid)).signers:
