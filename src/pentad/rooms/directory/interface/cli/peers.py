@@ -36,7 +36,7 @@ def list_peers(as_json: bool, target: "Target") -> None:
 
 @peers.command("add")
 @click.argument("name")
-@click.argument("url")
+@click.argument("address")
 @click.option("--namespace", "namespaces", multiple=True, metavar="NAMESPACE", help="Copy only names that begin so.")
 @click.option("--label", "labels", multiple=True, metavar="LABEL", help="Copy only such, as /skills/...")
 @click.option("--token-file", metavar="FILE", help="A file with a Pentad key or another bearer token; - for stdin.")
@@ -52,7 +52,7 @@ def list_peers(as_json: bool, target: "Target") -> None:
 @server_options()
 def add_peer(
     name: str,
-    url: str,
+    address: str,
     namespaces: tuple[str, ...],
     labels: tuple[str, ...],
     token_file: str | None,
@@ -64,14 +64,14 @@ def add_peer(
     target: "Target",
     **oauth: str | None,
 ) -> None:
-    """Follow the directory at URL (host:port, or https://host:port) as NAME."""
+    """Follow the directory at ADDRESS (host:port, or https://host:port) as NAME."""
     files = {
         "token": token_file, "client_secret": client_secret_file, "certificate": certificate,
         "private_key": private_key, "ca": ca,
     }  # fmt: skip
     secrets = {key: read(path).decode("utf-8", "replace").strip() for key, path in files.items() if path is not None}
     filters = {"namespaces": list(namespaces), "labels": list(labels)}
-    found = _peers(target, action="add", name=name, url=url, **filters, **oauth, **secrets)
+    found = _peers(target, action="add", name=name, url=address, **filters, **oauth, **secrets)
     if as_json:
         print_json(found)
     else:
