@@ -3,7 +3,6 @@
 import json
 import re
 import subprocess
-import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -67,9 +66,11 @@ class Node:
         return set(found.get("record_cids", ()))
 
     def key(self) -> str:
-        """The public key that the server signs with."""
-        with urllib.request.urlopen(f"{self.server.site}/api/directory/keys", timeout=60) as answer:
-            return json.loads(answer.read())["keys"][0]["publicKey"]
+        """The public key that the server signs with. It is made for the first signature."""
+        cid = self.push()
+        made = self.call("directory_sign", reference=cid)["public_key"]
+        self.call("directory_delete", reference=cid)
+        return made
 
 
 @pytest.fixture
