@@ -84,8 +84,16 @@ TOUR: dict[str, Ask | Command | Request] = {
     "lineage": Command("pentad directory lineage example.org/librarian"),
     "diff": Ask("directory_diff", {"before": "example.org/librarian:v1.0.0", "after": "example.org/librarian:v1.1.0"}),
     "migrate": Ask("directory_migrate", {"reference": "example.org/librarian:v1.1.0", "to_version": "1.1.0"}),
-    "sign": Ask("directory_sign", {"reference": "example.org/librarian:v1.1.0"}, keep={"cid": "cid"}),
+    "sign": Ask(
+        "directory_sign", {"reference": "example.org/librarian:v1.1.0"}, keep={"cid": "cid", "key": "public_key"}
+    ),
     "verify": Ask("agntcy_dir_verify_record", {"cid": "$cid"}),
     "verify-command": Command("pentad directory verify example.org/librarian:v1.0.0"),
+    "trust-add": Ask(
+        "directory_trust", {"action": "add", "name": "reading-room", "namespace": "example.org", "key": "$key"}
+    ),
+    "trust-verify": Ask("agntcy_dir_verify_record", {"cid": "$cid"}),
+    "quarantine-set": Command("pentad directory namespaces set example.org --quarantine"),
+    "quarantine": Command("pentad directory quarantine"),
     "search": Command("pentad directory search --name '*planner*'"),
 }

@@ -52,7 +52,7 @@ class ListedRecords:
             created_at = known.created_at if known is not None and is_same else float(int(self._clock.now()))
             cid = await self._replace(listing, created_at)
         await self._trust.sign(SERVER, cid, await self._keys.private_key())
-        await self._trust.verify(cid)  # so that searches know it as signed
+        await self._trust.verify(cid)  # a process that died may have signed it without
 
     async def withdraw(self, key: str) -> None:
         """Remove the record."""

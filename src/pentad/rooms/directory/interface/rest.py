@@ -53,21 +53,25 @@ def namespace_routes(directory: Directory) -> list[BaseRoute]:
         return {"namespaces": [asdict(one) for one in await directory.namespaces.all()]}
 
     async def set_rule(request: Request, principal: Principal) -> dict[str, Any]:
-        immutable = _parameter(request, "immutable")
-        if immutable not in ("true", "false"):
-            raise InvalidInput("immutable is true or false.")
-        await directory.namespaces.set(_parameter(request, "namespace"), immutable=immutable == "true")
+        given = {name: _flag(request, name) for name in ("immutable", "quarantine")}
+        if set(given.values()) == {None}:
+            raise InvalidInput("immutable or quarantine is missing.", hint="Each is true or false.")
+        await directory.namespaces.set(_parameter(request, "namespace"), **given)
+        if given["quarantine"] is not None:
+            await directory.policy.settle()
         return await listed(request, principal)
 
     async def remove_rule(request: Request, principal: Principal) -> dict[str, Any]:
         await directory.namespaces.remove(_parameter(request, "namespace"))
+        await directory.policy.settle()
         return await listed(request, principal)
 
     namespace = Parameter("namespace", "The beginning of names, such as example.org; empty for all.", required=True)
-    final = Parameter("immutable", "Whether a pushed version is final.", "boolean", required=True)
+    final = Parameter("immutable", "Whether a pushed version is final.", "boolean")
+    held = Parameter("quarantine", "Whether records that the trust policy does not trust are not found.", "boolean")
     reading = Operation("The namespaces with rules.", "directory")
-    setting = Operation("Set the rule of a namespace.", "directory", (namespace, final))
-    removal = Operation("Remove the rule of a namespace, so that the one above it holds.", "directory", (namespace,))
+    setting = Operation("Set rules of a namespace.", "directory", (namespace, final, held))
+    removal = Operation("Remove the rules of a namespace, so that those above it hold.", "directory", (namespace,))
     return [
         protected_route("GET", NAMESPACES_PATH, "directory:read", reading, listed),
         protected_route("PUT", NAMESPACES_PATH, "directory:admin", setting, set_rule),
@@ -133,6 +137,13 @@ def _body(text: bytes) -> StateBody:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "the body"
         raise InvalidInput(f"{where}: {first['msg']}.", hint=f"state is one of {', '.join(STATES)}.") from None
+
+
+def _flag(request: Request, name: str) -> bool | None:
+    value = request.query_params.get(name)
+    if value not in (None, "true", "false"):
+        raise InvalidInput(f"{name} is true or false.")
+    return None if value is None else value == "true"
 
 
 def _parameter(request: Request, name: str) -> str:

@@ -46,6 +46,7 @@ class StateOfRecord(BaseModel):
     state: str
     pushed_by: str
     pushed_at: str
+    quarantined: str | None = None
     history: list[Change] | None = None
 
 

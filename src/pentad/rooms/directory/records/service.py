@@ -20,11 +20,13 @@ from pentad.mcp.changes import list_changed, resource_updated
 from pentad.rooms.directory import store
 from pentad.rooms.directory.models import NamedRef, Pushed, Record, RecordMeta, State
 from pentad.rooms.directory.records import listed
+from pentad.rooms.directory.records.changes import adopt_copies, note_changes
 from pentad.rooms.directory.records.events import Events, EventType
 from pentad.rooms.directory.records.index_fields import annotations_of, indexed_fields
-from pentad.rooms.directory.records.namespaces import check_immutable
+from pentad.rooms.directory.records.namespaces import check_immutable, namespaces
 from pentad.rooms.directory.records.popularity import Popularity
 from pentad.rooms.directory.records.push_batcher import PushBatcher
+from pentad.rooms.directory.records.trust_marks import NOT_HELD, TrustMark, hold_new, trust_marks
 from pentad.rooms.directory.store import Draft, chunks, marks
 from pentad.search.index import SearchIndex
 
@@ -35,14 +37,14 @@ _LARGEST_READ: Final = 65_536
 
 @dataclass(frozen=True, slots=True)
 class RecordSummary:
-    """An entry of a list of records. `trusted`: it has a valid signature; `verified`: its domain vouches for it."""
+    """An entry of a list of records. `verified`: its domain vouches for it."""
 
     cid: str
     name: str
     version: str
     schema_version: str
     created_at: str
-    trusted: bool
+    trust: TrustMark
     verified: bool
     pushed_by: str
     pushed_at: float
@@ -55,22 +57,24 @@ def summaries_of(rows: Rows, cids: Sequence[str]) -> list[RecordSummary]:
     for part in chunks(cids):
         sql = (
             f"SELECT r.cid, substr(r.name, 1, {_FIELD_CHARS}), substr(r.version, 1, {_FIELD_CHARS}), r.schema_version,"  # noqa: S608  own numbers, only marks
-            f" substr(r.created_at, 1, {_FIELD_CHARS}), r.trusted, r.verified,"
+            f" substr(r.created_at, 1, {_FIELD_CHARS}), r.verified,"
             f" r.pushed_by, r.pushed_at, CASE WHEN length(t.data) <= {_LARGEST_READ} THEN t.data END"
             " FROM directory_records r JOIN directory_texts t ON t.record = r.id"
             f" WHERE r.cid IN ({marks(len(part))})"
         )
-        found.update((row[0], _summary(row)) for row in rows.all(sql, *part))
+        trust = trust_marks(rows, part)
+        found.update((row[0], _summary(row, trust.get(row[0], TrustMark()))) for row in rows.all(sql, *part))
     return [found[cid] for cid in cids if cid in found]
 
 
-def _summary(row: Row) -> RecordSummary:
-    cid, name, version, schema_version, created_at, trusted, verified, pushed_by, pushed_at, text = row
+def _summary(row: Row, trust: TrustMark) -> RecordSummary:
+    cid, name, version, schema_version, created_at, verified, pushed_by, pushed_at, text = row
     data: dict[str, Any] = {} if text is None else msgspec.json.decode(text)
     description = data.get("description")
     short = description[: 2 * _FIELD_CHARS] if isinstance(description, str) else ""
-    marks = bool(trusted), bool(verified)
-    return RecordSummary(cid, name, version, schema_version, created_at, *marks, pushed_by, pushed_at, short)
+    return RecordSummary(
+        cid, name, version, schema_version, created_at, trust, bool(verified), pushed_by, pushed_at, short
+    )
 
 
 COLLECTION: Final = "directory"
@@ -152,19 +156,23 @@ class Records:
             new.discard(draft.cid)
         return pushed
 
-    def write(self, tx: Transaction, who: Principal, drafts: Sequence[Draft], *, replaces: bool = False) -> set[str]:
+    def write(
+        self, tx: Transaction, who: Principal, drafts: Sequence[Draft], *, replaces: bool = False, copied: bool = False
+    ) -> set[str]:
         """Store drafts in the caller's transaction, before anything else in it. Returns the CIDs that were new.
 
         Conflict if one has the name and version of another record where that is final, unless it `replaces` that one.
+        `copied` if they come from a peer; a copy that is pushed here belongs to this directory from then on.
         """
         self.lock(tx)
-        if not replaces:
-            check_immutable(tx, drafts)
+        rules = [] if replaces else namespaces(tx)
+        check_immutable(tx, drafts, rules)
         now = self._clock.now()
         state: State = "approved" if self._is_approved(who) else "proposed"
         stored = store.insert(tx, self._database.dialect, drafts, who.id, now, state)
         new = {draft.cid for draft in stored.values()}
         if new:
+            hold_new(tx, stored, rules)
             if self._observer is not None:
                 self._observer.added(tx, stored, state, now)
             list_changed(tx, "resources", "directory")
@@ -173,6 +181,8 @@ class Records:
             names = {draft.fields.name for draft in drafts if draft.cid in new}
             for name in names if len(names) <= MOST_NAMES_SIGNALLED else ():
                 _name_changed(tx, name)
+        if not copied and len(new) < len(drafts):
+            adopt_copies(tx, [draft.cid for draft in drafts if draft.cid not in new])
         labels = [draft.fields.labels for draft in drafts]
         self._events.emit(tx, EventType.RECORD_PUSHED, [draft.cid for draft in drafts], labels, new=new)
         return new
@@ -201,6 +211,10 @@ class Records:
         """Summaries of the records that exist, in the order asked for."""
         return await self._database.read(lambda rows: summaries_of(rows, cids))
 
+    async def trust(self, cid: str) -> TrustMark:
+        """What the trust policy says about a record."""
+        return (await self._database.read(lambda rows: trust_marks(rows, [cid]))).get(cid, TrustMark())
+
     async def delete(self, who: Principal, cid: str) -> bool:
         """Delete a record with its referrers; False if it did not exist. Conflict if the server lists it."""
         _required(cid)
@@ -218,10 +232,12 @@ class Records:
         return set(await self._database.read(lambda rows: store.ids_of(rows, valid)))
 
     async def newest(self, count: int, below: int | None = None) -> list[tuple[int, NamedRef]]:
-        """The newest records, each with its row id; `below` continues after the row id of an earlier answer."""
+        """The newest records that are not in quarantine, each with its row id; `below` continues after the row id of an
+        earlier answer."""
         rows = await self._database.read(
             lambda rows: rows.all(
-                "SELECT id, name, version, cid FROM directory_records WHERE id < ? ORDER BY id DESC LIMIT ?",
+                "SELECT r.id, r.name, r.version, r.cid FROM directory_records r"  # noqa: S608  own condition
+                f" WHERE r.id < ? AND {NOT_HELD} ORDER BY r.id DESC LIMIT ?",
                 _NO_ROW if below is None else below, count,
             )
         )  # fmt: skip
@@ -233,7 +249,10 @@ class Records:
             return [one.cid for _, one in await self.newest(count)]
         if not prefix.isascii() or not prefix.isalnum():
             return []
-        sql = "SELECT cid FROM directory_records WHERE cid >= ? AND cid < ? ORDER BY cid LIMIT ?"
+        sql = (
+            "SELECT r.cid FROM directory_records r WHERE r.cid >= ? AND r.cid < ?"  # noqa: S608  own condition
+            f" AND {NOT_HELD} ORDER BY r.cid LIMIT ?"
+        )
         found = await self._database.read(lambda rows: rows.all(sql, prefix, prefix + "~", count))
         return [cid for (cid,) in found]
 
@@ -255,8 +274,9 @@ class Records:
         """Call this first in a transaction that erases records."""
         store.lock_terms(tx, self._database.dialect)
 
-    def erase(self, tx: Transaction, cid: str) -> bool:
-        """Delete a record in the caller's transaction, whoever made it."""
+    def erase(self, tx: Transaction, cid: str, *, copied: bool = False) -> bool:
+        """Delete a record in the caller's transaction, whoever made it; `copied` if a peer withdrew it. A record that
+        was deleted here is not copied from a peer again."""
         record = store.ids_of(tx, [cid]).get(cid)
         if record is None:
             return False
@@ -269,6 +289,10 @@ class Records:
         list_changed(tx, "resources", "directory")
         _name_changed(tx, name)
         resource_updated(tx, uri_of(cid))
+        if copied:
+            tx.run("DELETE FROM directory_changes WHERE cid = ?", cid)
+        else:
+            note_changes(tx, [cid])
         self._events.emit(tx, EventType.RECORD_DELETED, [cid])
         return True
 

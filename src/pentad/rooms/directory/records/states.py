@@ -6,7 +6,7 @@ are served to MCP hosts and in catalogues. Every change is kept with who made it
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from pentad.events import outbox
 from pentad.kernel.clock import Clock, iso
@@ -17,7 +17,9 @@ from pentad.mcp.changes import resource_updated
 from pentad.mcp.rights import refuse_read_only
 from pentad.rooms.directory import store
 from pentad.rooms.directory.models import State
+from pentad.rooms.directory.records.changes import NOT_TOLD, note_changes
 from pentad.rooms.directory.records.service import may_approve, record_not_found
+from pentad.rooms.directory.records.trust_marks import VisibilityObserver
 
 LONGEST_REASON: Final = 500
 CHANGED: Final = "record.state_changed"
@@ -48,19 +50,15 @@ class RecordState:
     state: str
     pushed_by: str
     pushed_at: str
+    quarantined: str | None
+    """Why it is in quarantine, if it is: then hosts do not see it, whatever its state."""
     history: tuple[StateChange, ...] = ()
-
-
-class StateObserver(Protocol):
-    """What has to know of changed states in the same transaction."""
-
-    def state_changed(self, tx: Transaction, records: Sequence[int], state: State, reason: str, now: float) -> None: ...
 
 
 class States:
     """The states of the records of one store."""
 
-    def __init__(self, database: Database, clock: Clock, observer: StateObserver) -> None:
+    def __init__(self, database: Database, clock: Clock, observer: VisibilityObserver) -> None:
         self._database = database
         self._clock = clock
         self._observer = observer
@@ -113,7 +111,7 @@ class States:
         now = self._clock.now()
         changed: list[int] = []
         for cid in dict.fromkeys(cids):
-            record, _, name, version, old, pushed_by, _ = _found(tx, cid)
+            record, _, name, version, old, pushed_by, *_ = _found(tx, cid)
             if old == state:
                 raise Conflict(f"{name[:200]} {version[:100]} is {state} already.", hint="Nothing was changed.")
             _check_allowed(who, state, pushed_by, f"{name[:200]} {version[:100]}")
@@ -124,13 +122,18 @@ class States:
                 record, old, state, reason, who.id, now,
             )  # fmt: skip
             changed.append(record)
+            if (old in NOT_TOLD) != (state in NOT_TOLD):
+                note_changes(tx, [cid])
             resource_updated(tx, f"directory://records/{cid}")
             told = {"state": state, "reason": reason}
             outbox.emit(tx, "directory", CHANGED, [f"directory://records/{cid}"], at=now, principal=who.id, data=told)
-        self._observer.state_changed(tx, changed, state, reason, now)
+        self._observer.visibility_changed(tx, changed, now)
 
 
-_COLUMNS: Final = "id, cid, name, version, state, pushed_by, pushed_at"
+_COLUMNS: Final = (
+    "id, cid, name, version, state, pushed_by, pushed_at,"
+    " (SELECT q.reason FROM directory_quarantine q WHERE q.record = directory_records.id)"
+)
 
 
 def _found(rows: Rows, cid: str) -> Row:
@@ -141,8 +144,8 @@ def _found(rows: Rows, cid: str) -> Row:
 
 
 def _state(row: Row, history: tuple[StateChange, ...] = ()) -> RecordState:
-    _, cid, name, version, state, pushed_by, pushed_at = row
-    return RecordState(cid, name, version, state, pushed_by, iso(pushed_at), history)
+    _, cid, name, version, state, pushed_by, pushed_at, quarantined = row
+    return RecordState(cid, name, version, state, pushed_by, iso(pushed_at), quarantined, history)
 
 
 def _check_allowed(who: Principal, state: State, pushed_by: str, what: str) -> None:

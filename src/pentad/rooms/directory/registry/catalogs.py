@@ -1,7 +1,7 @@
 """Catalogues of the approved records for other programs than MCP hosts: an AI catalogue, and an index of agent skills.
 
-Each lists the newest approved version of every name. Both are single documents, so they have a limit, and say so if
-there is more.
+Each lists the newest approved version of every name that is not in quarantine. Both are single documents, so they have
+a limit, and say so if there is more.
 """
 
 import hashlib
@@ -16,6 +16,7 @@ import msgspec
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ports import Database, Row, Rows
 from pentad.rooms.directory.records.index_fields import Kind
+from pentad.rooms.directory.records.trust_marks import NOT_HELD
 from pentad.rooms.directory.registry.server_files import server_file
 from pentad.rooms.directory.store import marks, texts_of
 from pentad.rooms.directory.translate import a2a_cards, agent_skills
@@ -100,7 +101,8 @@ def _approved(rows: Rows, modules: Sequence[str]) -> tuple[list[dict[str, Any]],
     found = rows.all(
         "SELECT DISTINCT r.id, r.cid, r.name, r.version_key FROM directory_terms t"  # noqa: S608  only marks
         " JOIN directory_postings p ON p.term = t.id JOIN directory_records r ON r.id = p.record"
-        f" WHERE t.kind = ? AND t.text IN ({marks(len(modules))}) AND r.state = 'approved' ORDER BY r.id DESC LIMIT ?",
+        f" WHERE t.kind = ? AND t.text IN ({marks(len(modules))}) AND r.state = 'approved'"
+        f" AND {NOT_HELD} ORDER BY r.id DESC LIMIT ?",
         int(Kind.MODULE), *modules, _MOST_READ + 1,
     )  # fmt: skip
     newest: dict[str, Row] = {}

@@ -10,6 +10,7 @@ import msgspec
 from pentad.kernel.ports import Rows, Transaction
 from pentad.rooms.directory.models import State
 from pentad.rooms.directory.records.index_fields import Kind
+from pentad.rooms.directory.records.trust_marks import held_among
 from pentad.rooms.directory.registry.server_files import ServerFile, server_file
 from pentad.rooms.directory.search.sort_keys import is_version, version_key
 from pentad.rooms.directory.store import Draft
@@ -20,8 +21,16 @@ STATUSES: Final[Mapping[str, str]] = {
     "draft": "", "proposed": "", "approved": "active", "deprecated": "deprecated", "withdrawn": DELETED,
 }  # fmt: skip
 """What hosts see of a state; empty for nothing, unless they have seen the record before: then it is deleted."""
+HELD: Final = "It is held back until somebody vouches for it."
+"""What hosts are told of a record in quarantine that they have seen before."""
 
 _PORTION: Final = 200
+_SEEN: Final = (
+    "SELECT s.name, s.published_at, s.status, s.message, r.state,"
+    " EXISTS (SELECT 1 FROM directory_quarantine q WHERE q.record = r.id),"
+    " (SELECT c.reason FROM directory_state_changes c WHERE c.record = r.id ORDER BY c.id DESC LIMIT 1)"
+    " FROM directory_servers s JOIN directory_records r ON r.id = s.record WHERE s.record = ?"
+)
 
 
 class _Row(NamedTuple):
@@ -57,16 +66,22 @@ class ServerEntries:
             "DELETE FROM directory_servers WHERE record = ? AND is_current = 0", record
         )  # another one took its place
 
-    def state_changed(self, tx: Transaction, records: Sequence[int], state: State, reason: str, now: float) -> None:
-        status = STATUSES[state]
-        message = reason if status in ("deprecated", DELETED) else ""
+    def visibility_changed(self, tx: Transaction, records: Sequence[int], now: float) -> None:
+        """Show hosts what the states of these records, and quarantine, let them see."""
         changed: dict[str, set[int]] = {}
         for record in records:
-            if (name := _name_of(tx, record)) is not None:
-                tx.run(  # what hosts have seen before does not vanish without a word
-                    "UPDATE directory_servers SET status = CASE WHEN ? = '' AND published_at IS NOT NULL THEN ?"
-                    " ELSE ? END, message = ?, status_changed_at = ? WHERE record = ?",
-                    status, DELETED, status, message, _moment(now), record,
+            row = tx.one(_SEEN, record)
+            if row is None:
+                continue
+            name, published_at, old, state, is_held, reason = row[0], row[1], (row[2], row[3]), row[4], row[5], row[6]
+            status = "" if is_held else STATUSES[state]
+            message = (reason or "") if status in ("deprecated", DELETED) else ""
+            if not status and published_at is not None:  # what hosts have seen does not vanish without a word
+                status, message = DELETED, HELD if is_held else ""
+            if (status, message) != old:
+                tx.run(
+                    "UPDATE directory_servers SET status = ?, message = ?, status_changed_at = ? WHERE record = ?",
+                    status, message, _moment(now), record,
                 )  # fmt: skip
                 changed.setdefault(name, set()).add(record)
         for name, own in changed.items():
@@ -88,14 +103,14 @@ class ServerEntries:
         moment = _moment(now)
         names: dict[str, set[int]] = {}
         rows: list[tuple[Any, ...]] = []
+        held = held_among(tx, list(records))
         for record, (text, state) in records.items():
             server = _server(text)
             if server is not None:
                 names.setdefault(server.name, set()).add(record)
                 key = version_key(server.version)
-                rows.append(
-                    (record, server.name, server.version, key, server.name.lower(), STATUSES[state], "", moment, moment)
-                )
+                status = "" if record in held else STATUSES[state]
+                rows.append((record, server.name, server.version, key, server.name.lower(), status, "", moment, moment))
         tx.run_many(
             "INSERT INTO directory_servers (record, name, version, version_key, folded, status, message, is_current,"
             " is_latest, status_changed_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, 0, 0, ?, ?)",

@@ -1,7 +1,7 @@
 """The registry: lists, finds and publishes MCP servers, over the records of the directory.
 
-Hosts see approved, deprecated and, if they ask for them, withdrawn records. Pages are in the order of names and
-versions. A list of changes costs what has changed, not what is stored.
+Hosts see approved, deprecated and, if they ask for them, withdrawn records, and nothing in quarantine. Pages are in the
+order of names and versions. A list of changes costs what has changed, not what is stored.
 """
 
 import asyncio
@@ -262,22 +262,31 @@ def _literal(text: str) -> str:
 
 
 def _entries(rows: Rows, found: Sequence[_Row]) -> list[ServerEntry]:
+    """The entries for hosts, with nothing but name and version of what is in quarantine."""
+    records = _records(rows, found)
+    return [_entry(row, None if (one := records.get(row.record)) is None or one[6] else one) for row in found]
+
+
+def _records(rows: Rows, found: Sequence[_Row]) -> dict[int, Row]:
     records: dict[int, Row] = {}
     for part in chunks([row.record for row in found]):
         sql = (
-            "SELECT r.id, r.cid, r.state, r.trusted, r.verified, t.data FROM directory_records r"  # noqa: S608  only marks
-            f" JOIN directory_texts t ON t.record = r.id WHERE r.id IN ({marks(len(part))})"
+            "SELECT r.id, r.cid, r.state, r.trusted, r.verified, t.data, q.reason FROM directory_records r"  # noqa: S608  only marks
+            " JOIN directory_texts t ON t.record = r.id LEFT JOIN directory_quarantine q ON q.record = r.id"
+            f" WHERE r.id IN ({marks(len(part))})"
         )
         records.update((row[0], row) for row in rows.all(sql, *part))
-    return [_entry(row, records.get(row.record)) for row in found]
+    return records
 
 
 def _entry(row: _Row, record: Row | None) -> ServerEntry:
     server = None if record is None else server_file(msgspec.json.decode(record[5]))
     if record is None or server is None:
         return ServerEntry(row.name, row.version, tombstone(row.name, row.version), row.official(), {})
-    _, cid, state, trusted, verified, _ = record
+    _, cid, state, trusted, verified, _, quarantined = record
     own = {"cid": cid, "state": state, "trusted": bool(trusted), "verified": bool(verified)}
+    if quarantined is not None:
+        own["quarantined"] = quarantined
     return ServerEntry(row.name, row.version, server.content, row.official(), own)
 
 
@@ -288,7 +297,8 @@ def _stored(rows: Rows, cid: str) -> ServerEntry:
     row = rows.one(sql, cid)
     if row is None:
         raise NotPublished("The record was stored, but no host could use it as a server.")
-    return _entries(rows, [_Row(row)])[0]
+    own = _Row(row)
+    return _entry(own, _records(rows, [own]).get(own.record))
 
 
 def _of_name(name: str, version: str | None) -> tuple[Any, ...]:

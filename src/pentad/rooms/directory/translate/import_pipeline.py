@@ -231,7 +231,7 @@ class Importer:
             Filter(FilterKind.ANNOTATION, f"{DIGEST_NOTE}:{digest}"),
             Filter(FilterKind.SCHEMA_VERSION, version),
         )
-        found = await self._target.search(Query(filters=filters, limit=1))
+        found = await self._target.search(Query(filters=filters, limit=1, quarantined=True))
         return await self._target.pull(found.hits[0].cid) if found.hits else None
 
     async def prepared(self, read: Read, digest: str | None, options: ImportOptions) -> Imported:

@@ -19,6 +19,7 @@ from pentad.kernel.default_limits import Limits
 from pentad.rooms.directory.remote.client import LOST_STATUS
 from pentad.rooms.directory.service import Directory
 from pentad.rooms.directory.wire.protos import (
+    changes_pb2,
     core_pb2,
     events_pb2,
     naming_pb2,
@@ -34,7 +35,7 @@ from tests.ports import free_port
 ROOM = "directory"
 ROLES = {"writer": ["directory:read", "directory:write"], "reader": ["directory:read"], "stranger": ["registers:read"]}
 MODULES: tuple[ModuleType, ...] = (
-    store_pb2, search_pb2, ranked_pb2, routing_pb2, naming_pb2, sign_pb2, events_pb2,
+    store_pb2, search_pb2, ranked_pb2, changes_pb2, routing_pb2, naming_pb2, sign_pb2, events_pb2,
 )  # fmt: skip
 METHODS: Mapping[str, MethodDescriptor] = {
     f"{service.name}/{method.name}": method

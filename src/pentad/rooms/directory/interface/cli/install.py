@@ -60,6 +60,11 @@ def install(record: str, name: str, only_print: bool, unapproved: bool, target: 
 
 def _check_state(state: dict[str, Any], *, unapproved: bool) -> None:
     what = f"{state['name']} {state['version']}"
+    if state.get("quarantined"):
+        raise InvalidInput(
+            f"{what} is in quarantine: {state['quarantined']}.",
+            hint="It has to be signed by somebody whom the trust policy of its namespace names.",
+        )
     if state["state"] == "deprecated":
         reason = state["history"][-1]["reason"] if state.get("history") else ""
         warn(f"{what} is deprecated{f': {reason}' if reason else ''}.")

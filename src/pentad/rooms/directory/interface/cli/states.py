@@ -7,7 +7,7 @@ import click
 from pentad.rooms.directory.models import STATES
 from pentad.terminal.client import server_options
 from pentad.terminal.options import json_option
-from pentad.terminal.output import print_json, print_table, print_text, say
+from pentad.terminal.output import print_json, print_table, print_text, say, warn
 
 if TYPE_CHECKING:
     from pentad.terminal.client import Target
@@ -47,6 +47,7 @@ def show_state(record: str, as_json: bool, target: "Target") -> None:
         return
     first = found["history"][0]["old_state"] if found["history"] else found["state"]
     print_text(f"{found['name']} {found['version']} is {found['state']}.")
+    _say_quarantine(found)
     print_table(
         ["when", "who", "state", "why"],
         [[found["pushed_at"], found["pushed_by"], first, "pushed"], *map(_change_row, found["history"])],
@@ -72,3 +73,9 @@ def set_state(record: str, name: str, reason: str, as_json: bool, target: "Targe
         print_json(found)
         return
     say(f"{found['name']} {found['version']} is {name} now.")
+    _say_quarantine(found)
+
+
+def _say_quarantine(found: dict[str, Any]) -> None:
+    if found.get("quarantined"):
+        warn(f"It is in quarantine, and hosts do not see it: {found['quarantined']}.")
