@@ -13,6 +13,7 @@ from pentad.net.grpc_calls import Service
 from pentad.rooms.directory.federation.peers import PeerCredentials, PeerFilters, PeerState
 from pentad.rooms.directory.interface.grpc import server
 from pentad.rooms.directory.records.referrers import SIGNATURE
+from pentad.rooms.directory.records.service import draft_record
 from pentad.rooms.directory.service import Directory
 from pentad.rooms.directory.trust.keys import read_private_key
 from pentad.rooms.directory.wire.protos import routing_pb2
@@ -161,6 +162,25 @@ async def test_copies_are_not_handed_on(tmp_path: Path, a: Site, b: Site) -> Non
         await has(c, own, marker, copy)
 
 
+@pytest.mark.requirement("dir:federation:states")
+async def test_copies_wait_for_approval_and_go_when_the_original_is_withdrawn(a: Site, b: Site) -> None:
+    kept, bad, draft = await push(a), await push(a), await push(a)
+    await a.directory.states.set(LOCAL, [draft], "draft")
+    await follow(b, a)
+    await has(b, kept, bad)
+    assert (await a.directory.states.get(kept)).state == "approved"
+    assert (await b.directory.states.get(kept)).state == "proposed", "each directory approves for itself"
+    await b.directory.states.set(LOCAL, [bad], "approved")
+    await a.directory.states.set(LOCAL, [bad], "withdrawn", "It leaks.")
+    await a.directory.states.set(LOCAL, [draft], "proposed")
+    marker = await push(a)  # an event: a change of a state alone is noticed within a minute
+    await has(b, kept, draft, marker)
+    await a.directory.states.set(LOCAL, [bad], "approved")
+    again = await push(a)
+    await has(b, kept, draft, marker, bad, again)
+    assert (await b.directory.states.get(bad)).state == "proposed"
+
+
 @pytest.mark.requirement("dir:federation:filters")
 async def test_filters_say_what_is_copied(a: Site, b: Site) -> None:
     skill = {"name": "language_processing/language_generation/summarization"}
@@ -214,6 +234,25 @@ async def test_a_store_that_was_replaced_is_read_from_its_beginning(a: Site, b: 
 
     await a.app.database.write(replaced)
     await has(b, kept)
+
+
+@pytest.mark.requirement("dir:federation:in-step")
+async def test_a_restored_store_that_has_got_as_far_again_is_read_from_its_beginning(a: Site, b: Site) -> None:
+    kept, lost = await push(a), await push(a)
+    await follow(b, a)
+    await has(b, lost, kept)
+    new = draft_record(agent())
+
+    def restored(tx: Any) -> None:
+        """As if a backup without the last record had been restored, and another pushed before anybody looked."""
+        a.directory.records.lock(tx)
+        a.directory.records.erase(tx, lost)
+        tx.run("DELETE FROM directory_changes")
+        tx.run("UPDATE sqlite_sequence SET seq = seq - 1 WHERE name = 'directory_records'")
+        a.directory.records.write(tx, LOCAL, [new])
+
+    await a.app.database.write(restored)
+    await has(b, kept, new.cid)
 
 
 @pytest.mark.requirement("dir:federation:in-step")

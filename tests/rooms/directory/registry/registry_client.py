@@ -64,7 +64,7 @@ class RegistryClient:
 
     def __init__(self, send: Send, base: str, token: str | None = None) -> None:
         self._send = send
-        self._base = base.rstrip("/")
+        self.base = base.rstrip("/")
         self._token = token
 
     async def page(self, **query: str | int) -> tuple[list[Listed], str | None]:
@@ -109,12 +109,12 @@ class RegistryClient:
         cursor = query.get("cursor")
         given = urlencode({name: value for name, value in query.items() if name != "cursor"})
         parts = [part for part in (given, f"cursor={cursor}" if cursor else "") if part]
-        url = f"{self._base}{path}{'?' if parts else ''}{'&'.join(parts)}"
+        url = f"{self.base}{path}{'?' if parts else ''}{'&'.join(parts)}"
         return _read(await self._send("GET", url, {"accept": "application/json", **self._login()}, None))
 
     async def _write(self, method: str, path: str, text: str) -> Mapping[str, Any]:
         headers = {"content-type": "application/json", **self._login()}
-        return _read(await self._send(method, f"{self._base}{path}", headers, text.encode()))
+        return _read(await self._send(method, f"{self.base}{path}", headers, text.encode()))
 
     def _login(self) -> dict[str, str]:
         return {} if self._token is None else {"authorization": f"Bearer {self._token}"}

@@ -16,7 +16,8 @@ from pentad.rooms.directory.store import chunks, ids_of, marks
 MOST_CHANGES: Final = 500
 NOT_TOLD: Final = ("draft", "withdrawn")
 """The states of records that followers do not get, or drop."""
-_POSITION: Final = re.compile(r"([0-9a-f]{16})-(\d{1,18})-(\d{1,18})")
+_POSITION: Final = re.compile(r"([0-9a-f]{16})-(\d{1,18})-(\d{1,18})-([a-z2-7]{0,100})-([a-z2-7]{0,100})")
+"""The store, the last row ids of records and of changes, and the CIDs that they were of."""
 _IS_TOLD: Final = (
     "NOT EXISTS (SELECT 1 FROM directory_origins o WHERE o.record = r.id)"
     " AND NOT EXISTS (SELECT 1 FROM directory_quarantine q WHERE q.record = r.id)"
@@ -84,27 +85,56 @@ def withdrawn(rows: Rows, cids: Sequence[str]) -> set[str]:
     return gone
 
 
+class _Position(NamedTuple):
+    """How far a follower has read."""
+
+    record: int = 0
+    change: int = 0
+    record_cid: str = ""
+    change_cid: str = ""
+
+
 def list_changes(rows: Rows, dialect: Dialect, position: str, limit: int) -> Changes:
     """The changes after a position: new records first, then what happened to older ones."""
     most = min(limit or MOST_CHANGES, MOST_CHANGES)
     store: str = rows.value("SELECT id FROM directory_store")
     parsed = _POSITION.fullmatch(position)
-    record, change = (int(parsed[2]), int(parsed[3])) if parsed else (0, 0)
-    last_record: int = rows.value("SELECT coalesce(max(id), 0) FROM directory_records")
-    last_change: int = rows.value("SELECT coalesce(max(position), 0) FROM directory_changes")
-    # A later position than any this store gave out is of the time before it was restored.
-    highest: int = rows.value(_HIGHEST[dialect]) or 0
-    is_known = parsed is not None and parsed[1] == store and record <= highest and change <= last_change
+    after = _Position(int(parsed[2]), int(parsed[3]), parsed[4], parsed[5]) if parsed else _Position()
+    is_known = parsed is not None and parsed[1] == store and _is_known(rows, dialect, after)
     if not is_known:
-        record, change = 0, 0
-    new = rows.all(_NEW, record, most + 1)
+        after = _Position()
+    new = rows.all(_NEW, after.record, most + 1)
     if len(new) > most:
         found = [Change(cid, name, deleted=False) for _, cid, name in new[:most]]
-        return Changes(found, f"{store}-{new[most - 1][0]}-{change}", more=True, reset=not is_known)
+        last, cid, _ = new[most - 1]
+        reached = after._replace(record=last, record_cid=cid)
+        return Changes(found, _written(store, reached), more=True, reset=not is_known)
+    last_row = rows.one("SELECT id, cid FROM directory_records ORDER BY id DESC LIMIT 1")
+    if last_row is not None and last_row[0] > after.record:
+        after = after._replace(record=last_row[0], record_cid=last_row[1])
     left = most - len(new)
-    changed = rows.all(_CHANGED, change, left + 1)
+    changed = rows.all(_CHANGED, after.change, left + 1)
     found = [Change(cid, name, deleted=False) for _, cid, name in new]
     found += [Change(cid, name or "", bool(deleted)) for _, cid, name, deleted in changed[:left]]
     if changed[:left]:
-        change = changed[:left][-1][0]
-    return Changes(found, f"{store}-{max(record, last_record)}-{change}", len(changed) > left, reset=not is_known)
+        after = after._replace(change=changed[:left][-1][0], change_cid=changed[:left][-1][1])
+    return Changes(found, _written(store, after), len(changed) > left, reset=not is_known)
+
+
+def _written(store: str, at: _Position) -> str:
+    return f"{store}-{at.record}-{at.change}-{at.record_cid}-{at.change_cid}"
+
+
+def _is_known(rows: Rows, dialect: Dialect, at: _Position) -> bool:
+    """Whether this store gave out a position. One that was restored from a backup gives out the same row ids again, for
+    other records; reading once too often from the beginning changes nothing."""
+    if at.record > (rows.value(_HIGHEST[dialect]) or 0):
+        return False
+    record = rows.value("SELECT cid FROM directory_records WHERE id = ?", at.record)
+    if record is None and at.record:  # deleted since
+        record = rows.value("SELECT cid FROM directory_changes WHERE cid = ?", at.record_cid)
+    change = rows.value("SELECT cid FROM directory_changes WHERE position = ?", at.change)
+    if change is None and at.change:  # changed again since
+        sql = "SELECT cid FROM directory_changes WHERE cid = ? AND position > ?"
+        change = rows.value(sql, at.change_cid, at.change)
+    return (record or "", change or "") == (at.record_cid, at.change_cid)

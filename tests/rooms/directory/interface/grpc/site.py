@@ -29,7 +29,7 @@ from pentad.rooms.directory.wire.protos import (
     sign_pb2,
     store_pb2,
 )
-from pentad.settings.model import Settings
+from pentad.settings.model import Settings, TokenSettings
 from tests.ports import free_port
 
 ROOM = "directory"
@@ -154,12 +154,13 @@ async def open_site(
     auth: Literal["none", "required"] = "none",
     settings: Mapping[str, Any] | None = None,
     limits: Limits | None = None,
+    jwt: TokenSettings | None = None,
 ) -> AsyncGenerator[Site]:
     """A server with the directory, and a key for each role."""
     port = free_port()
     chosen = Settings(
         data=data, database=database, rooms=(ROOM,), auth=auth, grpc_port=port, limits=limits or Limits(),
-        room_tables={"directory": {"sync_hosts": "127.0.0.1", **(settings or {})}},
+        jwt=jwt or TokenSettings(), room_tables={"directory": {"sync_hosts": "127.0.0.1", **(settings or {})}},
     )  # fmt: skip
     async with open_app(chosen) as app, open_ports(app):
         keys = {role: (await app.api_keys.create(role, scopes=scopes)).token for role, scopes in ROLES.items()}
