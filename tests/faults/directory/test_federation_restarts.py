@@ -17,7 +17,7 @@ from tests.processes.servers import Server
 from tests.rooms.directory.records.parts import agent
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.faults, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.faults, pytest.mark.timeout(1800)]
 
 RESTARTS = 100
 PAGE = (REPOSITORY / "docs/directory.md").read_text(encoding="utf-8")
@@ -37,7 +37,7 @@ class Node:
         """The JSON that a command prints."""
         done = subprocess.run(
             [pentad(), *arguments, "--data", str(self.data)], input=stdin, capture_output=True, text=True,
-            cwd=REPOSITORY, env=environment(), timeout=60, check=False,
+            cwd=REPOSITORY, env=environment(), timeout=300, check=False,
         )  # fmt: skip
         assert done.returncode == 0, (arguments, done.stderr)
         return json.loads(done.stdout) if done.stdout.startswith(("{", "[")) else done.stdout

@@ -250,6 +250,7 @@ class _Round:
 
     def _save_statements(self, tx: Transaction, cid: str, theirs: Mapping[str, Referrer]) -> bool:
         """Returns whether signatures or keys changed."""
+        self._all.records.lock(tx)
         self._run.check(tx)
         referrers = self._all.referrers
         try:

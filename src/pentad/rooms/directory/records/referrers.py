@@ -117,6 +117,7 @@ class Referrers:
         """Remove referrers of a record. Returns the CIDs of those removed."""
 
         def work(tx: Transaction) -> list[str]:
+            store.lock_terms(tx, self._database.dialect)
             gone = self.read(tx, record_cid, kind, ref)
             self.remove(tx, record_cid, gone)
             return [referrer.cid for referrer in gone]
@@ -124,7 +125,7 @@ class Referrers:
         return await self._database.write(work)
 
     def remove(self, tx: Transaction, record_cid: str, referrers: Sequence[Referrer]) -> None:
-        """Remove these referrers of a record in the caller's transaction."""
+        """Remove these referrers of a record in the caller's transaction, which must have locked the terms first."""
         if not referrers:
             return
         for referrer in referrers:

@@ -14,6 +14,7 @@ from pentad.kernel.ports import Rows, Transaction
 from pentad.kernel.principal import Principal
 from pentad.rooms.directory.records.namespaces import checked_namespace
 from pentad.rooms.directory.records.trust_marks import HeldRecord, VisibilityObserver, held_records
+from pentad.rooms.directory.store import lock_terms
 from pentad.rooms.directory.trust.jwks import KeySetResolver, domain_of, keys_of
 from pentad.rooms.directory.trust.policy import TrustEntry, entries, judge_portion
 
@@ -125,6 +126,7 @@ class TrustPolicy:
             last = await self._database.write(lambda tx, after=last: self._portion(tx, after, run))
 
     def _portion(self, tx: Transaction, after: int, run: JobRun | None) -> int | None:
+        lock_terms(tx, self._database.dialect)  # a verdict may change what the registry shows
         if run is not None:
             run.check(tx)
         return judge_portion(tx, after, _PORTION, self._clock.now(), self._observer)

@@ -26,6 +26,7 @@ from pentad.rooms.directory.records.naming import Naming
 from pentad.rooms.directory.records.referrers import Referrer, Referrers
 from pentad.rooms.directory.records.service import record_not_found
 from pentad.rooms.directory.records.trust_marks import VisibilityObserver
+from pentad.rooms.directory.store import lock_terms
 from pentad.rooms.directory.trust import store
 from pentad.rooms.directory.trust.jwks import Domain, KeySetResolver, WellKnownKeySets, domain_of, find_vouched_key
 from pentad.rooms.directory.trust.store import Kind, StoredResult, Subject, not_trusted, reason_of
@@ -291,8 +292,13 @@ class Trust:
 
     async def _save(self, about: Subject, kind: Kind, success: bool, body: Mapping[str, Any]) -> StoredResult:
         found = StoredResult(success, body, self._clock.now())
+
+        def work(tx: Transaction) -> None:
+            lock_terms(tx, self._database.dialect)  # a verdict may change what the registry shows
+            store.save_result(tx, about, kind, found, self._observer)
+
         try:
-            await self._database.write(lambda tx: store.save_result(tx, about, kind, found, self._observer))
+            await self._database.write(work)
         except PentadError as error:
             log_failure(error, "Storing a verification")  # the next call verifies again
         return found
