@@ -1,9 +1,9 @@
 """A store from before there were states, a registry, a trust policy and peers."""
 
-import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import apsw
 import pytest
 
 from pentad.app import migration_sets
@@ -45,7 +45,7 @@ async def old_columns(folder: Path) -> Columns:
 
 
 def columns(file: Path) -> Columns:
-    with closing(sqlite3.connect(file)) as store:
+    with closing(apsw.Connection(str(file))) as store:
         tables = [name for (name,) in store.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
         described = {name: store.execute(f"PRAGMA table_info('{name}')").fetchall() for name in tables}
     return {name: [(row[1], row[2]) for row in rows] for name, rows in described.items() if name != "sqlite_stat1"}
@@ -53,7 +53,7 @@ def columns(file: Path) -> Columns:
 
 def make_old(file: Path) -> None:
     """Take away what later versions added."""
-    with closing(sqlite3.connect(file, isolation_level=None)) as store:
+    with closing(apsw.Connection(str(file))) as store:
         for table in reversed(NEW_TABLES):
             store.execute(f"DROP TABLE {table}")
         store.execute("DROP INDEX directory_records_unapproved")
