@@ -29,6 +29,7 @@ NEW_TABLES = (
 )  # fmt: skip
 
 Columns = dict[str, list[tuple[str, str]]]
+"""Names and types by table."""
 
 
 async def old_columns(folder: Path) -> Columns:
@@ -46,9 +47,11 @@ async def old_columns(folder: Path) -> Columns:
 
 def columns(file: Path) -> Columns:
     with closing(apsw.Connection(str(file))) as store:
-        tables = [name for (name,) in store.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+        tables = [str(name) for (name,) in store.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
         described = {name: store.execute(f"PRAGMA table_info('{name}')").fetchall() for name in tables}
-    return {name: [(row[1], row[2]) for row in rows] for name, rows in described.items() if name != "sqlite_stat1"}
+    return {
+        name: [(str(row[1]), str(row[2])) for row in rows] for name, rows in described.items() if name != "sqlite_stat1"
+    }
 
 
 def make_old(file: Path) -> None:

@@ -212,7 +212,7 @@ class WireClient:
     async def signalled(self, method: str, request: Message) -> AsyncGenerator["Signals"]:
         """Whether a stream of answers, which may be silent for long, has sent any. Begins when the server took it."""
         channel = await self._channel.connection()
-        method_call: Any = channel.unary_stream(method, _serialized)
+        method_call: Any = channel.unary_stream(method, _serialized, bytes)
         call = method_call(request, metadata=await self._channel.metadata())
         signals = Signals()
 
