@@ -287,7 +287,7 @@ class RegistryImported(BaseModel):
 
 
 @tool(
-    "directory_import_registry", title="Import an MCP registry", action="admin", destructive=False, idempotent=True,
+    "directory_import_registry", title="Import an MCP registry", action="admin", destructive=False, open_world=True,
     heavy=True, listed="room",
 )  # fmt: skip
 async def import_registry(arguments: ImportRegistryArguments, call: Call[Directory]) -> RegistryImported:
