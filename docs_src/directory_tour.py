@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from docs_src.tour_steps import Ask, Command
+from docs_src.tour_steps import Ask, Command, Request
 
 LIBRARIAN: dict[str, Any] = {
     "name": "example.org/librarian",
@@ -28,6 +28,21 @@ CARD: dict[str, Any] = {
     "skills": [{"id": "plan", "name": "Plan a route", "description": "Finds the shortest route.", "tags": ["maps"]}],
 }
 
+WEATHER: dict[str, Any] = {
+    "name": "org.example/weather",
+    "description": "Tells the weather of a place, now and for the next days.",
+    "version": "1.2.0",
+    "packages": [
+        {
+            "registryType": "npm",
+            "identifier": "@example/weather",
+            "version": "1.2.0",
+            "transport": {"type": "stdio"},
+            "environmentVariables": [{"name": "WEATHER_KEY", "isRequired": True, "isSecret": True}],
+        }
+    ],
+}
+
 
 def written(record: dict[str, Any], **changes: Any) -> str:
     """A line for each member."""
@@ -38,7 +53,13 @@ def written(record: dict[str, Any], **changes: Any) -> str:
 MISTAKEN = {"descripton" if key == "description" else key: value for key, value in LIBRARIAN.items()}
 MISTAKEN["locators"] = [{"type": "source-code", "urls": ["https://git.example.org/librarian"]}]
 
-TOUR: dict[str, Ask | Command] = {
+TOUR: dict[str, Ask | Command | Request] = {
+    "registry-import": Command("pentad directory import server.json", ("server.json", json.dumps(WEATHER, indent=2))),
+    "state-propose": Command("pentad directory state set org.example/weather proposed --reason 'Reads our calendar'"),
+    "state-set": Command("pentad directory state set org.example/weather approved --reason 'Reviewed by security'"),
+    "state-show": Command("pentad directory state show org.example/weather"),
+    "registry-list": Request("GET", "/v0.1/servers?search=weather&version=latest"),
+    "install": Command("pentad directory install org.example/weather --client cursor --print"),
     "validate": Command("pentad directory validate librarian.json", ("librarian.json", written(MISTAKEN))),
     "repair": Command("pentad directory validate --fix librarian.json"),
     "push": Command("pentad directory push librarian.json", ("librarian.json", written(LIBRARIAN))),
@@ -63,8 +84,16 @@ TOUR: dict[str, Ask | Command] = {
     "lineage": Command("pentad directory lineage example.org/librarian"),
     "diff": Ask("directory_diff", {"before": "example.org/librarian:v1.0.0", "after": "example.org/librarian:v1.1.0"}),
     "migrate": Ask("directory_migrate", {"reference": "example.org/librarian:v1.1.0", "to_version": "1.1.0"}),
-    "sign": Ask("directory_sign", {"reference": "example.org/librarian:v1.1.0"}, keep={"cid": "cid"}),
+    "sign": Ask(
+        "directory_sign", {"reference": "example.org/librarian:v1.1.0"}, keep={"cid": "cid", "key": "public_key"}
+    ),
     "verify": Ask("agntcy_dir_verify_record", {"cid": "$cid"}),
     "verify-command": Command("pentad directory verify example.org/librarian:v1.0.0"),
+    "trust-add": Ask(
+        "directory_trust", {"action": "add", "name": "reading-room", "namespace": "example.org", "key": "$key"}
+    ),
+    "trust-verify": Ask("agntcy_dir_verify_record", {"cid": "$cid"}),
+    "quarantine-set": Command("pentad directory namespaces set example.org --quarantine"),
+    "quarantine": Command("pentad directory quarantine"),
     "search": Command("pentad directory search --name '*planner*'"),
 }

@@ -1,5 +1,7 @@
-"""The directory, measured: validation beside other validators, records over gRPC and MCP, and search as it grows."""
+"""The directory, measured: validation beside other validators, records over gRPC and MCP, search and registry as they
+grow."""
 
+from benchmarks.directory.registry import listing
 from benchmarks.directory.searching import searching
 from benchmarks.directory.validation import validating
 from benchmarks.directory.wire import over_the_wire
@@ -9,4 +11,4 @@ from benchmarks.table import Figure
 
 def measure(effort: Effort) -> list[Figure]:
     """Every figure of this part."""
-    return [*validating(effort), *over_the_wire(effort), *searching(effort)]
+    return [*validating(effort), *over_the_wire(effort), *searching(effort), *listing(effort)]

@@ -30,7 +30,7 @@ from pentad.rooms.directory.search.service import RecordSearch
 from pentad.storage.migrations import STORAGE, MigrationSet, apply
 from pentad.storage.open import open_database
 
-_SETS: Final = (
+SETS: Final = (
     STORAGE,
     MigrationSet("jobs", "pentad.jobs.schema"),
     MigrationSet("events", "pentad.events.schema"),
@@ -145,7 +145,7 @@ async def grown(sizes: tuple[int, ...], rounds: int, turns: int = 20) -> list[La
     with tempfile.TemporaryDirectory() as folder:
         database = await open_database(None, Path(folder))
         try:
-            await apply(database, _SETS)
+            await apply(database, SETS)
             filled = 0
             for size in sizes:
                 say(f"Directory: writing records up to {size:,} ...")

@@ -59,6 +59,10 @@ WRITING: dict[str, tuple[bool, bool, bool]] = {
     "directory_import": (False, True, False),
     "directory_sign": (False, True, False),
     "directory_delete": (True, False, False),  # by name, a second call deletes the next version
+    "directory_import_registry": (False, False, True),
+    "directory_set_state": (False, False, False),
+    "directory_trust": (True, False, True),  # asks issuers for their keys
+    "directory_peers": (True, False, True),
     "loadMetrics": (False, False, True),
     "silenceAlerts": (False, False, False),
     "registers": (True, False, False),
@@ -139,9 +143,7 @@ def test_the_hints_of_every_writing_tool_are_as_decided() -> None:
 def test_a_tool_with_several_actions_carries_the_strictest_hints() -> None:
     for tool in TOOLS:
         if "enum" in tool.input_schema["properties"].get("action", {}):
-            assert tool.hints == {
-                "readOnlyHint": False, "openWorldHint": False, "destructiveHint": True, "idempotentHint": False,
-            }  # fmt: skip
+            assert tool.hints == hints(destructive=True, idempotent=False, open_world=WRITING[tool.name][2])
     assert call_tool.hints == {
         "readOnlyHint": False, "openWorldHint": True, "destructiveHint": True, "idempotentHint": False,
     }  # fmt: skip
@@ -177,6 +179,7 @@ CALLS: dict[str, list[dict[str, Any]]] = {
     "directory_resolve": [{"reference": "CID"}],
     "directory_lineage": [{"reference": "CID"}],
     "directory_diff": [{"before": "CID", "after": "CID"}],
+    "directory_states": [{"reference": "CID"}, {"state": "proposed"}],
     "directory_migrate": [{"reference": "CID", "to_version": "0.8.0"}],
     "registers": [{"action": "list"}, {"action": "get", "id": "city"}],
     "schemas": [{"action": "list"}, {"action": "preflight", "id": "tree", "data": {"title": "Tree"}}],

@@ -84,8 +84,7 @@ def examine(
 ) -> "list[Finding]":
     """Every finding, in the order of the report. `server` is the running one whose store is examined, if any."""
     from pentad.cli import checks
-    from pentad.cli.install import this_machine
-    from pentad.mcp_clients.clients import CLIENTS
+    from pentad.mcp_clients.clients import CLIENTS, this_machine
 
     folder = checks.check_folder(settings.data)
     is_sound = settings.database is not None or all(finding.state != "fail" for finding in folder)

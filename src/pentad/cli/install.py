@@ -10,8 +10,16 @@ import click
 
 from pentad.kernel.errors import Misconfigured
 from pentad.mcp.profiles import find_profile
-from pentad.mcp_clients.clients import CLIENTS, TOKEN_VARIABLE, Client, HttpServer, Machine, Server, StdioServer
-from pentad.mcp_clients.json_editor import JsonEditor
+from pentad.mcp_clients.clients import (
+    CLIENTS,
+    TOKEN_VARIABLE,
+    Client,
+    HttpServer,
+    Server,
+    StdioServer,
+    install_entries,
+    this_machine,
+)
 from pentad.settings.model import Settings
 from pentad.terminal.options import profile_option, settings_options
 from pentad.terminal.output import print_text, say, warn
@@ -47,25 +55,10 @@ def install(client: str, only_print: bool, http: bool, key: bool, profile: str |
         say(f"The client needs a key: make one with `pentad keys create NAME` and keep it in {TOKEN_VARIABLE}.")
 
 
-def this_machine() -> Machine:
-    """The machine and user the command runs for."""
-    return Machine(sys.platform, Path.home(), os.environ)
-
-
 def _install(client: Client, servers: Mapping[str, Server]) -> None:
-    from pentad.cli.config_file import edit_file
-
     path = client.path(this_machine())
-
-    def change(text: str) -> str:
-        for name, server in servers.items():
-            text = client.editor.with_member(text, (client.servers, name), client.entry(server))
-        if isinstance(client.editor, JsonEditor):
-            for prompt in client.prompts(servers):
-                text = client.editor.with_element(text, ("inputs",), prompt)
-        return text
-
-    backup = edit_file(path, change)
+    entries = {name: client.entry(server) for name, server in servers.items()}
+    backup = install_entries(client, path, entries, client.prompts(servers))
     if backup is None:
         say(f"{client.title} has {', '.join(servers)} already: {path} is unchanged.")
         return

@@ -1,6 +1,8 @@
 """The MCP clients with a configuration file: where each keeps it and how it writes a server."""
 
-from collections.abc import Callable, Mapping
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -75,6 +77,9 @@ class Client:
     """Whether a server's entry says `type`."""
     prompt: Mapping[str, Any] | None = None
     """A question for the key that the client asks its user, kept in the list `inputs` (VS Code)."""
+    reference: str | None = None
+    """How an entry refers to a value that is not in the file: to a variable of the environment, or to a question of
+    `inputs`. `NAME` stands for the name. None if the client has no such references."""
 
     def entry(self, server: Server) -> dict[str, Any]:
         """The members of a server's entry; None for those it must not have."""
@@ -106,6 +111,28 @@ class Client:
         return self.editor.snippet({**({"inputs": prompts} if prompts else {}), self.servers: entries})
 
 
+def this_machine() -> Machine:
+    """The machine and user the command runs for."""
+    return Machine(sys.platform, Path.home(), os.environ)
+
+
+def install_entries(
+    client: Client, path: Path, entries: Mapping[str, Mapping[str, Any]], prompts: Iterable[Mapping[str, Any]]
+) -> Path | None:
+    """Put servers and questions into a client's file. Returns the backup's path, or None if nothing changed."""
+    from pentad.mcp_clients.config_file import edit_file
+
+    def change(text: str) -> str:
+        for name, entry in entries.items():
+            text = client.editor.with_member(text, (client.servers, name), entry)
+        if isinstance(client.editor, JsonEditor):
+            for prompt in prompts:
+                text = client.editor.with_element(text, ("inputs",), prompt)
+        return text
+
+    return edit_file(path, change)
+
+
 def _bearer(token: str) -> dict[str, Any]:
     return {"headers": {"Authorization": f"Bearer {token}"}}
 
@@ -120,6 +147,7 @@ CLAUDE_CODE: Final = Client(
     login_step="Choose {name} there and log in.",
     authorization=_bearer(f"${{{TOKEN_VARIABLE}}}"),
     has_type=True,
+    reference="${NAME}",
 )
 CLAUDE_DESKTOP: Final = Client(
     name="claude-desktop",
@@ -139,6 +167,7 @@ CURSOR: Final = Client(
     next_step="Open Cursor's settings under MCP and switch pentad on.",
     login_step="Choose {name} there and log in.",
     authorization=_bearer(f"${{env:{TOKEN_VARIABLE}}}"),
+    reference="${env:NAME}",
 )
 VSCODE: Final = Client(
     name="vscode",
@@ -151,6 +180,7 @@ VSCODE: Final = Client(
     authorization=_bearer(f"${{input:{_PROMPT}}}"),
     has_type=True,
     prompt={"type": "promptString", "id": _PROMPT, "description": "Pentad API key", "password": True},
+    reference="${input:NAME}",
 )
 CODEX: Final = Client(
     name="codex",
@@ -172,6 +202,7 @@ GEMINI: Final = Client(
     login_step="Log in there with `/mcp auth {name}`.",
     url="httpUrl",
     authorization=_bearer(f"${TOKEN_VARIABLE}"),
+    reference="${NAME}",
 )
 
 CLIENTS: Final[dict[str, Client]] = {

@@ -1,11 +1,12 @@
 """Keeps the records of what this server hosts: one record for each listing, signed with the server's own key.
 
 A listing that changes replaces its record in one transaction, so a search finds the old record or the new one, never
-both. Nobody else can delete these records.
+both. The new record has the state of the old one. Nobody else can delete these records.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from pentad.access.signing_keys import KeyRing
@@ -51,7 +52,7 @@ class ListedRecords:
             created_at = known.created_at if known is not None and is_same else float(int(self._clock.now()))
             cid = await self._replace(listing, created_at)
         await self._trust.sign(SERVER, cid, await self._keys.private_key())
-        await self._trust.verify(cid)  # so that searches know it as signed
+        await self._trust.verify(cid)  # a process that died may have signed it without
 
     async def withdraw(self, key: str) -> None:
         """Remove the record."""
@@ -72,8 +73,10 @@ class ListedRecords:
         draft = draft_record(data)
 
         def work(tx: Transaction) -> None:
-            self._records.write(tx, SERVER, [draft], replaces=True)
+            self._records.lock(tx)
             known = listed.find(tx, listing.key)
+            kept = replace(draft, state="" if known is None else self._records.state_of(tx, known.cid))
+            self._records.write(tx, SERVER, [kept], replaces=True)
             if known is not None and known.cid not in ("", draft.cid):
                 self._records.erase(tx, known.cid)
             listed.save(tx, listing.key, listed.Listed(listing.revision, draft.cid, created_at))

@@ -6,9 +6,18 @@ where it is needed.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, Literal, get_args
 
 import msgspec
+
+State = Literal["draft", "proposed", "approved", "deprecated", "withdrawn"]
+"""Whether a record is a draft, waits for approval, may be used, should not be used any more, or must not be."""
+STATES: Final[tuple[State, ...]] = get_args(State)
+
+PUBLIC_KEY: Final = "agntcy.dir.sign.v1.PublicKey"
+SIGNATURE: Final = "agntcy.dir.sign.v1.Signature"
+SCAN_REPORT: Final = "agntcy.dir.security.v1.ScanReport"
+"""The types of statements about a record (referrers)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +72,14 @@ class Signer:
 
 @dataclass(frozen=True, slots=True)
 class SignatureVerdict:
-    """Whether a record has a valid signature. One is enough, because anyone can attach an invalid one; `problems` lists
-    those."""
+    """Whether a record is trusted. `signers` made a valid signature, and `trusted_by` names those among them that the
+    trust policy knows. One is enough, because anyone can attach an invalid signature; `problems` lists those."""
 
     success: bool
     message: str
     signers: tuple[Signer, ...] = ()
     problems: tuple[str, ...] = ()
+    trusted_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,22 +4,28 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from pentad.jobs.job import Job, JobRun, Schedule
+from pentad.jobs.job import Job, JobRun, Retries, Schedule
 from pentad.kernel.principal import Principal
 from pentad.listings.listing import Catalogue
 from pentad.platform import Mount, MountContext, Platform, Room
+from pentad.rooms.directory.federation.peers import CREDENTIALS, MOST_PEERS
+from pentad.rooms.directory.federation.peers import JOB as PEER
+from pentad.rooms.directory.interface.peer_tools import PEER_TOOLS
 from pentad.rooms.directory.interface.prompts import PROMPTS
 from pentad.rooms.directory.interface.record_tools import RECORD_TOOLS
 from pentad.rooms.directory.interface.reference_tools import HISTORY_TOOLS, OWNER_TOOLS
 from pentad.rooms.directory.interface.resources import RESOURCES, listing
 from pentad.rooms.directory.interface.schema_tools import SCHEMA_TOOLS
 from pentad.rooms.directory.interface.search_source import RECORDS
-from pentad.rooms.directory.interface.translation_tools import TRANSLATION_TOOLS, import_many
+from pentad.rooms.directory.interface.state_tools import STATE_TOOLS
+from pentad.rooms.directory.interface.translation_tools import TRANSLATION_TOOLS, import_many, import_registry
+from pentad.rooms.directory.interface.trust_tools import TRUST_TOOLS
 from pentad.rooms.directory.records.publications import JOB as PUBLISH
 from pentad.rooms.directory.records.syncs import JOB as SYNC
 from pentad.rooms.directory.search.service import SEARCHABLE
 from pentad.rooms.directory.service import Directory
 from pentad.rooms.directory.settings import DirectorySettings
+from pentad.rooms.directory.trust.policy_service import JOB as POLICY
 from pentad.rooms.directory.verbs import FIRST_CONTENT, VERBS
 
 if TYPE_CHECKING:
@@ -28,6 +34,7 @@ if TYPE_CHECKING:
     from pentad.net.grpc_calls import GrpcServices
 
 TRUST_SECONDS: Final = 300.0
+REGISTRY_SECONDS: Final = 3_600.0
 
 
 @asynccontextmanager
@@ -41,15 +48,29 @@ async def open_directory(platform: Platform) -> AsyncGenerator[Directory]:
 
 
 def mounts(directory: Directory, context: MountContext) -> Sequence[Mount]:
-    """The public keys and the rules of namespaces over HTTP, and the directory's own API over gRPC."""
-    from pentad.rooms.directory.interface.rest import key_routes, namespace_routes
+    """Keys, namespaces, states, the trust policy and peers over HTTP, the registry and catalogues for hosts, and the
+    directory's own API over gRPC."""
+    from pentad.rooms.directory.interface.catalog_api import catalog_mounts
+    from pentad.rooms.directory.interface.peer_routes import peer_routes
+    from pentad.rooms.directory.interface.registry_api import configured_readers, registry_mounts
+    from pentad.rooms.directory.interface.rest import key_routes, namespace_routes, state_routes
+    from pentad.rooms.directory.interface.trust_routes import trust_routes
 
     def services() -> "GrpcServices":
         from pentad.rooms.directory.interface.grpc.server import directory_services
 
         return directory_services(directory, context.host)
 
-    return [Mount(routes=[*key_routes(directory), *namespace_routes(directory)]), Mount(grpc=services)]
+    routes = [
+        *key_routes(directory),
+        *namespace_routes(directory),
+        *state_routes(directory),
+        *trust_routes(directory),
+        *peer_routes(directory),
+    ]
+    readers = configured_readers(directory)
+    open_to_hosts = [*registry_mounts(directory, readers), *catalog_mounts(directory, readers)]
+    return [Mount(routes=routes), *open_to_hosts, Mount(grpc=services)]
 
 
 async def lineage(directory: Directory, _principal: Principal, uri: str) -> "Origin | None":
@@ -85,8 +106,24 @@ async def sync(directory: Directory, run: JobRun) -> None:
 
 
 async def refresh_trust(directory: Directory, run: JobRun) -> None:
-    """Check unchecked signatures, and ask domains again before their answers expire."""
+    """Check unchecked signatures, and ask domains and issuers again before their answers expire."""
     await directory.trust.refresh()
+    await directory.policy.refresh_issuers()
+
+
+async def follow(directory: Directory, run: JobRun) -> None:
+    """Keep in step with a peer."""
+    await directory.subscriptions.run(run)
+
+
+async def apply_policy(directory: Directory, run: JobRun) -> None:
+    """Judge all records by a changed trust policy."""
+    await directory.policy.run(run)
+
+
+async def fill_registry(directory: Directory, run: JobRun) -> None:
+    """Add the MCP servers of a store from before there was a registry."""
+    await directory.registry.catch_up()
 
 
 def catalogue(directory: Directory) -> Catalogue | None:
@@ -97,7 +134,10 @@ def catalogue(directory: Directory) -> Catalogue | None:
 JOBS = (
     Job(PUBLISH, publish, timeout=None),
     Job(SYNC, sync, concurrency=1, timeout=None),
+    Job(PEER, follow, retry=Retries(attempts=None, longest=300.0), concurrency=MOST_PEERS, timeout=None),
+    Job(POLICY, apply_policy, concurrency=1, timeout=None),
     Job("directory.trust", refresh_trust, lambda directory: [Schedule(TRUST_SECONDS)]),
+    Job("directory.registry", fill_registry, lambda directory: [Schedule(REGISTRY_SECONDS)], timeout=None),
 )
 
 EVENT_KINDS = {
@@ -106,6 +146,7 @@ EVENT_KINDS = {
     "record.published": "A record was published.",
     "record.unpublished": "A record was withdrawn.",
     "record.signed": "A record was signed.",
+    "record.state_changed": "A record was proposed, approved, deprecated, withdrawn or made a draft.",
     "sync.created": "A synchronization was created.",
     "sync.completed": "A synchronization is done.",
     "sync.failed": "A synchronization has failed.",
@@ -119,7 +160,18 @@ ROOM = Room(
         " records by skill, domain, name or words, pull them by CID, and translate them from and to other formats."
     ),
     open=open_directory,
-    tools=(*SCHEMA_TOOLS, *RECORD_TOOLS, *TRANSLATION_TOOLS, *HISTORY_TOOLS, import_many, *OWNER_TOOLS),
+    tools=(
+        *SCHEMA_TOOLS,
+        *RECORD_TOOLS,
+        *TRANSLATION_TOOLS,
+        *HISTORY_TOOLS,
+        import_many,
+        import_registry,
+        *OWNER_TOOLS,
+        *STATE_TOOLS,
+        *TRUST_TOOLS,
+        *PEER_TOOLS,
+    ),
     resources=RESOURCES,
     prompts=PROMPTS,
     listing=listing,
@@ -138,5 +190,6 @@ ROOM = Room(
     demo=fill,
     first_content=FIRST_CONTENT,
     settings=DirectorySettings,
+    sealed=(CREDENTIALS,),
     cli=VERBS,
 )

@@ -14,6 +14,10 @@ from pentad.kernel.ports import Fetcher
 from pentad.kernel.principal import Principal
 from pentad.platform import Platform
 from pentad.rooms.directory.catalogue import ListedRecords
+from pentad.rooms.directory.federation.connections import PeerConnections
+from pentad.rooms.directory.federation.peer_search import PeerSearch
+from pentad.rooms.directory.federation.peers import Peers
+from pentad.rooms.directory.federation.subscription import Subscriptions
 from pentad.rooms.directory.models import NamedRef, NameVerdict, Pushed, Record, SignatureVerdict
 from pentad.rooms.directory.oasf.schema_source import EmbeddedSchemas, RemoteSchemas, SchemaSource
 from pentad.rooms.directory.oasf.versions import EMBEDDED, NEWEST
@@ -24,15 +28,20 @@ from pentad.rooms.directory.records.popularity import Popularity
 from pentad.rooms.directory.records.publications import Publications
 from pentad.rooms.directory.records.referrers import Referrers
 from pentad.rooms.directory.records.routing import Routing
-from pentad.rooms.directory.records.service import Records
+from pentad.rooms.directory.records.service import Records, may_approve
+from pentad.rooms.directory.records.states import States
 from pentad.rooms.directory.records.syncs import Peer, PeerGuard, Remote, Syncs
+from pentad.rooms.directory.registry.entries import ServerEntries
+from pentad.rooms.directory.registry.service import Registry
 from pentad.rooms.directory.search.query import Filter, Found, Query
 from pentad.rooms.directory.search.service import RecordSearch
 from pentad.rooms.directory.settings import DirectorySettings
+from pentad.rooms.directory.trust.policy_service import TrustPolicy
 from pentad.rooms.directory.trust.server_key import adopt_key_file, record_ring
 from pentad.rooms.directory.trust.service import Trust
 
 if TYPE_CHECKING:
+    from pentad.rooms.directory.registry.registry_import import RegistryImports
     from pentad.rooms.directory.translate.import_pipeline import Importer
     from pentad.rooms.directory.trust.signatures import Signature
 
@@ -87,20 +96,38 @@ class Directory:
         self.schemas = configured_schemas(settings, platform.fetcher, platform.clock)
         self.events = Events(database, clock)
         self.popularity = Popularity(database, self.events)
-        self.records = Records(database, clock, self.events, self.popularity, platform.search)
+        entries = ServerEntries()
+        self.records = Records(
+            database, clock, self.events, self.popularity, platform.search,
+            observer=entries, is_approved=_all_approved if settings.approval == "automatic" else may_approve,
+        )  # fmt: skip
+        self.states = States(database, clock, entries)
+        self.registry = Registry(database, clock, entries, self.states)
         self.search = RecordSearch(database, platform.search)
-        self.referrers = Referrers(database, clock)
+        self.referrers = Referrers(database, clock, observer=entries)
         self.naming = Naming(database)
-        self.namespaces = Namespaces(database)
         self.signing_keys = record_ring(database, platform.secret_box, clock)
         """The server's own keys for signing records."""
-        self.trust = Trust(database, clock, platform.fetcher, self.referrers, self.naming, self.events)
+        self.trust = Trust(
+            database, clock, platform.fetcher, self.referrers, self.naming, self.events, observer=entries
+        )
+        self.policy = TrustPolicy(platform.jobs, self.trust.resolver, observer=entries)
+        self.namespaces = Namespaces(database, self.policy.changed)
         self.publications = Publications(platform.jobs, self.events, self._find, platform.owner_now)
         self.routing = Routing(database, clock, self.events, self.publications)
         self.syncs = Syncs(
             platform.jobs, self.events, self.records,
             open_remote=_open_peer, check=self.check, guard=PeerGuard(settings.sync_hosts, settings.sync_networks),
             owner_now=platform.owner_now,
+        )  # fmt: skip
+        connections = PeerConnections(
+            PeerGuard(settings.sync_hosts, settings.sync_networks), platform.fetcher, platform.data, clock
+        )
+        self.peers = Peers(platform.jobs, platform.secret_box)
+        self.peer_search = PeerSearch(self.peers, connections)
+        self.subscriptions = Subscriptions(
+            database, clock, self.peers, connections, self.records, self.referrers, self.trust,
+            check=self.check, owner_now=platform.owner_now,
         )  # fmt: skip
         self.listed = ListedRecords(database, clock, self.records, self.trust, self.signing_keys, self.check)
         """The records of what this server hosts."""
@@ -112,6 +139,17 @@ class Directory:
         from pentad.rooms.directory.translate.import_pipeline import Importer
 
         return Importer(self.schemas, self.node, self.platform.clock)
+
+    @property
+    def registry_imports(self) -> "RegistryImports":
+        """Imports other registries into this store."""
+        from pentad.rooms.directory.registry.registry_import import RegistryImports
+
+        platform = self.platform
+        return RegistryImports(
+            platform.database, platform.clock, platform.fetcher, self.schemas, self.records, self.states,
+            LocalNode(self), platform.settings.sync_hosts,
+        )  # fmt: skip
 
     async def start(self) -> None:
         await adopt_key_file(self.signing_keys, self.platform.data)
@@ -149,6 +187,10 @@ class Directory:
 
     async def _find(self, filters: tuple[Filter, ...]) -> Sequence[str]:
         return [hit.cid for hit in (await self.search.find(Query(filters, limit=0))).hits]
+
+
+def _all_approved(_who: Principal) -> bool:
+    return True
 
 
 class LocalNode:

@@ -29,6 +29,15 @@ class DirectorySettings(RoomSettings):
         variables=("OASF_API_VALIDATION_SCHEMA_URL", "SCHEMA_URL"),
     )
     default_version: str | None = setting(None, "The OASF version of records that name none; by default the newest.")
+    approval: Literal["required", "automatic"] = setting(
+        "required", "automatic approves every record when it is pushed; otherwise only those of administrators are."
+    )
+    registry_readers: Literal["login", "anyone"] = setting(
+        "login", "anyone lets MCP hosts read the registry and the catalogues without credentials."
+    )
+    registry_networks: tuple[IPv4Network | IPv6Network, ...] = setting(
+        (), "Networks whose callers read the registry and the catalogues without credentials, as CIDR ranges."
+    )
     sync_hosts: tuple[str, ...] = setting((), "Hosts that syncs may reach although their address is private.")
     sync_networks: tuple[IPv4Network | IPv6Network, ...] = setting(
         (), "Private networks that syncs may reach, as CIDR ranges."

@@ -22,7 +22,7 @@ PULL: Final = "SELECT t.data FROM directory_records r JOIN directory_texts t ON 
 
 _INSERT_RECORD: Final = (
     "INSERT INTO directory_records (id, cid, name, version, schema_version, created_at, previous_cid, version_key,"
-    " created_key, pushed_by, pushed_at, description) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " created_key, pushed_by, pushed_at, description, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _INSERT_TERM: Final = (
     "INSERT INTO directory_terms (id, digest, kind, number, records, text, detail) VALUES (?, ?, ?, ?, ?, ?, ?)"
@@ -45,6 +45,8 @@ class Draft:
     cid: str
     text: str
     fields: IndexedFields
+    state: str = ""
+    """The state it begins with; empty for the one that its author's rights give it."""
 
 
 def lock_terms(tx: Transaction, dialect: Dialect) -> None:
@@ -53,18 +55,24 @@ def lock_terms(tx: Transaction, dialect: Dialect) -> None:
         tx.run("LOCK TABLE directory_turn IN EXCLUSIVE MODE")
 
 
-def insert(tx: Transaction, dialect: Dialect, drafts: Sequence[Draft], who: str, now: float) -> set[str]:
-    """Store the records that are new. Returns their CIDs. The caller must have called `lock_terms`."""
+def insert(
+    tx: Transaction, dialect: Dialect, drafts: Sequence[Draft], who: str, now: float, state: str = "approved"
+) -> dict[int, Draft]:
+    """Store the records that are new, in this state unless the draft has its own. Returns them by their row ids.
+
+    The caller must have called `lock_terms`.
+    """
     known = ids_of(tx, [draft.cid for draft in drafts])
     new = list({draft.cid: draft for draft in drafts if draft.cid not in known}.values())
     if not new:
-        return set()
+        return {}
     ids = _reserve_ids(tx, dialect, "directory_records", len(new))
     tx.run_many(
         _INSERT_RECORD,
         [
             (key, d.cid, d.fields.name, d.fields.version, d.fields.schema_version, d.fields.created_at,
-             d.fields.previous_cid, d.fields.version_key, d.fields.created_key, who, now, d.fields.description)
+             d.fields.previous_cid, d.fields.version_key, d.fields.created_key, who, now, d.fields.description,
+             d.state or state)
             for key, d in zip(ids, new, strict=True)
         ],
     )  # fmt: skip
@@ -75,7 +83,7 @@ def insert(tx: Transaction, dialect: Dialect, drafts: Sequence[Draft], who: str,
     _insert_postings(tx, dialect, ids, new)
     WORDS.insert(tx, dialect, [(key, draft.fields.texts) for key, draft in zip(ids, new, strict=True)])
     _supersede(tx, {draft.fields.name.lower() for draft in new})
-    return {draft.cid for draft in new}
+    return dict(zip(ids, new, strict=True))
 
 
 def remove(tx: Transaction, dialect: Dialect, record: int) -> None:

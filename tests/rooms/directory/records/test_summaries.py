@@ -14,7 +14,7 @@ async def test_records_are_told_in_the_order_asked_for(parts: Parts):
     assert [one.cid for one in briefs] == [cids[1], cids[0]]
     assert [one.description for one in briefs] == ["Writes.", "Reads."]
     assert [one.name for one in briefs] == [second["name"], first["name"]]
-    assert [(one.trusted, one.verified) for one in briefs] == [(False, False)] * 2
+    assert [(one.trust.trusted_by, one.verified) for one in briefs] == [((), False)] * 2
     assert await parts.records.summaries([]) == []
 
 

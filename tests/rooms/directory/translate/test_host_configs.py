@@ -24,7 +24,7 @@ def test_every_connection_of_a_record_becomes_a_server_with_a_name_of_its_own():
         "servers": {
             "io.github.vendor/files": {
                 "command": "npx",
-                "args": ["-y", "--registry", "https://npm.example.org", "@vendor/files", "/data"],
+                "args": ["-y", "--registry", "https://npm.example.org", "@vendor/files@1.4.0", "/data"],
                 "env": {"FILES_TOKEN": "${input:FILES_TOKEN}", "FILES_MODE": "read"},
             },
             "io.github.vendor/files-2": {

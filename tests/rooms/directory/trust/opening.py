@@ -99,12 +99,12 @@ class Site:
         return row[0], row[1]
 
     async def kept(self, cid: str) -> dict[str, int]:
-        """Which verdicts are in the store, and whether each was good."""
+        """Which verdicts on signatures and names are in the store, and whether each was good."""
         return dict(
             await self.database.read(
                 lambda rows: rows.all(
                     "SELECT v.kind, v.success FROM directory_verifications v"
-                    " JOIN directory_records r ON r.id = v.record WHERE r.cid = ?",
+                    " JOIN directory_records r ON r.id = v.record WHERE r.cid = ? AND v.kind <> 'policy'",
                     cid,
                 )
             )

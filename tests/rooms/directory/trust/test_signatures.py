@@ -191,7 +191,7 @@ async def test_a_signed_record_is_trusted_until_its_signature_goes(site: Site, k
         PUBLIC_KEY: {"key": public_pem(kind)},
         SIGNATURE: made.to_json(),
     }
-    assert await site.flags(cid) == (0, 0)
+    assert await site.flags(cid) == (0, 1), "signing verifies at once"
     first, second = await site.trust.verify(cid), await site.trust.verify(cid)
     assert first == second
     assert (first.success, first.message, first.problems) == (True, "trusted", ())
@@ -270,7 +270,7 @@ async def test_a_named_key_must_have_signed(site: Site):
     assert (await site.trust.verify(cid, "https://example.org/k")).message.startswith(
         "not trusted: the public key cannot"
     )
-    assert await site.kept(cid) == {}
+    assert await site.kept(cid) == {"signatures": 1}, "what a caller's own key says is not kept"
     loose = await site.push()
     await site.attach_signature(loose, **made.to_json())
     assert not (await site.trust.verify(loose, public_pem("Ed25519"))).success

@@ -25,11 +25,12 @@ from pentad.kernel.pages import (
     Table,
     Visit,
 )
-from pentad.rooms.directory.models import Record
+from pentad.rooms.directory.models import PUBLIC_KEY, SCAN_REPORT, SIGNATURE, Record
 from pentad.rooms.directory.oasf.versions import Family
 from pentad.rooms.directory.records.index_fields import annotations_of, classes_of, locators_of
-from pentad.rooms.directory.records.referrers import PUBLIC_KEY, SCAN_REPORT, SIGNATURE, Referrer
+from pentad.rooms.directory.records.referrers import Referrer
 from pentad.rooms.directory.records.service import RecordSummary
+from pentad.rooms.directory.records.states import RecordState
 from pentad.rooms.directory.search.query import Filter, FilterKind, Query
 from pentad.rooms.directory.service import Directory
 from pentad.rooms.directory.verbs import FIRST_CONTENT
@@ -45,7 +46,10 @@ async def records(directory: Directory, visit: Visit) -> Sheet:
     words, cursor = visit.asked(), visit.query.get("cursor") or None
     params = {name: visit.asked(name) for name in ("q", *_FILTERS)}
     filters = tuple(Filter(kind, params[name]) for name, kind in _FILTERS.items() if params[name])
-    found = await directory.search.find(Query(filters, words or None, limit=_AT_ONCE, cursor=cursor))
+    sees_all = visit.principal.may("directory", "admin")
+    found = await directory.search.find(
+        Query(filters, words or None, limit=_AT_ONCE, cursor=cursor, quarantined=sees_all)
+    )  # fmt: skip
     rows = [_row(one) for one in await directory.records.summaries([hit.cid for hit in found.hits])]
     blocks: list[Block] = [SearchBox("Search by what an agent can do", words)]
     if not directory.is_local:
@@ -69,12 +73,20 @@ async def one_record(directory: Directory, visit: Visit) -> Sheet:
     """One record: its content, lineage, signatures and JSON text."""
     record = await directory.records.pull(visit.path["cid"])
     data = record.data
-    blocks: list[Block] = [Prose(_text(data, "description")), Facts(_facts(record, data))]
+    state = await directory.states.get(record.cid)
+    blocks: list[Block] = [
+        Prose(_text(data, "description")), Facts([*_facts(record, data), ("State", state.state)]),
+    ]  # fmt: skip
+    if state.quarantined is not None:
+        blocks.insert(
+            0, Note(f"In quarantine: {state.quarantined}. Searches do not find it, and hosts do not see it.", "bad")
+        )
     for title, family in (("Skills", "skill"), ("Domains", "domain")):
         if classes := _classes(data, cast("Family", family)):
             blocks.append(Section(title, [Links(classes)]))
     blocks += _sections(data)
     blocks += await _lineage(directory, record)
+    blocks += _state_changes(state)
     blocks += await _statements(directory, record)
     pretty = msgspec.json.format(record.text.encode(), indent=2).decode()
     blocks.append(Section("The record as JSON", [Code(pretty)], folded=True))
@@ -89,8 +101,16 @@ PAGES: Final[Pages[Directory]] = Pages([Page("", records), Page("records/{cid}",
 
 
 def _row(one: RecordSummary) -> tuple[str | Cell, ...]:
-    trust = "signed, domain verified" if one.verified else "signed" if one.trusted else ""
-    return (Cell(one.name or one.cid, _place(one.cid)), one.version, one.description, one.created_at[:10], trust)
+    trust = [f"trusted by {', '.join(one.trust.trusted_by)}"] if one.trust.trusted_by else []
+    trust += ["domain verified"] if one.verified else []
+    trust += [f"in quarantine: {one.trust.quarantined}"] if one.trust.quarantined else []
+    return (
+        Cell(one.name or one.cid, _place(one.cid)),
+        one.version,
+        one.description,
+        one.created_at[:10],
+        "; ".join(trust),
+    )
 
 
 def _facts(record: Record, data: Mapping[str, Any]) -> list[tuple[str, str | Cell]]:
@@ -144,6 +164,14 @@ async def _lineage(directory: Directory, record: Record) -> list[Block]:
     ]
 
 
+def _state_changes(state: RecordState) -> list[Block]:
+    """Who changed the state of the record, and why."""
+    if not state.history:
+        return []
+    rows = [(one.changed_at[:10], one.new_state, one.changed_by, one.reason) for one in reversed(state.history)]
+    return [Section("State", [Table((Column("Changed", short=True), Column("To", short=True), "By", "Why"), rows)])]
+
+
 async def _statements(directory: Directory, record: Record) -> list[Block]:
     """Signatures and other statements about the record."""
     referrers = await directory.referrers.pull(record.cid)
@@ -153,6 +181,7 @@ async def _statements(directory: Directory, record: Record) -> list[Block]:
     if any(one.type == SIGNATURE for one in referrers):
         verdict = await directory.trust.verify(record.cid)
         blocks.append(Note(f"Signatures: {verdict.message}.", "good" if verdict.success else "bad"))
+        blocks += [Prose(f"Trusted by {', '.join(verdict.trusted_by)}")] if verdict.trusted_by else []
         blocks += [Prose(f"Signed with {one.issuer}\n{one.identity}") for one in verdict.signers[:20]]
         blocks += [Note(problem, "bad") for problem in verdict.problems[:20]]
     blocks.append(

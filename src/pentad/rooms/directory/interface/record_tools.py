@@ -65,8 +65,9 @@ def _search_schema() -> dict[str, Any]:
             "exclude": {"type": "object", "description": "Filters whose matches are left out."},
             "sort": {"type": "string", "enum": ["recency", "popularity", "relevance"]},
             "verified": {"type": "boolean", "description": "Its domain vouches for it."},
-            "trusted": {"type": "boolean", "description": "Has a valid signature."},
+            "trusted": {"type": "boolean", "description": "By the trust policy."},
             "latest": {"type": "boolean", "description": "Only newest versions; default with query."},
+            "quarantined": {"type": "boolean", "description": "Also records that are held back, with the reason."},
             "id_version": {"type": "string", "description": "OASF version of the given ids."},
             "cursor": {"type": "string", "description": "Of the last answer."},
             "return": {"type": "string", "enum": ["cids", "hits", "records"]},
@@ -121,6 +122,7 @@ class SearchArguments(FilterArguments):
     verified: bool | None = None
     trusted: bool | None = None
     latest: bool | None = None
+    quarantined: bool = False
     id_version: str = ""
     cursor: str = ""
     return_: Annotated[Literal["cids", "hits", "records"], Field(alias="return")] = "cids"
@@ -175,7 +177,7 @@ async def push_record(arguments: RecordArguments, call: Call[Directory]) -> Tool
 @tool(
     "agntcy_dir_search_local", title="Search records", read_only=True, input_schema=_search_schema(),
     tags=("search",),
-    rare=("annotations", "descriptions", "exclude", "verified", "trusted", "latest", "id_version"),
+    rare=("annotations", "descriptions", "exclude", "verified", "trusted", "latest", "quarantined", "id_version"),
     output_schema=output_schema(FoundRecords),
 )  # fmt: skip
 async def search_local(arguments: SearchArguments, call: Call[Directory]) -> ToolResult:
@@ -204,7 +206,7 @@ async def search_local(arguments: SearchArguments, call: Call[Directory]) -> Too
             fields["waiting"] = found.waiting
         if found.no_good_match:
             fields["no_good_match"] = True
-        if arguments.return_ == "hits" or query.words:
+        if arguments.return_ == "hits" or query.words or query.quarantined:
             fields["hits"] = [hit.as_json() for hit in found.hits]
         if arguments.return_ == "records":
             records = await directory.node.pull_many([hit.cid for hit in found.hits])
@@ -227,6 +229,7 @@ def _query(arguments: SearchArguments) -> Query:
         cursor=arguments.cursor,
         id_version=arguments.id_version,
         latest=arguments.latest,
+        quarantined=arguments.quarantined,
     )
 
 
@@ -244,7 +247,10 @@ async def pull_record(arguments: CidArguments, call: Call[Directory]) -> ToolRes
             f"the record has {len(record.text)} characters, more than an answer may. Read {uri_of(record.cid)} instead."
         )
         return tool_result(PulledRecord(error_message=f"Failed to pull record: {reason}"))
-    return tool_result(PulledRecord(record_data=record.text))
+    answer = PulledRecord(record_data=record.text)
+    if call.service.is_local and (reason := (await call.service.records.trust(record.cid)).quarantined) is not None:
+        answer.quarantined = reason
+    return tool_result(answer)
 
 
 def _answer_bytes(text: str) -> int:
@@ -257,7 +263,7 @@ def _answer_bytes(text: str) -> int:
     "agntcy_dir_verify_record", title="Verify signatures", read_only=True, output_schema=output_schema(VerifiedRecord)
 )
 async def verify_record(arguments: CidArguments, call: Call[Directory]) -> ToolResult:
-    """Check all signatures of a record. Returns who signed it."""
+    """Check all signatures of a record. Returns who signed it, and who of them the trust policy names."""
     if not arguments.cid:
         return tool_result(VerifiedRecord(success=False, message="not trusted", error="CID is required"))
     try:
@@ -267,6 +273,8 @@ async def verify_record(arguments: CidArguments, call: Call[Directory]) -> ToolR
     fields: dict[str, Any] = {"success": verdict.success, "message": verdict.message}
     if verdict.signers:
         fields["signers"] = [Signer(identity=one.identity, issuer=one.issuer) for one in verdict.signers]
+    if verdict.trusted_by:
+        fields["trusted_by"] = list(verdict.trusted_by)
     return tool_result(VerifiedRecord(**fields))
 
 

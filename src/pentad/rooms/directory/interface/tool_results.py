@@ -85,8 +85,11 @@ class FoundRecords(BaseModel):
 
 
 class PulledRecord(BaseModel):
+    """`quarantined` is why searches do not find the record, if it is held back."""
+
     record_data: str | None = None
     error_message: str | None = None
+    quarantined: str | None = None
 
 
 class Signer(BaseModel):
@@ -99,6 +102,7 @@ class VerifiedRecord(BaseModel):
     message: str
     error: str | None = None
     signers: list[Signer] | None = None
+    trusted_by: list[str] | None = None
 
 
 class DomainVerification(BaseModel):

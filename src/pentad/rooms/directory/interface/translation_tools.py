@@ -6,6 +6,7 @@ A plain import returns a record without skills and domains, which a model then c
 
 import asyncio
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import BaseModel, Field
@@ -105,11 +106,15 @@ async def _import(
             doubt=arguments.suspicious,
             dry_run=arguments.dry_run or not arguments.push,
         )
-        imported = await call.service.importer.import_one(call.principal, source, form.name, options)
+        content = arguments.source_data if form.name == "mcp" else source  # the text of a server.json is kept
+        imported = await call.service.importer.import_one(call.principal, content, form.name, options)
         if imported.status == "suspicious":
             return _refusal(form, imported.errors[0], [one.as_json() for one in imported.suspicious])
         return _enriched_result(imported)
-    given = Overrides(date=iso_second(call.service.platform.clock.now()))
+    from pentad.rooms.directory.translate.server_json_import import server_text
+
+    written = server_text(arguments.source_data) if form.name == "mcp" else None
+    given = Overrides(date=iso_second(call.service.platform.clock.now()), source=written)
     record, losses = await asyncio.to_thread(import_record, form, source, given, arguments.suspicious)
     if arguments.schema_version:
         from pentad.rooms.directory.translate.migration import migrate
@@ -259,3 +264,38 @@ async def import_many(arguments: ImportManyArguments, call: Call[Directory]) -> 
         failed=sum(not one.ok for one in outcomes),
         outcomes=[one.as_json() for one in outcomes],
     )
+
+
+class ImportRegistryArguments(Arguments):
+    url: Annotated[str, Field(description="What /v0.1/servers is appended to.", min_length=1, max_length=2_000)]
+    full: Annotated[bool, Field(description="Everything, not only what changed since the last import.")] = False
+    approve: Annotated[bool, Field(description="Approve what is imported; otherwise it is proposed.")] = False
+
+
+class RegistryImported(BaseModel):
+    """`since` is missing if everything was read. `failures` has the first of those that failed."""
+
+    url: str
+    since: str | None = None
+    servers: int
+    imported: int
+    already_there: int
+    deprecated: int
+    withdrawn: int
+    failed: int
+    failures: list[dict[str, str]]
+
+
+@tool(
+    "directory_import_registry", title="Import an MCP registry", action="admin", destructive=False, open_world=True,
+    heavy=True, listed="room",
+)  # fmt: skip
+async def import_registry(arguments: ImportRegistryArguments, call: Call[Directory]) -> RegistryImported:
+    """Import the servers of another MCP registry: all of them once, then what has changed.
+
+    What it deleted is withdrawn here.
+    """
+    call.service.require_local()
+    imports = call.service.registry_imports
+    done = await imports.run(call.principal, arguments.url, full=arguments.full, approve=arguments.approve)
+    return RegistryImported.model_validate(asdict(done))

@@ -1,17 +1,20 @@
-"""Rules for namespaces: whether a name and version, once pushed, may get other content.
+"""Rules for namespaces: whether a name and version, once pushed, may get other content, and whether records that the
+trust policy does not trust are kept in quarantine.
 
 A namespace is the beginning of a name in whole segments: `example.org` holds for `example.org/librarian`. The most
 specific one decides; the empty one holds for every name.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from pentad.kernel.errors import Conflict, InvalidInput, NotFound
 from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.rooms.directory.records.index_fields import Kind, Term, clean
 from pentad.rooms.directory.store import Draft, chunks, digest_of, marks
+
+T = TypeVar("T")
 
 MOST_NAMESPACES: Final = 1_000
 LONGEST_NAMESPACE: Final = 300
@@ -23,52 +26,69 @@ class Namespace:
 
     namespace: str
     immutable: bool
+    quarantine: bool = False
+    """Whether records that the trust policy does not trust are not found."""
+
+
+def _no_work(tx: Transaction) -> None:
+    """Nothing follows from a changed rule."""
 
 
 class Namespaces:
-    """The rules of one store."""
+    """The rules of one store. `on_quarantine` is called in the transaction that changes where quarantine holds."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, on_quarantine: Callable[[Transaction], None] = _no_work) -> None:
         self._database = database
+        self._on_quarantine = on_quarantine
 
     async def all(self) -> list[Namespace]:
         """Every namespace that has rules, the general one first."""
         return await self._database.read(namespaces)
 
-    async def set(self, namespace: str, *, immutable: bool) -> None:
-        """Set the rules of a namespace; the empty one is for all others."""
-        name = _checked(namespace)
+    async def set(self, namespace: str, *, immutable: bool | None = None, quarantine: bool | None = None) -> None:
+        """Set rules of a namespace; the empty one is for all others. A rule that is not given stays as it was there."""
+        name = checked_namespace(namespace)
 
         def work(tx: Transaction) -> None:
-            if tx.value("SELECT count(*) FROM directory_namespaces") >= MOST_NAMESPACES:
+            rules = {one.namespace: one for one in namespaces(tx)}
+            if name not in rules and len(rules) >= MOST_NAMESPACES:
                 raise InvalidInput(f"There are at most {MOST_NAMESPACES} namespaces with rules.", hint="Remove one.")
+            before = rule_for(name, rules) or Namespace("", immutable=False)
+            final = before.immutable if immutable is None else immutable
+            held = before.quarantine if quarantine is None else quarantine
             tx.run("DELETE FROM directory_namespaces WHERE namespace = ?", name)
-            tx.run("INSERT INTO directory_namespaces (namespace, immutable) VALUES (?, ?)", name, int(immutable))
+            tx.run(
+                "INSERT INTO directory_namespaces (namespace, immutable, quarantine) VALUES (?, ?, ?)",
+                name, int(final), int(held),
+            )  # fmt: skip
+            if held != before.quarantine:
+                self._on_quarantine(tx)
 
         await self._database.write(work)
 
     async def remove(self, namespace: str) -> None:
         """Remove the rules of a namespace, so that those of a shorter one hold."""
-        name = _checked(namespace)
+        name = checked_namespace(namespace)
         if not name:
             raise InvalidInput("The rules for all names cannot be removed.", hint="Change them.")
 
         def work(tx: Transaction) -> None:
             if not tx.run("DELETE FROM directory_namespaces WHERE namespace = ?", name):
                 raise NotFound(f"The namespace {name!r} has no rules of its own.")
+            self._on_quarantine(tx)
 
         await self._database.write(work)
 
 
 def namespaces(rows: Rows) -> list[Namespace]:
-    found = rows.all("SELECT namespace, immutable FROM directory_namespaces ORDER BY namespace")
-    return [Namespace(name, bool(immutable)) for name, immutable in found]
+    found = rows.all("SELECT namespace, immutable, quarantine FROM directory_namespaces ORDER BY namespace")
+    return [Namespace(name, bool(immutable), bool(quarantine)) for name, immutable, quarantine in found]
 
 
-def check_immutable(tx: Transaction, drafts: Sequence[Draft]) -> None:
+def check_immutable(tx: Transaction, drafts: Sequence[Draft], rules: Sequence[Namespace]) -> None:
     """Conflict if a draft has the name and version of another record, in a namespace where that is final."""
-    rules = {one.namespace: one.immutable for one in namespaces(tx)}
-    final = [draft for draft in drafts if _rule_for(draft.fields.name, rules)]
+    by_name = {one.namespace: one.immutable for one in rules}
+    final = [draft for draft in drafts if rule_for(draft.fields.name, by_name)]
     if not final:
         return
     taken = _taken(tx, final)
@@ -81,14 +101,14 @@ def check_immutable(tx: Transaction, drafts: Sequence[Draft]) -> None:
             )
 
 
-def _rule_for(name: str, rules: dict[str, bool]) -> bool:
-    """Whether versions of this name are final, by its most specific namespace."""
+def rule_for(name: str, rules: Mapping[str, T]) -> T | None:
+    """What holds for a name, of rules by namespace: the rule of its most specific one."""
     rest = name
     while rest:
         if rest in rules:
             return rules[rest]
         rest = rest.rpartition("/")[0].rstrip("/")
-    return rules.get("", False)
+    return rules.get("")
 
 
 def _taken(tx: Transaction, drafts: Sequence[Draft]) -> dict[tuple[str, str, str], str]:
@@ -113,7 +133,8 @@ def _is_stored(tx: Transaction, cid: str) -> bool:
     return tx.value("SELECT 1 FROM directory_records WHERE cid = ?", cid) is not None
 
 
-def _checked(namespace: str) -> str:
+def checked_namespace(namespace: str) -> str:
+    """A namespace as it is stored; InvalidInput if it is too long."""
     name = clean(namespace.strip()).rstrip("/")
     if len(name) > LONGEST_NAMESPACE:
         raise InvalidInput(f"A namespace has at most {LONGEST_NAMESPACE} characters.")

@@ -16,6 +16,7 @@ from pentad.kernel.ports import Database, Row, Rows
 from pentad.rooms.directory.models import NamedRef
 from pentad.rooms.directory.records.index_fields import Kind, Term, clean
 from pentad.rooms.directory.records.service import record_not_found
+from pentad.rooms.directory.records.trust_marks import NOT_HELD
 from pentad.rooms.directory.store import chunks, digest_of, marks
 
 
@@ -58,7 +59,7 @@ MOST_RELATIVES: Final = 1_000
 _COLUMNS: Final = "r.id, r.cid, r.name, r.version, r.created_at, r.previous_cid, r.version_key, r.created_key"
 _OF_NAME: Final = (
     "FROM directory_terms t JOIN directory_postings p ON p.term = t.id JOIN directory_records r ON r.id = p.record"
-    " WHERE t.digest = ? AND r.name = ?"
+    f" WHERE t.digest = ? AND r.name = ? AND {NOT_HELD}"
 )
 
 
@@ -88,7 +89,8 @@ class Naming:
         if not found:
             and_version = f' and version "{version}"' if version else ""
             raise NotFound(
-                f'no record found with name "{name}"{and_version}', hint="Search with a pattern, such as *part*."
+                f'no record found with name "{name}"{and_version}',
+                hint="Search with a pattern, such as *part*; `quarantined` also finds records that are held back.",
             )
         return [NamedRef(row[2], row[3], row[1]) for row in found]
 

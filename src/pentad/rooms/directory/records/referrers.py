@@ -4,7 +4,7 @@ The CID of a referrer is the hash of its canonical JSON, so pushing it twice sto
 discards the verification results of its record, which must then be verified again.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
 
@@ -16,11 +16,12 @@ from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded, NotFound
 from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.kernel.principal import Principal
 from pentad.rooms.directory import store
+from pentad.rooms.directory.models import PUBLIC_KEY, SCAN_REPORT, SIGNATURE
+from pentad.rooms.directory.records.changes import note_changes
+from pentad.rooms.directory.records.namespaces import namespaces
 from pentad.rooms.directory.records.service import LARGEST_RECORD
+from pentad.rooms.directory.records.trust_marks import VisibilityObserver, hold_unchecked
 
-PUBLIC_KEY: Final = "agntcy.dir.sign.v1.PublicKey"
-SIGNATURE: Final = "agntcy.dir.sign.v1.Signature"
-SCAN_REPORT: Final = "agntcy.dir.security.v1.ScanReport"
 TYPES: Final = (PUBLIC_KEY, SIGNATURE, SCAN_REPORT)
 MOST_REFERRERS: Final = 1_000
 """Per record, because verification reads all of them."""
@@ -54,9 +55,10 @@ class Referrer:
 class Referrers:
     """The referrers of one store."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: Database, clock: Clock, *, observer: VisibilityObserver | None = None) -> None:
         self._database = database
         self._clock = clock
+        self._observer = observer
 
     async def push(self, who: Principal, referrer: Referrer, record_cid: str = "") -> str:
         """Store a referrer of `record_cid`, or of the record it names itself. Returns its CID."""
@@ -94,6 +96,7 @@ class Referrers:
                 referrer.cid, record, referrer.type, referrer.body().decode(), who.id, self._clock.now(),
             )  # fmt: skip
             _update_record(tx, record, {referrer.type})
+            note_changes(tx, [referrer.record_cid])
         return cids
 
     async def pull(self, record_cid: str, kind: str | None = None, ref: str | None = None) -> list[Referrer]:
@@ -114,13 +117,26 @@ class Referrers:
         """Remove referrers of a record. Returns the CIDs of those removed."""
 
         def work(tx: Transaction) -> list[str]:
+            store.lock_terms(tx, self._database.dialect)
             gone = self.read(tx, record_cid, kind, ref)
-            for referrer in gone:
-                tx.run("DELETE FROM directory_referrers WHERE cid = ?", referrer.cid)
-            _update_record(tx, _record(tx, record_cid), {referrer.type for referrer in gone})
+            self.remove(tx, record_cid, gone)
             return [referrer.cid for referrer in gone]
 
         return await self._database.write(work)
+
+    def remove(self, tx: Transaction, record_cid: str, referrers: Sequence[Referrer]) -> None:
+        """Remove these referrers of a record in the caller's transaction, which must have locked the terms first."""
+        if not referrers:
+            return
+        for referrer in referrers:
+            tx.run("DELETE FROM directory_referrers WHERE cid = ?", referrer.cid)
+        record, types = _record(tx, record_cid), {referrer.type for referrer in referrers}
+        _update_record(tx, record, types)
+        if types & {SIGNATURE, PUBLIC_KEY}:
+            is_held = hold_unchecked(tx, record, namespaces(tx))
+            if is_held and self._observer is not None:
+                self._observer.visibility_changed(tx, [record], self._clock.now())
+        note_changes(tx, [record_cid])
 
 
 def _record(rows: Rows, cid: str) -> int:

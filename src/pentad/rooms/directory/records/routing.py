@@ -1,7 +1,7 @@
 """Published records by label: `/skills/...`, `/domains/...`, `/modules/...`, `/locators/<type>`.
 
-A query names a class or one of its parents; a locator's type must match exactly. There are no other nodes, so a search
-covers the records of this one and scores them by the number of queries they match.
+A query names a class or one of its parents; a locator's type must match exactly. A search covers the records of this
+node and scores them by the number of queries they match; `federation/peer_search.py` asks the others.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -21,7 +21,9 @@ from pentad.rooms.directory.records.events import Events, EventType
 from pentad.rooms.directory.records.index_fields import Kind, clean, labels_of
 from pentad.rooms.directory.records.publications import Publications, PublishRequest
 from pentad.rooms.directory.records.service import record_not_found
+from pentad.rooms.directory.records.trust_marks import NOT_HELD
 
+_ANNOUNCED: Final = f"r.published_at IS NOT NULL AND {NOT_HELD}"
 _HEAD: Final = 200
 _NO_LIMIT: Final = 2**62
 _RARE: Final = 10_000
@@ -144,7 +146,7 @@ class Routing:
         terms = [self._terms(rows, query) for query in queries]
         if not all(terms):
             return []
-        conditions = [Sql("r.published_at IS NOT NULL AND r.id < ?", (below,)), *map(self._has, terms)]
+        conditions = [Sql(f"{_ANNOUNCED} AND r.id < ?", (below,)), *map(self._has, terms)]
         found = self._read(rows, joined("AND", conditions), count)
         return [(key, Listed(cid, labels)) for key, cid, labels in found]
 
@@ -156,7 +158,7 @@ class Routing:
             if not terms:
                 return []
             conditions = [self._has(found) for found in terms]
-            condition = composed("r.published_at IS NOT NULL AND ", joined("OR", conditions))
+            condition = composed(_ANNOUNCED, " AND ", joined("OR", conditions))
             routed = [
                 Routed(cid, labels, tuple(query for query in queries if query.matches(labels)))
                 for _, cid, labels in self._read(rows, condition, _MOST_SCORED)

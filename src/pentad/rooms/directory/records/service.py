@@ -1,130 +1,34 @@
 """Records: pushed once, stored under the hash of their canonical text, never changed.
 
-A push (text, terms and their counts, words, signals) is one transaction. A full-text index costs time per transaction,
-so pushes of one caller that arrive while a transaction runs share the next one. A pull hashes the record again, so a
-caller never gets a text that does not match its CID.
+A push (text, terms and their counts, words, signals) is one transaction, or a part of one (`push_batcher.py`). A pull
+hashes the record again, so a caller never gets a text that does not match its CID.
 """
 
-import asyncio
-from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 
 from pentad.kernel.cid import canonical_json, cid_of, is_cid
 from pentad.kernel.clock import Clock
 from pentad.kernel.default_limits import MIB
-from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded, NotFound, Overloaded, PentadError, Unavailable
+from pentad.kernel.errors import InvalidInput, LimitExceeded, NotFound, Unavailable
 from pentad.kernel.ports import Database, Row, Rows, Transaction
 from pentad.kernel.principal import Principal
 from pentad.mcp.changes import list_changed, resource_updated
 from pentad.rooms.directory import store
-from pentad.rooms.directory.models import NamedRef, Pushed, Record, RecordMeta
+from pentad.rooms.directory.models import NamedRef, Pushed, Record, RecordMeta, State
 from pentad.rooms.directory.records import listed
+from pentad.rooms.directory.records.changes import adopt_copies, note_changes
 from pentad.rooms.directory.records.events import Events, EventType
 from pentad.rooms.directory.records.index_fields import annotations_of, indexed_fields
-from pentad.rooms.directory.records.namespaces import check_immutable
+from pentad.rooms.directory.records.namespaces import check_immutable, namespaces
 from pentad.rooms.directory.records.popularity import Popularity
+from pentad.rooms.directory.records.push_batcher import PushBatcher
+from pentad.rooms.directory.records.trust_marks import NOT_HELD, TrustMark, hold_new, trust_marks
 from pentad.rooms.directory.store import Draft, chunks, marks
 from pentad.search.index import SearchIndex
-
-MOST_TOGETHER: Final = 200
-MOST_WAITING: Final = 10_000
-_MOST_CHARACTERS: Final = 8_000_000
-
-Push = Callable[[Principal, Sequence[Draft]], Awaitable[list[Pushed]]]
-
-
-class _Waiting(NamedTuple):
-    who: Principal
-    draft: Draft
-    done: "asyncio.Future[Pushed]"
-
-
-class PushBatcher:
-    """Pushes drafts of one caller together. A single push never waits for others.
-
-    If a batch is rejected, its drafts are pushed one by one, so that a bad record does not fail the others.
-    """
-
-    def __init__(self, push: Push) -> None:
-        self._push = push
-        self._waiting: deque[_Waiting] = deque()
-        self._pushing: asyncio.Task[None] | None = None
-
-    async def push(self, who: Principal, draft: Draft) -> Pushed:
-        """Push one draft. Returns when it is durable."""
-        if len(self._waiting) >= MOST_WAITING:
-            raise Overloaded("Too many pushes are waiting.", hint="Try again in a moment.")
-        done = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Waiting(who, draft, done))
-        if self._pushing is None or self._pushing.done():
-            self._pushing = asyncio.create_task(self._push_batches(), name="directory-pushes")
-        return await done
-
-    async def finish(self) -> None:
-        """Wait until all pushes are done."""
-        if self._pushing is not None:
-            await self._pushing
-
-    async def _push_batches(self) -> None:
-        while self._waiting:
-            batch = self._next_batch()
-            if not batch:
-                continue
-            try:
-                pushed = await self._push(batch[0].who, [one.draft for one in batch])
-            except PentadError as error:
-                await self._one_by_one(batch, error)
-            except BaseException as error:
-                for one in batch:
-                    _fail(one, error)
-                if not isinstance(error, Exception):
-                    raise
-            else:
-                for one, result in zip(batch, pushed, strict=True):
-                    if not one.done.done():
-                        one.done.set_result(result)
-
-    def _next_batch(self) -> list[_Waiting]:
-        """The next pushes of one caller, up to the limits. Empty if all their callers have given up."""
-        batch: list[_Waiting] = []
-        size = 0
-        while self._waiting and len(batch) < MOST_TOGETHER:
-            one = self._waiting[0]
-            size += len(one.draft.text)
-            if batch and (size > _MOST_CHARACTERS or one.who != batch[0].who):
-                break
-            self._waiting.popleft()
-            if not one.done.done():  # otherwise its caller has given up
-                batch.append(one)
-        return batch
-
-    async def _one_by_one(self, batch: Sequence[_Waiting], error: PentadError) -> None:
-        if len(batch) == 1 or not isinstance(error, InvalidInput | Conflict):
-            for one in batch:  # the store failed, and would fail for each of them
-                _fail(one, error)
-            return
-        for one in batch:
-            try:
-                (result,) = await self._push(one.who, [one.draft])
-            except PentadError as own:
-                _fail(one, own)
-            else:
-                if not one.done.done():
-                    one.done.set_result(result)
-
-
-def _fail(one: _Waiting, error: BaseException) -> None:
-    if one.done.done():
-        return
-    if isinstance(error, Exception):
-        one.done.set_exception(error)
-    else:
-        one.done.cancel()
-
 
 _FIELD_CHARS: Final = 300
 _LARGEST_READ: Final = 65_536
@@ -133,14 +37,14 @@ _LARGEST_READ: Final = 65_536
 
 @dataclass(frozen=True, slots=True)
 class RecordSummary:
-    """An entry of a list of records. `trusted`: it has a valid signature; `verified`: its domain vouches for it."""
+    """An entry of a list of records. `verified`: its domain vouches for it."""
 
     cid: str
     name: str
     version: str
     schema_version: str
     created_at: str
-    trusted: bool
+    trust: TrustMark
     verified: bool
     pushed_by: str
     pushed_at: float
@@ -153,22 +57,24 @@ def summaries_of(rows: Rows, cids: Sequence[str]) -> list[RecordSummary]:
     for part in chunks(cids):
         sql = (
             f"SELECT r.cid, substr(r.name, 1, {_FIELD_CHARS}), substr(r.version, 1, {_FIELD_CHARS}), r.schema_version,"  # noqa: S608  own numbers, only marks
-            f" substr(r.created_at, 1, {_FIELD_CHARS}), r.trusted, r.verified,"
+            f" substr(r.created_at, 1, {_FIELD_CHARS}), r.verified,"
             f" r.pushed_by, r.pushed_at, CASE WHEN length(t.data) <= {_LARGEST_READ} THEN t.data END"
             " FROM directory_records r JOIN directory_texts t ON t.record = r.id"
             f" WHERE r.cid IN ({marks(len(part))})"
         )
-        found.update((row[0], _summary(row)) for row in rows.all(sql, *part))
+        trust = trust_marks(rows, part)
+        found.update((row[0], _summary(row, trust.get(row[0], TrustMark()))) for row in rows.all(sql, *part))
     return [found[cid] for cid in cids if cid in found]
 
 
-def _summary(row: Row) -> RecordSummary:
-    cid, name, version, schema_version, created_at, trusted, verified, pushed_by, pushed_at, text = row
+def _summary(row: Row, trust: TrustMark) -> RecordSummary:
+    cid, name, version, schema_version, created_at, verified, pushed_by, pushed_at, text = row
     data: dict[str, Any] = {} if text is None else msgspec.json.decode(text)
     description = data.get("description")
     short = description[: 2 * _FIELD_CHARS] if isinstance(description, str) else ""
-    marks = bool(trusted), bool(verified)
-    return RecordSummary(cid, name, version, schema_version, created_at, *marks, pushed_by, pushed_at, short)
+    return RecordSummary(
+        cid, name, version, schema_version, created_at, trust, bool(verified), pushed_by, pushed_at, short
+    )
 
 
 COLLECTION: Final = "directory"
@@ -183,14 +89,42 @@ COMMON_PREFIX: Final = "baearei"
 _NO_ROW: Final = 2**63 - 1
 
 
+def may_approve(who: Principal) -> bool:
+    """Whether what this caller pushes is approved at once."""
+    return who.may("directory", "admin")
+
+
+class RecordObserver(Protocol):
+    """What has to know of records in the transaction that stores or deletes them."""
+
+    def added(self, tx: Transaction, records: Mapping[int, Draft], state: State, now: float) -> None:
+        """These were stored under these row ids, in this state unless the draft has its own."""
+        ...
+
+    def erased(self, tx: Transaction, record: int, now: float) -> None: ...
+
+
 class Records:
-    """The records of one store."""
+    """The records of one store.
+
+    `is_approved` says whether what a caller pushes needs no further approval.
+    """
 
     def __init__(
-        self, database: Database, clock: Clock, events: Events, popularity: Popularity, index: SearchIndex | None = None
+        self,
+        database: Database,
+        clock: Clock,
+        events: Events,
+        popularity: Popularity,
+        index: SearchIndex | None = None,
+        *,
+        observer: RecordObserver | None = None,
+        is_approved: Callable[[Principal], bool] = may_approve,
     ) -> None:
         self._database = database
         self._index = index
+        self._observer = observer
+        self._is_approved = is_approved
         self._clock = clock
         self._events = events
         self._popularity = popularity
@@ -203,6 +137,10 @@ class Records:
     async def push(self, who: Principal, data: Mapping[str, Any]) -> Pushed:
         """Store a validated record; pushing it again changes nothing."""
         return await self._batcher.push(who, draft_record(data))
+
+    async def propose(self, who: Principal, data: Mapping[str, Any]) -> Pushed:
+        """Store a validated record that has to be approved, whoever pushes it."""
+        return await self._batcher.push(who, replace(draft_record(data), state="proposed"))
 
     async def push_many(self, who: Principal, records: Sequence[Mapping[str, Any]]) -> list[Pushed]:
         """Store records, all or none."""
@@ -218,22 +156,33 @@ class Records:
             new.discard(draft.cid)
         return pushed
 
-    def write(self, tx: Transaction, who: Principal, drafts: Sequence[Draft], *, replaces: bool = False) -> set[str]:
+    def write(
+        self, tx: Transaction, who: Principal, drafts: Sequence[Draft], *, replaces: bool = False, copied: bool = False
+    ) -> set[str]:
         """Store drafts in the caller's transaction, before anything else in it. Returns the CIDs that were new.
 
         Conflict if one has the name and version of another record where that is final, unless it `replaces` that one.
+        `copied` if they come from a peer; a copy that is pushed here belongs to this directory from then on.
         """
         self.lock(tx)
-        if not replaces:
-            check_immutable(tx, drafts)
-        new = store.insert(tx, self._database.dialect, drafts, who.id, self._clock.now())
+        rules = [] if replaces else namespaces(tx)
+        check_immutable(tx, drafts, rules)
+        now = self._clock.now()
+        state: State = "approved" if self._is_approved(who) else "proposed"
+        stored = store.insert(tx, self._database.dialect, drafts, who.id, now, state)
+        new = {draft.cid for draft in stored.values()}
         if new:
+            hold_new(tx, stored, rules)
+            if self._observer is not None:
+                self._observer.added(tx, stored, state, now)
             list_changed(tx, "resources", "directory")
             if self._index is not None:
                 self._index.stir(tx, COLLECTION)
             names = {draft.fields.name for draft in drafts if draft.cid in new}
             for name in names if len(names) <= MOST_NAMES_SIGNALLED else ():
                 _name_changed(tx, name)
+        if not copied and len(new) < len(drafts):
+            adopt_copies(tx, [draft.cid for draft in drafts if draft.cid not in new])
         labels = [draft.fields.labels for draft in drafts]
         self._events.emit(tx, EventType.RECORD_PUSHED, [draft.cid for draft in drafts], labels, new=new)
         return new
@@ -262,6 +211,10 @@ class Records:
         """Summaries of the records that exist, in the order asked for."""
         return await self._database.read(lambda rows: summaries_of(rows, cids))
 
+    async def trust(self, cid: str) -> TrustMark:
+        """What the trust policy says about a record."""
+        return (await self._database.read(lambda rows: trust_marks(rows, [cid]))).get(cid, TrustMark())
+
     async def delete(self, who: Principal, cid: str) -> bool:
         """Delete a record with its referrers; False if it did not exist. Conflict if the server lists it."""
         _required(cid)
@@ -279,10 +232,12 @@ class Records:
         return set(await self._database.read(lambda rows: store.ids_of(rows, valid)))
 
     async def newest(self, count: int, below: int | None = None) -> list[tuple[int, NamedRef]]:
-        """The newest records, each with its row id; `below` continues after the row id of an earlier answer."""
+        """The newest records that are not in quarantine, each with its row id; `below` continues after the row id of an
+        earlier answer."""
         rows = await self._database.read(
             lambda rows: rows.all(
-                "SELECT id, name, version, cid FROM directory_records WHERE id < ? ORDER BY id DESC LIMIT ?",
+                "SELECT r.id, r.name, r.version, r.cid FROM directory_records r"  # noqa: S608  own condition
+                f" WHERE r.id < ? AND {NOT_HELD} ORDER BY r.id DESC LIMIT ?",
                 _NO_ROW if below is None else below, count,
             )
         )  # fmt: skip
@@ -294,7 +249,10 @@ class Records:
             return [one.cid for _, one in await self.newest(count)]
         if not prefix.isascii() or not prefix.isalnum():
             return []
-        sql = "SELECT cid FROM directory_records WHERE cid >= ? AND cid < ? ORDER BY cid LIMIT ?"
+        sql = (
+            "SELECT r.cid FROM directory_records r WHERE r.cid >= ? AND r.cid < ?"  # noqa: S608  own condition
+            f" AND {NOT_HELD} ORDER BY r.cid LIMIT ?"
+        )
         found = await self._database.read(lambda rows: rows.all(sql, prefix, prefix + "~", count))
         return [cid for (cid,) in found]
 
@@ -308,12 +266,17 @@ class Records:
             raise record_not_found(cid)
         return row[0]
 
+    def state_of(self, rows: Rows, cid: str) -> str:
+        """The state of a record; empty if there is none."""
+        return rows.value("SELECT state FROM directory_records WHERE cid = ?", cid) or ""
+
     def lock(self, tx: Transaction) -> None:
         """Call this first in a transaction that erases records."""
         store.lock_terms(tx, self._database.dialect)
 
-    def erase(self, tx: Transaction, cid: str) -> bool:
-        """Delete a record in the caller's transaction, whoever made it."""
+    def erase(self, tx: Transaction, cid: str, *, copied: bool = False) -> bool:
+        """Delete a record in the caller's transaction, whoever made it; `copied` if a peer withdrew it. A record that
+        was deleted here is not copied from a peer again."""
         record = store.ids_of(tx, [cid]).get(cid)
         if record is None:
             return False
@@ -321,9 +284,15 @@ class Records:
         store.remove(tx, self._database.dialect, record)
         if self._index is not None:
             self._index.remove(tx, COLLECTION, [record])
+        if self._observer is not None:
+            self._observer.erased(tx, record, self._clock.now())
         list_changed(tx, "resources", "directory")
         _name_changed(tx, name)
         resource_updated(tx, uri_of(cid))
+        if copied:
+            tx.run("DELETE FROM directory_changes WHERE cid = ?", cid)
+        else:
+            note_changes(tx, [cid])
         self._events.emit(tx, EventType.RECORD_DELETED, [cid])
         return True
 

@@ -7,7 +7,7 @@ goes with each call as metadata. Every call has a deadline, and its failure beco
 import asyncio
 import ssl
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any, Final, TypeVar
 
 import grpc
@@ -20,7 +20,7 @@ from pentad.rooms.directory.remote.client_settings import ClientSettings, file_b
 from pentad.rooms.directory.remote.oidc import OidcTokens
 from pentad.rooms.directory.remote.spiffe import Identity, fetch_identity, fetch_token, identity_from_file
 from pentad.rooms.directory.wire.client_calls import end_call
-from pentad.rooms.directory.wire.statuses import error_of
+from pentad.rooms.directory.wire.statuses import NotOffered, error_of
 
 IDENTITY_SECONDS: Final = 600.0
 TOKEN_SECONDS: Final = 60.0
@@ -96,6 +96,8 @@ class Channel:
         roots, name = identity.roots or None, settings.server_name
         if settings.skip_verify:
             roots, name = await asyncio.to_thread(_presented_certificate, settings)
+        elif settings.roots:
+            roots = settings.roots
         elif settings.ca_file:
             roots = file_bytes(settings.ca_file, "TLS_CA_FILE")
         credentials = grpc.ssl_channel_credentials(roots, identity.key or None, identity.chain or None)
@@ -113,7 +115,7 @@ class Channel:
             whole = await fetch_identity(settings.spiffe_socket, settings.deadline)
             return Identity(b"", b"", whole.roots)
         if not settings.cert_file:
-            return Identity(b"", b"", b"")
+            return Identity(settings.chain, settings.private_key, b"")
         chain, key = file_bytes(settings.cert_file, "TLS_CERT_FILE"), file_bytes(settings.key_file, "TLS_KEY_FILE")
         return Identity(chain, key, b"")
 
@@ -157,6 +159,26 @@ class BrokenStream(Unavailable):
     """The server ended a stream while requests were still being sent. gRPC does not report why."""
 
 
+class Signals:
+    """What was heard of a stream since it was last asked."""
+
+    def __init__(self) -> None:
+        self.arrived = asyncio.Event()
+        self.ended: PentadError | None = None
+
+    async def wait(self, seconds: float) -> None:
+        """Wait for an answer, or for this long. Raises the error that ended the stream, unless it is not offered."""
+        if isinstance(self.ended, NotOffered):
+            await asyncio.sleep(seconds)
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.arrived.wait()
+        self.arrived.clear()
+        if self.ended is not None and not isinstance(self.ended, NotOffered):
+            raise self.ended
+
+
 class WireClient:
     """Calls the directory at an address."""
 
@@ -186,8 +208,36 @@ class WireClient:
             async for one in answers:
                 yield one
 
-    async def exchange(self, method: str, requests: Sequence[bytes]) -> AsyncGenerator[bytes]:
-        """Send a stream of requests as bytes and yield an answer for each.
+    @asynccontextmanager
+    async def signalled(self, method: str, request: Message) -> AsyncGenerator["Signals"]:
+        """Whether a stream of answers, which may be silent for long, has sent any. Begins when the server took it."""
+        channel = await self._channel.connection()
+        method_call: Any = channel.unary_stream(method, _serialized, bytes)
+        call = method_call(request, metadata=await self._channel.metadata())
+        signals = Signals()
+
+        async def read() -> None:
+            try:
+                async with aclosing(self._read(call)) as answers:
+                    async for _ in answers:
+                        signals.arrived.set()
+                signals.ended = Unavailable(f"The directory at {self.address} ended the stream.")
+            except PentadError as error:
+                signals.ended = error
+            signals.arrived.set()
+
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._deadline):
+                await call.initial_metadata()
+        reading = asyncio.create_task(read(), name="directory-events-of-peer")
+        try:
+            yield signals
+        finally:
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
+
+    async def exchange(self, method: str, requests: Sequence[bytes], *, one_each: bool = True) -> AsyncGenerator[bytes]:
+        """Send a stream of requests as bytes and yield an answer for each, or with `one_each` off any number of them.
 
         A stream of one is sent as a single request, which is the same to the server and cannot break halfway.
         """
@@ -201,7 +251,7 @@ class WireClient:
             async for one in answers:
                 count += 1
                 yield one
-        if count < len(requests):
+        if one_each and count < len(requests):
             raise Unavailable(f"The directory at {self.address} answered {count} of {len(requests)} requests.")
 
     async def _read(self, call: Any) -> AsyncGenerator[Any]:

@@ -52,6 +52,11 @@ class ClientSettings:
     skip_verify: bool = False
     deadline: float = DEADLINE_SECONDS
     oidc: OidcSettings = field(default_factory=OidcSettings)
+    roots: bytes = b""
+    """The authorities of the other side's certificate (PEM); empty for `ca_file`, or else the system's."""
+    chain: bytes = b""
+    private_key: bytes = field(default=b"", repr=False)
+    """Our certificate and its key (PEM), if they are not in files."""
 
     @property
     def host_and_port(self) -> tuple[str, int]:

@@ -6,26 +6,38 @@ other side is not trusted. A request that it cannot serve is refused here, not s
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from contextlib import AbstractAsyncContextManager, aclosing, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from google.protobuf.struct_pb2 import Struct
 
-from pentad.kernel.cid import canonical_json, cid_of
+from pentad.kernel.cid import canonical_json, cid_of, is_cid
 from pentad.kernel.clock import Clock, SystemClock, iso
 from pentad.kernel.errors import InvalidInput, NotFound, Unavailable
 from pentad.kernel.principal import Principal
 from pentad.rooms.directory.models import NamedRef, NameVerdict, Pushed, Record, SignatureVerdict, Signer
+from pentad.rooms.directory.records.changes import Change, Changes
 from pentad.rooms.directory.records.naming import find_reference
 from pentad.rooms.directory.records.referrers import Referrer
+from pentad.rooms.directory.records.routing import Listed, RouteQuery
 from pentad.rooms.directory.records.syncs import Peer
-from pentad.rooms.directory.remote.client import BrokenStream, WireClient
+from pentad.rooms.directory.remote.client import BrokenStream, Signals, WireClient
 from pentad.rooms.directory.remote.client_settings import ClientSettings
 from pentad.rooms.directory.remote.oidc import OidcTokens
 from pentad.rooms.directory.search.query import Found, Hit, Query
 from pentad.rooms.directory.search.query_json import decoded_found, encoded_query
 from pentad.rooms.directory.trust.store import Statement
-from pentad.rooms.directory.wire.protos import core_pb2, naming_pb2, ranked_pb2, search_pb2, sign_pb2, store_pb2
+from pentad.rooms.directory.wire.protos import (
+    changes_pb2,
+    core_pb2,
+    events_pb2,
+    naming_pb2,
+    ranked_pb2,
+    routing_pb2,
+    search_pb2,
+    sign_pb2,
+    store_pb2,
+)
 from pentad.rooms.directory.wire.statuses import NotOffered
 from pentad.rooms.directory.wire.structs import decoded_record, encoded_struct, length_delimited, plain_struct
 
@@ -39,6 +51,11 @@ _SORTS: Final = {
     "popularity": search_pb2.SORT_MODE_POPULARITY,
     "relevance": search_pb2.SORT_MODE_RELEVANCE,
 }
+_CHANGES: Final = (
+    events_pb2.EVENT_TYPE_RECORD_PUSHED,
+    events_pb2.EVENT_TYPE_RECORD_DELETED,
+    events_pb2.EVENT_TYPE_RECORD_SIGNED,
+)
 _NEW_KINDS: Final = 14
 """Filter kinds from this number on are unknown to the oldest servers in use."""
 
@@ -88,10 +105,69 @@ class RemoteNode:
         stream = self._client.many(_SEARCH + "SearchCIDs", request, search_pb2.SearchCIDsResponse)
         return [answer.record_cid async for answer in stream]
 
+    async def changes(self, position: str, limit: int) -> Changes:
+        """What changed there after a position. NotOffered if it is not a Pentad."""
+        request = changes_pb2.ListChangesRequest(position=position, limit=limit)
+        answer = await self._client.one(
+            "/pentad.directory.v1.ChangeService/List", request, changes_pb2.ListChangesResponse
+        )
+        found = [Change(one.cid, one.name, one.deleted) for one in answer.changes if is_cid(one.cid)]
+        return Changes(found, answer.position, answer.more, answer.reset)
+
+    def listening(self) -> AbstractAsyncContextManager[Signals]:
+        """Hear of every change from now on."""
+        return self._client.signalled(
+            "/agntcy.dir.events.v1.EventService/Listen", events_pb2.ListenRequest(event_types=_CHANGES)
+        )
+
+    async def referrers(self, cids: Sequence[str]) -> dict[str, list[Referrer]]:
+        """The statements about records; those without a record there are left out."""
+        try:
+            return await self._referrers(cids)
+        except (NotFound, BrokenStream):
+            found: dict[str, list[Referrer]] = {}
+            for cid in cids:
+                with suppress(NotFound):
+                    found |= await self._referrers([cid])
+            return found
+
+    async def _referrers(self, cids: Sequence[str]) -> dict[str, list[Referrer]]:
+        found: dict[str, list[Referrer]] = {cid: [] for cid in cids}
+        if not cids:
+            return found
+        requests = [
+            store_pb2.PullReferrerRequest(record_ref=core_pb2.RecordRef(cid=cid)).SerializeToString() for cid in cids
+        ]
+        async with aclosing(self._client.exchange(_STORE + "PullReferrer", requests, one_each=False)) as answers:
+            async for raw in answers:
+                one = store_pb2.PullReferrerResponse.FromString(raw).referrer
+                if (about := one.record_ref.cid) in found:
+                    data = plain_struct(one.data.fields.items())
+                    found[about].append(Referrer(one.type, about, data, dict(one.annotations), one.created_at))
+        return found
+
+    async def announced(self, query: RouteQuery, limit: int) -> list[Listed]:
+        """Records that the other directory publishes itself."""
+        kind: Any = query.type.value
+        request = routing_pb2.ListRequest(queries=[routing_pb2.RecordQuery(type=kind, value=query.value)], limit=limit)
+        stream = self._client.many("/agntcy.dir.routing.v1.RoutingService/List", request, routing_pb2.ListResponse)
+        return [Listed(one.record_ref.cid, tuple(one.labels)) async for one in stream if is_cid(one.record_ref.cid)]
+
     async def search(self, query: Query) -> Found:
         """Search there. Only another Pentad can rank by words, match any filter or continue from a cursor."""
-        if special := _special_parts(query):
-            return await self._ranked_search(query, special)
+        special = _special_parts(query)
+        if special or query.quarantined:
+            try:
+                return await self._ranked_search(query)
+            except (NotOffered, InvalidInput) as error:
+                if special and isinstance(error, NotOffered):
+                    raise InvalidInput(
+                        f"The remote directory at {self.address} cannot {' or '.join(special)}.",
+                        hint="Use filters with limit and offset, or the directory of this server.",
+                    ) from None
+                if special:
+                    raise
+                # A directory that does not know quarantine holds nothing back.
         queries = [
             search_pb2.RecordQuery(type=one.kind.value, value=one.value, negate=one.negate)  # pyright: ignore[reportArgumentType]  the numbers are the wire's own
             for one in query.filters
@@ -137,17 +213,11 @@ class RemoteNode:
         at = seen.verified_at.ToJsonString() if seen.HasField("verified_at") else ""
         return NameVerdict(True, None, seen.domain, seen.method, seen.key_id, at)
 
-    async def _ranked_search(self, query: Query, special: Sequence[str]) -> Found:
+    async def _ranked_search(self, query: Query) -> Found:
         request = ranked_pb2.RankedSearchRequest(query=encoded_query(query))
-        try:
-            answer = await self._client.one(
-                "/pentad.directory.v1.RankedSearchService/Search", request, ranked_pb2.RankedSearchResponse
-            )
-        except NotOffered:
-            raise InvalidInput(
-                f"The remote directory at {self.address} cannot {' or '.join(special)}.",
-                hint="Use filters with limit and offset, or the directory of this server.",
-            ) from None
+        answer = await self._client.one(
+            "/pentad.directory.v1.RankedSearchService/Search", request, ranked_pb2.RankedSearchResponse
+        )
         return decoded_found(answer.found, self.address)
 
     async def find(self, reference: str) -> NamedRef:

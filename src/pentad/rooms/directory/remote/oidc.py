@@ -92,7 +92,7 @@ class Issuer:
             reason = code if _CODE.match(code) else f"status {answer.status}"
             raise GrantRefused(
                 f"The OIDC issuer {settings.issuer} gave no token ({reason}).",
-                hint="Check DIRECTORY_CLIENT_OIDC_CLIENT_ID, _CLIENT_SECRET, _SCOPES and _AUDIENCE.",
+                hint="Check the client's id, secret, scopes and audience.",
             )
         access = fields.get("access_token")
         if answer.status != 200 or not isinstance(access, str) or not _is_sendable(access):
@@ -116,12 +116,12 @@ class Issuer:
             if answer.status != 200 or not fields:
                 raise Unavailable(
                     f"{issuer} does not describe itself as an OIDC issuer (status {answer.status}).",
-                    hint="Check DIRECTORY_CLIENT_OIDC_ISSUER.",
+                    hint="Check the address of the issuer.",
                 )
             if str(fields.get("issuer", "")).rstrip("/") != issuer:
                 raise Unavailable(
                     f"The OIDC issuer at {issuer} gives another address as its own.",
-                    hint="Check DIRECTORY_CLIENT_OIDC_ISSUER.",
+                    hint="Check the address of the issuer.",
                 )
             methods = fields.get("token_endpoint_auth_methods_supported")
             self._known = _Endpoints(
@@ -158,7 +158,7 @@ class Issuer:
         except PentadError as error:
             raise Unavailable(
                 f"The OIDC issuer {self._settings.issuer} cannot be reached: {error.message}",
-                hint="Check DIRECTORY_CLIENT_OIDC_ISSUER and that it runs.",
+                hint="Check the address of the issuer, and that it runs.",
             ) from None
 
 

@@ -99,6 +99,16 @@ class SupersededClause:
 
 
 @dataclass(frozen=True, slots=True)
+class QuarantinedClause:
+    """A record is in quarantine."""
+
+    needs_row: bool = False
+
+    def condition(self, record: str) -> Sql:
+        return composed("EXISTS (SELECT 1 FROM directory_quarantine o WHERE o.record = ", record, ")")
+
+
+@dataclass(frozen=True, slots=True)
 class AnyClause:
     """At least one of several clauses applies."""
 

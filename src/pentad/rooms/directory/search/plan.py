@@ -14,6 +14,7 @@ from pentad.rooms.directory import store
 from pentad.rooms.directory.search.clauses import (
     BroadClause,
     Clause,
+    QuarantinedClause,
     RowClause,
     SupersededClause,
     TermClause,
@@ -124,6 +125,8 @@ def make_plan(rows: Rows, dialect: Dialect, query: Query) -> Plan:
     left_out: list[Clause] = [resolve_group(rows, dialect, group) for group in excluded(dialect, query)]
     if query.newest_only and rows.value("SELECT EXISTS (SELECT 1 FROM directory_superseded)"):
         left_out.append(SupersededClause())
+    if not query.quarantined and rows.value("SELECT EXISTS (SELECT 1 FROM directory_quarantine)"):
+        left_out.append(QuarantinedClause())
     clauses: list[Clause] = [any_of(dialect, found)] if query.match == "any" and found else [*found]
     if query.pushed is not None:
         clauses.append(RowClause(_push_condition(query.pushed)))

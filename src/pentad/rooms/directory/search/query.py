@@ -102,6 +102,8 @@ class Query:
     pushed: Push | None = None
     latest: bool | None = None
     """Whether only the newest version of each agent is found; None leaves it to `newest_only`."""
+    quarantined: bool = False
+    """Whether records in quarantine are found too."""
 
     def __post_init__(self) -> None:
         if self.limit < 0:
@@ -133,18 +135,23 @@ class Query:
 @dataclass(frozen=True, slots=True)
 class Hit:
     """A record that was found. If the query has words, `score` is the sum of its reasons and means the same in every
-    search (`search/relevance.py`). `meaning` is the cosine of query and record if both have a vector."""
+    search (`search/relevance.py`). `meaning` is the cosine of query and record if both have a vector. `trusted_by`
+    names those among its signers whom the trust policy knows; None if a remote directory does not say. `quarantined` is
+    why the record is in quarantine, if it is."""
 
     cid: str
     score: float | None = None
     why: tuple[Reason, ...] = ()
     meaning: float | None = None
+    trusted_by: tuple[str, ...] | None = None
+    quarantined: str | None = None
 
     def as_json(self) -> dict[str, Any]:
-        if self.score is None:
-            return {"cid": self.cid}
-        hit = {"cid": self.cid, "score": self.score, "why": [reason.as_json() for reason in self.why]}
-        return hit if self.meaning is None else {**hit, "meaning": self.meaning}
+        hit: dict[str, Any] = {"cid": self.cid}
+        if self.score is not None:
+            hit |= {"score": self.score, "why": [reason.as_json() for reason in self.why]}
+        optional = {"meaning": self.meaning, "trusted_by": self.trusted_by, "quarantined": self.quarantined}
+        return hit | {name: value for name, value in optional.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +191,7 @@ def build_query(
     cursor: str = "",
     id_version: str = "",
     latest: bool | None = None,
+    quarantined: bool = False,
 ) -> Query:
     """The query of a tool's arguments. InvalidInput has the texts that clients of the original know."""
     if limit > LARGEST_LIMIT:
@@ -195,5 +203,5 @@ def build_query(
         raise InvalidInput("at least one query filter must be provided")
     return Query(
         tuple(filters), words.strip() or None, match, sort, limit or DEFAULT_LIMIT, offset, cursor or None,
-        id_version or None, latest=latest,
+        id_version or None, latest=latest, quarantined=quarantined,
     )  # fmt: skip

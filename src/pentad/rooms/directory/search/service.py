@@ -13,6 +13,7 @@ from pentad.rooms.directory import store
 from pentad.rooms.directory.models import Record
 from pentad.rooms.directory.records.index_fields import FIELDS
 from pentad.rooms.directory.records.service import COLLECTION
+from pentad.rooms.directory.records.trust_marks import trust_marks
 from pentad.rooms.directory.search.plan import ALL, GATHERED, Order, Plan, Source, count, make_plan, page
 from pentad.rooms.directory.search.query import FILTER_ARRAYS, Found, Hit, Query
 from pentad.rooms.directory.search.ranking import (
@@ -65,7 +66,8 @@ def _position(values: list[Any], shortest: int, longest: int) -> tuple[int, ...]
 
 def _identity(query: Query) -> tuple[object, ...]:
     """The parts of a query that a cursor depends on."""
-    return (query.filters, query.words, query.match, query.order, query.id_version, query.pushed, query.newest_only)
+    of_all = (query.filters, query.words, query.match, query.order, query.id_version, query.pushed, query.newest_only)
+    return (*of_all, "quarantined") if query.quarantined else of_all
 
 
 class RecordSearch:
@@ -110,8 +112,10 @@ class _Question:
 def find_page(
     rows: Rows, dialect: Dialect, query: Query, common: int = COMMON, question: _Question | None = None
 ) -> Found:
-    """One page of results, inside the caller's transaction."""
-    return _Search(rows, dialect, query, common, question).page()
+    """One page of results, inside the caller's transaction, each with what the trust policy says about it."""
+    found = _Search(rows, dialect, query, common, question).page()
+    trust = trust_marks(rows, [hit.cid for hit in found.hits])
+    return replace(found, hits=[replace(hit, **trust[hit.cid]._asdict()) for hit in found.hits])
 
 
 def _records(rows: Rows, cids: Sequence[str]) -> list[Record]:

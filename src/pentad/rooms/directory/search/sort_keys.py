@@ -44,6 +44,11 @@ def version_key(version: str) -> str:
     return release + (_EARLY + "".join(map(_identifier, identifiers)) if identifiers else _FINAL)
 
 
+def is_version(key: str) -> bool:
+    """Whether a key is that of a version with numbers, and not of any other text."""
+    return key.startswith(_KNOWN)
+
+
 def created_key(text: str) -> float | None:
     """Seconds since the epoch of an RFC 3339 time or a plain date, in UTC unless it says otherwise; None for others."""
     if _MOMENT.fullmatch(text) is None:

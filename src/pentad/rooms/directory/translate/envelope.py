@@ -53,6 +53,8 @@ class Overrides:
     date: str | None = None
     """For a source without a date."""
     date_from: Literal["file", "import"] = "import"
+    source: bytes | None = None
+    """The source as it was written. A JSON source is kept so, byte for byte, if nothing in it was withheld."""
 
 
 NO_OVERRIDES: Final = Overrides()
@@ -126,8 +128,15 @@ def digest_of(content: bytes) -> str:
     return "sha256:" + hashlib.sha256(content).hexdigest()
 
 
-def json_artifact(source: Any, artifact_type: str | None = None) -> tuple[dict[str, Any], list[Loss]]:
-    """A JSON source as an artifact. Numbers that a double cannot hold are rounded, which is a loss."""
+def json_artifact(
+    source: Any, artifact_type: str | None = None, written: bytes | None = None
+) -> tuple[dict[str, Any], list[Loss]]:
+    """A JSON source as an artifact: as it was written, if that is given and says the same.
+
+    Otherwise it is canonical JSON. Numbers that a double cannot hold are rounded then, which is a loss.
+    """
+    if written is not None and json.loads(written) == source:
+        return descriptor(JSON_MEDIA, written, artifact_type), []
     content = canonical_json(source)
     losses = [] if json.loads(content) == source else [Loss("", "numbers a double cannot hold exactly are rounded")]
     return descriptor(JSON_MEDIA, content, artifact_type), losses

@@ -21,12 +21,21 @@ from pentad.rooms.directory.oasf.versions import EMBEDDED, serving
 from pentad.rooms.directory.search.query import Filter, FilterKind, Found, Query
 from pentad.rooms.directory.translate.class_migration import ClassMapping
 from pentad.rooms.directory.translate.enrichment import Suggested, enrich
-from pentad.rooms.directory.translate.envelope import SCHEMA_VERSION, Doubt, Overrides, digest_of, iso_second
+from pentad.rooms.directory.translate.envelope import (
+    JSON_MEDIA,
+    SCHEMA_VERSION,
+    Doubt,
+    Overrides,
+    artifact_json,
+    digest_of,
+    iso_second,
+    module_artifact,
+)
 from pentad.rooms.directory.translate.losses import Loss, losses_json, withheld_json
 from pentad.rooms.directory.translate.migration import migrate, unmapped_problem
 from pentad.rooms.directory.translate.secret_redaction import REASON, SuspiciousSource, Withheld
 from pentad.rooms.directory.translate.sources import Content, Read, Source, read_source, source_parts
-from pentad.rooms.directory.translate.untrusted_json import mapping_of, objects_of
+from pentad.rooms.directory.translate.untrusted_json import mapping_of, objects_of, text_of
 
 DIGEST_NOTE: Final = "source_digest"
 """The annotation with the digest of a record's source."""
@@ -222,7 +231,7 @@ class Importer:
             Filter(FilterKind.ANNOTATION, f"{DIGEST_NOTE}:{digest}"),
             Filter(FilterKind.SCHEMA_VERSION, version),
         )
-        found = await self._target.search(Query(filters=filters, limit=1))
+        found = await self._target.search(Query(filters=filters, limit=1, quarantined=True))
         return await self._target.pull(found.hits[0].cid) if found.hits else None
 
     async def prepared(self, read: Read, digest: str | None, options: ImportOptions) -> Imported:
@@ -334,9 +343,17 @@ def source_digest(read: Read, options: ImportOptions) -> str | None:
     if read.format == "oasf":
         return None
     module = objects_of(record.get("modules"))[0]
-    source = [mapping_of(module.get("artifact")).get("digest"), mapping_of(module.get("data")).get("artifacts")]
+    source = [_content_digest(module), mapping_of(module.get("data")).get("artifacts")]
     given = [options.record_version, *options.authors, [*options.skills], [*options.domains]]
     return digest_of(canonical_json([module.get("name"), source, given]))
+
+
+def _content_digest(module: dict[str, Any]) -> str | None:
+    """The digest of a module's artifact. JSON that is written in another way has the same one."""
+    artifact = module_artifact(module)
+    if artifact.media_type == JSON_MEDIA and (content := artifact_json(artifact)) is not None:
+        return digest_of(canonical_json(content))
+    return text_of(mapping_of(module.get("artifact")).get("digest"))
 
 
 async def _each(sources: Iterable[Source] | AsyncIterable[Source]) -> AsyncIterable[Source]:

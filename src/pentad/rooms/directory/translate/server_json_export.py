@@ -104,7 +104,7 @@ def _build_server(record: dict[str, Any]) -> Translated[dict[str, Any]]:
     sources = [url for one in locators if one.get("type") in ("source_code", "source-code") for url in _urls(one)]
     server = {
         "$schema": SCHEMA,
-        "name": _qualified(record, text_of(exported.data.get("name"))),
+        "name": qualified_name(record, text_of(exported.data.get("name"))),
         "description": text_of(exported.data.get("description")) or text_of(record.get("description")),
         "version": text_of(record.get("version")),
         "repository": {"url": sources[0], "source": _forge(sources[0])} if sources else None,
@@ -114,7 +114,7 @@ def _build_server(record: dict[str, Any]) -> Translated[dict[str, Any]]:
     return Translated(without_empty(server), losses)
 
 
-def _qualified(record: dict[str, Any], name: str | None) -> str:
+def qualified_name(record: dict[str, Any], name: str | None) -> str:
     """The name with a namespace, which the registry requires; `local` if there is none."""
     wanted = name or text_of(record.get("name")) or "server"
     namespace, slash, rest = wanted.removeprefix("https://").removeprefix("http://").rpartition("/")

@@ -7,6 +7,8 @@ use the complete description, which the record keeps (`launches_of` with `comple
 import re
 from typing import Any, Final, cast
 
+import msgspec
+
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.directory.translate.envelope import (
     DEFAULT_SERVER_DESCRIPTION,
@@ -31,12 +33,29 @@ from pentad.rooms.directory.translate.untrusted_json import (
 OFFICIAL: Final = "io.modelcontextprotocol.registry/official"
 _COMMANDS: Final = {"npm": "npx", "pypi": "python", "oci": "docker", "nuget": "dotnet", "mcpb": "mcpb"}
 _FIRST: Final = {"pypi": ("-m",), "oci": ("run",), "nuget": ("tool", "run"), "mcpb": ("run",)}
+_RUNNERS: Final = {"npm": "npx", "pypi": "uvx"}
+"""How hosts start packages that are not installed."""
 _NOT_NAME: Final = re.compile(r"[^a-z0-9]+")
 
 
 def wrapped(source: dict[str, Any]) -> dict[str, Any]:
     """The source with the server under the key `server`."""
     return source if "server" in source else {"server": source}
+
+
+class _Wrapped(msgspec.Struct):
+    server: msgspec.Raw
+
+
+def server_text(text: str | bytes) -> bytes | None:
+    """The part of a source that is the server, as it was written; None if it is not plain JSON."""
+    content = (text.encode() if isinstance(text, str) else text).removeprefix(b"\xef\xbb\xbf")
+    try:
+        if "server" not in msgspec.json.decode(content, type=dict[str, msgspec.Raw]):
+            return content.strip()
+        return bytes(msgspec.json.decode(content, type=_Wrapped).server)
+    except (msgspec.DecodeError, RecursionError):
+        return None
 
 
 def to_record(source: dict[str, Any], given: Overrides = NO_OVERRIDES) -> Translated[dict[str, Any]]:
@@ -50,7 +69,7 @@ def to_record(source: dict[str, Any], given: Overrides = NO_OVERRIDES) -> Transl
         raise InvalidInput(
             "no packages or remotes found in MCP server data", hint="Give the server a package or a remote address."
         )
-    artifact, losses = json_artifact(server)
+    artifact, losses = json_artifact(server, written=given.source)
     losses += [Loss(key, "only the server itself is imported") for key in source if key != "server"]
     name = text_of(server.get("name")) or DEFAULT_SERVER_NAME
     described = text_of(server.get("description")) or DEFAULT_SERVER_DESCRIPTION
@@ -126,21 +145,33 @@ def _of_package(package: dict[str, Any], *, complete: bool) -> Launch:
         return _of_remote(transport)
     hint = text_of(package.get("runtimeHint"))
     kind = text_of(package.get("registryType")) or ""
-    args = list(() if hint else _FIRST.get(kind, ()))
+    args = list(() if hint or (complete and kind in _RUNNERS) else _FIRST.get(kind, ()))
     for argument in objects_of(package.get("runtimeArguments")):
         args += _argument(argument, complete=complete)
     args = args if complete else list(dict.fromkeys(args))
     if complete and kind == "oci":
         args = _container_arguments(args, package)
-    args += _identified(package, kind, hint)
+    if complete and kind in _RUNNERS and hint in (None, _RUNNERS[kind]):
+        args = _runner_arguments(args, package, kind)
+    else:
+        args += _identified(package, kind, hint)
     for argument in objects_of(package.get("packageArguments")):
         args += _package_argument(argument, complete=complete)
+    command = _RUNNERS.get(kind) if complete else None
     return Launch(
         transport="stdio",
-        command=hint or _COMMANDS.get(kind, "echo"),
+        command=hint or command or _COMMANDS.get(kind, "echo"),
         args=tuple(args),
         env=tuple(_variables(package.get("environmentVariables"))),
     )
+
+
+def _runner_arguments(args: list[str], package: dict[str, Any], kind: str) -> list[str]:
+    """The arguments of `npx` or `uvx`, as hosts start packages: this version, and without a question."""
+    identifier, version = text_of(package.get("identifier")) or "", text_of(package.get("version"))
+    quiet = ["-y"] if kind == "npm" and not {"-y", "--yes"} & {*args} else []
+    named = identifier if version is None else f"{identifier}{'@' if kind == 'npm' else '=='}{version}"
+    return [*quiet, *args, *([named] if identifier else [])]
 
 
 def _container_arguments(args: list[str], package: dict[str, Any]) -> list[str]:

@@ -9,7 +9,9 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
+
+import msgspec
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded, PentadError
 from pentad.kernel.secrets.text import scrub_text
@@ -37,8 +39,8 @@ from pentad.rooms.directory.translate.formats import (
 from pentad.rooms.directory.translate.host_configs import split_config
 from pentad.rooms.directory.translate.losses import Translated
 from pentad.rooms.directory.translate.secret_redaction import check_record
-from pentad.rooms.directory.translate.server_json_import import OFFICIAL
-from pentad.rooms.directory.translate.untrusted_json import mapping_of, objects_of, text_of
+from pentad.rooms.directory.translate.server_json_import import OFFICIAL, server_text
+from pentad.rooms.directory.translate.untrusted_json import items_of, mapping_of, text_of
 
 Detected = Literal["mcp", "a2a", "agentskills", "ghcopilot", "claude", "oasf", "bundle", "registry"]
 
@@ -69,6 +71,8 @@ def read_source(content: Content, form: str | None, given: Overrides, doubt: Dou
         raise InvalidInput("the source is a list of servers", hint="Import it as a file, or one server at a time.")
     chosen = import_format(detected)
     source = content if isinstance(content, dict) else parse_source(chosen, content)
+    if chosen.name == "mcp" and not isinstance(content, dict):
+        given = replace(given, source=server_text(content))
     return Read(chosen.name, import_record(chosen, source, given, doubt))
 
 
@@ -143,8 +147,7 @@ def source_parts(source: Source) -> list[Source]:
     except (PentadError, UnicodeDecodeError):
         return [source]
     if kind == "registry":
-        entries = objects_of(data["servers"])
-        return [_registry_entry(source, index, entry) for index, entry in enumerate(entries)]
+        return list(_registry_entries(source, data, text))
     if kind in ("claude", "ghcopilot") and len(configurations := split_config(data)) > 1:
         return [
             replace(source, label=f"{source.label}#{scrub_text(name)}", content=one, format="ghcopilot")
@@ -153,7 +156,23 @@ def source_parts(source: Source) -> list[Source]:
     return [source]
 
 
-def _registry_entry(source: Source, index: int, entry: dict[str, Any]) -> Source:
+def _registry_entries(source: Source, data: dict[str, Any], text: str) -> Iterator[Source]:
+    """The servers of a registry's list, each as it was written."""
+    try:
+        written = msgspec.json.decode(text.removeprefix("\ufeff"), type=_ServerList).servers
+    except msgspec.DecodeError:
+        written = []
+    for index, entry in enumerate(items_of(data["servers"])):
+        if isinstance(entry, dict):
+            content = bytes(written[index]) if index < len(written) else None
+            yield _registry_entry(source, index, cast("dict[str, Any]", entry), content)
+
+
+class _ServerList(msgspec.Struct):
+    servers: list[msgspec.Raw]
+
+
+def _registry_entry(source: Source, index: int, entry: dict[str, Any], written: bytes | None) -> Source:
     """One server of a registry's list. Before September 2025 its entries were the servers themselves."""
     wrapped = entry if isinstance(entry.get("server"), dict) else {"server": entry}
     server = mapping_of(wrapped["server"])
@@ -161,9 +180,8 @@ def _registry_entry(source: Source, index: int, entry: dict[str, Any]) -> Source
     official = mapping_of(mapping_of(wrapped.get("_meta")).get(OFFICIAL))
     deleted = InvalidInput("the registry has deleted this version", hint="It was not imported.")
     error = deleted if official.get("status") == "deleted" else None
-    return replace(
-        source, label=f"{source.label}#{scrub_text(name) or index}", content=wrapped, format="mcp", error=error
-    )
+    label = f"{source.label}#{scrub_text(name) or index}"
+    return replace(source, label=label, content=written or wrapped, format="mcp", error=error)
 
 
 def discover_sources(paths: Iterable[Path]) -> Iterator[Source]:

@@ -1,6 +1,7 @@
 """Trust in records: signing, verifying signatures, and asking domains to vouch for a name.
 
-A valid signature says who signed, not that they are honest; a domain that vouches for the key says who owns the name.
+A valid signature says who signed, not that they are honest: the trust policy says whose signatures count
+(`policy.py`), and a domain that vouches for the key says who owns the name.
 Results are stored until the signatures change, or until a domain's answer is a week old. A bad signature or key is a
 result, not an exception. `cryptography` is loaded at the first verification.
 """
@@ -9,6 +10,7 @@ import asyncio
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
@@ -18,11 +20,13 @@ from pentad.kernel.errors import InvalidInput, NotFound, PentadError, Unavailabl
 from pentad.kernel.incidents import log_failure
 from pentad.kernel.ports import Database, Fetcher, Transaction
 from pentad.kernel.principal import Principal
-from pentad.rooms.directory.models import NameVerdict, SignatureVerdict
+from pentad.rooms.directory.models import PUBLIC_KEY, SIGNATURE, NameVerdict, SignatureVerdict
 from pentad.rooms.directory.records.events import Events, EventType
 from pentad.rooms.directory.records.naming import Naming
-from pentad.rooms.directory.records.referrers import PUBLIC_KEY, SIGNATURE, Referrer, Referrers
+from pentad.rooms.directory.records.referrers import Referrer, Referrers
 from pentad.rooms.directory.records.service import record_not_found
+from pentad.rooms.directory.records.trust_marks import VisibilityObserver
+from pentad.rooms.directory.store import lock_terms
 from pentad.rooms.directory.trust import store
 from pentad.rooms.directory.trust.jwks import Domain, KeySetResolver, WellKnownKeySets, domain_of, find_vouched_key
 from pentad.rooms.directory.trust.store import Kind, StoredResult, Subject, not_trusted, reason_of
@@ -136,6 +140,7 @@ class Trust:
         *,
         resolver: KeySetResolver | None = None,
         valid_for: float = VALID_FOR,
+        observer: VisibilityObserver | None = None,
     ) -> None:
         self._database = database
         self._clock = clock
@@ -143,8 +148,9 @@ class Trust:
         self._naming = naming
         self._events = events
         self._keys = KeySource(fetcher)
-        self._resolver = resolver or WellKnownKeySets(fetcher, clock)
+        self.resolver = resolver or WellKnownKeySets(fetcher, clock)
         self._valid_for = valid_for
+        self._observer = observer
 
     async def sign(
         self, who: Principal, cid: str, private_key: str, password: str | bytes | None = None, *, local: bool = False
@@ -177,15 +183,24 @@ class Trust:
                 self._events.emit(tx, EventType.PUBLIC_KEY_UPLOADED, [cid], metadata=metadata)
 
         await self._database.write(work)
+        await self.verify(cid)
         return signature
 
     async def verify(self, cid: str, key: str | None = None, *, local: bool = False) -> SignatureVerdict:
-        """Verify the record's signatures; with `key` (PEM text or a reference), only that key's."""
+        """Verify the record's signatures and judge them by the trust policy; with `key` (PEM text or a reference), only
+        that key's signature counts, whatever the policy says."""
         about = await self._subject(cid)
         if about is None:
             return not_trusted("record not found")
         if key is None:
-            return await self._verdict(about)
+            verdict = await self._verdict(about)
+            if not verdict.success:
+                return verdict
+            judged = about.policy.judge(about.name, [one.identity for one in verdict.signers])
+            message = "trusted" if judged.trusted_by else f"not trusted: {judged.reason}"
+            return replace(
+                verdict, success=bool(judged.trusted_by), message=message, trusted_by=judged.trusted_by
+            )  # fmt: skip
         try:
             text = await self._keys.text(key, "public key", local=local)
             return await asyncio.to_thread(_check_signatures, about, text)
@@ -235,7 +250,7 @@ class Trust:
         return (await self._naming.resolve(name, version or None))[0].cid
 
     async def _verdict(self, about: Subject) -> SignatureVerdict:
-        """The verdict on all signatures. The record is hashed again every time, which is cheap."""
+        """Whether any signature is valid, whoever made it. The record is hashed again every time, which is cheap."""
         if cid_of(about.text.encode()) != about.cid:
             return not_trusted(_DAMAGED)
         if (stored := about.results.get("signatures")) is not None:
@@ -254,7 +269,7 @@ class Trust:
             error = f"{_NO_VERIFICATION}: the name does not begin with https:// and a domain"
             return await self._save_answer(about, Domain("", ""), error)
         try:
-            key_set = await self._resolver.key_set(domain)
+            key_set = await self.resolver.key_set(domain)
         except PentadError as error:
             stored = about.results.get("name")
             if stored is not None and stored.success and self._clock.now() - stored.checked_at < self._valid_for:
@@ -277,8 +292,13 @@ class Trust:
 
     async def _save(self, about: Subject, kind: Kind, success: bool, body: Mapping[str, Any]) -> StoredResult:
         found = StoredResult(success, body, self._clock.now())
+
+        def work(tx: Transaction) -> None:
+            lock_terms(tx, self._database.dialect)  # a verdict may change what the registry shows
+            store.save_result(tx, about, kind, found, self._observer)
+
         try:
-            await self._database.write(lambda tx: store.save_result(tx, about, kind, found))
+            await self._database.write(work)
         except PentadError as error:
             log_failure(error, "Storing a verification")  # the next call verifies again
         return found

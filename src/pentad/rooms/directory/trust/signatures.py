@@ -17,8 +17,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa
 
 from pentad.kernel.errors import InvalidInput, PentadError
-from pentad.rooms.directory.models import SignatureVerdict, Signer
-from pentad.rooms.directory.records.referrers import PUBLIC_KEY, SIGNATURE
+from pentad.rooms.directory.models import PUBLIC_KEY, SIGNATURE, SignatureVerdict, Signer
 from pentad.rooms.directory.trust.ed25519ph import verify_prehashed
 from pentad.rooms.directory.trust.keys import PrivateKey, PublicKey, read_public_key
 from pentad.rooms.directory.trust.store import Statement, not_trusted, reason_of

@@ -13,8 +13,9 @@ import msgspec
 from pentad.kernel.cid import is_cid
 from pentad.kernel.errors import PentadError
 from pentad.kernel.ports import Row, Rows, Transaction
-from pentad.rooms.directory.models import SignatureVerdict, Signer
-from pentad.rooms.directory.records.referrers import PUBLIC_KEY, SIGNATURE
+from pentad.rooms.directory.models import PUBLIC_KEY, SIGNATURE, SignatureVerdict, Signer
+from pentad.rooms.directory.records.trust_marks import VisibilityObserver
+from pentad.rooms.directory.trust.policy import Policy, judge_record, load_policy
 
 Kind = Literal["signatures", "name"]
 
@@ -30,10 +31,7 @@ _OF_RECORD: Final = (
 )
 _STATEMENTS: Final = f"SELECT cid, type, CASE WHEN length(body) <= {_LARGEST_STATEMENT} THEN body END {_OF_RECORD}"
 _STATEMENT_CIDS: Final = f"SELECT cid {_OF_RECORD}"
-_FLAG: Final[dict[Kind, str]] = {
-    "signatures": "UPDATE directory_records SET trusted = ? WHERE id = ? AND trusted <> ?",
-    "name": "UPDATE directory_records SET verified = ? WHERE id = ? AND verified <> ?",
-}
+_VERIFIED: Final = "UPDATE directory_records SET verified = ? WHERE id = ? AND verified <> ?"
 
 
 class Statement(NamedTuple):
@@ -64,6 +62,7 @@ class Subject:
     text: str
     statements: tuple[Statement, ...]
     results: Mapping[str, StoredResult]
+    policy: Policy
 
 
 def find_subject(rows: Rows, cid: str) -> Subject | None:
@@ -77,11 +76,13 @@ def find_subject(rows: Rows, cid: str) -> Subject | None:
         return None
     row, owner, name, text = found
     statements = tuple(_statement(*one) for one in _of_both_types(rows, _STATEMENTS, row, owner))
-    return Subject(row, cid, owner, name, text, statements, _results(rows, row))
+    return Subject(row, cid, owner, name, text, statements, _results(rows, row), load_policy(rows))
 
 
-def save_result(tx: Transaction, about: Subject, kind: Kind, found: StoredResult) -> bool:
-    """Store a result, unless the signatures or keys have changed since."""
+def save_result(
+    tx: Transaction, about: Subject, kind: Kind, found: StoredResult, observer: VisibilityObserver | None = None
+) -> bool:
+    """Store a result, unless the signatures or keys have changed since. That of signatures is judged by the policy."""
     if tx.value("SELECT 1 FROM directory_records WHERE id = ?", about.row) is None:
         return False
     now = [cid for (cid,) in _of_both_types(tx, _STATEMENT_CIDS, about.row, about.owner)]
@@ -93,7 +94,10 @@ def save_result(tx: Transaction, about: Subject, kind: Kind, found: StoredResult
         " SET success = excluded.success, body = excluded.body, checked_at = excluded.checked_at",
         about.row, kind, int(found.success), msgspec.json.encode(found.body).decode(), found.checked_at,
     )  # fmt: skip
-    tx.run(_FLAG[kind], int(found.success), about.row, int(found.success))
+    if kind == "name":
+        tx.run(_VERIFIED, int(found.success), about.row, int(found.success))
+    else:
+        judge_record(tx, about.row, found.checked_at, observer)
     return True
 
 

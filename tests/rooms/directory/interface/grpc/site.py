@@ -19,6 +19,7 @@ from pentad.kernel.default_limits import Limits
 from pentad.rooms.directory.remote.client import LOST_STATUS
 from pentad.rooms.directory.service import Directory
 from pentad.rooms.directory.wire.protos import (
+    changes_pb2,
     core_pb2,
     events_pb2,
     naming_pb2,
@@ -28,13 +29,13 @@ from pentad.rooms.directory.wire.protos import (
     sign_pb2,
     store_pb2,
 )
-from pentad.settings.model import Settings
+from pentad.settings.model import Settings, TokenSettings
 from tests.ports import free_port
 
 ROOM = "directory"
 ROLES = {"writer": ["directory:read", "directory:write"], "reader": ["directory:read"], "stranger": ["registers:read"]}
 MODULES: tuple[ModuleType, ...] = (
-    store_pb2, search_pb2, ranked_pb2, routing_pb2, naming_pb2, sign_pb2, events_pb2,
+    store_pb2, search_pb2, ranked_pb2, changes_pb2, routing_pb2, naming_pb2, sign_pb2, events_pb2,
 )  # fmt: skip
 METHODS: Mapping[str, MethodDescriptor] = {
     f"{service.name}/{method.name}": method
@@ -153,12 +154,13 @@ async def open_site(
     auth: Literal["none", "required"] = "none",
     settings: Mapping[str, Any] | None = None,
     limits: Limits | None = None,
+    jwt: TokenSettings | None = None,
 ) -> AsyncGenerator[Site]:
     """A server with the directory, and a key for each role."""
     port = free_port()
     chosen = Settings(
         data=data, database=database, rooms=(ROOM,), auth=auth, grpc_port=port, limits=limits or Limits(),
-        room_tables={"directory": {"sync_hosts": "127.0.0.1", **(settings or {})}},
+        jwt=jwt or TokenSettings(), room_tables={"directory": {"sync_hosts": "127.0.0.1", **(settings or {})}},
     )  # fmt: skip
     async with open_app(chosen) as app, open_ports(app):
         keys = {role: (await app.api_keys.create(role, scopes=scopes)).token for role, scopes in ROLES.items()}

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from pentad.rooms.directory.interface.cli.files import export, import_sources, migrate, push, validate
+from pentad.rooms.directory.interface.cli.install import install
 from pentad.rooms.directory.interface.cli.namespaces import namespaces
+from pentad.rooms.directory.interface.cli.peers import peers
 from pentad.rooms.directory.interface.cli.records import (
     load_record,
     print_result,
@@ -19,6 +21,8 @@ from pentad.rooms.directory.interface.cli.records import (
     run_in_directory,
     with_schemas,
 )
+from pentad.rooms.directory.interface.cli.states import state
+from pentad.rooms.directory.interface.cli.trust import quarantine, trust
 from pentad.rooms.directory.verbs import FIRST_CONTENT
 from pentad.terminal.client import server_options
 from pentad.terminal.files import indented, out_option, write
@@ -39,7 +43,7 @@ def directory() -> None:
     """Validate, push, find, translate and sign agent records."""
 
 
-for verb in (validate, push, import_sources, export, migrate):
+for verb in (validate, push, import_sources, export, migrate, state, install):
     directory.add_command(verb)
 
 
@@ -75,6 +79,7 @@ def versions(as_json: bool, target: "Target") -> None:
 @click.option("--author", "authors", multiple=True, metavar="PATTERN", help="Authors.")
 @click.option("--schema-version", "schema_versions", multiple=True, metavar="PATTERN", help="OASF versions.")
 @click.option("--any", "any_of", is_flag=True, help="Match any kind of filter; by default all must match.")
+@click.option("--quarantined", is_flag=True, help="Also find records that are held back, with the reason.")
 @click.option("--sort", type=click.Choice(["recency", "popularity", "relevance"]), help="Newest first by default.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Maximum number of records.")
 @click.option("--offset", type=click.IntRange(0), default=0, show_default=True, help="Number of records to skip.")
@@ -83,6 +88,7 @@ def versions(as_json: bool, target: "Target") -> None:
 def search(
     words: tuple[str, ...],
     any_of: bool,
+    quarantined: bool,
     sort: Literal["recency", "popularity", "relevance"] | None,
     limit: int,
     offset: int,
@@ -95,16 +101,20 @@ def search(
     if not words and not any(given.values()):
         given["names"] = ["*"]
     given |= {"query": " ".join(words), "match": "any" if any_of else "all", "sort": sort}
+    given |= {"quarantined": True} if quarantined else {}
     found = target.run(
         lambda client: _search(client, {**given, "limit": limit, "offset": offset, "return": "records"}), "directory"
     )
     if as_json:
         print_json(found)
         return
-    rows = [(one["cid"], one["name"], one["version"], one.get("score", "")) for one in found["records"]]
+    head, shown = ("cid", "name", "version", "score"), ("cid", "name", "version", "score")
+    if quarantined:
+        head, shown = (*head, "in quarantine"), (*shown, "quarantined")
+    rows = [tuple(one.get(name, "") for name in shown) for one in found["records"]]
     is_narrowed = bool(words) or any(filters.values()) or offset
     empty = "No records found." if is_narrowed else f"There are no records; `{FIRST_CONTENT}` adds some."
-    print_table(("cid", "name", "version", "score"), rows, empty=empty)
+    print_table(head, rows, empty=empty)
     if found["has_more"]:
         say(f"{found['total']:,} in total; continue with --offset {offset + len(rows)}.")
 
@@ -281,4 +291,7 @@ def _fingerprint(public: str) -> str:
 
 
 directory.add_command(namespaces)
+directory.add_command(trust)
+directory.add_command(peers)
+directory.add_command(quarantine)
 directory.add_command(signing_keys("directory", "records", _record_ring, _fingerprint))

@@ -147,6 +147,8 @@ async def _store(client: "Client", record: dict[str, Any]) -> dict[str, Any]:
     show_default=True,
     help="What to do with values that may be secrets. Keep them only if they are not secret.",
 )
+@click.option("--full", is_flag=True, help="From a registry: everything, not only what changed since the last import.")
+@click.option("--approve", is_flag=True, help="From a registry: approve what is imported; otherwise it is proposed.")
 @click.option("--dry-run", is_flag=True, help="Do everything except storing.")
 @json_option
 @server_options()
@@ -159,11 +161,15 @@ def import_sources(
     domains: tuple[str, ...],
     authors: tuple[str, ...],
     suspicious: "Doubt",
+    full: bool,
+    approve: bool,
     dry_run: bool,
     as_json: bool,
     target: "Target",
 ) -> int:
     """Import files and folders: SKILL.md, server.json, agent cards, mcp.json, skill bundles, records.
+
+    A PATH that begins with http:// or https:// is another MCP registry. All of it is imported once, then what changed.
 
     Each source is translated, given skills and domains, validated and stored. A valid OASF record is stored unchanged.
     Secrets in a source are withheld from its record and listed. A bad source does not stop the rest.
@@ -172,6 +178,11 @@ def import_sources(
     """
     from pentad.rooms.directory.translate.import_pipeline import Importer, ImportOptions
 
+    registries = [path for path in paths if path.startswith(("http://", "https://"))]
+    if registries:
+        if len(paths) > 1 or dry_run:
+            raise click.UsageError("A registry is imported alone, and not as a dry run.")
+        return _import_registry(target, registries[0], full=full, approve=approve, as_json=as_json)
     for path in paths:
         if path != "-" and not Path(path).exists():
             raise click.UsageError(f"{path} does not exist.")
@@ -198,6 +209,25 @@ def import_sources(
                 return await importer.import_many(LOCAL, _sources(paths, form), options, progress)
 
     return _print_outcomes(target.run(work, "directory"), as_json, dry_run)
+
+
+def _import_registry(target: "Target", url: str, *, full: bool, approve: bool, as_json: bool) -> int:
+    given = {"url": url, "full": full, "approve": approve}
+    done = target.call_tool("directory_import_registry", given, "directory")
+    if as_json:
+        print_json(done)
+    else:
+        for one in done["failures"]:
+            print_error(f"{one['server']}: {one['error']}")
+        since = f" changed since {done['since']}" if done.get("since") else ""
+        counts = ", ".join(
+            f"{done[key]:,} {key.replace('_', ' ')}"
+            for key in ("imported", "already_there", "withdrawn", "deprecated", "failed")
+        )
+        say(f"{done['servers']:,} servers{since}: {counts}.")
+        if done["imported"] and not approve:
+            say("They wait for approval: `pentad directory state list` shows them.")
+    return ExitCode.FAILED if done["failed"] else ExitCode.OK
 
 
 class _ClientNode:

@@ -1,4 +1,5 @@
-"""`pentad directory namespaces`: where a pushed version is final. In the store, or with --url on a server."""
+"""`pentad directory namespaces`: where a pushed version is final, and where records that are not trusted are held back.
+In the store, or with --url on a server."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def namespaces() -> None:
-    """List and change the rules of namespaces: whether a version, once pushed, is final there."""
+    """List and change the rules of namespaces: whether a version is final there, and whether there is a quarantine."""
 
 
 @namespaces.command("list")
@@ -32,30 +33,48 @@ def list_namespaces(as_json: bool, target: "Target") -> None:
         print_json(found)
         return
     print_table(
-        ["namespace", "versions"],
-        [[one["namespace"] or "(all others)", "final" if one["immutable"] else "replaceable"] for one in found],
+        ["namespace", "versions", "not trusted"],
+        [
+            [
+                one["namespace"] or "(all others)",
+                "final" if one["immutable"] else "replaceable",
+                "quarantined" if one["quarantine"] else "found",
+            ]
+            for one in found
+        ],
         empty="No namespace has a rule.",
     )
 
 
 @namespaces.command("set")
 @click.argument("namespace")
-@click.option("--immutable/--mutable", "immutable", required=True, help="Whether a pushed version is final.")
+@click.option("--immutable/--mutable", "immutable", default=None, help="Whether a pushed version is final.")
+@click.option(
+    "--quarantine/--no-quarantine", "quarantine", default=None,
+    help="Whether records that the trust policy does not trust are not found.",
+)  # fmt: skip
 @server_options()
-def set_namespace(namespace: str, immutable: bool, target: "Target") -> None:
-    """Set whether versions in NAMESPACE are final: example.org holds for example.org/any; "" for all others."""
-    query = {"namespace": namespace, "immutable": str(immutable).lower()}
-    _namespaces(target, "PUT", query, lambda rules: rules.set(namespace, immutable=immutable))
-    say(f"Versions in {namespace or 'all other namespaces'} are {'final' if immutable else 'replaceable'} now.")
+def set_namespace(namespace: str, immutable: bool | None, quarantine: bool | None, target: "Target") -> None:
+    """Set rules of NAMESPACE: example.org holds for example.org/any; "" for all others."""
+    if immutable is None and quarantine is None:
+        raise click.UsageError("Give --immutable, --mutable, --quarantine or --no-quarantine.")
+    given = {"immutable": immutable, "quarantine": quarantine}
+    query = {"namespace": namespace, **{key: str(value).lower() for key, value in given.items() if value is not None}}
+    _namespaces(target, "PUT", query, lambda rules: rules.set(namespace, **given))
+    where = namespace or "all other namespaces"
+    if immutable is not None:
+        say(f"Versions in {where} are {'final' if immutable else 'replaceable'} now.")
+    if quarantine is not None:
+        say(f"Records in {where} that are not trusted are {'in quarantine' if quarantine else 'found'} now.")
 
 
 @namespaces.command("remove")
 @click.argument("namespace")
 @server_options()
 def remove_namespace(namespace: str, target: "Target") -> None:
-    """Remove the rule of NAMESPACE, so that the one above it holds."""
+    """Remove the rules of NAMESPACE, so that those above it hold."""
     _namespaces(target, "DELETE", {"namespace": namespace}, lambda rules: rules.remove(namespace))
-    say(f"{namespace} has no rule of its own now.")
+    say(f"{namespace} has no rules of its own now.")
 
 
 def _namespaces(
@@ -69,6 +88,7 @@ def _namespaces(
     async def local(room: "Directory") -> list[dict[str, Any]]:
         if change is not None:
             await change(room.namespaces)
+            await room.policy.settle()
         return [asdict(one) for one in await room.namespaces.all()]
 
     if target.server is None:

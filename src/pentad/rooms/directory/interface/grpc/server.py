@@ -13,6 +13,7 @@ from pentad.kernel.incidents import internal_error
 from pentad.kernel.principal import Principal
 from pentad.net.grpc_calls import GrpcServices, Service, Status, retry_of
 from pentad.rooms.directory.interface.grpc.services import (
+    change_service,
     event_service,
     naming_service,
     publication_service,
@@ -89,5 +90,6 @@ def services(directory: Directory) -> dict[str, Service]:
         f"{area}.sign.v1.SignService": sign_service(directory),
         f"{area}.naming.v1.NamingService": naming_service(directory),
         f"{area}.events.v1.EventService": event_service(directory),
+        "pentad.directory.v1.ChangeService": change_service(directory),
         "pentad.directory.v1.RankedSearchService": ranked_search_service(directory),
     }

@@ -16,6 +16,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from pentad.kernel.errors import InvalidInput, Overloaded, Unavailable
 from pentad.net.grpc_calls import Caller, Method, Service
 from pentad.rooms.directory.models import Signer
+from pentad.rooms.directory.records.changes import list_changes
 from pentad.rooms.directory.records.events import Event
 from pentad.rooms.directory.records.publications import Publication, PublishRequest
 from pentad.rooms.directory.records.routing import RouteQuery, RouteQueryType
@@ -23,6 +24,7 @@ from pentad.rooms.directory.search.query import LARGEST_LIMIT, Filter, FilterKin
 from pentad.rooms.directory.search.query_json import decoded_query, encoded_found
 from pentad.rooms.directory.service import Directory
 from pentad.rooms.directory.wire.protos import (
+    changes_pb2,
     core_pb2,
     events_pb2,
     naming_pb2,
@@ -145,14 +147,32 @@ class _Routing:
     async def search(
         self, call: Caller, request: routing_pb2.SearchRequest
     ) -> AsyncIterator[routing_pb2.SearchResponse]:
-        peer = routing_pb2.Peer(id=THIS_NODE, connection=routing_pb2.PEER_CONNECTION_TYPE_CONNECTED)
+        """Published records of this node and of its peers, best matches first."""
         score = request.min_match_score if request.HasField("min_match_score") else 1
-        for found in await self._directory.routing.search(_route_queries(request.queries), score, request.limit):
+        queries = _route_queries(request.queries)
+        here, there = await asyncio.gather(
+            self._directory.routing.search(queries, score, request.limit),
+            self._directory.peer_search.search(queries, score),
+        )
+        if there.unreachable and not here and not there.records:
+            failed = "; ".join(f"{name}: {reason}" for name, reason in there.unreachable.items())
+            raise Unavailable(f"Nothing was found here, and not all peers could be asked. {failed}")
+        missing = {"unreachable": ", ".join(there.unreachable)} if there.unreachable else {}
+        connected = routing_pb2.PEER_CONNECTION_TYPE_CONNECTED
+        own = routing_pb2.Peer(id=THIS_NODE, connection=connected, annotations=missing)
+        found = [(own, one) for one in here]
+        for one in there.records:
+            peer = routing_pb2.Peer(
+                id=one.peer.name, addrs=[one.peer.url], connection=connected, annotations=missing
+            )  # fmt: skip
+            found.append((peer, one.record))
+        found.sort(key=lambda pair: -pair[1].score)
+        for peer, one in found[: request.limit or None]:
             yield routing_pb2.SearchResponse(
-                record_ref=core_pb2.RecordRef(cid=found.cid),
+                record_ref=core_pb2.RecordRef(cid=one.cid),
                 peer=peer,
-                match_queries=[_route_query(one) for one in found.queries],
-                match_score=found.score,
+                match_queries=[_route_query(query) for query in one.queries],
+                match_score=one.score,
             )
 
     async def list(self, call: Caller, request: routing_pb2.ListRequest) -> AsyncIterator[routing_pb2.ListResponse]:
@@ -236,8 +256,11 @@ def sign_service(directory: Directory) -> Service:
         if not cid:
             raise InvalidInput("record CID is required")
         verdict = await directory.trust.verify(cid)
-        if not verdict.success or not verdict.signers:
+        if not verdict.signers:
             return sign_pb2.VerifyResponse(success=False, error_message="no verified signatures found")
+        if not verdict.success and not (request.provider.HasField("key") or request.provider.HasField("oidc")):
+            # Who names a signer decides whom to trust; otherwise the policy of this directory does.
+            return sign_pb2.VerifyResponse(success=False, error_message=verdict.message.removeprefix("not trusted: "))
         signers = _matching_signers(verdict.signers, request.provider)
         if not signers:
             reason = "no verified signers match the requested provider"
@@ -304,6 +327,22 @@ def naming_service(directory: Directory) -> Service:
         "GetVerificationInfo": Method("one-one", "read", verification, naming_pb2.GetVerificationInfoRequest),
         "Resolve": Method("one-one", "read", resolve, naming_pb2.ResolveRequest),
     }
+
+
+def change_service(directory: Directory) -> Service:
+    """What changed after a position, for Pentads that follow this one."""
+    database = directory.platform.database
+
+    async def changes(call: Caller, request: changes_pb2.ListChangesRequest) -> changes_pb2.ListChangesResponse:
+        found = await database.read(
+            lambda rows: list_changes(rows, database.dialect, request.position, request.limit)
+        )  # fmt: skip
+        listed = [changes_pb2.Change(cid=one.cid, name=one.name, deleted=one.deleted) for one in found.changes]
+        return changes_pb2.ListChangesResponse(
+            changes=listed, position=found.position, more=found.more, reset=found.reset
+        )
+
+    return {"List": Method("one-one", "read", changes, changes_pb2.ListChangesRequest)}
 
 
 def event_service(directory: Directory) -> Service:

@@ -18,7 +18,8 @@ from google.protobuf.struct_pb2 import Struct
 from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded, NotFound
 from pentad.kernel.principal import Principal
 from pentad.net.grpc_calls import Caller, Method, Service
-from pentad.rooms.directory.models import RecordMeta
+from pentad.rooms.directory.models import PUBLIC_KEY, SIGNATURE, RecordMeta
+from pentad.rooms.directory.records.events import EventType
 from pentad.rooms.directory.records.referrers import TYPES, Referrer
 from pentad.rooms.directory.records.service import draft_record
 from pentad.rooms.directory.records.syncs import DEFAULT_REPOSITORY, Sync
@@ -232,6 +233,7 @@ class _Referrers:
             except (Conflict, LimitExceeded, NotFound) as error:
                 yield store_pb2.PushReferrerResponse(success=False, error_message=error.message)
             else:
+                await self._verified(request.record_ref.cid, {referrer.type})
                 yield store_pb2.PushReferrerResponse(success=True, referrer_ref=core_pb2.ReferrerRef(cid=cid))
 
     async def pull(
@@ -248,7 +250,14 @@ class _Referrers:
         async for request in stream:
             cid, kind, ref = request.record.cid, request.referrer_type, request.referrer_ref.cid
             gone = await self._directory.referrers.delete(call.who, cid, kind or None, ref or None)
+            await self._verified(cid, {kind or SIGNATURE} if gone else set())
             yield store_pb2.DeleteReferrerResponse(referrer_refs=[core_pb2.ReferrerRef(cid=one) for one in gone])
+
+    async def _verified(self, cid: str, types: set[str]) -> None:
+        """Judge the record anew, so that searches and followers know at once who vouches for it."""
+        if types & {PUBLIC_KEY, SIGNATURE} and (await self._directory.trust.verify(cid)).signers:
+            events = self._directory.events
+            await self._directory.platform.database.write(lambda tx: events.emit(tx, EventType.RECORD_SIGNED, [cid]))
 
 
 def _parse_referrer(request: store_pb2.PushReferrerRequest) -> Referrer:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from pentad.cli.config_file import edit_file
 from pentad.kernel.errors import Conflict, Misconfigured
+from pentad.mcp_clients.config_file import edit_file
 
 
 @pytest.mark.requirement("cli:install")

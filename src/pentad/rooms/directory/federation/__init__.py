@@ -1,0 +1,1 @@
+"""Federation: the directories that this one follows, and searches among them."""

@@ -1,0 +1,74 @@
+"""Searches for published records among the peers.
+
+Each peer is asked for what it publishes itself (`List`), so no search runs in circles. A peer that fails or is late is
+reported, not waited for.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from pentad.kernel.errors import PentadError
+from pentad.rooms.directory.federation.connections import PeerConnections
+from pentad.rooms.directory.federation.peers import Peer, Peers
+from pentad.rooms.directory.records.routing import Routed, RouteQuery
+
+SECONDS: Final = 5.0
+MOST_PER_QUERY: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class PeerRecord:
+    """A record that a peer publishes."""
+
+    peer: Peer
+    record: Routed
+
+
+@dataclass(frozen=True, slots=True)
+class PeerAnswers:
+    """The records of all peers, best matches first, and the peers that did not answer, with the reasons."""
+
+    records: Sequence[PeerRecord] = ()
+    unreachable: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+class PeerSearch:
+    """Asks all peers at once."""
+
+    def __init__(self, peers: Peers, connections: PeerConnections) -> None:
+        self._peers = peers
+        self._connections = connections
+
+    async def search(self, queries: Sequence[RouteQuery], min_match_score: int = 1) -> PeerAnswers:
+        """Records that match enough queries."""
+        peers = await self._peers.all() if queries else []
+        answers = await asyncio.gather(*(self._ask(peer, queries) for peer in peers))
+        enough: list[PeerRecord] = []
+        unreachable: dict[str, str] = {}
+        for peer, answer in zip(peers, answers, strict=True):
+            if isinstance(answer, str):
+                unreachable[peer.name] = answer
+            else:
+                enough += [PeerRecord(peer, one) for one in answer if one.score >= max(min_match_score, 1)]
+        return PeerAnswers(sorted(enough, key=lambda one: -one.record.score), unreachable)
+
+    async def _ask(self, peer: Peer, queries: Sequence[RouteQuery]) -> list[Routed] | str:
+        """The matching records of a peer, or why there are none."""
+        try:
+            async with asyncio.timeout(SECONDS):
+                remote = await self._connections.open(peer, SECONDS)
+                try:
+                    listed = await asyncio.gather(*(remote.announced(query, MOST_PER_QUERY) for query in queries))
+                finally:
+                    await remote.close()
+        except PentadError as error:
+            return error.message
+        except TimeoutError:
+            return f"It did not answer within {SECONDS:g} seconds."
+        labels = {one.cid: one.labels for some in listed for one in some}
+        return [
+            Routed(cid, theirs, tuple(query for query in queries if query.matches(theirs)))
+            for cid, theirs in labels.items()
+        ]

@@ -1,0 +1,1 @@
+"""The MCP servers among the records, as a registry that MCP hosts read."""

@@ -1,0 +1,244 @@
+"""Copies the servers of another MCP registry: all of them once, then only what has changed.
+
+Pages go by name, so a list that changes while it is read may hide a change. The next import therefore asks from the
+start of this one on, minus an overlap. What was read twice changes nothing. Which version is the latest is computed
+here, because a registry does not tell when that changes.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Protocol
+from urllib.parse import urlencode, urlsplit
+
+import msgspec
+
+from pentad.kernel.clock import Clock, iso
+from pentad.kernel.errors import Conflict, InvalidInput, Unavailable
+from pentad.kernel.ports import Database, Fetcher, Transaction
+from pentad.kernel.principal import Principal
+from pentad.rooms.directory.models import Record, State
+from pentad.rooms.directory.records.service import Records
+from pentad.rooms.directory.records.states import LONGEST_REASON, States
+from pentad.rooms.directory.registry.service import MOST_LIMIT
+from pentad.rooms.directory.search.query import Found, Query
+from pentad.rooms.directory.translate.server_json_import import OFFICIAL
+from pentad.rooms.directory.translate.untrusted_json import mapping_of, text_of
+
+if TYPE_CHECKING:
+    from pentad.rooms.directory.oasf.schema_source import SchemaSource
+
+MOST_PAGES: Final = 1_000
+MOST_FAILURES: Final = 50
+OVERLAP_SECONDS: Final = 300.0
+_PAGE_BYTES: Final = 32 * 1024 * 1024
+_SECONDS: Final = 60.0
+_ENDS: Final = ("/v0.1/servers", "/v0/servers", "/v0.1", "/v0")
+_NO_DELTAS: Final = (400, 422)
+
+
+class Finder(Protocol):
+    """Finds the records that are here already."""
+
+    async def search(self, query: Query) -> Found: ...
+
+    async def pull(self, cid: str) -> Record: ...
+
+
+@dataclass(slots=True)
+class RegistryImport:
+    """What an import has done. `since` is the moment from which on it asked for changes; None for everything."""
+
+    url: str
+    since: str | None
+    servers: int = 0
+    imported: int = 0
+    already_there: int = 0
+    deprecated: int = 0
+    withdrawn: int = 0
+    failed: int = 0
+    failures: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
+    """The first of those that failed, and why."""
+
+    def fail(self, source: str, reason: str) -> None:
+        self.failed += 1
+        if len(self.failures) < MOST_FAILURES:
+            self.failures.append({"server": source, "error": reason})
+
+
+class RegistryImports:
+    """Imports registries into one store. `trusted_hosts` may have private addresses."""
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        fetcher: Fetcher,
+        schemas: "SchemaSource",
+        records: Records,
+        states: States,
+        finder: Finder,
+        trusted_hosts: Sequence[str] = (),
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._fetcher = fetcher
+        self._schemas = schemas
+        self._records = records
+        self._states = states
+        self._finder = finder
+        self._trusted_hosts = frozenset(trusted_hosts)
+
+    async def run(self, who: Principal, url: str, *, full: bool = False, approve: bool = False) -> RegistryImport:
+        """Import what is new. The records wait for approval, unless the caller approves them."""
+        base = registry_base(url)
+        started = self._clock.now()
+        known = await self._database.lookup("SELECT since FROM directory_registries WHERE url = ?", base)
+        since = None if known is None or full else float(known[0])
+        done = RegistryImport(base, None if since is None else iso(since))
+        target = _Target(self._records, self._finder, approve=approve)
+        async for entry, written in self._entries(base, since):
+            done.servers += 1
+            await self._take(who, base, entry, written, target, done)
+
+        def work(tx: Transaction) -> None:
+            tx.run("DELETE FROM directory_registries WHERE url = ?", base)
+            tx.run(
+                "INSERT INTO directory_registries (url, since, imported_at) VALUES (?, ?, ?)",
+                base, started - OVERLAP_SECONDS, self._clock.now(),
+            )  # fmt: skip
+
+        await self._database.write(work)
+        return done
+
+    async def _entries(self, base: str, since: float | None) -> AsyncIterator[tuple[dict[str, Any], bytes]]:
+        """The entries of all pages, parsed and as they were written. Without deltas there, everything is read."""
+        asked = {"limit": str(MOST_LIMIT), **({} if since is None else {"updated_since": iso(since)})}
+        cursor: str | None = None
+        for _ in range(MOST_PAGES):
+            query = urlencode({**asked, **({"cursor": cursor} if cursor else {})})
+            found = await self._fetcher.fetch(
+                f"{base}/v0.1/servers?{query}",
+                headers={"accept": "application/json"},
+                max_bytes=_PAGE_BYTES,
+                timeout=_SECONDS,
+                trusted=(urlsplit(base).hostname or "") in self._trusted_hosts,
+            )
+            if found.status in _NO_DELTAS and "updated_since" in asked and cursor is None:
+                del asked["updated_since"]
+                continue
+            if found.status != 200:
+                raise Unavailable(
+                    f"The registry at {base} answered {found.status}.",
+                    hint="Give the address that /v0.1/servers is appended to.",
+                )
+            page = _page(found.body, base)
+            for written in page.servers:
+                yield mapping_of(msgspec.json.decode(written)), bytes(written)
+            following = page.metadata.nextCursor or page.metadata.next_cursor
+            if not following or following == cursor:
+                return
+            cursor = following
+        raise Unavailable(
+            f"The registry at {base} has more than {MOST_PAGES} pages.", hint="Nothing is lost: try again."
+        )
+
+    async def _take(
+        self, who: Principal, base: str, entry: dict[str, Any], written: bytes, target: "_Target", done: RegistryImport
+    ) -> None:
+        """Import one server, or follow what the registry says of it now."""
+        from pentad.rooms.directory.translate.import_pipeline import Importer, ImportOptions
+
+        server = mapping_of(entry.get("server")) or entry
+        name, version = text_of(server.get("name")) or "?", text_of(server.get("version")) or "?"
+        label = f"{name[:200]} {version[:100]}"
+        official = mapping_of(mapping_of(entry.get("_meta")).get(OFFICIAL))
+        status, message = official.get("status"), text_of(official.get("statusMessage")) or ""
+        reason = f"{status} in {base}: {message}" if message else f"{status} in {base}"
+        try:
+            if status == "deleted":
+                done.withdrawn += await self._follow(who, base, (name, version), "withdrawn", reason)
+                return
+            imported = await Importer(self._schemas, target, self._clock).import_one(
+                who, written, "mcp", ImportOptions()
+            )
+            if imported.errors:
+                done.fail(label, imported.errors[0])
+                return
+            if imported.status == "imported":  # a record that was here before is not this registry's to withdraw
+                await self._remember(base, name, version, imported.cid)
+                done.imported += 1
+            done.already_there += imported.status == "already there"
+            if status == "deprecated":
+                done.deprecated += await self._follow(who, base, (name, version), "deprecated", reason)
+        except (InvalidInput, Conflict) as error:
+            done.fail(label, error.sentence())
+
+    async def _remember(self, base: str, name: str, version: str, cid: str) -> None:
+        def work(tx: Transaction) -> None:
+            tx.run(
+                "INSERT INTO directory_registry_records (url, name, version, cid) VALUES (?, ?, ?, ?)"
+                " ON CONFLICT (url, name, version) DO UPDATE SET cid = excluded.cid",
+                base, name, version, cid,
+            )  # fmt: skip
+
+        await self._database.write(work)
+
+    async def _follow(self, who: Principal, base: str, key: tuple[str, str], state: State, reason: str) -> int:
+        """Give a record that came from this registry the state it has there; 0 if there is nothing to change.
+
+        A proposal is not deprecated: nobody uses it yet, and deprecating it would make hosts see it.
+        """
+        row = await self._database.lookup(
+            "SELECT r.cid, r.state FROM directory_registry_records i JOIN directory_records r ON r.cid = i.cid"
+            " WHERE i.url = ? AND i.name = ? AND i.version = ?",
+            base, *key,
+        )  # fmt: skip
+        usable = ("approved",) if state == "deprecated" else ("draft", "proposed", "approved", "deprecated")
+        if row is None or row[1] not in usable:
+            return 0
+        await self._states.set(who, [row[0]], state, reason[:LONGEST_REASON])
+        return 1
+
+
+class _Target:
+    """The node that servers are imported into: the records, which wait for approval unless the caller approves."""
+
+    def __init__(self, records: Records, finder: Finder, *, approve: bool) -> None:
+        self.push = records.push if approve else records.propose
+        self.search = finder.search
+        self.pull = finder.pull
+
+
+class _Metadata(msgspec.Struct):
+    nextCursor: str | None = None  # noqa: N815  the registry's own name
+    next_cursor: str | None = None
+
+
+class _Page(msgspec.Struct):
+    servers: list[msgspec.Raw]
+    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+
+
+def _page(body: bytes, base: str) -> _Page:
+    try:
+        page = msgspec.json.decode(body, type=_Page)
+    except (msgspec.DecodeError, msgspec.ValidationError):
+        raise Unavailable(f"What the registry at {base} answered is no list of servers.") from None
+    if not all(isinstance(msgspec.json.decode(one), dict) for one in page.servers):
+        raise Unavailable(f"What the registry at {base} lists are no servers.")
+    return page
+
+
+def registry_base(url: str) -> str:
+    """The address of a registry, to which `/v0.1/servers` is appended."""
+    text = url.strip()
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        raise InvalidInput("The address of the registry cannot be read.") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise InvalidInput("The address of a registry begins with http:// or https:// and has no query.")
+    base = text.rstrip("/")
+    for end in _ENDS:
+        base = base.removesuffix(end)
+    return base.rstrip("/")

@@ -1,0 +1,112 @@
+"""The `server.json` of a record, in its own bytes if the record was made from one.
+
+Hosts reject a whole page for one entry they cannot read. So an original in an old form, or without a name, description
+or version that hosts accept, is written anew with what the record says; one that cannot be mended is no server.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from pentad.kernel.errors import InvalidInput
+from pentad.rooms.directory.translate.envelope import find_module, module_artifact
+from pentad.rooms.directory.translate.host_configs import CONFIG
+from pentad.rooms.directory.translate.launches import MODULES
+from pentad.rooms.directory.translate.server_json_export import from_record, qualified_name
+from pentad.rooms.directory.translate.server_json_import import current_form
+from pentad.rooms.directory.translate.untrusted_json import mapping_of, objects_of, text_of
+
+NAME: Final = re.compile(r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+")
+SHORTEST_NAME: Final = 3
+LONGEST_NAME: Final = 200
+LONGEST_VERSION: Final = 255
+LONGEST_DESCRIPTION: Final = 100
+LATEST: Final = "latest"
+"""Stands for the newest version in paths, so no version is called so."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFile:
+    """A server as the registry lists it: its name, its version, and its `server.json` as JSON text."""
+
+    name: str
+    version: str
+    content: bytes
+
+
+def server_file(record: dict[str, Any]) -> ServerFile | None:
+    """The server of a record; None if it is none that hosts could use."""
+    try:
+        server = from_record(record).result
+    except InvalidInput:
+        return None
+    if _is_readable(server):
+        content = _original(record, server) or _written({**server, "description": shortened(server["description"])})
+        return ServerFile(server["name"], server["version"], content)
+    mended = _mended(record, server)
+    return ServerFile(mended["name"], mended["version"], _written(mended)) if _is_readable(mended) else None
+
+
+def is_name(name: str) -> bool:
+    """Whether the registry can have a server of this name."""
+    return SHORTEST_NAME <= len(name) <= LONGEST_NAME and NAME.fullmatch(name) is not None
+
+
+def tombstone(name: str, version: str) -> bytes:
+    """The `server.json` of a deleted record."""
+    return _written({"name": name, "description": "This server was deleted.", "version": version})
+
+
+def _is_readable(server: dict[str, Any]) -> bool:
+    name, version = text_of(server.get("name")), text_of(server.get("version"))
+    if name is None or version is None or not is_name(name):
+        return False
+    is_new = not any("registry_name" in one or "registry_type" in one for one in objects_of(server.get("packages")))
+    is_named = len(version) <= LONGEST_VERSION and version != LATEST and "\0" not in version
+    return is_named and text_of(server.get("description")) is not None and is_new
+
+
+def _original(record: dict[str, Any], server: dict[str, Any]) -> bytes | None:
+    """The bytes that the record was made from, if they say the same and are plain JSON."""
+    module = find_module(record, MODULES)
+    artifact = None if module is None else module_artifact(module)
+    if artifact is None or artifact.content is None or artifact.artifact_type == CONFIG:
+        return None
+    try:
+        return artifact.content if msgspec.json.decode(artifact.content) == server else None
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def _mended(record: dict[str, Any], server: dict[str, Any]) -> dict[str, Any]:
+    current = current_form(server)
+    for package in current["packages"]:
+        package.pop("name", None)
+        package.setdefault("transport", {"type": "stdio"})
+    name = text_of(server.get("name")) or ""
+    described = text_of(server.get("description")) or text_of(record.get("description")) or ""
+    fields = {
+        **current,
+        "name": name if is_name(name) else qualified_name(record, name or None),
+        "description": shortened(described),
+        "version": text_of(current.get("version")) or text_of(record.get("version")),
+        "packages": [_without_none(one) for one in current["packages"]],
+        "remotes": [_without_none(one) for one in current["remotes"]],
+    }
+    fields.pop("version_detail", None)
+    return {key: value for key, value in mapping_of(fields).items() if value not in (None, [], {}, "")}
+
+
+def shortened(text: str) -> str:
+    """A description that is not too long for the registry."""
+    return text if len(text) <= LONGEST_DESCRIPTION else text[: LONGEST_DESCRIPTION - 1].rstrip() + "…"
+
+
+def _without_none(fields: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+def _written(server: dict[str, Any]) -> bytes:
+    return msgspec.json.encode(server)
