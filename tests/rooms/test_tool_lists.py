@@ -37,7 +37,7 @@ TOKENS = {
     "/rooms/directory/mcp": (3_100, 5_100),
     "/rooms/registers/mcp": (2_900, 3_100),
     "/rooms/agents/mcp": (1_700, 4_300),
-    "/rooms/avatars/mcp": (1_250, 4_900),
+    "/rooms/avatars/mcp": (1_250, 5_000),
     "/rooms/metrics/mcp": (4_100, 5_600),
 }
 """The most a list may cost, in tokens (bytes / 4): in revisions without output schemas, and with them."""

@@ -9,6 +9,7 @@ from pentad.app import App
 from pentad.rooms.directory.oasf.schema_source import EmbeddedSchemas
 from tests.behaviour.avatars.conftest import open_door
 from tests.behaviour.avatars.door import Door
+from tests.behaviour.avatars.folders import PRINTED_TOOLS
 from tests.behaviour.clients import HTTP_MODERN, MEMORY, SESSION, Wire, wire_name
 
 pytestmark = pytest.mark.anyio
@@ -133,7 +134,7 @@ async def test_an_avatar_has_a_record_a_directory_takes_and_a_card_only_with_an_
     assert record["annotations"]["documents"] == "3"
     module = record["modules"][0]["data"]
     assert module["connections"][-1]["args"] == ["avatars", "serve", "--avatar", "ida-brandt"]
-    assert [one["name"] for one in module["tools"]] == ["query_corpus", "generate_response", "get_avatar_info"]
+    assert [one["name"] for one in module["tools"]] == [*PRINTED_TOOLS, "verify_response"]
     assert "error" in (await quick.client.request("resources/read", {"uri": "avatar://ida-brandt/card"})).final
     card = await quick.read("avatar://tomas-orlik/card")
     assert (card["url"], card["preferredTransport"]) == ("https://bees.example/mcp", "MCP")

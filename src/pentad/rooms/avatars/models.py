@@ -104,6 +104,8 @@ class Passage:
     sentences: Sequence[tuple[int, int]]
     sentence_pages: "Sequence[PageRange]" = ()
     """The pages of each sentence, if the passage crosses a page break."""
+    as_of: float | None = None
+    """When this version was read, for a source that may change: a page of the web, or a resource of a room."""
 
     @property
     def n(self) -> int:

@@ -1,16 +1,17 @@
 """The service behind the room's tools, prompts, resources and pages."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from pentad.kernel.errors import InvalidInput, NotFound
+from pentad.kernel.errors import InvalidInput, NotFound, PentadError, Unavailable
+from pentad.kernel.incidents import log_failure
 from pentad.kernel.names import did_you_mean
 from pentad.kernel.ports import Row, Rows
-from pentad.platform import OpenRoom, Platform
+from pentad.platform import ALONE, OpenRoom, Platform
 from pentad.rooms.avatars import store
 from pentad.rooms.avatars.answers.answer_log import AnswerLog, AnswerRecord, Cited
 from pentad.rooms.avatars.avatar_snapshot import AvatarSnapshot
@@ -48,6 +49,8 @@ class Avatars:
         self.answers = AnswerLog(self.database, platform.clock, platform.settings.keep_answers_days)
         self.only: str | None = None
         self._similarity: list[SentenceSimilarity] = []
+        self._without_schemas: set[str] = set()
+        """Endpoints of language models that cannot reply by a JSON Schema."""
         self.served: dict[str, tuple[Row, OpenRoom]] = {}
         """The rooms of single avatars, each with the avatar's number and generation."""
 
@@ -138,18 +141,57 @@ class Avatars:
         )
 
     def _follow(self, caller: "Principal | None") -> "Follow | None":
-        """Follows references with the rights of a caller; to resources of this server only."""
+        """Follows references to resources of this server, with the rights of a caller, and to the web."""
         if caller is None:
             return None
         from pentad.mcp.references import ONE_REFERENCE, References, Resolved
         from pentad.rooms.avatars.corpus.referenced_documents import Follow
 
-        references = References(self.platform.neighbours, None)
+        references = References(self.platform.neighbours, self.platform.fetcher)
 
         async def resolve(uri: str) -> Resolved:
             return await references.resolve(caller, uri, max_bytes=ONE_REFERENCE)
 
         return Follow(resolve, references.schemes())
+
+    async def refresh(self) -> None:
+        """Ingest watched folders and sources on the web again, if they changed. Failures are logged; the rest goes on.
+
+        Nobody's rights are used: resources of rooms are read again when somebody ingests them.
+        """
+        follow = self._follow_web()
+        done: set[str] = set()
+        for folder in self.platform.settings.watch_folders:
+            report = await self._refreshed(f"Ingesting {folder}", self._ingest.folder(Path(folder), follow=follow))
+            done |= {report.avatar} if report is not None else set()
+        for one in await self._all():
+            if one.id not in done:
+                await self._refreshed(f"Refreshing {one.id}", self._ingest.refresh(one.id, follow))
+
+    async def _refreshed(self, doing: str, ingest: "Coroutine[Any, Any, IngestReport | None]") -> "IngestReport | None":
+        try:
+            report = await ingest
+            if report is not None:
+                await self._calibrated(report, ignore_progress)
+        except (PentadError, OSError) as error:
+            log_failure(error, doing)
+            return None
+        for line in () if report is None else report.of("failed"):
+            log_failure(Unavailable(f"{line.path}: {line.note}"), doing)
+        return report
+
+    def _follow_web(self) -> "Follow":
+        """Follows references to the web only."""
+        from pentad.kernel.principal import LOCAL
+        from pentad.mcp.references import ONE_REFERENCE, WEB, References, Resolved
+        from pentad.rooms.avatars.corpus.referenced_documents import Follow
+
+        references = References(ALONE, self.platform.fetcher)
+
+        async def resolve(uri: str) -> Resolved:
+            return await references.resolve(LOCAL, uri, max_bytes=ONE_REFERENCE)
+
+        return Follow(resolve, WEB)
 
     async def evaluate(self, avatar_id: str | None = None, progress: "Step | None" = None) -> "ScoreCard":
         """Examine an avatar on its own corpus, with questions that only others can answer."""
@@ -165,16 +207,29 @@ class Avatars:
 
         await self.database.write(lambda tx: remove_avatar(tx, self.search, find_avatar(tx, avatar_id)))
 
+    async def remove_old_checkpoints(self) -> None:
+        """Forget interrupted ingests that nobody continued."""
+        from pentad.rooms.avatars.corpus.checkpoints import KEPT_SECONDS
+
+        before = self.platform.clock.now() - KEPT_SECONDS
+        await self.database.write(lambda tx: store.remove_checkpoints_before(tx, before))
+
     def pipeline(
-        self, avatar: AvatarSnapshot, drafter: "Drafter | None" = None, mode: "Mode" = "extractive"
+        self,
+        avatar: AvatarSnapshot,
+        drafter: "Drafter | None" = None,
+        mode: "Mode" = "extractive",
+        translator: "Drafter | None" = None,
     ) -> "AnswerPipeline":
         """The pipeline that answers for an avatar, with quotes or with drafts of `drafter`."""
         from pentad.rooms.avatars.answers.answer_pipeline import AnswerPipeline
+        from pentad.rooms.avatars.answers.drafting.drafter import ModelJudge
 
         async def knows(question: str) -> str | None:
             return await self._who_knows(question, besides=avatar.id)
 
-        return AnswerPipeline(avatar, self.similarity, drafter, mode, router=knows)
+        judge = ModelJudge(drafter) if drafter is not None and mode == "endpoint" else None
+        return AnswerPipeline(avatar, self.similarity, drafter, mode, judge=judge, router=knows, translator=translator)
 
     async def panel(
         self, principal: "Principal", question: str, ids: Sequence[str] | None = None, turns: "Sequence[Turn]" = ()
@@ -224,7 +279,9 @@ class Avatars:
         from pentad.rooms.avatars.answers.drafting.endpoint import EndpointDrafter, endpoint_of
 
         endpoint = endpoint_of(self.platform.settings)
-        return None if endpoint is None else EndpointDrafter(self.platform.fetcher, endpoint)
+        if endpoint is None:
+            return None
+        return EndpointDrafter(self.platform.fetcher, endpoint, without_schemas=self._without_schemas)
 
     async def _who_knows(self, question: str, besides: str) -> str | None:
         """The id of another avatar that can answer."""

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -33,7 +33,8 @@ VERSION: Final = "SELECT number, generation FROM avatars WHERE id = ?"
 _PASSAGES: Final = (
     "SELECT p.id, p.position, p.document, d.title, d.source_id, p.content, p.page_start, p.page_end, p.printed_start,"
     " p.printed_end, p.section, p.char_start, p.char_end, d.year, d.role, d.type, p.tokens, d.sha256, p.sha256,"
-    " p.sentences FROM avatar_passages p JOIN avatar_documents d ON d.id = p.document"
+    " p.sentences, CASE WHEN substr(d.path, 1, 11) = 'references/' THEN d.ingested_at END"
+    " FROM avatar_passages p JOIN avatar_documents d ON d.id = p.document"
 )
 
 
@@ -228,6 +229,35 @@ def add_passages(tx: Transaction, number: int, document: int, first: int, text: 
     )
 
 
+def checkpoint_keys(rows: Rows, avatar_id: str) -> set[tuple[str, str]]:
+    """The kind and key of every checkpoint of an avatar's ingest."""
+    sql = "SELECT kind, key FROM avatar_checkpoints WHERE avatar = ?"
+    return {(kind, key) for kind, key in rows.all(sql, avatar_id)}
+
+
+def checkpoint(rows: Rows, avatar_id: str, kind: str, key: str) -> bytes | None:
+    sql = "SELECT content FROM avatar_checkpoints WHERE avatar = ? AND kind = ? AND key = ?"
+    return rows.value(sql, avatar_id, kind, key)
+
+
+def keep_checkpoints(tx: Transaction, avatar_id: str, found: Iterable[tuple[str, str, bytes]], now: float) -> None:
+    """Keep checkpoints: the kind, key and content of each."""
+    tx.run_many(
+        "INSERT INTO avatar_checkpoints (avatar, kind, key, content, made_at) VALUES (?, ?, ?, ?, ?)"
+        " ON CONFLICT (avatar, kind, key) DO UPDATE SET content = excluded.content, made_at = excluded.made_at",
+        [(avatar_id, kind, key, content, now) for kind, key, content in found],
+    )
+
+
+def remove_checkpoints(tx: Transaction, avatar_id: str) -> None:
+    tx.run("DELETE FROM avatar_checkpoints WHERE avatar = ?", avatar_id)
+
+
+def remove_checkpoints_before(tx: Transaction, before: float) -> None:
+    """Remove the checkpoints of ingests that nobody continued."""
+    tx.run("DELETE FROM avatar_checkpoints WHERE made_at < ?", before)
+
+
 def _passage_rows(
     number: int, document: int, first: int, text: str, found: "Sequence[Chunk]"
 ) -> Iterator[Sequence[Value]]:
@@ -269,10 +299,11 @@ def _document(row: Row) -> CorpusDocument:
 
 
 def _passage(row: Row) -> Passage:
-    values: list[Any] = [*row]
-    spans = json.loads(row[-1])
-    values[-1] = [(start, end) for start, end, *_ in spans]
-    return Passage(*values, sentence_pages=[tuple(pages) for _, _, *pages in spans if pages])
+    *values, sentences, as_of = row
+    spans = json.loads(sentences)
+    ranges = [(start, end) for start, end, *_ in spans]
+    pages: list[Any] = [tuple(pages) for _, _, *pages in spans if pages]
+    return Passage(*values, ranges, sentence_pages=pages, as_of=as_of)
 
 
 def _json(value: Any) -> str:

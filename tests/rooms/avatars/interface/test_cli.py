@@ -8,6 +8,7 @@ import pytest
 
 from tests.behaviour.avatars.folders import beekeeper, keeper
 from tests.cli.processes import run
+from tests.terminal.test_running_servers import leave_file
 
 SLUICES = "How many sluices did the Lower Marsh have in 1931?"
 
@@ -126,6 +127,19 @@ def test_every_avatar_is_published_to_the_directory_and_only_once(tmp_path: Path
     assert first[0]["cid"] in found
     shown = json.loads(avatars(tmp_path, "publish", "--print").stdout)
     assert [one["name"] for one in shown] == ["avatar-ida-brandt", "avatar-tomas-orlik"]
+
+
+@pytest.mark.requirement("avatars:publishing:address")
+def test_a_published_avatar_has_the_address_of_the_server_that_runs_or_none(tmp_path: Path) -> None:
+    assert avatars(tmp_path, "ingest", str(keeper(tmp_path))).returncode == 0
+    (alone,) = json.loads(avatars(tmp_path, "publish", "--print").stdout)
+    assert (alone["locators"], len(alone["modules"])) == ([], 1)
+    leave_file(tmp_path, data=str(tmp_path / "data"), port=4321)
+    (served,) = json.loads(avatars(tmp_path, "publish", "--print").stdout)
+    url = "http://127.0.0.1:4321/rooms/avatars/ida-brandt/mcp"
+    assert served["locators"] == [{"type": "url", "urls": [url]}]
+    assert served["modules"][0]["data"]["connections"][0] == {"type": "streamable-http", "url": url}
+    assert served["modules"][1]["data"]["card_data"]["url"] == url
 
 
 @pytest.mark.requirement("avatars:cli:new")

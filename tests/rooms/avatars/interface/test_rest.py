@@ -105,6 +105,14 @@ async def test_an_upload_that_is_too_large_is_refused_with_the_limit(app: App, m
     assert await avatars(app) == []
 
 
+@pytest.mark.requirement("avatars:publishing:address")
+async def test_the_record_of_an_avatar_has_the_address_of_its_server(app: App) -> None:
+    await ingest(app, CONFIG, NOTE)
+    _, answer = await answered(send(front_of(app), "GET", "/api/avatars/records", {}, b""))
+    (record,) = answer["records"]
+    assert record["locators"][0]["urls"] == [app.settings.url("/rooms/avatars/ida-brandt/mcp")]
+
+
 async def test_a_folder_without_a_configuration_is_refused(app: App) -> None:
     status, answer = await ingest(app, NOTE)
     assert (status, answer["error"]["message"]) == (404, "There is no config.json in the folder.")

@@ -4,12 +4,11 @@ Only whoever asked may read it. The event `avatar.answered` is for the same read
 """
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from pentad.events import outbox
-from pentad.jobs.job import JobRun
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import NotFound, PentadError
 from pentad.kernel.ids import opaque_id
@@ -130,8 +129,3 @@ class AnswerLog:
         while (some := await self._database.write(lambda tx: tx.run(sql, before, _AT_ONCE))) > 0:
             removed += some
         return removed
-
-
-async def remove_old_answers(avatars: Any, _run: JobRun) -> None:
-    """The job `avatars.retention`."""
-    await avatars.answers.remove_old()

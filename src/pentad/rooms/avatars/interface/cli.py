@@ -195,18 +195,22 @@ def evaluate(avatar: str | None, strict: bool, as_json: bool, target: "Target") 
 def publish(avatar: str | None, only_print: bool, as_json: bool, target: "Target") -> int:
     """Push an OASF record of each avatar to the directory beside it, with its A2A card where it has an address.
 
-    An avatar that has not changed since has the record, and the CID, it had before.
+    The address is that of the server that runs on the store, or its public_url; without either the record names the
+    command that serves the avatar. An avatar that has not changed since has the record, and the CID, it had before.
     """
+    from pentad.terminal.running_servers import site_of
+
     query = {"avatar": avatar}
+    site = site_of(target.settings)
     if only_print:
         if target.server is None:
-            records = run_in_room(target.settings, lambda room: _records(room, avatar), "avatars")
+            records = run_in_room(target.settings, lambda room: _records(room, avatar, site), "avatars")
         else:
             records = target.run(lambda client: client.call_route("GET", "/api/avatars/records", query))["records"]
         print_json(records)
         return ExitCode.OK
     if target.server is None:
-        pushed = run_in_room(target.settings, lambda room: _published(room, avatar), "avatars", "directory")
+        pushed = run_in_room(target.settings, lambda room: _published(room, avatar, site), "avatars", "directory")
     else:
         pushed = target.run(lambda client: client.call_route("POST", "/api/avatars/publish", query))["published"]
     if as_json:
@@ -283,17 +287,17 @@ async def _evaluated(room: "Avatars", avatar_id: str | None) -> dict[str, Any]:
         return (await room.evaluate(avatar_id, told)).as_json()
 
 
-async def _records(room: "Avatars", avatar_id: str | None) -> list[dict[str, Any]]:
+async def _records(room: "Avatars", avatar_id: str | None, site: str | None) -> list[dict[str, Any]]:
     from pentad.rooms.avatars.interface.publication import records_of
 
-    return [record for _, record in await records_of(room, avatar_id)]
+    return [record for _, record in await records_of(room, avatar_id, site)]
 
 
-async def _published(room: "Avatars", avatar_id: str | None) -> list[dict[str, Any]]:
+async def _published(room: "Avatars", avatar_id: str | None, site: str | None) -> list[dict[str, Any]]:
     from pentad.kernel.principal import LOCAL
     from pentad.rooms.avatars.interface.publication import publish_records
 
-    return await publish_records(room, LOCAL, avatar_id)
+    return await publish_records(room, LOCAL, avatar_id, site)
 
 
 _WIDTH: Final = 100
@@ -316,6 +320,8 @@ def report_lines(report: "IngestReport") -> Iterator[str]:
         for status in ("added", "changed", "unchanged", "removed", "failed")
         if report.of(status) or status in ("added", "unchanged")
     )
+    if report.resumed:
+        yield f"{_counted(report.resumed, 'document')} had been read by an ingest that was interrupted."
     tail = "Nothing was written: this was a dry run." if report.dry_run else f"Generation {report.generation}."
     yield f"{report.avatar}: {counts}. {tail}"
 
@@ -357,7 +363,8 @@ def place(cited: Mapping[str, Any]) -> str:
     elif section := section_below(cited.get("section"), where[0]):
         where.append(section)
     year = f" ({cited['year']})" if cited.get("year") else ""
-    return ", ".join(where) + year
+    as_of = f", as of {cited['as_of']}" if cited.get("as_of") else ""
+    return ", ".join(where) + year + as_of
 
 
 def card_lines(card: Mapping[str, Any]) -> Iterator[str]:

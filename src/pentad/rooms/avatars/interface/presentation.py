@@ -96,6 +96,7 @@ class CitationView(View):
     sha256: str
     match: str
     warning: str | None = Optional
+    as_of: str | None = Optional
     uri: str
 
 
@@ -123,6 +124,7 @@ class GroundingView(View):
     requoted: int
     corrected: int
     dropped: int
+    left_out: list[str] | None = Optional
     problems: list[str] | None = Optional
     fell_back: str | None = Optional
     unverified_passages: Annotated[list[int] | None, Field(description="Those of `passages` not in the corpus.")] = (
@@ -161,6 +163,7 @@ class AnswerView(View):
     mode: str
     retrieval: str
     query: Annotated[str, Field(description="With words from the conversation.")]
+    translated: Annotated[str | None, Field(description="The question that was searched.")] = Optional
     should_speak: float | None = Optional
     grounding: GroundingView
     prompt: PromptView | None = Optional

@@ -97,7 +97,7 @@ async def record(id: str, call: Call[Avatars]) -> str:  # noqa: A002  the name i
     """The avatar's OASF record for a directory, with its MCP connections."""
     from pentad.rooms.avatars.interface.publication import record_of
 
-    return _text(record_of((await call.service.open(id)).avatar))
+    return _text(record_of((await call.service.open(id)).avatar, call.service.platform.public_url))
 
 
 @resource("avatar://{id}/card", name="A2A card of an avatar", mime_type=_JSON, complete={"id": complete_avatar})
@@ -105,7 +105,7 @@ async def card(id: str, call: Call[Avatars]) -> str:  # noqa: A002  the name in 
     """The avatar's A2A card, if it has an address."""
     from pentad.rooms.avatars.interface.publication import card_of
 
-    return _text(card_of((await call.service.open(id)).avatar))
+    return _text(card_of((await call.service.open(id)).avatar, call.service.platform.public_url))
 
 
 RESOURCES: Final = (avatar, sources, passage, answer, record, card)

@@ -64,11 +64,12 @@ def command_routes(avatars: Avatars) -> list[BaseRoute]:
             return (await avatars.evaluate(request.query_params.get("avatar") or None)).as_json()
 
     async def records(request: Request, _principal: Principal) -> dict[str, Any]:
-        found = await records_of(avatars, request.query_params.get("avatar") or None)
+        found = await records_of(avatars, request.query_params.get("avatar") or None, avatars.platform.site)
         return {"records": [record for _, record in found]}
 
     async def publish(request: Request, principal: Principal) -> dict[str, Any]:
-        return {"published": await publish_records(avatars, principal, request.query_params.get("avatar") or None)}
+        avatar, site = request.query_params.get("avatar") or None, avatars.platform.site
+        return {"published": await publish_records(avatars, principal, avatar, site)}
 
     examination = Operation("Examine an avatar on its own corpus; changes nothing.", "avatars", (_AVATAR,))
     printing = Operation("The OASF record of each avatar.", "avatars", (_SOME,))

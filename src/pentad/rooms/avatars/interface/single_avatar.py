@@ -96,11 +96,15 @@ def _room(whole: Room[Avatars], config: "AvatarConfig") -> Room[Any]:
 
 
 def offered(config: "AvatarConfig") -> list[Tool]:
-    """The tools the configuration lists, in its order; all tools if it lists none."""
+    """The tools the configuration lists, in its order; all tools if it lists none.
+
+    Whoever may ask the avatar may also check a draft: mode `prompt` of `generate_response` needs it.
+    """
     known = {one.name: one for one in TOOLS}
     if config.tools is None:
         return list(TOOLS)
-    return [known[name] for name in dict.fromkeys(config.tools) if name in known]
+    more = [verify_response.name] if generate_response.name in config.tools else []
+    return [known[name] for name in dict.fromkeys((*config.tools, *more)) if name in known]
 
 
 def _prompts(tools: list[Tool]) -> list[Prompt]:

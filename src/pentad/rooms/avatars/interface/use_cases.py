@@ -77,14 +77,19 @@ async def generate_response(call: Call[Avatars], arguments: GenerateResponse, av
     if arguments.mode == "client":
         from pentad.rooms.avatars.answers.drafting.drafter import ClientDrafter
 
-        pipeline = service.pipeline(avatar, ClientDrafter(call), "client")
+        client = ClientDrafter(call)
+        pipeline = service.pipeline(avatar, client, "client", client)
     elif arguments.mode != "extractive" and (drafter := service.endpoint_drafter()) is not None:
-        pipeline = service.pipeline(avatar, drafter, "endpoint")
+        pipeline = service.pipeline(avatar, drafter, "endpoint", drafter)
     elif arguments.mode == "endpoint":
         raise InvalidInput(
             "No language model is configured on this server.",
             hint="Set model_url and model_name in [rooms.avatars], or use mode extractive, client or prompt.",
         )
+    elif arguments.mode != "extractive" and call.client_supports("sampling"):
+        from pentad.rooms.avatars.answers.drafting.drafter import ClientDrafter
+
+        pipeline = service.pipeline(avatar, translator=ClientDrafter(call))
     else:
         pipeline = service.pipeline(avatar)
     answer = await pipeline.answer(question, turns, given)
