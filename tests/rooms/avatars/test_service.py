@@ -9,7 +9,7 @@ from pentad.app import open_app
 from pentad.kernel.errors import InvalidInput, NotFound, Unavailable
 from pentad.rooms.avatars import store
 from pentad.rooms.avatars.corpus.ingest import IngestOptions
-from pentad.rooms.avatars.evaluation import evaluate
+from pentad.rooms.avatars.evaluation.evaluate import evaluate
 from pentad.rooms.avatars.interface.presentation import AnswerView, answer_view
 from pentad.rooms.avatars.service import Avatars
 from pentad.settings.model import SearchSettings, Settings
@@ -119,7 +119,7 @@ async def test_the_score_card_is_the_same_twice_and_every_spoilt_statement_is_ca
     card = await evaluate(avatar, [other], avatars.similarity, lambda group, done, total: steps.append(group))
     again = await evaluate(avatar, [other], avatars.similarity)
     assert card.as_json() == again.as_json()
-    assert list(dict.fromkeys(steps)) == ["retrieval", "abstention", "mutation"]
+    assert list(dict.fromkeys(steps)) == ["retrieval", "answer", "abstention", "mutation"]
     figures = {line.name: line for line in card.lines}
     for name in ("changed number caught", "altered quote caught", "wrong citation caught", "false name caught"):
         assert figures[name].value == 1.0, name

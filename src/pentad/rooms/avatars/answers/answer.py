@@ -102,6 +102,8 @@ class Answer:
     """Where what made it is kept, if it is."""
     generation: int | None = None
     """Of the corpus."""
+    evidence: float = 0.0
+    """The confidence before feedback adjusted it."""
 
 
 class CitationList:
