@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from pentad.rooms.avatars.answers.answer import Answer, Mode
     from pentad.rooms.avatars.answers.answer_pipeline import AnswerPipeline
     from pentad.rooms.avatars.answers.drafting.drafter import Drafter
+    from pentad.rooms.avatars.answers.feedback import Feedback, FeedbackLog, State
     from pentad.rooms.avatars.answers.panel import Panel
     from pentad.rooms.avatars.corpus.ingest import Ingest, IngestOptions
     from pentad.rooms.avatars.corpus.ingest_report import IngestReport
     from pentad.rooms.avatars.corpus.referenced_documents import Follow
-    from pentad.rooms.avatars.answers.feedback import Feedback, FeedbackLog, State
     from pentad.rooms.avatars.evaluation.author_questions import AuthorQuestion
     from pentad.rooms.avatars.evaluation.evaluate import Step
     from pentad.rooms.avatars.evaluation.score_card import ScoreCard

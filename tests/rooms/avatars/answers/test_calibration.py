@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from pentad.kernel.ports import Database
 from pentad.rooms.avatars.answers.answer_relevance import AnswerSigns
 from pentad.rooms.avatars.answers.confidence import Grounds, abstention_confidence, confidence, level
-from pentad.rooms.avatars.calibration.fit import Example, fit, fit_answers, fitted, keyword_question, off_topic_questions
+from pentad.rooms.avatars.calibration.fit import (
+    Example,
+    fit,
+    fit_answers,
+    fitted,
+    keyword_question,
+    off_topic_questions,
+)
 from pentad.rooms.avatars.calibration.model import (
     DEFAULT_HYBRID,
     AnswerAdjustment,

@@ -177,4 +177,4 @@ async def test_an_evaluation_with_questions_and_goals_is_kept_for_the_page_and_t
     page = await send(front_of(app), "GET", "/console/avatars/ida-brandt/evaluation", {"accept": "text/html"}).body()
     assert b"The corpus has changed since" in page
     wrong = await answered(send(front_of(app), "POST", "/api/avatars/eval", headers, b"x" * len(body)))
-    assert wrong[0] == 400
+    assert wrong[0] == 422

@@ -7,6 +7,7 @@ fitted on. The same corpus gives the same score card.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from pentad.rooms.avatars.answers.answer import Answer
@@ -181,14 +182,12 @@ async def evaluate(
             calibration("calibration.coverage", "calibration error (ECE)", tried),
             calibration("calibration.answers", "of the confidence of answers", answered),
         ]
-        card.lines += await mutation_lines(avatar, passages, similarity, lambda *at: step("mutation", *at))
+        card.lines += await mutation_lines(avatar, passages, similarity, partial(step, "mutation"))
     else:
         card.notes.append("The corpus is too small to make questions from it.")
     if questions:
         pipeline = AnswerPipeline(avatar, similarity)
-        card.lines += question_lines(
-            await ask_all(questions, pipeline.answer, lambda *at: step("questions", *at))
-        )  # fmt: skip
+        card.lines += question_lines(await ask_all(questions, pipeline.answer, partial(step, "questions")))
     return card
 
 

@@ -155,6 +155,7 @@ RESPONSE_SCHEMA: Final[Mapping[str, Any]] = {
 }
 INFO_SCHEMA: Final[Mapping[str, Any]] = {"type": "object", "properties": {}}
 
+
 class RateAnswer(Arguments):
     answer: Annotated[str, Field(description="The `uri` of the answer.")]
     helpful: bool

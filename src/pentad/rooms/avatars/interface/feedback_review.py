@@ -41,8 +41,8 @@ async def reviewed(
         raise InvalidInput("Nothing is accepted or rejected.", hint="Name the ids of rated answers.")
     if both := set(accept) & set(reject):
         raise InvalidInput(f"{min(both)[:40]!r} is both accepted and rejected.")
-    decisions: dict[str, State] = {one: "accepted" for one in accept}
-    decisions |= {one: "rejected" for one in reject}
+    decisions: dict[str, State] = dict.fromkeys(accept, "accepted")
+    decisions |= dict.fromkeys(reject, "rejected")
     avatar = await avatars.review_feedback(avatar_id, decisions)
     learnt = avatar.calibration.answers
     adjustment = {"slope": learnt.slope, "bias": learnt.bias, "ratings": learnt.examples}

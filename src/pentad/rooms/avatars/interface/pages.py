@@ -192,8 +192,7 @@ def _evidence(avatar_id: str, answer: Answer) -> list[Block]:
     """Where the quotes of the answer are, and the words of what it cites without quoting."""
     said = {number for one in answer.statements if one.verdict == "quoted" for number in one.citations}
     cells = {
-        one.n: Cell(f"[{one.n}] {_reference(one.source, one)}", _quoted_at(avatar_id, one))
-        for one in answer.citations
+        one.n: Cell(f"[{one.n}] {_reference(one.source, one)}", _quoted_at(avatar_id, one)) for one in answer.citations
     }
     quotes = [Quote(one.quote, cells[one.n]) for one in answer.citations if one.n not in said]
     return [Links([cells[number] for number in cells if number in said]), *quotes] if said else list[Block](quotes)

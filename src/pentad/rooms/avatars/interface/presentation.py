@@ -384,9 +384,7 @@ def citations_view(avatar_id: str, citations: "Sequence[Citation]", site: str | 
     ]
 
 
-def checked_draft_view(
-    avatar: "AvatarSnapshot", checked: "CheckedDraft", site: str | None = None
-) -> CheckedDraftView:
+def checked_draft_view(avatar: "AvatarSnapshot", checked: "CheckedDraft", site: str | None = None) -> CheckedDraftView:
     """The verdict on each statement, and the remaining text."""
     statements = [
         StatementView(

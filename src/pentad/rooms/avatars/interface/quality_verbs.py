@@ -97,7 +97,12 @@ def feedback(
         print_json(found)
         return
     rows = [
-        (one["id"], "helpful" if one["helpful"] else "not helpful", one["confidence"], one["question"][:_LONGEST_QUESTION])
+        (
+            one["id"],
+            "helpful" if one["helpful"] else "not helpful",
+            one["confidence"],
+            one["question"][:_LONGEST_QUESTION],
+        )
         for one in found["feedback"]
     ]
     print_table(("id", "rating", "confidence", "question"), rows, empty="There is no feedback in this state.")

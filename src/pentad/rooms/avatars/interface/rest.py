@@ -83,7 +83,9 @@ def command_routes(avatars: Avatars) -> list[BaseRoute]:
     async def review(request: Request, _principal: Principal) -> dict[str, Any]:
         query = request.query_params
         async with one_at_a_time:
-            return await reviewed(avatars, query.get("avatar") or None, query.getlist("accept"), query.getlist("reject"))
+            return await reviewed(
+                avatars, query.get("avatar") or None, query.getlist("accept"), query.getlist("reject")
+            )
 
     async def records(request: Request, _principal: Principal) -> dict[str, Any]:
         found = await records_of(avatars, request.query_params.get("avatar") or None)
