@@ -41,8 +41,7 @@ TOUR: dict[str, Ask | Command | Read] = {
     ),
     "route": Ask("list_avatars", {"question": "What honey does buckwheat give?"}),
     "marked": Read("avatar://ida-brandt/passages/3/9-97"),
-    "eval": Command("pentad avatars eval --avatar ida-brandt"),
-    "questions": Command(
+    "eval": Command(
         "pentad avatars eval --avatar ida-brandt --questions questions.json", file=("questions.json", QUESTIONS)
     ),
 }

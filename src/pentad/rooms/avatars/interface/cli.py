@@ -19,6 +19,7 @@ from pentad.terminal.client import server_options
 from pentad.terminal.launcher import launcher, open_room, run_in_room
 from pentad.terminal.options import json_option, settings_options
 from pentad.terminal.output import ExitCode, print_json, print_table, print_text, progress_bar, say
+from pentad.terminal.program import program
 
 if TYPE_CHECKING:
     from pentad.rooms.avatars.corpus.ingest import IngestOptions
@@ -67,7 +68,7 @@ def new(folder: Path, name: str | None, description: str | None, voice: str | No
         default="student",
     )  # fmt: skip
     made = write_config(folder, name, description, voice, avatar_id)
-    say(f"{folder / CONFIG_FILE}: {made}. Next: `{launcher()} avatars ingest {folder}`")
+    say(f"{folder / CONFIG_FILE}: {made}. Next: `{program()} avatars ingest {folder}`")
 
 
 @avatars.command()
@@ -328,8 +329,9 @@ def place(cited: Mapping[str, Any]) -> str:
     from pentad.rooms.avatars.models import section_below
 
     where = [str(cited["source"])]
-    if cited.get("page") is not None:
-        where.append(f"p. {cited['page']}")
+    page, last = cited.get("page"), cited.get("page_end")
+    if page is not None:
+        where.append(f"p. {page}" if last in (None, page) else f"pp. {page}-{last}")
     elif section := section_below(cited.get("section"), where[0]):
         where.append(section)
     year = f" ({cited['year']})" if cited.get("year") else ""
