@@ -116,6 +116,11 @@ def passage_ids(rows: Rows, document: int) -> list[int]:
     return [one for (one,) in rows.all("SELECT id FROM avatar_passages WHERE document = ?", document)]
 
 
+def passage_documents(rows: Rows, number: int) -> dict[int, int]:
+    """The document of each passage of an avatar."""
+    return dict(rows.all("SELECT id, document FROM avatar_passages WHERE avatar = ? ORDER BY id", number))
+
+
 def numbers(rows: Rows, number: int) -> list[int]:
     """The numbers of all passages of an avatar, in order."""
     return [one for (one,) in rows.all("SELECT id FROM avatar_passages WHERE avatar = ? ORDER BY id", number)]
@@ -142,6 +147,11 @@ def text_of(rows: Rows, document: int) -> str | None:
     return rows.value("SELECT text FROM avatar_texts WHERE document = ?", document)
 
 
+def text_between(rows: Rows, document: int, start: int, size: int) -> str:
+    """A part of the text of a document."""
+    return rows.value("SELECT SUBSTR(text, ?, ?) FROM avatar_texts WHERE document = ?", start + 1, size, document) or ""
+
+
 def calibration(rows: Rows, number: int) -> str | None:
     """The calibration of the current generation, as JSON."""
     return rows.value("SELECT calibration FROM avatars WHERE number = ?", number)
@@ -151,6 +161,21 @@ def keep_calibration(tx: Transaction, number: int, generation: int, text: str) -
     """Store a calibration, unless another generation was stored meanwhile."""
     sql = "UPDATE avatars SET calibration = ? WHERE number = ? AND generation = ?"
     return bool(tx.run(sql, text, number, generation))
+
+
+def keep_evaluation(tx: Transaction, number: int, at: float, body: str) -> None:
+    """Store the last evaluation of an avatar."""
+    sql = (
+        "INSERT INTO avatar_evaluations (avatar, at, body) VALUES (?, ?, ?)"
+        " ON CONFLICT (avatar) DO UPDATE SET at = excluded.at, body = excluded.body"
+    )
+    tx.run(sql, number, at, body)
+
+
+def evaluation(rows: Rows, number: int) -> tuple[float, str] | None:
+    """The last evaluation of an avatar and its time."""
+    row = rows.one("SELECT at, body FROM avatar_evaluations WHERE avatar = ?", number)
+    return None if row is None else (row[0], row[1])
 
 
 def make_avatar(tx: Transaction, avatar_id: str, collection: str, now: float) -> int:

@@ -108,6 +108,8 @@ class Answer:
     """Of the corpus."""
     translated: str | None = None
     """The question in the language of the corpus, if a model had to translate it."""
+    evidence: float = 0.0
+    """The confidence before feedback adjusted it."""
 
 
 class CitationList:

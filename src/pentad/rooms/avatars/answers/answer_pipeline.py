@@ -73,7 +73,6 @@ class Draft:
     mode: Mode
     answer: Sequence[Sequence[Sentence]]
     """The quotes that have to hold the answer, as runs of sentences."""
-    judged: bool = False
 
 
 @dataclass(frozen=True)
@@ -129,12 +128,12 @@ class AnswerPipeline:
     def _talk(self, question: str, kind: SmallTalk) -> Answer:
         """A reply that is not from the corpus: to a greeting, to thanks, or who the avatar is."""
         persona = self.corpus.persona
-        number, word = abstention_confidence(0.0)
+        unsure = abstention_confidence(0.0)
         return Answer(
             response=talk(persona, kind),
             citations=(),
-            confidence=word,
-            confidence_score=number,
+            confidence=unsure.level,
+            confidence_score=unsure.number,
             abstained=True,
             mode="extractive",
             ai_label=persona.label,
@@ -203,8 +202,7 @@ class AnswerPipeline:
         left_out = tuple(each.given for each in failed if not any(_is_repair(other, each) for other in repaired))
         grounding = replace(_counted(len(first.statements), checked, failed), left_out=left_out)
         counted = _with(grounding, given=plan.given)
-        judged = all(each.judged for each in checked if each.verdict == "supported")
-        return Draft(said, citations, sentences, counted, self.mode, runs(sentences), judged)
+        return Draft(said, citations, sentences, counted, self.mode, runs(sentences))
 
     def grounds(self, plan: Plan, draft: Draft) -> Grounds:
         """What speaks for an answer."""
@@ -215,7 +213,6 @@ class AnswerPipeline:
             quoted=sum(said.verdict == "quoted" for said in draft.statements) / len(draft.statements),
             common=self._is_common(plan, idf) or any(instructs(one.text) for run in draft.answer for one in run),
             read=draft.mode != "extractive",
-            judged=draft.judged,
         )
 
     def _is_common(self, plan: Plan, idf: Mapping[str, float]) -> bool:
@@ -227,14 +224,15 @@ class AnswerPipeline:
         return len(showing) >= _COMMON
 
     def _answer(self, plan: Plan, draft: Draft) -> Answer:
-        number, word = confidence(self.grounds(plan, draft))
-        lead = closest(self.corpus.persona) if word == "low" and draft.mode == "extractive" else ""
+        sure = confidence(self.grounds(plan, draft), self.corpus.calibration.answers)
+        lead = closest(self.corpus.persona) if sure.level == "low" and draft.mode == "extractive" else ""
         text = " ".join(part for part in (lead, *(said.text for said in draft.statements)) if part)
         return Answer(
             response=text,
             citations=draft.citations.all(),
-            confidence=word,
-            confidence_score=number,
+            confidence=sure.level,
+            confidence_score=sure.number,
+            evidence=sure.evidence,
             abstained=False,
             mode=draft.mode,
             ai_label=self.corpus.persona.label,
@@ -248,7 +246,7 @@ class AnswerPipeline:
     async def _silent(self, plan: Plan, reason: Reason) -> Answer:
         """Say that there is no answer and why, and offer the nearest sources. Never guess."""
         persona = self.corpus.persona
-        number, word = abstention_confidence(plan.decision.probability)
+        unsure = abstention_confidence(plan.decision.probability)
         ranked = await ranked_sentences(plan.search.query, plan.found.passages, plan.found.ranking.idf, self.similarity)
         known = {hit.id for hit in plan.found.ranking.hits if hit.terms} if reason != "out_of_scope" else set[int]()
         near = [scored for scored in plan.found.passages if scored.passage.id in known]
@@ -256,8 +254,9 @@ class AnswerPipeline:
         return Answer(
             response=silent(persona, reason),
             citations=(),
-            confidence=word,
-            confidence_score=number,
+            confidence=unsure.level,
+            confidence_score=unsure.number,
+            evidence=unsure.evidence,
             abstained=True,
             mode="extractive" if self.drafter is None else self.mode,
             ai_label=persona.label,

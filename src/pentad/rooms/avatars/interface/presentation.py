@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pentad.rooms.avatars.models import passage_uri
+from pentad.rooms.avatars.models import passage_uri, quote_link
 
 if TYPE_CHECKING:
     from pentad.rooms.avatars.answers.answer import Answer, Citation
@@ -98,6 +98,7 @@ class CitationView(View):
     warning: str | None = Optional
     as_of: str | None = Optional
     uri: str
+    link: Annotated[str, Field(description="Shows the quote marked in its source.")]
 
 
 class SaidView(View):
@@ -258,6 +259,13 @@ class PanelView(View):
     silent: Annotated[list[str], Field(description="Avatars without an answer.")]
 
 
+class RatingView(View):
+    answer: Annotated[str, Field(description="The URI of the answer.")]
+    helpful: bool
+    correction: str | None = Optional
+    state: Annotated[str, Field(description="new, until the author accepts or rejects it.")]
+
+
 class AvatarListed(View):
     id: str
     name: str
@@ -328,11 +336,15 @@ def passage_fields(avatar_id: str, passage: "Passage") -> dict[str, Any]:
 
 
 def answer_view(
-    avatar_id: str, answer: "Answer", mode: str | None = None, prompt: PromptView | None = None
+    avatar_id: str,
+    answer: "Answer",
+    mode: str | None = None,
+    prompt: PromptView | None = None,
+    site: str | None = None,
 ) -> AnswerView:
-    """An answer."""
+    """An answer. Its citations lead to pages of the `site`, if the server has an address."""
     fields = {name: getattr(answer, name) for name in AnswerView.model_fields if hasattr(answer, name)}
-    fields["citations"] = citations_view(avatar_id, answer.citations)
+    fields["citations"] = citations_view(avatar_id, answer.citations, site)
     fields.update(avatar=avatar_id, mode=mode or answer.mode, prompt=prompt)
     return AnswerView.model_validate(fields)
 
@@ -362,13 +374,20 @@ def info_view(avatar: "AvatarSnapshot", model: str | None) -> InfoView:
     )
 
 
-def citations_view(avatar_id: str, citations: "Sequence[Citation]") -> list[CitationView]:
+def citations_view(avatar_id: str, citations: "Sequence[Citation]", site: str | None) -> list[CitationView]:
     return [
-        CitationView.model_validate({**asdict(one), "uri": passage_uri(avatar_id, one.chunk_id)}) for one in citations
+        CitationView.model_validate(
+            {
+                **asdict(one),
+                "uri": passage_uri(avatar_id, one.chunk_id),
+                "link": quote_link(avatar_id, one.chunk_id, one.char_start, one.char_end, site),
+            }
+        )
+        for one in citations
     ]
 
 
-def checked_draft_view(avatar: "AvatarSnapshot", checked: "CheckedDraft") -> CheckedDraftView:
+def checked_draft_view(avatar: "AvatarSnapshot", checked: "CheckedDraft", site: str | None = None) -> CheckedDraftView:
     """The verdict on each statement, and the remaining text."""
     statements = [
         StatementView(
@@ -384,7 +403,7 @@ def checked_draft_view(avatar: "AvatarSnapshot", checked: "CheckedDraft") -> Che
     ]
     return CheckedDraftView(
         response=checked.response,
-        citations=citations_view(avatar.id, checked.citations),
+        citations=citations_view(avatar.id, checked.citations, site),
         valid=bool(statements) and all(one.verdict in ("quoted", "supported") for one in statements),
         statements=statements,
         unsupported=sum(one.verdict == "unsupported" for one in statements),
@@ -420,12 +439,12 @@ def checked_citation_view(avatar: "AvatarSnapshot", checked: "CheckedCitation") 
     )
 
 
-def panel_view(panel: "Panel") -> PanelView:
+def panel_view(panel: "Panel", site: str | None = None) -> PanelView:
     """All answers, and the pairs of quotes."""
     return PanelView(
         question=panel.question,
         answers=[
-            SeatView(avatar=seat.avatar, name=seat.name, answer=answer_view(seat.avatar, seat.answer))
+            SeatView(avatar=seat.avatar, name=seat.name, answer=answer_view(seat.avatar, seat.answer, site=site))
             for seat in panel.seats
         ],
         agreements=[_pair(pair) for pair in panel.agreements],

@@ -9,6 +9,7 @@ from pentad.rooms.avatars.avatar_snapshot import AvatarSnapshot
 from pentad.rooms.avatars.interface.arguments import (
     GenerateResponse,
     QueryCorpus,
+    RateAnswer,
     VerifyCitation,
     VerifyResponse,
     asked,
@@ -21,6 +22,7 @@ from pentad.rooms.avatars.interface.presentation import (
     FoundPassages,
     InfoView,
     PromptView,
+    RatingView,
     answer_view,
     checked_citation_view,
     checked_draft_view,
@@ -53,6 +55,14 @@ CHECK_DRAFT: Final = (
     " wrong quotes and citations are repaired; `response` is what may be said."
 )
 CHECK_CITATION: Final = "Check that quoted words are in that source, on that page and at that place, or where they are."
+
+
+def site_of(call: Call[Avatars]) -> str | None:
+    """The address of this server, if there is one: the operator's, or the one a call over HTTP came to."""
+    platform = call.service.platform
+    if platform.public_url is not None:
+        return platform.public_url
+    return platform.site if call.peer.transport == "http" else None
 
 
 async def query_corpus(call: Call[Avatars], arguments: QueryCorpus, avatar_id: str | None) -> FoundPassages:
@@ -93,7 +103,9 @@ async def generate_response(call: Call[Avatars], arguments: GenerateResponse, av
     else:
         pipeline = service.pipeline(avatar)
     answer = await pipeline.answer(question, turns, given)
-    return answer_view(avatar.id, await service.keep_answer(call.principal, avatar, question, answer))
+    return answer_view(
+        avatar.id, await service.keep_answer(call.principal, avatar, question, answer), site=site_of(call)
+    )
 
 
 async def get_avatar_info(call: Call[Avatars], avatar_id: str | None) -> InfoView:
@@ -110,7 +122,7 @@ async def verify_response(call: Call[Avatars], arguments: VerifyResponse, avatar
         asked(draft, "draft")
     avatar = await call.service.open(avatar_id)
     checked = await check_draft(avatar, _parsed(draft), arguments.passages, call.service.similarity)
-    return checked_draft_view(avatar, checked)
+    return checked_draft_view(avatar, checked, site_of(call))
 
 
 async def verify_citation(call: Call[Avatars], arguments: VerifyCitation, avatar_id: str | None) -> CheckedCitationView:
@@ -121,6 +133,22 @@ async def verify_citation(call: Call[Avatars], arguments: VerifyCitation, avatar
     avatar = await call.service.open(avatar_id)
     given = arguments.model_dump(include=set(Cited.__dataclass_fields__))
     return checked_citation_view(avatar, await check_citation(avatar, Cited(**given)))
+
+
+async def rate_answer(call: Call[Avatars], arguments: RateAnswer) -> RatingView:
+    """Keep what the caller says of an answer."""
+    from pentad.rooms.avatars.answers.answer_log import answer_uri, read_answer_uri
+
+    avatar_id, answer_id = read_answer_uri(arguments.answer)
+    kept = await call.service.rate(
+        call.principal, avatar_id, answer_id, helpful=arguments.helpful, correction=arguments.correction
+    )
+    return RatingView(
+        answer=answer_uri(avatar_id, kept.answer),
+        helpful=kept.rating.helpful,
+        correction=kept.rating.correction,
+        state=kept.state,
+    )
 
 
 async def _material(

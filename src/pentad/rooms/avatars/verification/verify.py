@@ -103,7 +103,6 @@ class Checked:
     quotes: tuple[Quote, ...] = ()
     corrected: bool = False
     """The citation was moved to the sentence with the words or facts."""
-    judged: bool = False
     contradicts: bool = False
     """A doubt is that the source says the opposite, or is by somebody else: no judge can settle that."""
 
@@ -151,7 +150,7 @@ class Verifier:
         if checked.verdict == "unsure" and not checked.contradicts and self._judge is not None:
             says = await self._judge.supports(checked.given, [sentence.text for sentence in checked.sentences])
             if says is not None:
-                return replace(checked, verdict="supported" if says else "unsupported", judged=True)
+                return replace(checked, verdict="supported" if says else "unsupported")
         return checked
 
     def _elsewhere(self, text: str, checked: Checked) -> Checked | None:
