@@ -57,6 +57,8 @@ def test_a_quote_is_right_if_it_has_the_words_of_an_answer_in_order():
     assert has_answer(quote, ["28 sluices", "Sluices ... by hand"])
     assert not has_answer(quote, ["by hand ... sluices"])
     assert not has_answer(quote, ["sluices 27"])
+    assert not has_answer(quote, ["7 sluices"]), "words are whole"
+    assert has_answer(quote, ["27 ... sluices ... tide ..."])
     assert not has_answer(quote, [])
 
 

@@ -80,18 +80,17 @@ def _question(place: int, entry: Any) -> AuthorQuestion:
 
 def has_answer(quote: str, answers: Sequence[str]) -> bool:
     """Whether a quote has the words of one of the answers."""
-    text = " ".join(normal_words(quote))
+    text = f" {' '.join(normal_words(quote))} "
     return any(_has(text, answer) for answer in answers)
 
 
 def _has(text: str, answer: str) -> bool:
     at = 0
-    for part in answer.split(_GAP):
-        words = " ".join(normal_words(part))
-        at = text.find(words, at)
+    for words in filter(None, (" ".join(normal_words(part)) for part in answer.split(_GAP))):
+        at = text.find(f" {words} ", at)
         if at < 0:
             return False
-        at += len(words)
+        at += len(words) + 1
     return True
 
 
