@@ -180,11 +180,13 @@ async def test_a_document_that_hangs_or_crashes_its_reader_ends_alone(tmp_path: 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no seccomp")
 def test_a_reader_has_no_network_and_starts_no_process():
     program = """
-import os, socket, threading
+import os, signal, socket, threading
 from pentad.documents.confinement import confine
 from pentad.documents.protocol import Task
 confine(Task("text", 512, 50, 2**30, 30, 30.0, 2**20, 2**20))
-for attempt in (socket.socket, os.fork, lambda: os.execv("/bin/true", ["true"]), lambda: os.kill(os.getppid(), 0)):
+thread_signal = lambda: signal.pthread_kill(threading.get_ident(), 0)
+kill, run = lambda: os.kill(os.getppid(), 0), lambda: os.execv("/bin/true", ["true"])
+for attempt in (socket.socket, os.fork, run, kill, thread_signal):
     try:
         attempt()
     except PermissionError:
@@ -194,7 +196,7 @@ thread.start()
 thread.join()
 """
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
-    assert ran.stdout.splitlines() == ["refused"] * 4 + ["threads run"]
+    assert ran.stdout.splitlines() == ["refused"] * 5 + ["threads run"]
 
 
 async def test_personal_data_is_hinted_at_and_not_repeated(tmp_path: Path):

@@ -30,10 +30,12 @@ _X32: Final = 0x40000000
 """Numbers of system calls from here on are those of another calling convention of x86-64."""
 _ARCHITECTURES: Final = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _FORBIDDEN: Final = {
-    # socket, connect, fork, vfork, execve, kill, ptrace, process_vm_readv, process_vm_writev, execveat
-    "x86_64": (41, 42, 57, 58, 59, 62, 101, 310, 311, 322),
-    # socket, connect, execve, kill, ptrace, process_vm_readv, process_vm_writev, execveat
-    "aarch64": (198, 203, 221, 129, 117, 270, 271, 281),
+    # socket, connect, fork, vfork, execve, kill, ptrace, rt_sigqueueinfo, tkill, tgkill, rt_tgsigqueueinfo,
+    # process_vm_readv, process_vm_writev, execveat
+    "x86_64": (41, 42, 57, 58, 59, 62, 101, 129, 200, 234, 297, 310, 311, 322),
+    # socket, connect, execve, kill, ptrace, rt_sigqueueinfo, tkill, tgkill, rt_tgsigqueueinfo,
+    # process_vm_readv, process_vm_writev, execveat
+    "aarch64": (198, 203, 221, 129, 117, 138, 130, 131, 240, 270, 271, 281),
 }
 _FORBIDDEN_EVERYWHERE: Final = (424, 425, 434, 438)
 """pidfd_send_signal, io_uring_setup (it opens sockets too), pidfd_open, pidfd_getfd."""
