@@ -316,6 +316,7 @@ class Avatars:
             generation=avatar.avatar.generation,
             confidence=answer.confidence,
             evidence=answer.evidence,
+            query=answer.query,
             abstained=answer.abstained,
             model=self.platform.settings.model_name if drafted else None,
             citations=[

@@ -50,6 +50,8 @@ class AnswerRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     confidence: str
     evidence: float = 0.0
     """The confidence as a number, without what feedback made of it."""
+    query: str = ""
+    """What was searched for: the question, on its own and in the language of the corpus."""
     abstained: bool = False
     model: str | None = None
     """The language model that drafted it, if the server asked one."""

@@ -38,6 +38,8 @@ class Rating(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     confidence: str
     evidence: float
     """The confidence without what earlier feedback made of it."""
+    query: str = ""
+    """What was searched for."""
     abstained: bool = False
     correction: str | None = None
     """Words that answer the question, as they are in the corpus."""
@@ -68,6 +70,7 @@ class FeedbackLog:
             response=answer.response,
             confidence=answer.confidence,
             evidence=answer.evidence,
+            query=answer.query,
             abstained=answer.abstained,
             correction=correction,
         )
@@ -107,7 +110,7 @@ def accepted(rows: Rows, number: int) -> list[Rated]:
     """The accepted ratings of an avatar, as the calibration uses them; the newest ones if there are very many."""
     sql = f"{_SELECT} WHERE f.avatar = ? AND f.state = 'accepted' ORDER BY f.at DESC, f.answer LIMIT ?"
     found = [_read(row).rating for row in rows.all(sql, number, _MOST_USED)]
-    return [Rated(one.question, one.evidence, one.helpful, one.abstained, one.correction) for one in found]
+    return [Rated(one.query or one.question, one.evidence, one.helpful, one.abstained, one.correction) for one in found]
 
 
 def _read(row: Row) -> Feedback:

@@ -78,7 +78,7 @@ class AnswerAdjustment:
 
 @dataclass(frozen=True, slots=True)
 class Rated:
-    """Accepted feedback: a question, how sure the answer was, and whether it helped."""
+    """Accepted feedback: what was searched for, how sure the answer was, and whether it helped."""
 
     question: str
     evidence: float
