@@ -32,12 +32,12 @@ TOKENS = {
     "/mcp": (6_000, 6_000),
     "/mcp/core": (1_200, 1_200),
     "/mcp/read-only": (5_400, 5_400),
-    "/mcp/full": (13_500, 23_700),
+    "/mcp/full": (13_400, 23_300),
     "/mcp/support": (2_500, 2_500),
     "/rooms/directory/mcp": (3_100, 5_100),
     "/rooms/registers/mcp": (2_900, 3_100),
     "/rooms/agents/mcp": (1_700, 4_300),
-    "/rooms/avatars/mcp": (1_400, 5_500),
+    "/rooms/avatars/mcp": (1_400, 5_400),
     "/rooms/metrics/mcp": (4_100, 5_600),
 }
 """The most a list may cost, in tokens (bytes / 4): in revisions without output schemas, and with them."""
