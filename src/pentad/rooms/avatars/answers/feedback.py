@@ -26,6 +26,7 @@ _SELECT: Final = "SELECT f.answer, f.at, f.state, f.body FROM avatar_feedback f"
 _SAVE: Final = (
     "INSERT INTO avatar_feedback (answer, avatar, owner, at, state, body) VALUES (?, ?, ?, ?, 'new', ?)"
     " ON CONFLICT (answer) DO UPDATE SET at = excluded.at, state = 'new', body = excluded.body"
+    " WHERE avatar_feedback.body <> excluded.body"
 )
 
 
@@ -62,7 +63,8 @@ class FeedbackLog:
         self._clock = clock
 
     async def rate(self, number: int, found: StoredAnswer, *, helpful: bool, correction: str | None) -> Feedback:
-        """Keep a reader's rating of an answer of the avatar with that number. A second one replaces the first."""
+        """Keep a reader's rating of an answer of the avatar with that number. Another one replaces the first; the same
+        once more changes nothing, not even what the author decided."""
         answer, now = found.answer, self._clock.now()
         rating = Rating(
             helpful=helpful,
@@ -76,15 +78,16 @@ class FeedbackLog:
         )
         body = msgspec.json.encode(rating).decode()
 
-        def work(tx: Transaction) -> None:
+        def work(tx: Transaction) -> Feedback:
             waiting = tx.value("SELECT COUNT(*) FROM avatar_feedback WHERE avatar = ? AND state = 'new'", number)
             if waiting >= MOST_WAITING:
                 hint = "Ask the author to review them."
                 raise LimitExceeded(f"{MOST_WAITING} ratings wait for the author.", hint=hint)
             tx.run(_SAVE, found.id, number, found.owner, now, body)
+            (row,) = tx.all(f"{_SELECT} WHERE f.answer = ?", found.id)
+            return _read(row)
 
-        await self._database.write(work)
-        return Feedback(found.id, now, "new", rating)
+        return await self._database.write(work)
 
     async def list(self, number: int, state: State = "new") -> Sequence[Feedback]:
         """The ratings of an avatar in this state, the oldest first."""

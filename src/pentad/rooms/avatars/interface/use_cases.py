@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from pentad.kernel.errors import InvalidInput
 from pentad.mcp.call import Call
+from pentad.mcp.rights import refuse_read_only
 from pentad.rooms.avatars.avatar_snapshot import AvatarSnapshot
 from pentad.rooms.avatars.interface.arguments import (
     GenerateResponse,
@@ -136,9 +137,10 @@ async def verify_citation(call: Call[Avatars], arguments: VerifyCitation, avatar
 
 
 async def rate_answer(call: Call[Avatars], arguments: RateAnswer) -> RatingView:
-    """Keep what the caller says of an answer."""
+    """Keep what the caller says of an answer. Readers may, unless nothing can be changed here."""
     from pentad.rooms.avatars.answers.answer_log import answer_uri, read_answer_uri
 
+    refuse_read_only(call.principal)
     avatar_id, answer_id = read_answer_uri(arguments.answer)
     kept = await call.service.rate(
         call.principal, avatar_id, answer_id, helpful=arguments.helpful, correction=arguments.correction
