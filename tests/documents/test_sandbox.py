@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -35,7 +35,7 @@ async def read_file(path: Path, kind: Format = "text", limits: ReadingLimits = L
 
 
 @contextmanager
-def endless(folder: Path, name: str = "pipe") -> Iterator[Path]:
+def endless(folder: Path, name: str = "pipe") -> Generator[Path]:
     """A document that never ends."""
     pipe = folder / name
     os.mkfifo(pipe)

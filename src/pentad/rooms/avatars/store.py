@@ -328,7 +328,7 @@ def _passage(row: Row) -> Passage:
     spans = json.loads(sentences)
     ranges = [(start, end) for start, end, *_ in spans]
     pages: list[Any] = [tuple(pages) for _, _, *pages in spans if pages]
-    return Passage(*values, ranges, sentence_pages=pages, as_of=as_of)
+    return Passage(*values, sentences=ranges, sentence_pages=pages, as_of=as_of)
 
 
 def _json(value: Any) -> str:

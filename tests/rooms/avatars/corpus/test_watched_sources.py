@@ -1,7 +1,7 @@
 """Sources that change: folders and pages of the web are looked at again, and answers say which version they quote."""
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ class Page:
 
 
 @asynccontextmanager
-async def opened(data: Path, clock: TurnedClock, fetch: FetchPolicy = OPEN, **table: Any) -> AsyncIterator[App]:
+async def opened(data: Path, clock: TurnedClock, fetch: FetchPolicy = OPEN, **table: Any) -> AsyncGenerator[App]:
     settings = Settings(
         data=data, rooms=("avatars",), fetch=fetch, search=SearchSettings(embedder="none"),
         room_tables={"avatars": table},

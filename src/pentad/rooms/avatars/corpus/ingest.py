@@ -229,7 +229,7 @@ class Ingest:
         hashed: list[Hashed | FileLine] = []
         for start in range(0, len(files), _HASHED_AT_ONCE):
             some = files[start : start + _HASHED_AT_ONCE]
-            hashed += await asyncio.to_thread(lambda some=some: [work(file) for file in some])
+            hashed += await asyncio.to_thread(lambda given: [work(file) for file in given], some)
         run.report.lines += [one for one in hashed if isinstance(one, FileLine)]
         return [one for one in hashed if isinstance(one, Hashed)]
 
