@@ -52,10 +52,9 @@ class Draft:
     def document(self, origin: Origin, pipeline: str, generation: int, now: float) -> CorpusDocument:
         """The document as it will be stored."""
         source, file, read, before = self.job.source, self.job.file, self.read, self.job.replaced
-        if before is not None and origin == "refresh":
-            origin = before.origin
+        kept = before.origin if before is not None and origin == "refresh" else origin
         return CorpusDocument(
-            0, str(file.found.name), origin, self.job.source_id, source.title, source.type, source.year, source.role,
+            0, str(file.found.name), kept, self.job.source_id, source.title, source.type, source.year, source.role,
             source.details, file.found.format, file.sha256, pipeline, file.size, read.pages, len(read.text),
             read.tokens, len(read.chunks), read.notes, generation, now,
         )  # fmt: skip
