@@ -45,7 +45,7 @@ newcomer: .venv/.dev .venv/.models ## a clean clone, `make demo`, and every comm
 faults: .venv/.dev ## kills processes, breaks disks, cuts the power
 	@$(BIN)/python -m pytest -m faults
 
-PARTS := protocol directory agents registers search metrics
+PARTS := protocol directory agents avatars registers search metrics
 .PHONY: $(PARTS)
 bench: .venv/.dev .venv/.models ## side by side with the named peers, in one run; one part: `make bench registers ARGS=--large`
 	@$(BIN)/python -m benchmarks $(filter $(PARTS),$(MAKECMDGOALS)) $(ARGS)

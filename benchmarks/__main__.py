@@ -20,6 +20,7 @@ PARTS: Final = {
     "protocol": "benchmarks.protocol",
     "directory": "benchmarks.directory.measuring",
     "agents": "benchmarks.agents.measuring",
+    "avatars": "benchmarks.avatars.reading",
     "registers": "benchmarks.registers.measuring",
     "search": "benchmarks.search.measuring",
     "metrics": "benchmarks.metrics.measuring",

@@ -1,10 +1,23 @@
 """The calls on the avatars page, in order. The folders they mention are in `avatars/` beside this file."""
 
-from docs_src.tour_steps import Ask, Command
+from docs_src.tour_steps import Ask, Command, Read
 
 IDA = {"avatar": "ida-brandt"}
 
-TOUR: dict[str, Ask | Command] = {
+QUESTIONS = """[
+  {"question": "How many sluices did the Lower Marsh have in 1931?", "answer": "27 sluices"},
+  {"question": "Why is a dike lost?", "answer": ["dry summer", "mice dig"]},
+  {"question": "Who painted the sluice house?", "answer": null}
+]
+"""
+
+TOUR: dict[str, Ask | Command | Read] = {
+    "new": Command(
+        'pentad avatars new papers --name "Marsh Papers" --description "Reports of a water board." --voice student',
+        on_store=False,
+    ),
+    "papers": Command("pentad avatars ingest papers"),
+    "first": Command('pentad avatars ask "How was the northern gate rebuilt?"'),
     "ingest": Command("pentad avatars ingest ida-brandt"),
     "again": Command("pentad avatars ingest ida-brandt"),
     "other": Command("pentad avatars ingest tomas-orlik"),
@@ -27,5 +40,8 @@ TOUR: dict[str, Ask | Command] = {
         {**IDA, "quote": "Salt is the worst enemy of the marsh.", "source": "Notes on the Lower Marsh"},
     ),
     "route": Ask("list_avatars", {"question": "What honey does buckwheat give?"}),
-    "eval": Command("pentad avatars eval --avatar ida-brandt"),
+    "marked": Read("avatar://ida-brandt/passages/3/9-97"),
+    "eval": Command(
+        "pentad avatars eval --avatar ida-brandt --questions questions.json", file=("questions.json", QUESTIONS)
+    ),
 }

@@ -23,6 +23,13 @@ class Ask:
 
 
 @dataclass(frozen=True)
+class Read:
+    """A resource, by its URI, and its JSON."""
+
+    uri: str
+
+
+@dataclass(frozen=True)
 class Command:
     """A command line. `file` is a file in the current folder that it reads, with its content."""
 

@@ -1,7 +1,7 @@
 """Where documents are read: in the tests' own process, or in one for each document as a server does it.
 
-Starting a process costs a third of a second, and most tests only want the text. Tests of the process itself use
-`readers_are_processes`, and so does one test of each part of Pentad that reads documents.
+Starting the process that forks the others costs a third of a second, and most tests only want the text. Tests of the
+processes use `readers_are_processes`, and so does one test of each part of Pentad that reads documents.
 """
 
 import asyncio
@@ -13,12 +13,11 @@ from typing import BinaryIO
 
 import pytest
 
-from pentad.documents import sandbox
 from pentad.documents.child import answer
 from pentad.documents.protocol import Task
-from pentad.documents.sandbox import ReadingLimits
+from pentad.documents.sandbox import DocumentReaders
 
-_OUTPUT_OF_PROCESS = sandbox._output
+_OUTPUT_OF_PROCESS = DocumentReaders._output
 _PDFIUM = threading.Lock()
 """The library that reads PDF takes one call at a time."""
 
@@ -26,16 +25,16 @@ _PDFIUM = threading.Lock()
 @pytest.fixture(scope="session", autouse=True)
 def readers_are_threads() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sandbox, "_output", _output_of_thread)
+        patch.setattr(DocumentReaders, "_output", _output_of_thread)
         yield
 
 
 @pytest.fixture
 def readers_are_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sandbox, "_output", _OUTPUT_OF_PROCESS)
+    monkeypatch.setattr(DocumentReaders, "_output", _OUTPUT_OF_PROCESS)
 
 
-async def _output_of_thread(source: BinaryIO, task: Task, _limits: ReadingLimits) -> tuple[bytes, int]:
+async def _output_of_thread(_readers: DocumentReaders, source: BinaryIO, task: Task) -> tuple[bytes, int]:
     """What the process would write, and that it ended well. Has a handle of its own, as the process would."""
     with os.fdopen(os.dup(source.fileno()), "rb") as file:
         return await asyncio.to_thread(_read, file, task), 0

@@ -44,7 +44,7 @@ def test_every_control_is_proved_by_promises_that_have_tests() -> None:
 SOURCE = PAGE.parent / "src" / "pentad"
 STARTS_PROCESSES = {
     "net/supervisor.py": "the server's own command once more, for each worker",
-    "documents/sandbox.py": "the confined reader, with a document on its standard input",
+    "documents/sandbox.py": "the process that forks a confined reader for each document",
     "rooms/agents/hosting/command_agent.py": "agents of the operator; sh runs a fixed line that sets their limits",
     "search/models/pull.py": "pip, for a model the operator pulls by its name in the catalogue",
 }

@@ -1,1 +1,1 @@
-"""How good avatars answer and verify on corpora that nobody tuned for."""
+"""How good avatars answer and verify on corpora that nobody tuned for, and how fast documents are read."""

@@ -1,4 +1,4 @@
-"""Builds avatar folders from public manuals and books that Debian packages carry.
+"""Builds avatar folders from public manuals and books that packages carry.
 
 `python -m benchmarks.avatars.corpora NAME FOLDER` makes one. Install the package first, or unpack it anywhere and name
 that place with `--root`. The texts are not part of this repository.
@@ -41,6 +41,20 @@ CORPORA: Final = {
         "GnuCash Guide",
         "Bookkeeping for persons and small firms, and how to do it with GnuCash.",
     ),
+    "programming": Corpus(
+        "rust-docs (a component of rustup)",
+        "share/doc/rust/html/book",
+        ("ch*.html", "appendix*.html"),
+        "The Rust Programming Language",
+        "A textbook of a programming language.",
+    ),
+    "debugging": Corpus(
+        "valgrind",
+        "usr/share/doc/valgrind/html",
+        ("*-manual*.html", "manual-*.html", "faq.html", "quick-start.html", "cl-format.html", "dist.readme*.html"),
+        "Valgrind",
+        "How to find errors in memory and threads, and what a program spends its time and memory on.",
+    ),
     "administration": Corpus(
         "debian-handbook",
         "usr/share/doc/debian-handbook/html/en-US",
@@ -49,7 +63,7 @@ CORPORA: Final = {
         "How to run Debian systems.",
     ),
 }
-"""Thresholds were chosen on `administration`; the other two are for testing only."""
+"""Weights were chosen on `administration`, `politics` and `accounting`; the other two are for testing only."""
 
 
 def build(corpus: Corpus, identifier: str, root: Path, folder: Path) -> int:
@@ -63,7 +77,7 @@ def build(corpus: Corpus, identifier: str, root: Path, folder: Path) -> int:
         "id": identifier,
         "name": corpus.name,
         "description": corpus.description,
-        "corpus": {"description": f"The Debian package {corpus.package}.", "sources": []},
+        "corpus": {"description": f"The package {corpus.package}.", "sources": []},
         "systemPrompt": {
             "identity": corpus.description,
             "tone": "plain",

@@ -20,7 +20,7 @@ from typing import Any, cast
 
 import pytest
 
-from docs_src.tour_steps import Command, Request, Table
+from docs_src.tour_steps import Command, Read, Request, Table
 from pentad.app import App, open_app
 from pentad.http.application import http_application
 from pentad.kernel.clock import SystemClock
@@ -149,6 +149,9 @@ async def _asked_in_folder(step: Any, settings: Settings, known: dict[str, Any],
         if isinstance(step, Table):
             return await _tabled(app, step, known)
         async with app.client() as client:
+            if isinstance(step, Read):
+                found = await client.request("resources/read", {"uri": step.uri})
+                return f"```json\n{layout(json.loads(found['contents'][0]['text']))}\n```\n"
             asked, shown = await answer(client, step, known, layout)
     if not step.answered:
         return f"```json\n{asked}\n```\n"

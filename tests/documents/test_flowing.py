@@ -2,10 +2,11 @@
 
 import pytest
 
-from pentad.documents import html, lines, markdown, plain_text
+from pentad.documents import docx, html, lines, markdown, plain_text
 from pentad.documents.chunks import chunks
 from pentad.documents.document import Extracted, Unreadable
 from pentad.documents.normalization import normal
+from tests.documents import papers
 
 
 def sectioned(document: Extracted) -> list[tuple[str | None, str]]:
@@ -30,7 +31,7 @@ def test_markdown_marks_go_and_their_words_stay():
     document = markdown.read(text)
     assert document.title == "The Front"
     assert document.text.split("\n\n") == [
-        "Bold, soft, a <b> c, a link and alt.", "one & more", "two", "three", "a | b", "1 | 2",
+        "Bold, soft, a <b> c, a link and alt.", "one & more", "two", "three", "a: 1 | b: 2",
         "2*3*4 snake_case_name x",
     ]  # fmt: skip
 
@@ -82,6 +83,40 @@ def test_html_gives_what_a_reader_of_the_page_sees():
 def test_cells_of_an_indented_table_stay_apart():
     page = "<table>\n <tr>\n  <th>a</th>\n  <th>b</th>\n </tr>\n <tr><td>1</td>\n<td></td>\n<td>2</td></tr>\n</table>"
     assert html.read(page.encode()).text.split("\n\n") == ["a | b", "1 | | 2"]
+
+
+ROWS = ["Gate: North | Keeper: Ida", "Gate: South | Keeper: Tomas"]
+
+
+@pytest.mark.requirement("avatars:ingest:tables")
+def test_a_row_of_a_table_has_the_headings_of_its_columns():
+    page = """<p>Before.</p><table><caption>Keepers</caption><thead><tr><th>Gate</th><th><p>Keeper</p></th></tr></thead>
+      <tr><td><p>North</p></td><td><p>I<b>da</b></p></td></tr><tr><th>South</th><td>Tomas</td></tr></table><p>After.</p>"""
+    assert html.read(page.encode()).text.split("\n\n") == ["Before.", "Keepers", *ROWS, "After."]
+    written = b"| Gate | Keeper |\n|---|---|\n| North | Ida |\n| South | Tomas |\n"
+    assert markdown.read(written).text.split("\n\n") == ROWS
+    cells = [["Gate", "Keeper"], ["North", "Ida"], ["South", "Tomas"]]
+    rows = "".join(f"<w:tr>{''.join(f'<w:tc>{papers.paragraph(cell)}</w:tc>' for cell in row)}</w:tr>" for row in cells)
+    look = '<w:tblPr><w:tblLook w:firstRow="1"/></w:tblPr>'
+    document = papers.docx(f"{papers.paragraph('Before.')}<w:tbl>{look}{rows}</w:tbl>{papers.paragraph('After.')}")
+    assert docx.read(document).text.split("\n\n") == ["Before.", *ROWS, "After."]
+    plain = papers.docx(f"<w:tbl>{rows}</w:tbl>")
+    assert docx.read(plain).text.split("\n\n") == ["Gate | Keeper", "North | Ida", "South | Tomas"]
+
+
+@pytest.mark.requirement("avatars:ingest:tables")
+def test_a_table_that_only_places_text_is_read_as_paragraphs():
+    page = "<table><tr><td><h2>Menu</h2><p>One.</p></td><td><p>Two.</p></td></tr></table>"
+    assert html.read(page.encode()).text.split("\n\n") == ["Menu", "One.", "Two."]
+
+
+@pytest.mark.requirement("avatars:ingest:tables")
+def test_a_term_stays_with_its_definition():
+    page = """<dl><dt>Sluice</dt><dd><p>A gate in a dike.</p><p>It is shut at high tide.</p></dd>
+      <dt>Dike:</dt><dt>Levee</dt><dd>A wall of earth.</dd><dt>Ditch</dt></dl><p>After.</p>"""
+    assert html.read(page.encode()).text.split("\n\n") == [
+        "Sluice: A gate in a dike.", "It is shut at high tide.", "Dike, Levee: A wall of earth.", "Ditch", "After.",
+    ]  # fmt: skip
 
 
 def test_a_closed_tag_in_xhtml_hides_nothing_after_it():

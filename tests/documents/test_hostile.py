@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pentad.documents import docx, epub, html, markdown, plain_text
 from pentad.documents.chunks import chunks
 from pentad.documents.document import Extracted, Unreadable
-from pentad.documents.sandbox import ReadingLimits, read_document
+from pentad.documents.sandbox import DocumentReaders, ReadingLimits
 from tests.documents import papers
 
 BODY = papers.paragraph("Water", "Heading1") + papers.paragraph("It flows. It falls.") * 4
@@ -76,14 +76,15 @@ async def test_spoilt_pdfs_end_as_lines_and_never_as_this_process(tmp_path: Path
     chance = random.Random(7)
     data = papers.pdf([["Water flows (down)."], [], ["Land stays."]], labels=[(0, "/S /r")], title="T")
     ends: list[str] = []
-    for number in range(count):
-        edits = [(chance.randrange(len(data)), chance.randbytes(chance.randint(1, 8))) for _ in range(number)]
-        path = tmp_path / f"{number}.pdf"
-        path.write_bytes(perturbations(data, edits))
-        try:
-            ends.append((await read_document(path, "pdf", 64, 8, ReadingLimits(wall_seconds=30))).text)
-        except Unreadable as refusal:
-            ends.append(refusal.message)
+    async with DocumentReaders(ReadingLimits(wall_seconds=30)) as readers:
+        for number in range(count):
+            edits = [(chance.randrange(len(data)), chance.randbytes(chance.randint(1, 8))) for _ in range(number)]
+            path = tmp_path / f"{number}.pdf"
+            path.write_bytes(perturbations(data, edits))
+            try:
+                ends.append((await readers.read(path, "pdf", 64, 8)).text)
+            except Unreadable as refusal:
+                ends.append(refusal.message)
     assert ends[0] == "Water flows (down).\n\nLand stays."
     assert len(ends) == count
     assert all(ends)

@@ -3,14 +3,19 @@
 import asyncio
 import hashlib
 import os
+import signal
+import subprocess
+import sys
 import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from pentad.documents.document import Format, Unreadable
-from pentad.documents.sandbox import ReadDocument, ReadingLimits, read_document, read_text
+from pentad.documents.sandbox import DocumentReaders, ReadDocument, ReadingLimits, read_text
 from tests.documents import papers
 from tests.waiting import until_true
 
@@ -21,7 +26,24 @@ LIMITS = ReadingLimits(wall_seconds=60, cpu_seconds=30)
 async def read(folder: Path, data: bytes, kind: Format = "text", limits: ReadingLimits = LIMITS) -> ReadDocument:
     path = folder / "document"
     path.write_bytes(data)
-    return await read_document(path, kind, 512, 50, limits)
+    return await read_file(path, kind, limits)
+
+
+async def read_file(path: Path, kind: Format = "text", limits: ReadingLimits = LIMITS) -> ReadDocument:
+    async with DocumentReaders(limits) as readers:
+        return await readers.read(path, kind, 512, 50)
+
+
+@contextmanager
+def endless(folder: Path, name: str = "pipe") -> Generator[Path]:
+    """A document that never ends."""
+    pipe = folder / name
+    os.mkfifo(pipe)
+    held = os.open(pipe, os.O_RDWR)
+    try:
+        yield pipe
+    finally:
+        os.close(held)
 
 
 async def refusal(folder: Path, data: bytes, kind: Format = "text", limits: ReadingLimits = LIMITS) -> Unreadable:
@@ -89,37 +111,92 @@ async def test_waiting_is_limited(tmp_path: Path):
 
 
 async def test_an_ingest_that_is_given_up_leaves_no_process_behind(tmp_path: Path):
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    held = os.open(pipe, os.O_RDWR)  # a document that never ends
-    try:
-        task = asyncio.create_task(read_document(pipe, "text", 512, 50, LIMITS))
-        await until_true(_children)
-        children = _children()
+    with endless(tmp_path) as pipe:
+        task = asyncio.create_task(read_file(pipe))
+        await until_true(_readers)
+        left = [*_servers(), *_readers()]
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert not any(child in _children() for child in children)
-    finally:
-        os.close(held)
+        await until_true(lambda: not any(map(_lives, left)))
 
 
 async def test_the_reading_process_cannot_see_the_secrets_of_this_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("PENTAD_SECRET_OF_THIS_TEST", "hidden")
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    held = os.open(pipe, os.O_RDWR)
-    try:
-        task = asyncio.create_task(read_document(pipe, "text", 512, 50, LIMITS))
-        await until_true(_children)
-        environment = Path(f"/proc/{_children()[0]}/environ")
-        await until_true(lambda: b"PYTHONPATH" in environment.read_bytes())  # between fork and exec it is still ours
-        assert b"hidden" not in environment.read_bytes()
+    with endless(tmp_path) as pipe:
+        task = asyncio.create_task(read_file(pipe))
+        await until_true(_readers)
+        for process in (*_servers(), *_readers()):
+            environment = Path(f"/proc/{process}/environ").read_bytes()
+            assert b"PYTHONPATH" in environment
+            assert b"hidden" not in environment
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-    finally:
-        os.close(held)
+
+
+@pytest.mark.requirement("avatars:ingest:isolation")
+async def test_each_document_has_a_process_of_its_own_forked_from_one_that_stays(tmp_path: Path):
+    seen: list[tuple[list[str], list[str]]] = []
+    async with DocumentReaders(LIMITS) as readers:
+        for number in range(2):
+            pipe = tmp_path / f"pipe{number}"
+            os.mkfifo(pipe)
+            held = os.open(pipe, os.O_RDWR)
+            task = asyncio.create_task(readers.read(pipe, "text", 512, 50))
+            await until_true(_readers)
+            seen.append((_servers(), _readers()))
+            os.write(held, f"Document {number}.".encode())
+            os.close(held)
+            assert (await task).text == f"Document {number}."
+    (server, first), (same, second) = seen
+    assert server == same
+    assert first != second
+    assert not any(map(_lives, server))
+
+
+@pytest.mark.requirement("avatars:ingest:isolation")
+async def test_a_document_that_hangs_or_crashes_its_reader_ends_alone(tmp_path: Path):
+    good = tmp_path / "good.txt"
+    good.write_bytes(b"Water flows.")
+    slow = tmp_path / "slow.txt"
+    slow.write_bytes(b"A sentence. " * 2_000_000)
+    async with DocumentReaders(replace(LIMITS, cpu_seconds=1)) as readers:
+        with endless(tmp_path) as pipe:
+            hanging = asyncio.create_task(readers.read(pipe, "text", 512, 50))
+            await until_true(_readers)
+            (hung,) = _readers()
+            assert (await readers.read(good, "text", 512, 50)).text == "Water flows."
+            with pytest.raises(Unreadable, match="processor time"):
+                await readers.read(slow, "text", 512, 50)
+            assert (await readers.read(good, "text", 512, 50)).text == "Water flows."
+            os.kill(int(hung), signal.SIGSEGV)
+            with pytest.raises(Unreadable, match="crashed the reader"):
+                await hanging
+        assert (await readers.read(good, "text", 512, 50)).text == "Water flows."
+
+
+@pytest.mark.requirement("avatars:ingest:isolation")
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no seccomp")
+def test_a_reader_has_no_network_and_starts_no_process():
+    program = """
+import os, signal, socket, threading
+from pentad.documents.confinement import confine
+from pentad.documents.protocol import Task
+confine(Task("text", 512, 50, 2**30, 30, 30.0, 2**20, 2**20))
+thread_signal = lambda: signal.pthread_kill(threading.get_ident(), 0)
+kill, run = lambda: os.kill(os.getppid(), 0), lambda: os.execv("/bin/true", ["true"])
+for attempt in (socket.socket, os.fork, run, kill, thread_signal):
+    try:
+        attempt()
+    except PermissionError:
+        print("refused")
+thread = threading.Thread(target=print, args=("threads run",))
+thread.start()
+thread.join()
+"""
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert ran.stdout.splitlines() == ["refused"] * 5 + ["threads run"]
 
 
 async def test_personal_data_is_hinted_at_and_not_repeated(tmp_path: Path):
@@ -128,13 +205,21 @@ async def test_personal_data_is_hinted_at_and_not_repeated(tmp_path: Path):
     assert note == "may hold personal data: 2 e-mail addresses, 1 phone number, 1 card number"
 
 
-def _children() -> list[str]:
-    """The reading processes of this one."""
-    return [
-        child
-        for child in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
-        if b"documents.child" in _command(child)
-    ]
+def _servers() -> list[str]:
+    """The processes of this one that fork readers."""
+    return [one for one in _children(str(os.getpid())) if b"documents.fork_server" in _command(one)]
+
+
+def _readers() -> list[str]:
+    """The processes that read documents."""
+    return [reader for server in _servers() for reader in _children(server)]
+
+
+def _children(process: str) -> list[str]:
+    try:
+        return Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    except FileNotFoundError:
+        return []
 
 
 def _command(process: str) -> bytes:
@@ -142,6 +227,11 @@ def _command(process: str) -> bytes:
         return Path(f"/proc/{process}/cmdline").read_bytes()
     except FileNotFoundError:
         return b""
+
+
+def _lives(process: str) -> bool:
+    """Whether it runs: one that nobody has waited for yet has no command any more."""
+    return bool(_command(process))
 
 
 @pytest.mark.requirement("registers:attachments:text")

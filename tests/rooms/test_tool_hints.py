@@ -18,9 +18,11 @@ from pentad.mcp.tool_search import SEARCH_TOOLS, call_tool
 from pentad.room_search.tool import search
 from pentad.rooms.agents.hosting.hosted_agent import hosted
 from pentad.rooms.agents.service import Agents
+from pentad.rooms.avatars.service import Avatars
 from pentad.rooms.finder import find_rooms
 from pentad.settings.model import Settings
 from tests.behaviour.agents.payer import payer
+from tests.behaviour.avatars.folders import keeper
 from tests.behaviour.directory.door import record
 from tests.rooms.directory.translate.sources import SERVER, SKILL
 from tests.waiting import until, until_true
@@ -42,6 +44,8 @@ SEVERAL_ACTIONS = (
     "event_rules",
 )
 """Tools that need the right to read to be called at all, and more for some of what they do."""
+READERS_WRITE = ("rate_answer",)
+"""Tools with which readers change what is their own, unless nothing can be changed there."""
 READING_ACTIONS = {
     "list", "get", "read", "describe", "preflight", "history", "diff", "verify", "changes", "can_delete", "uses",
     "used", "status", "export", "cancel", "run",
@@ -65,6 +69,7 @@ WRITING: dict[str, tuple[bool, bool, bool]] = {
     "directory_peers": (True, False, True),
     "loadMetrics": (False, False, True),
     "silenceAlerts": (False, False, False),
+    "rate_answer": (False, True, False),
     "registers": (True, False, False),
     "schemas": (True, False, False),
     "objects": (True, False, False),
@@ -89,6 +94,7 @@ REPEATED: dict[str, dict[str, Any]] = {
     "agntcy_oasf_import_record": {"source_data": json.dumps(SERVER), "source_format": "mcp", "push": True},
     "directory_import": {"sources": [{"content": SKILL}, {"content": json.dumps({**SERVER, "version": "7.0.0"})}]},
     "directory_sign": {"reference": "CID"},
+    "rate_answer": {"answer": "ANSWER", "helpful": True},
 }
 """A call of each tool that promises that a second one changes nothing."""
 DELETING = re.compile(r"delete|remove|purge|cancel|drop", re.IGNORECASE)
@@ -115,7 +121,7 @@ def test_every_tool_has_a_title_and_all_hints_that_apply(tool: Tool) -> None:
 @EVERY_TOOL
 @pytest.mark.requirement("tools:hints")
 def test_a_tool_reads_exactly_if_reading_is_all_it_needs(tool: Tool) -> None:
-    assert tool.hints["readOnlyHint"] is (tool.action == "read" and tool.name not in SEVERAL_ACTIONS)
+    assert tool.hints["readOnlyHint"] is (tool.action == "read" and tool.name not in (*SEVERAL_ACTIONS, *READERS_WRITE))
 
 
 @EVERY_TOOL
@@ -245,18 +251,24 @@ async def filled(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tupl
             await call("schemas", action="create", data=tree)
             await call("registers", action="update", id="city", data={"schemas": [1]})
             made = await call("objects", action="create", data={"name": "oak"}, **PLACE)
+            await avatars_of(app).ingest(keeper(tmp_path_factory.mktemp("avatars")))
+            answer = await call("generate_response", question="Why is a dike lost?", mode="extractive")
             agents_of(app).host(hosted(payer))
             asked = await call("agents_send_task", agent="echo", text="ask")
             await call("agents_send_task", agent="payer", text="Pay", wait=False)
             approval = (await until(lambda: call("agents_approvals"), lambda found: found["approvals"]))["approvals"][0]
         yield app, {
             "CID": pushed["cid"], "OBJECT": str(made["id"]), "RECORD": json.dumps(RECORD),
-            "TASK": asked["task_id"], "APPROVAL": approval["id"],
+            "TASK": asked["task_id"], "APPROVAL": approval["id"], "ANSWER": answer["uri"],
         }  # fmt: skip
 
 
 def agents_of(app: App) -> Agents:
     return next(one.service for one in app.rooms if one.room.name == "agents")
+
+
+def avatars_of(app: App) -> Avatars:
+    return next(one.service for one in app.rooms if one.room.name == "avatars")
 
 
 def contents(rows: Rows) -> dict[str, list[Any]]:
@@ -289,6 +301,23 @@ async def test_a_tool_that_says_it_reads_changes_nothing(filled: tuple[App, dict
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("tools:hints:reading-changes-nothing")
+@pytest.mark.parametrize("tool", READERS_WRITE)
+async def test_what_readers_may_change_is_refused_where_nothing_can_be_changed(
+    filled: tuple[App, dict[str, str]], tool: str
+) -> None:
+    app, names = filled
+    arguments = {key: names.get(value, value) if isinstance(value, str) else value
+                 for key, value in REPEATED[tool].items()}  # fmt: skip
+    async with app.client(app.profile("read-only")) as client:
+        before = await app.database.read(contents)
+        result = await client.request("tools/call", {"name": tool, "arguments": arguments})
+        assert result["isError"]
+        assert "read-only" in json.dumps(result)
+        assert await app.database.read(contents) == before
+
+
+@pytest.mark.anyio
 @pytest.mark.requirement("tools:hints", "tools:hints:reading-changes-nothing")
 async def test_tools_made_from_a_schema_carry_hints_that_hold(filled: tuple[App, dict[str, str]]) -> None:
     app, names = filled
@@ -304,9 +333,13 @@ async def test_tools_made_from_a_schema_carry_hints_that_hold(filled: tuple[App,
 
 
 def named(answer: Any) -> list[str]:
-    """Every record, task and approval that an answer names."""
+    """Every record, task, approval and rated answer that an answer names."""
     if isinstance(answer, dict):
-        own = [value for name, value in answer.items() if name in ("cid", "task_id")]
+        own = [
+            value
+            for name, value in answer.items()
+            if name in ("cid", "task_id") or (name == "answer" and isinstance(value, str))
+        ]
         return own + [one for value in answer.values() for one in named(value)]
     return [name for one in answer for name in named(one)] if isinstance(answer, list) else []
 

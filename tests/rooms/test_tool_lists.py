@@ -37,7 +37,7 @@ TOKENS = {
     "/rooms/directory/mcp": (4_100, 7_300),
     "/rooms/registers/mcp": (2_900, 3_100),
     "/rooms/agents/mcp": (1_700, 4_300),
-    "/rooms/avatars/mcp": (1_250, 4_900),
+    "/rooms/avatars/mcp": (1_400, 5_400),
     "/rooms/metrics/mcp": (5_400, 7_300),
 }
 """The most a list may cost, in tokens (bytes / 4): in revisions without output schemas, and with them."""

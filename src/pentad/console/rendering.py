@@ -20,6 +20,7 @@ from pentad.kernel.pages import (
     Code,
     Column,
     Conversation,
+    Excerpt,
     Facts,
     Form,
     Hint,
@@ -77,6 +78,8 @@ class Renderer:
                 return self._facts(block)
             case Prose():
                 return _long("p", block.text, LONGEST_PROSE, "prose")
+            case Excerpt():
+                return _excerpt(block)
             case Code():
                 return _copied(block.text) if block.copy else _long("pre", block.text, LONGEST_CODE)
             case Links():
@@ -216,6 +219,12 @@ def _long(name: str, text: str, most: int, class_: str | None = None) -> Html:
         return beginning
     note = f"Cut here: these are the first {most:,} of {len(text):,} characters."
     return joined([beginning, element("p", note, class_="note")])
+
+
+def _excerpt(excerpt: Excerpt) -> Html:
+    before, after = excerpt.before[-LONGEST_PROSE:], excerpt.after[:LONGEST_PROSE]
+    marked = element("mark", excerpt.marked[:LONGEST_PROSE], id="quote")
+    return element("p", before, marked, after, class_="prose")
 
 
 def _image(image: Image) -> Html:

@@ -15,6 +15,7 @@ from pentad.kernel.pages import (
     Code,
     Column,
     Conversation,
+    Excerpt,
     Facts,
     FileField,
     Form,
@@ -71,6 +72,7 @@ def _blocks(visit: Visit) -> list[Block]:
             "Text",
             [
                 Prose(_TEXT),
+                Excerpt("What comes before, ", "the words that are cited", ", and what comes after."),
                 Quote("A passage, cited as it is.", Cell("Its source", Place(room=STYLES))),
                 Links(["a tag", Cell("a link", Place(room=STYLES)), Cell("elsewhere", "https://example.org/")]),
                 Code("pentad call search query=permits", copy=True),

@@ -1,19 +1,20 @@
-"""The process that reads one document: `python -m pentad.documents.child TASK < file`.
+"""Reads one document in a process of its own, and writes what it found, or why there is nothing, to a pipe.
 
-It limits itself before it reads the first byte: memory, processor time, open files, and no writing to disk. If a
-document breaks a parser, only this process ends.
+If a document breaks a parser, only this process ends. `fork_server` makes the process; where there is no fork,
+`python -m pentad.documents.child TASK < file` does.
 """
 
 import hashlib
 import re
 import sys
-from contextlib import suppress
 from importlib import import_module
+from types import ModuleType
 from typing import BinaryIO, Final
 
 import msgspec
 
 from pentad.documents.chunks import chunks
+from pentad.documents.confinement import confine
 from pentad.documents.document import Extracted, Unreadable
 from pentad.documents.instructions import instruction_hint
 from pentad.documents.protocol import Done, Failed, Found, Head, Line, Task
@@ -48,13 +49,12 @@ _READERS: Final = {
     "pdf": "pdf", "markdown": "markdown", "text": "plain_text", "html": "html", "docx": "docx", "epub": "epub",
     "lines": "lines",
 }  # fmt: skip
-_MOST_FILES: Final = 64
 _LONGEST_TITLE: Final = 300
 
 
 def main() -> None:
     task = msgspec.json.decode(sys.argv[1].encode(), type=Task)
-    limit(task)
+    confine(task)
     answer(task, sys.stdin.buffer, sys.stdout.buffer)
     sys.stdout.buffer.flush()
 
@@ -69,25 +69,6 @@ def answer(task: Task, source: BinaryIO, out: BinaryIO) -> None:
         write(out, Failed("too_large", f"Reading it takes more than {task.memory_bytes // 1_048_576:,} MiB of memory."))
     except RecursionError:
         write(out, Failed("unsafe", "It is nested too deeply to be read."))
-
-
-def limit(task: Task) -> None:
-    """Limit this process, as far as the operating system supports it."""
-    if sys.platform == "win32":
-        return
-    import resource
-
-    for kind, most in (
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_FSIZE, 0),
-        (resource.RLIMIT_NOFILE, _MOST_FILES),
-        (resource.RLIMIT_CPU, task.cpu_seconds),
-        (resource.RLIMIT_AS, task.memory_bytes),
-    ):
-        _, hard = resource.getrlimit(kind)
-        allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        with suppress(OSError, ValueError):  # macOS knows a limit of memory and takes none
-            resource.setrlimit(kind, (allowed, allowed))
 
 
 def run(task: Task, source: BinaryIO, out: BinaryIO) -> None:
@@ -116,9 +97,13 @@ def run(task: Task, source: BinaryIO, out: BinaryIO) -> None:
 
 
 def extracted(kind: str, data: bytes) -> Extracted:
-    """The text of a document. Loads only the reader of its format."""
-    reader = import_module(f"pentad.documents.{_READERS[kind]}")
-    return reader.read(data)
+    """The text of a document."""
+    return load(kind).read(data)
+
+
+def load(kind: str) -> ModuleType:
+    """The reader of a format; those of other formats are not loaded."""
+    return import_module(f"pentad.documents.{_READERS[kind]}")
 
 
 def write(out: BinaryIO, line: Line) -> None:

@@ -12,6 +12,7 @@ from lxml import etree
 from pentad.documents.archive import Archive
 from pentad.documents.document import Block, Extracted, of_blocks
 from pentad.documents.normalization import normal
+from pentad.documents.tables import lines
 from pentad.documents.xml import Element, attribute, elements
 
 _WHAT: Final = "a Word document (.docx)"
@@ -19,6 +20,7 @@ _MAIN: Final = "word/document.xml"
 _STYLES: Final = "word/styles.xml"
 _CORE: Final = "docProps/core.xml"
 _INVISIBLE: Final = ("Fallback", "del", "moveFrom", "instrText", "delText")
+_TABLE: Final = ("tbl", "tr", "tc", "tblHeader", "tblLook")
 _SPACES: Final = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 _TEXT_TAGS: Final = [f"{{*}}{name}" for name in ("t", *_SPACES)]
 _DEEPEST_LEVEL: Final = 9
@@ -80,16 +82,56 @@ def _value_of(element: Element, name: str) -> str:
 def _paragraphs(main: bytes, levels: Mapping[str, int]) -> list[Block]:
     """The visible paragraphs. A text box is a paragraph inside a paragraph; the inner one ends first and is cleared."""
     blocks: list[Block] = []
+    table = _Table()
     invisible = 0
-    for event, name, element in elements(main, _MAIN, "p", *_INVISIBLE, starts=True):
-        if name != "p":
+    for event, name, element in elements(main, _MAIN, "p", *_TABLE, *_INVISIBLE, starts=True):
+        if name in _TABLE:
+            blocks += table.step(event == "start", name, element)
+            if event == "start":
+                continue
+        elif name != "p":
             invisible += 1 if event == "start" else -1
         elif event == "end" and not invisible:
-            text = "".join(map(_text, element.iter(_TEXT_TAGS)))
-            blocks.append(Block(" ".join(normal(text).split()), _level(element, levels)))
+            text = " ".join(normal("".join(map(_text, element.iter(_TEXT_TAGS)))).split())
+            if table.depth:
+                table.add(text)
+            else:
+                blocks.append(Block(text, _level(element, levels)))
         if event == "end":
             element.clear(keep_tail=True)
     return blocks
+
+
+class _Table:
+    """Collects the cells of a table. The text of a table inside a cell is text of the cell."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self._rows: list[list[str]] = []
+        self._cell: list[str] = []
+        self._has_header = False
+
+    def add(self, text: str) -> None:
+        self._cell.append(text)
+
+    def step(self, begins: bool, name: str, element: Element) -> list[Block]:
+        """An element begins or ends; the rows, if the table does."""
+        if name == "tbl":
+            self.depth += 1 if begins else -1
+            if not begins and not self.depth:
+                rows, self._rows = self._rows, []
+                found, self._has_header = lines(rows, has_header=self._has_header), False
+                return [Block(line) for line in found]
+        elif self.depth == 1 and begins and name == "tr":
+            self._rows.append([])
+        elif self.depth == 1 and not begins and name == "tc" and self._rows:
+            self._rows[-1].append(" ".join(filter(None, self._cell)))
+            self._cell = []
+        elif self.depth == 1 and not begins and name == "tblHeader" and len(self._rows) == 1:
+            self._has_header = attribute(element, "val") not in ("0", "false", "off")
+        elif self.depth == 1 and not begins and name == "tblLook":
+            self._has_header = attribute(element, "firstRow") == "1"
+        return []
 
 
 def _text(element: Element) -> str:

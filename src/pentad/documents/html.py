@@ -8,6 +8,7 @@ from lxml import etree
 
 from pentad.documents.document import Block, Extracted, of_blocks
 from pentad.documents.normalization import decoded, normal
+from pentad.documents.tables import lines
 from pentad.documents.xml import Element
 
 _CHARSET: Final = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([A-Za-z0-9_:.-]{1,40})""", re.IGNORECASE)
@@ -31,6 +32,9 @@ _BLOCKS: Final = _set(
 )
 _VOID: Final = _set("area base br col embed hr img input link meta param source track wbr")
 _HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
+_LAYOUT: Final = ("table", *_HEADINGS)
+"""What a table of data has not in it."""
+_LONGEST_CELL: Final = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,38 +101,108 @@ def _is_hidden(element: Element) -> bool:
 
 def _blocks(root: Element) -> list[Block]:
     """Paragraphs and headings. Text ends a block where an element of block level begins or ends."""
-    blocks: list[Block] = []
-    text: list[str] = []
-    level = preformatted = 0
-    has_text = False
-
-    def end_block() -> None:
-        joined = normal("".join(text))  # a character reference may stand for any character
-        text.clear()
-        if joined.strip():
-            blocks.append(Block(joined if preformatted else " ".join(joined.split()), level))
-
+    for table in [table for table in root.iter("table") if _is_data(table)]:
+        found = [*map(_value, table.iterchildren("caption")), *lines(_rows(table), has_header=_has_header(table))]
+        _replace(table, list(filter(None, found)))
+    flow = _Flow()
     for event, element in etree.iterwalk(root, events=("start", "end")):
-        tag = str(element.tag)
-        is_block = tag in _BLOCKS
-        if is_block:
-            end_block()
-            has_text = False
         if event == "start":
-            if tag in _HEADINGS:
-                level = _HEADINGS[tag]
-            elif tag in ("br", "hr"):
-                text.append("\n")
-            elif tag in ("td", "th") and has_text:
-                text.append(" | ")
-            preformatted += tag == "pre"
-            piece = element.text or ""
+            flow.begin(str(element.tag))
+            flow.add(element.text or "")
         else:
-            if is_block:
-                level = 0
-            preformatted -= tag == "pre"
-            piece = element.tail or ""
-        text.append(piece)
-        has_text = has_text or bool(piece.strip())
-    end_block()
-    return blocks
+            flow.end(str(element.tag))
+            flow.add(element.tail or "")
+    flow.end_block()
+    flow.end_terms()
+    return flow.blocks
+
+
+class _Flow:
+    """Makes blocks of a page, element by element. A term of a definition list begins the block of its definition."""
+
+    def __init__(self) -> None:
+        self.blocks: list[Block] = []
+        self._text: list[str] = []
+        self._terms: list[str] = []
+        self._level = self._preformatted = 0
+        self._has_text = False
+
+    def begin(self, tag: str) -> None:
+        if tag in _BLOCKS:
+            self.end_block()
+        if tag in _HEADINGS:
+            self.end_terms()
+            self._level = _HEADINGS[tag]
+        elif tag in ("br", "hr"):
+            self._text.append("\n")
+        elif tag in ("td", "th") and self._has_text:
+            self._text.append(" | ")
+        self._preformatted += tag == "pre"
+
+    def end(self, tag: str) -> None:
+        if tag == "dt":
+            self._terms += filter(None, [self._taken().strip().rstrip(":")])
+        if tag in _BLOCKS:
+            self.end_block()
+            self._level = 0
+        if tag == "dl":
+            self.end_terms()
+        self._preformatted -= tag == "pre"
+
+    def add(self, text: str) -> None:
+        self._text.append(text)
+        self._has_text = self._has_text or bool(text.strip())
+
+    def end_block(self) -> None:
+        said = self._taken()
+        self._has_text = False
+        if said.strip():
+            self.blocks.append(Block(f"{', '.join(self._terms)}: {said}" if self._terms else said, self._level))
+            self._terms.clear()
+
+    def end_terms(self) -> None:
+        """Terms that nothing defines are blocks of their own."""
+        self.blocks.extend(map(Block, self._terms))
+        self._terms.clear()
+
+    def _taken(self) -> str:
+        """The text since the last block."""
+        joined = normal("".join(self._text))  # a character reference may stand for any character
+        self._text.clear()
+        return joined if self._preformatted else " ".join(joined.split())
+
+
+def _is_data(table: Element) -> bool:
+    """Whether it holds data: several columns of short values. Others only place text on the page."""
+    if next(table.iterdescendants(*_LAYOUT), None) is not None:
+        return False
+    rows = _rows(table)
+    return max(map(len, rows), default=0) > 1 and all(len(value) <= _LONGEST_CELL for row in rows for value in row)
+
+
+def _rows(table: Element) -> list[list[str]]:
+    return [[_value(cell) for cell in row.iterchildren("td", "th")] for row in table.iterdescendants("tr")]
+
+
+def _value(cell: Element) -> str:
+    """The text of a cell; its paragraphs and line breaks are spaces."""
+    parts: list[str] = []
+    for event, element in etree.iterwalk(cell, events=("start", "end")):
+        if element.tag in _BLOCKS or element.tag == "br":
+            parts.append(" ")
+        piece = element.text if event == "start" else element.tail if element is not cell else None
+        parts.append(piece or "")
+    return " ".join(normal("".join(parts)).split())
+
+
+def _has_header(table: Element) -> bool:
+    first = next(table.iterdescendants("tr"), None)
+    return first is not None and all(cell.tag == "th" for cell in first.iterchildren("td", "th"))
+
+
+def _replace(table: Element, rows: list[str]) -> None:
+    """Exchange the content of a table for a paragraph for each row."""
+    table.clear(keep_tail=True)
+    table.tag = "div"
+    for row in rows:
+        etree.SubElement(table, "p").text = row

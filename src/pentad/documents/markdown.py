@@ -9,6 +9,7 @@ from markdown_it.token import Token
 
 from pentad.documents.document import Block, Extracted, of_blocks
 from pentad.documents.normalization import decoded, normal
+from pentad.documents.tables import lines
 
 _FRONT: Final = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _FRONT_TITLE: Final = re.compile(r"^title:[ \t]*(.+)$", re.MULTILINE)
@@ -31,6 +32,7 @@ def read(data: bytes) -> Extracted:
 def _blocks(tokens: Sequence[Token]) -> Iterator[Block]:
     """Paragraphs, list items, table rows, code and headings, in order."""
     level = 0
+    table: list[list[str]] = []
     row: list[str] | None = None
     for token in tokens:
         match token.type:
@@ -44,8 +46,11 @@ def _blocks(tokens: Sequence[Token]) -> Iterator[Block]:
                 yield Block(_CHECKBOX.sub("", _words(token)), level)
                 level = 0
             case "tr_close":
-                yield Block(" | ".join(row or ()))
+                table.append(row or [])
                 row = None
+            case "table_close":
+                yield from map(Block, lines(table, has_header=True))
+                table = []
             case "fence" | "code_block":
                 yield Block(token.content)
             case "html_block":

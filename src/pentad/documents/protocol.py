@@ -23,6 +23,7 @@ class Task(msgspec.Struct, frozen=True):
     chunk_overlap: int
     memory_bytes: int
     cpu_seconds: int
+    wall_seconds: float
     file_bytes: int
     text_characters: int
 

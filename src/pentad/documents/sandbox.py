@@ -1,4 +1,4 @@
-"""Reads a document in a separate process with limits on memory, time and output.
+"""Reads documents in separate processes with limits on memory, time and output.
 
 Documents are untrusted: one may be broken, huge, or crafted to attack its reader. The worst result is `Unreadable`,
 with one line that says why.
@@ -7,10 +7,13 @@ with one line that says why.
 import asyncio
 import os
 import signal
+import socket
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Final
+from types import TracebackType
+from typing import BinaryIO, Final, Self
 
 import msgspec
 
@@ -19,8 +22,8 @@ from pentad.documents.document import Format, Unreadable
 from pentad.documents.protocol import LINES, Done, Failed, Found, Head, Line, Task
 from pentad.kernel.default_limits import MIB
 
-_CHILD: Final = "pentad.documents.child"
 _AT_ONCE: Final = 1 * MIB
+_EXIT_CODE_BYTES: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,54 +51,187 @@ class ReadDocument:
     chunks: list[Chunk]
 
 
-async def read_document(path: Path, kind: Format, size: int, overlap: int, limits: ReadingLimits) -> ReadDocument:
-    """Read the document in a file, as text and passages; Unreadable says in one line why that failed."""
-    with path.open("rb") as source:
-        return await _read(source, kind, size, overlap, limits)
+class DocumentReaders:
+    """Reads many documents. Each is read by a process of its own, forked from one that is ready.
+
+    As many documents can be read at once as calls wait. What ends a reading early, a crash, a limit or the caller,
+    ends the processes of this one document only.
+    """
+
+    def __init__(self, limits: ReadingLimits) -> None:
+        self._limits = limits
+        self._idle: list[_ForkServer] = []
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        while self._idle:
+            await self._idle.pop().kill()
+
+    async def read(self, path: Path, kind: Format, size: int, overlap: int) -> ReadDocument:
+        """Read the document in a file, as text and passages; Unreadable says in one line why that failed."""
+        with path.open("rb") as source:
+            return await self.read_open(source, kind, size, overlap)
+
+    async def read_open(self, source: BinaryIO, kind: Format, size: int = 0, overlap: int = 0) -> ReadDocument:
+        """The same for an open file. Without a size only the text is wanted."""
+        limits = self._limits
+        task = Task(
+            kind, size, overlap, limits.memory_bytes, limits.cpu_seconds, limits.wall_seconds, limits.file_bytes,
+            limits.text_characters,
+        )  # fmt: skip
+        output, code = await self._output(source, task)
+        return _checked(output, code, limits, passages=size > 0)
+
+    async def _output(self, source: BinaryIO, task: Task) -> tuple[bytes, int]:
+        """The output of the process that read the document, and its exit code."""
+        try:
+            async with asyncio.timeout(self._limits.wall_seconds):
+                if sys.platform == "win32":
+                    return await _output_of_new_process(source, task, self._limits)
+                server = await self._ready()
+                try:
+                    answer = await server.output(source, task, self._limits)
+                except BaseException:
+                    await server.kill()
+                    raise
+                self._idle.append(server)
+                return answer
+        except TimeoutError:
+            message = f"Reading it took longer than {self._limits.wall_seconds:g} seconds."
+            raise Unreadable("too_slow", message) from None
+
+    async def _ready(self) -> "_ForkServer":
+        while self._idle:
+            server = self._idle.pop()
+            if server.process.returncode is None:
+                return server
+            await server.kill()
+        return await _ForkServer.start()
 
 
 async def read_text(source: BinaryIO, kind: Format, limits: ReadingLimits) -> ReadDocument:
-    """Read the text of the document in an open file; Unreadable says in one line why that failed."""
-    return await _read(source, kind, 0, 0, limits)
+    """Read the text of one document in an open file; Unreadable says in one line why that failed."""
+    async with DocumentReaders(limits) as readers:
+        return await readers.read_open(source, kind)
 
 
-async def _read(source: BinaryIO, kind: Format, size: int, overlap: int, limits: ReadingLimits) -> ReadDocument:
-    task = Task(kind, size, overlap, limits.memory_bytes, limits.cpu_seconds, limits.file_bytes, limits.text_characters)
-    output, code = await _output(source, task, limits)
-    return _checked(output, code, limits, passages=size > 0)
+class _ForkServer:
+    """A process that forks a reader for one document at a time, and the socket it takes requests from."""
+
+    def __init__(self, process: asyncio.subprocess.Process, control: socket.socket) -> None:
+        self.process = process
+        self._control = control
+
+    @classmethod
+    async def start(cls) -> "_ForkServer":
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        try:
+            process = await _started("pentad.documents.fork_server", stdin=theirs.fileno())
+        except BaseException:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+        return cls(process, ours)
+
+    async def output(self, source: BinaryIO, task: Task, limits: ReadingLimits) -> tuple[bytes, int]:
+        """Everything the reader of a document wrote, and its exit code.
+
+        Each document has a pipe of its own: what a reader leaves behind cannot be taken for the next document.
+        """
+        incoming, outgoing = os.pipe()
+        try:
+            try:
+                socket.send_fds(self._control, [msgspec.json.encode(task) + b"\n"], [source.fileno(), outgoing])
+            except OSError:
+                raise _lost() from None
+            finally:
+                os.close(outgoing)
+            os.set_blocking(incoming, False)
+            output = await _collected(incoming, limits)
+        finally:
+            os.close(incoming)
+        return output, await self._exit_code()
+
+    async def _exit_code(self) -> int:
+        code = await asyncio.get_running_loop().sock_recv(self._control, _EXIT_CODE_BYTES)
+        if len(code) != _EXIT_CODE_BYTES:
+            raise _lost()
+        return int.from_bytes(code, "big", signed=True)
+
+    async def kill(self) -> None:
+        """End the server and the reader it may have: both are in a process group of their own."""
+        self._control.close()
+        if sys.platform != "win32" and self.process.returncode is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+        await self.process.wait()
 
 
-async def _output(source: BinaryIO, task: Task, limits: ReadingLimits) -> tuple[bytes, int]:
-    """The output of the process and its exit code."""
+async def _started(
+    module: str, *arguments: str, stdin: BinaryIO | int, stdout: int = asyncio.subprocess.DEVNULL
+) -> asyncio.subprocess.Process:
+    """A process that runs a module of Pentad, without the environment of this one."""
     environment = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONDONTWRITEBYTECODE": "1"}
     if sys.platform == "win32":
         environment["SYSTEMROOT"] = os.environ.get("SYSTEMROOT", "")
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-P", "-X", "utf8", "-m", _CHILD, msgspec.json.encode(task).decode(),
-        stdin=source, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL, env=environment,
-        start_new_session=True,
+    return await asyncio.create_subprocess_exec(
+        sys.executable, "-P", "-X", "utf8", "-m", module, *arguments,
+        stdin=stdin, stdout=stdout, stderr=asyncio.subprocess.DEVNULL, env=environment, start_new_session=True,
     )  # fmt: skip
+
+
+async def _collected(pipe: int, limits: ReadingLimits) -> bytes:
+    """All output, within the limit."""
+    output = bytearray()
+    while True:
+        try:
+            some = os.read(pipe, _AT_ONCE)
+        except BlockingIOError:
+            await _readable(pipe)
+            continue
+        if not some:
+            return bytes(output)
+        output += some
+        _check_size(output, limits)
+
+
+async def _readable(pipe: int) -> None:
+    """Wait until the pipe has something to read, or its end."""
+    loop = asyncio.get_running_loop()
+    ready = loop.create_future()
+    loop.add_reader(pipe, lambda: ready.done() or ready.set_result(None))
     try:
-        async with asyncio.timeout(limits.wall_seconds):
-            output = await _collected(process, limits)
-            return output, await process.wait()
-    except TimeoutError:
-        raise Unreadable("too_slow", f"Reading it took longer than {limits.wall_seconds:g} seconds.") from None
+        await ready
+    finally:
+        loop.remove_reader(pipe)
+
+
+def _check_size(output: bytearray, limits: ReadingLimits) -> None:
+    if len(output) > limits.output_bytes:
+        raise Unreadable("too_large", f"Its text is larger than {limits.output_bytes:,} bytes.")
+
+
+async def _output_of_new_process(source: BinaryIO, task: Task, limits: ReadingLimits) -> tuple[bytes, int]:
+    """The output of a process started for one document, where there is no fork, and its exit code."""
+    process = await _started(
+        "pentad.documents.child", msgspec.json.encode(task).decode(), stdin=source, stdout=asyncio.subprocess.PIPE
+    )
+    try:
+        output = bytearray()
+        while process.stdout is not None and (some := await process.stdout.read(_AT_ONCE)):
+            output += some
+            _check_size(output, limits)
+        return bytes(output), await process.wait()
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
-
-
-async def _collected(process: asyncio.subprocess.Process, limits: ReadingLimits) -> bytes:
-    """All output, within the limit."""
-    output = bytearray()
-    stream = process.stdout
-    while stream is not None and (some := await stream.read(_AT_ONCE)):
-        output += some
-        if len(output) > limits.output_bytes:
-            raise Unreadable("too_large", f"Its text is larger than {limits.output_bytes:,} bytes.")
-    return bytes(output)
 
 
 def _checked(output: bytes, code: int, limits: ReadingLimits, *, passages: bool) -> ReadDocument:
@@ -131,6 +267,10 @@ def _agree(head: Head, chunks: list[Chunk]) -> bool:
         and all(chunk.start <= start < end <= chunk.end for start, end in chunk.sentences)
         for chunk in chunks
     )
+
+
+def _lost() -> Unreadable:
+    return Unreadable("unreadable", "Its reader was ended from outside; read it again.")
 
 
 def _ended(code: int, limits: ReadingLimits) -> Unreadable:

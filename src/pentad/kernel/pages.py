@@ -82,6 +82,15 @@ class Prose:
 
 
 @dataclass(frozen=True, slots=True)
+class Excerpt:
+    """A part of a longer text with one span of it marked."""
+
+    before: str
+    marked: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
 class Code:
     """Text for programs, as it is. With `copy`, a button copies it."""
 
@@ -372,6 +381,7 @@ Block = (
     Table
     | Facts
     | Prose
+    | Excerpt
     | Code
     | Links
     | Quote

@@ -115,6 +115,15 @@ def find_store(
     return settings, None
 
 
+def site_of(settings: "Settings") -> str | None:
+    """The URL of the server on the store of these settings: the one that runs, or the one the operator set."""
+    place = (str(settings.data.absolute()), _database(settings))
+    for server in running_servers():
+        if (str(Path(server.data).absolute()), server.database) == place:
+            return _url(server).rstrip("/")
+    return None if settings.public_url is None else settings.public_url.rstrip("/")
+
+
 def makes_default_store(settings: "Settings") -> bool:
     """Whether opening the store makes a new one, in the folder that nobody named."""
     is_default = settings.database is None and settings.origin("data").layer == "default"

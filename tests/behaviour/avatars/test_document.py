@@ -55,7 +55,7 @@ async def test_the_printed_client_configuration_works_with_pentad_in_place_of_np
             assert client.server["serverInfo"]["name"] == "avatar-ida-brandt"
             assert client.server["serverInfo"]["version"] == "1.0.0"
             door = Door(client, alone=True)
-            assert list(await door.tools()) == PRINTED_TOOLS
+            assert list(await door.tools()) == [*PRINTED_TOOLS, "verify_response"]
             assert (await door.ask("get_avatar_info"))["id"] == "ida-brandt"
             answer = await door.ask("generate_response", question="How many sluices did the Lower Marsh have?")
             assert answer["citations"][0]["source"] == "Notes on the Lower Marsh"

@@ -9,6 +9,7 @@ from pentad.app import App
 from pentad.rooms.directory.oasf.schema_source import EmbeddedSchemas
 from tests.behaviour.avatars.conftest import open_door
 from tests.behaviour.avatars.door import Door
+from tests.behaviour.avatars.folders import PRINTED_TOOLS
 from tests.behaviour.clients import HTTP_MODERN, MEMORY, SESSION, Wire, wire_name
 
 pytestmark = pytest.mark.anyio
@@ -124,6 +125,31 @@ async def test_an_avatar_its_sources_and_its_passages_can_be_read(door: Door) ->
         assert "error" in (await door.client.request("resources/read", {"uri": uri})).final
 
 
+@pytest.mark.requirement("avatars:citation:marked")
+async def test_a_citation_links_to_its_quote_marked_in_the_source(door: Door) -> None:
+    answer = await door.ask("generate_response", question=SLUICES)
+    first = answer["citations"][0]
+    span = f"{first['char_start']}-{first['char_end']}"
+    page = f"/console/avatars/ida-brandt/passages/{first['chunk_id']}?from={span.replace('-', '&to=')}"
+    assert first["link"] == f"{first['uri']}/{span}" or first["link"].endswith(page)
+    shown = await door.read(f"{first['uri']}/{span}")
+    assert shown["marked"] == first["quote"]
+    assert (shown["char_start"], shown["char_end"]) == (first["char_start"], first["char_end"])
+    whole = (await door.read(first["uri"]))["content"]
+    assert whole in shown["before"] + shown["marked"] + shown["after"]
+    for wrong in ("9999-10000", "5-5", "9-3", "x-y", "0-99999999999999999999"):
+        assert "error" in (await door.client.request("resources/read", {"uri": f"{first['uri']}/{wrong}"})).final
+
+
+@pytest.mark.requirement("avatars:feedback:consent")
+async def test_whoever_got_an_answer_can_rate_it_and_nobody_else(quick: Door) -> None:
+    answer = await quick.ask("generate_response", question=SLUICES)
+    rated = await quick.call("rate_answer", answer=answer["uri"], helpful=True)
+    assert rated == {"answer": answer["uri"], "helpful": True, "state": "new"}
+    assert "You have no answer" in await quick.complaint("rate_answer", answer=answer["uri"] + "x", helpful=True)
+    assert "URI of an answer" in await quick.complaint("rate_answer", answer="avatar://ida-brandt", helpful=True)
+
+
 @pytest.mark.requirement("avatars:publishing")
 async def test_an_avatar_has_a_record_a_directory_takes_and_a_card_only_with_an_address(quick: Door) -> None:
     record = await quick.read("avatar://ida-brandt/record")
@@ -133,7 +159,7 @@ async def test_an_avatar_has_a_record_a_directory_takes_and_a_card_only_with_an_
     assert record["annotations"]["documents"] == "3"
     module = record["modules"][0]["data"]
     assert module["connections"][-1]["args"] == ["avatars", "serve", "--avatar", "ida-brandt"]
-    assert [one["name"] for one in module["tools"]] == ["query_corpus", "generate_response", "get_avatar_info"]
+    assert [one["name"] for one in module["tools"]] == [*PRINTED_TOOLS, "verify_response"]
     assert "error" in (await quick.client.request("resources/read", {"uri": "avatar://ida-brandt/card"})).final
     card = await quick.read("avatar://tomas-orlik/card")
     assert (card["url"], card["preferredTransport"]) == ("https://bees.example/mcp", "MCP")
@@ -207,7 +233,7 @@ async def test_the_clients_own_model_drafts_and_what_it_makes_up_is_dropped(
     assert "27 sluices" in answer["response"]
     assert "72" not in answer["response"]
     assert "Rome" not in answer["response"]
-    assert answer["confidence"] in ("medium", "low"), "a paraphrase without a judge is never sure"
+    assert answer["confidence"] in ("medium", "low"), "a paraphrase is never sure"
     assert answer["grounding"]["dropped"] >= 1
 
 

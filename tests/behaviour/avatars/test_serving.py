@@ -41,7 +41,7 @@ async def test_an_avatar_is_served_as_soon_as_it_is_there_as_it_is_now_and_not_w
     await avatars.ingest(folder)
     client = await connect_http(app, SESSION, path=PATH)
     assert client.server["serverInfo"]["version"] == "1.0.0"
-    assert len((await client.request("tools/list")).result["tools"]) == 3
+    assert len((await client.request("tools/list")).result["tools"]) == 4
     changed = {**KEEPER, "mcp": {"name": "the-keeper", "version": "2.0.0", "tools": ["get_avatar_info", "unheard_of"]}}
     (folder / "config.json").write_text(json.dumps(changed), encoding="utf-8")
     await avatars.ingest(folder)

@@ -185,6 +185,7 @@ async def test_an_avatar_answers_with_quotes_that_lead_to_their_passages(world: 
         stands = await world.admin.get(passage)
         assert words in " ".join(stands.page.text.split())
         assert "Notes on the Lower Marsh" in stands.page.texts
+        assert stands.page.values("mark", "id") == ["quote"], "the quote is marked in its source"
     silent = await world.admin.get("/console/avatars/ida-brandt?q=Who+won+the+football+match+yesterday%3F")
     assert "No answer" in silent.page.texts
 
@@ -199,6 +200,7 @@ async def test_an_avatar_answers_with_quotes_that_lead_to_their_passages(world: 
         "/console/registers/" + "9" * 5_000, "/console/registers/objects/%00", "/console/directory/records/%00",
         "/console/avatars/nobody", "/console/avatars/ida-brandt/passages/999999",
         "/console/avatars/ida-brandt/passages/" + "9" * 5_000, "/console/avatars/ida-brandt/passages/x",
+        "/console/avatars/ida-brandt/passages/1?from=9&to=3", "/console/avatars/nobody/evaluation",
     ],
 )  # fmt: skip
 async def test_what_is_not_there_is_a_page_in_words(world: World, path: str) -> None:

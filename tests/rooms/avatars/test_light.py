@@ -27,7 +27,7 @@ import asyncio, sys
 from pathlib import Path
 
 async def main() -> None:
-    import pentad.rooms.avatars.interface.cli, pentad.cli.mcp, pentad.mcp.stdio
+    import pentad.rooms.avatars.interface.cli.commands, pentad.cli.mcp, pentad.mcp.stdio
     from pentad.app import open_app
     from pentad.mcp.connection import MemoryClient
     from pentad.rooms.avatars.interface.single_avatar import one_avatar

@@ -7,10 +7,17 @@ import pytest
 
 from pentad.app import open_app
 from pentad.kernel.errors import InvalidInput, NotFound, Unavailable
+from pentad.kernel.principal import LOCAL
 from pentad.rooms.avatars import store
+from pentad.rooms.avatars.answers.answer_log import read_answer_uri
+from pentad.rooms.avatars.answers.answer_pipeline import AnswerPipeline
+from pentad.rooms.avatars.answers.feedback import accepted
+from pentad.rooms.avatars.avatar_snapshot import WithoutDocument
+from pentad.rooms.avatars.calibration.fit import near_misses, passage_documents
 from pentad.rooms.avatars.corpus.ingest import IngestOptions
-from pentad.rooms.avatars.evaluation import evaluate
+from pentad.rooms.avatars.evaluation.evaluate import evaluate
 from pentad.rooms.avatars.interface.presentation import AnswerView, answer_view
+from pentad.rooms.avatars.search.conversation import Turn
 from pentad.rooms.avatars.service import Avatars
 from pentad.settings.model import SearchSettings, Settings
 from tests.behaviour.avatars.folders import beekeeper, keeper
@@ -119,13 +126,53 @@ async def test_the_score_card_is_the_same_twice_and_every_spoilt_statement_is_ca
     card = await evaluate(avatar, [other], avatars.similarity, lambda group, done, total: steps.append(group))
     again = await evaluate(avatar, [other], avatars.similarity)
     assert card.as_json() == again.as_json()
-    assert list(dict.fromkeys(steps)) == ["retrieval", "abstention", "mutation"]
+    assert list(dict.fromkeys(steps)) == ["retrieval", "answer", "abstention", "mutation"]
     figures = {line.name: line for line in card.lines}
     for name in ("changed number caught", "altered quote caught", "wrong citation caught", "false name caught"):
         assert figures[name].value == 1.0, name
         assert figures[name].of > 0
     assert figures["its passage among five"].value >= 0.9
     assert figures["foreign question refused"].value >= 0.95
+
+
+@pytest.mark.requirement("avatars:feedback:calibration")
+async def test_scores_learn_from_what_was_searched_and_not_from_half_a_question(
+    avatars: Avatars, tmp_path: Path
+) -> None:
+    await avatars.ingest(keeper(tmp_path))
+    avatar = await avatars.open()
+    turns = (Turn("user", "How many sluices did the Lower Marsh have in 1931?"), Turn("assistant", "It had 27."))
+    given = await avatars.pipeline(avatar).answer("And in 1920?", turns)
+    kept = await avatars.keep_answer(LOCAL, avatar, "And in 1920?", given)
+    _, answer = read_answer_uri(str(kept.uri))
+    await avatars.rate(LOCAL, avatar.id, answer, helpful=True)
+    await avatars.review_feedback(avatar.id, {answer: "accepted"})
+    (rated,) = await avatars.database.read(lambda rows: accepted(rows, avatar.avatar.number))
+    assert rated.question == given.query != "And in 1920?"
+
+
+@pytest.mark.requirement("avatars:eval:near-misses")
+async def test_near_misses_are_questions_asked_without_the_document_that_answers_them(
+    avatars: Avatars, tmp_path: Path
+) -> None:
+    await avatars.ingest(keeper(tmp_path))
+    avatar = await avatars.open()
+    ids = {one.source_id: one.id for one in await avatar.sources()}
+    corpus = await passage_documents(avatar)
+    assert corpus.can_leave_out(ids["letters"])
+    assert not corpus.can_leave_out(ids["notes"]), "it is most of the corpus"
+    question = "Why was the northern gate rebuilt in oak?"
+    whole = await avatars.pipeline(avatar).answer(question)
+    assert "letters" in [one.source_id for one in whole.citations]
+    less = WithoutDocument(avatar, corpus.without(ids["letters"]))
+    without = await AnswerPipeline(less, avatars.similarity).answer(question)
+    assert "letters" not in [one.source_id for one in without.citations]
+    assert without.confidence_score < whole.confidence_score
+    missed = await near_misses(avatar, await avatar.some_passages(400))
+    assert missed
+    for ranking in missed:
+        found = {corpus.where[hit.id] for hit in ranking.hits}
+        assert set(ids.values()) - found, "a document is left out"
 
 
 async def test_a_corpus_too_small_to_ask_about_has_an_empty_card(avatars: Avatars, tmp_path: Path) -> None:

@@ -70,6 +70,29 @@ class AvatarSnapshot:
         return await self.database.read(work)
 
 
+@dataclass(frozen=True)
+class WithoutDocument:
+    """An avatar whose corpus has only some of its passages (implements `retrieval.Corpus`)."""
+
+    whole: AvatarSnapshot
+    kept: Sequence[int]
+
+    @property
+    def persona(self) -> Persona:
+        return self.whole.persona
+
+    @property
+    def calibration(self) -> "Calibration":
+        return self.whole.calibration
+
+    async def search(self, query: str, limit: int, allowed: Sequence[int] | None = None) -> Ranking:
+        kept = self.kept if allowed is None else sorted(set(allowed) & set(self.kept))
+        return await self.whole.search(query, limit, kept)
+
+    async def passages(self, ids: Sequence[int]) -> Sequence[Passage]:
+        return await self.whole.passages(ids)
+
+
 def sentences_of(passages: Sequence[Passage]) -> list[str]:
     """The sentences of these passages, without duplicates."""
     return list(dict.fromkeys(passage.content[start:end] for passage in passages for start, end in passage.sentences))

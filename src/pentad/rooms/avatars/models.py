@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import quote
 
 from pentad.rooms.avatars.config import AvatarConfig
 
@@ -104,6 +105,8 @@ class Passage:
     sentences: Sequence[tuple[int, int]]
     sentence_pages: "Sequence[PageRange]" = ()
     """The pages of each sentence, if the passage crosses a page break."""
+    as_of: float | None = None
+    """When this version was read, for a source that may change: a page of the web, or a resource of a room."""
 
     @property
     def n(self) -> int:
@@ -150,6 +153,13 @@ class Pages:
 def passage_uri(avatar_id: str, number: int) -> str:
     """The address of a passage as a resource."""
     return f"avatar://{avatar_id}/passages/{number}"
+
+
+def quote_link(avatar_id: str, number: int, start: int, end: int, site: str | None) -> str:
+    """Where a quote is shown marked in its source: a page if the server has an address, else a resource."""
+    if site is None:
+        return f"{passage_uri(avatar_id, number)}/{start}-{end}"
+    return f"{site.rstrip('/')}/console/avatars/{quote(avatar_id)}/passages/{number}?from={start}&to={end}"
 
 
 def _cited(printed: str | None, page: int | None) -> int | str | None:

@@ -10,12 +10,17 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from pentad.documents.instructions import WARNING, instructs
+from pentad.kernel.clock import iso
 from pentad.rooms.avatars.config import AvatarConfig
 from pentad.rooms.avatars.models import Passage, section_below
 from pentad.rooms.avatars.verification.evidence import Sentence
 from pentad.rooms.avatars.verification.wording import levelled
 
 Voice = Literal["student", "first_person"]
+
+_OPENING_MARKS = '"\u201c\u201e\u00ab'
+"""In German and with straight marks the mark that opens also closes."""
+_MARKS = f"{_OPENING_MARKS}\u201d\u00bb"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +82,11 @@ def persona_of(config: AvatarConfig) -> Persona:
     )
 
 
+def day_of(passage: Passage) -> str | None:
+    """The day this version of a changing source was read."""
+    return None if passage.as_of is None else iso(passage.as_of)[:10]
+
+
 def place(passage: Passage, start: int = 0, end: int | None = None) -> str:
     """The reference of a passage or a part of it: title and page, or title and section."""
     pages = passage.pages(start, len(passage.content) if end is None else end)
@@ -93,11 +103,24 @@ def quoted(persona: Persona, sentences: Sequence[Sentence], number: int, *, firs
     passage = sentences[0].passage
     words = _inside_marks(" ".join(sentence.text for sentence in sentences))
     warning = f" ({WARNING})" if instructs(words) else ""
-    return f"{_speaker(persona, passage, first=first)}{warning}: \u201c{words}\u201d [{number}]"
+    spoken = all(is_speech(passage.content, sentence.start, sentence.end) for sentence in sentences)
+    return f"{_speaker(persona, passage, first=first, spoken=spoken)}{warning}: \u201c{words}\u201d [{number}]"
 
 
-def _speaker(persona: Persona, passage: Passage, *, first: bool) -> str:
-    """Who says it: the person only in the first person and of own writings, else the document."""
+def is_speech(text: str, start: int, end: int) -> bool:
+    """Whether most of a range is inside quotation marks: a character speaks, or somebody else is quoted."""
+    paragraph = text.rfind("\n\n", 0, start) + 1
+    inside, spoken = False, 0
+    for place, character in enumerate(text[paragraph:end], paragraph):
+        if character in _MARKS:
+            inside = character in _OPENING_MARKS and not inside
+        elif inside and place >= start:
+            spoken += 1
+    return spoken * 2 > end - start
+
+
+def _speaker(persona: Persona, passage: Passage, *, first: bool, spoken: bool) -> str:
+    """Who says it: the person only in the first person and of own words, else the document."""
     also = "" if first else "also "
     if not persona.is_own(passage):
         about = "written after the period of this avatar" if persona.is_late(passage) else f"about {persona.name}"
@@ -106,15 +129,22 @@ def _speaker(persona: Persona, passage: Passage, *, first: bool) -> str:
     if persona.retold:
         author = "I" if persona.voice == "first_person" else persona.name
         return f"A summary of what {author} wrote {also}says"
+    if persona.voice == "first_person" and spoken:
+        return f"In {passage.source} somebody {also}says"
     if persona.voice == "first_person":
         return f"I {also}wrote"
-    return f"{passage.source} {also}says"
+    return f"{passage.source}{f', as of {day},' if (day := day_of(passage)) else ''} {also}says"
 
 
 def closest(persona: Persona) -> str:
     """The introduction of quotes that may not answer the question."""
     mine = "my writings" if persona.voice == "first_person" else "the corpus"
     return f"I cannot say whether this answers the question; the closest passage in {mine} is this."
+
+
+def searched_for(question: str) -> str:
+    """The introduction of an answer to a question that was translated."""
+    return f"I looked for \u201c{_inside_marks(question)}\u201d."
 
 
 def silent(persona: Persona, reason: str) -> str:

@@ -4,12 +4,11 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from pentad.jobs.job import Job, Schedule
+from pentad.jobs.job import Job, JobRun, Schedule
 from pentad.kernel.principal import Principal
 from pentad.listings.listing import Listing
 from pentad.listings.offered_agents import OfferedAgent
 from pentad.platform import Mount, MountContext, Platform, Room
-from pentad.rooms.avatars.answers.answer_log import remove_old_answers
 from pentad.rooms.avatars.interface.prompts import PROMPTS
 from pentad.rooms.avatars.interface.resources import RESOURCES, listing
 from pentad.rooms.avatars.interface.search_source import PASSAGES as FOUND_PASSAGES
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from pentad.kernel.provenance import Origin
 
 _RETENTION_SECONDS = 6 * 3600.0
+_LONGEST_REFRESH_SECONDS = 6 * 3600.0
 
 
 @asynccontextmanager
@@ -94,7 +94,27 @@ EVENT_KINDS = {
     "avatar.answered": "An avatar answered you.",
 }
 
-JOBS = (Job("avatars.retention", remove_old_answers, lambda _: [Schedule(_RETENTION_SECONDS)]),)
+
+async def remove_old(avatars: Avatars, _run: JobRun) -> None:
+    """The job `avatars.retention`: delete old answers, and what interrupted ingests left."""
+    await avatars.answers.remove_old()
+    await avatars.remove_old_checkpoints()
+
+
+async def refresh(avatars: Avatars, _run: JobRun) -> None:
+    """The job `avatars.refresh`: ingest watched folders and sources on the web again, if they changed."""
+    await avatars.refresh()
+
+
+def refresh_times(avatars: Avatars) -> Sequence[Schedule]:
+    minutes = avatars.platform.settings.watch_minutes
+    return [Schedule(minutes * 60.0)] if minutes > 0 else []
+
+
+JOBS = (
+    Job("avatars.retention", remove_old, lambda _: [Schedule(_RETENTION_SECONDS)]),
+    Job("avatars.refresh", refresh, refresh_times, timeout=_LONGEST_REFRESH_SECONDS),
+)
 
 ROOM: Room[Avatars] = Room(
     name="avatars",

@@ -1,16 +1,19 @@
 """The service behind the room's tools, prompts, resources and pages."""
 
 import copy
-from collections.abc import Sequence
+import json
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from pentad.kernel.errors import InvalidInput, NotFound
+from pentad.kernel.clock import iso
+from pentad.kernel.errors import InvalidInput, NotFound, PentadError, Unavailable
+from pentad.kernel.incidents import log_failure
 from pentad.kernel.names import did_you_mean
 from pentad.kernel.ports import Row, Rows
-from pentad.platform import OpenRoom, Platform
+from pentad.platform import ALONE, OpenRoom, Platform
 from pentad.rooms.avatars import store
 from pentad.rooms.avatars.answers.answer_log import AnswerLog, AnswerRecord, Cited
 from pentad.rooms.avatars.avatar_snapshot import AvatarSnapshot
@@ -22,11 +25,14 @@ if TYPE_CHECKING:
     from pentad.rooms.avatars.answers.answer import Answer, Mode
     from pentad.rooms.avatars.answers.answer_pipeline import AnswerPipeline
     from pentad.rooms.avatars.answers.drafting.drafter import Drafter
+    from pentad.rooms.avatars.answers.feedback import Feedback, FeedbackLog, State
     from pentad.rooms.avatars.answers.panel import Panel
     from pentad.rooms.avatars.corpus.ingest import Ingest, IngestOptions
     from pentad.rooms.avatars.corpus.ingest_report import IngestReport
     from pentad.rooms.avatars.corpus.referenced_documents import Follow
-    from pentad.rooms.avatars.evaluation import ScoreCard, Step
+    from pentad.rooms.avatars.evaluation.author_questions import AuthorQuestion
+    from pentad.rooms.avatars.evaluation.evaluate import Step
+    from pentad.rooms.avatars.evaluation.score_card import ScoreCard
     from pentad.rooms.avatars.search.conversation import Turn
     from pentad.rooms.avatars.search.routing import Route
     from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
@@ -48,6 +54,8 @@ class Avatars:
         self.answers = AnswerLog(self.database, platform.clock, platform.settings.keep_answers_days)
         self.only: str | None = None
         self._similarity: list[SentenceSimilarity] = []
+        self._without_schemas: set[str] = set()
+        """Endpoints of language models that cannot reply by a JSON Schema."""
         self.served: dict[str, tuple[Row, OpenRoom]] = {}
         """The rooms of single avatars, each with the avatar's number and generation."""
 
@@ -71,6 +79,12 @@ class Avatars:
 
             self._similarity.append(SentenceSimilarity(self.search.embedder))
         return self._similarity[0]
+
+    @cached_property
+    def feedback(self) -> "FeedbackLog":
+        from pentad.rooms.avatars.answers.feedback import FeedbackLog
+
+        return FeedbackLog(self.database, self.platform.clock)
 
     @cached_property
     def _ingest(self) -> "Ingest":
@@ -138,26 +152,105 @@ class Avatars:
         )
 
     def _follow(self, caller: "Principal | None") -> "Follow | None":
-        """Follows references with the rights of a caller; to resources of this server only."""
+        """Follows references to resources of this server, with the rights of a caller, and to the web."""
         if caller is None:
             return None
         from pentad.mcp.references import ONE_REFERENCE, References, Resolved
         from pentad.rooms.avatars.corpus.referenced_documents import Follow
 
-        references = References(self.platform.neighbours, None)
+        references = References(self.platform.neighbours, self.platform.fetcher)
 
         async def resolve(uri: str) -> Resolved:
             return await references.resolve(caller, uri, max_bytes=ONE_REFERENCE)
 
         return Follow(resolve, references.schemes())
 
-    async def evaluate(self, avatar_id: str | None = None, progress: "Step | None" = None) -> "ScoreCard":
-        """Examine an avatar on its own corpus, with questions that only others can answer."""
-        from pentad.rooms.avatars.evaluation import evaluate
+    async def refresh(self) -> None:
+        """Ingest watched folders and sources on the web again, if they changed. Failures are logged; the rest goes on.
+
+        Nobody's rights are used: resources of rooms are read again when somebody ingests them.
+        """
+        follow = self._follow_web()
+        done: set[str] = set()
+        for folder in self.platform.settings.watch_folders:
+            report = await self._refreshed(f"Ingesting {folder}", self._ingest.folder(Path(folder), follow=follow))
+            done |= {report.avatar} if report is not None else set()
+        for one in await self._all():
+            if one.id not in done:
+                await self._refreshed(f"Refreshing {one.id}", self._ingest.refresh(one.id, follow))
+
+    async def _refreshed(self, doing: str, ingest: "Coroutine[Any, Any, IngestReport | None]") -> "IngestReport | None":
+        try:
+            report = await ingest
+            if report is not None:
+                await self._calibrated(report, ignore_progress)
+        except (PentadError, OSError) as error:
+            log_failure(error, doing)
+            return None
+        for line in () if report is None else report.of("failed"):
+            log_failure(Unavailable(f"{line.path}: {line.note}"), doing)
+        return report
+
+    def _follow_web(self) -> "Follow":
+        """Follows references to the web only."""
+        from pentad.kernel.principal import LOCAL
+        from pentad.mcp.references import ONE_REFERENCE, WEB, References, Resolved
+        from pentad.rooms.avatars.corpus.referenced_documents import Follow
+
+        references = References(ALONE, self.platform.fetcher)
+
+        async def resolve(uri: str) -> Resolved:
+            return await references.resolve(LOCAL, uri, max_bytes=ONE_REFERENCE)
+
+        return Follow(resolve, WEB)
+
+    async def evaluate(
+        self,
+        avatar_id: str | None = None,
+        progress: "Step | None" = None,
+        questions: "Sequence[AuthorQuestion]" = (),
+        goals: Mapping[str, float] | None = None,
+    ) -> "ScoreCard":
+        """Examine an avatar on its own corpus and with its author's questions, and keep the score card."""
+        from pentad.rooms.avatars.evaluation.evaluate import evaluate
 
         avatar = await self.open(avatar_id)
         ids = [one.id for one in await self.list() if one.id != avatar.id]
-        return await evaluate(avatar, await self.open_all(ids[:_MOST_OTHERS]), self.similarity, progress)
+        others = await self.open_all(ids[:_MOST_OTHERS])
+        card = (await evaluate(avatar, others, self.similarity, progress, questions)).with_goals(goals or {})
+        number, now = avatar.avatar.number, self.platform.clock.now()
+        body = json.dumps(card.as_json(), separators=(",", ":"))
+        await self.database.write(lambda tx: store.keep_evaluation(tx, number, now, body))
+        return card
+
+    async def last_evaluation(self, avatar: AvatarSnapshot) -> dict[str, Any] | None:
+        """The last score card of an avatar as JSON, with its time; None if it was never evaluated."""
+        found = await self.database.read(lambda rows: store.evaluation(rows, avatar.avatar.number))
+        return None if found is None else {**json.loads(found[1]), "at": iso(found[0])}
+
+    async def rate(
+        self, principal: "Principal", avatar_id: str, answer_id: str, *, helpful: bool, correction: str | None = None
+    ) -> "Feedback":
+        """Keep what a reader says of an answer it got. A correction has to be words of the corpus."""
+        from pentad.rooms.avatars.answers.feedback import LONGEST_CORRECTION
+        from pentad.rooms.avatars.answers.verify_citation import Cited as Quoted
+        from pentad.rooms.avatars.answers.verify_citation import check_citation
+
+        avatar = await self.open(avatar_id)
+        found = await self.answers.find(principal, avatar.id, answer_id)
+        if correction is not None:
+            if not correction.strip() or len(correction) > LONGEST_CORRECTION:
+                raise InvalidInput(f"A correction has 1 to {LONGEST_CORRECTION} characters.")
+            if (await check_citation(avatar, Quoted(correction))).match == "not_found":
+                raise InvalidInput("The words of the correction are nowhere in the corpus.", hint="Quote the source.")
+        return await self.feedback.rate(avatar.avatar.number, found, helpful=helpful, correction=correction)
+
+    async def review_feedback(self, avatar_id: str | None, decisions: "Mapping[str, State]") -> AvatarSnapshot:
+        """Accept or reject ratings as the author, and calibrate the avatar anew with those accepted."""
+        avatar = await self.open(avatar_id)
+        await self.feedback.review(avatar.avatar.number, decisions)
+        await self._calibrate(avatar)
+        return await self.open(avatar.id)
 
     async def remove(self, avatar_id: str) -> None:
         """Remove an avatar with everything it has."""
@@ -165,16 +258,29 @@ class Avatars:
 
         await self.database.write(lambda tx: remove_avatar(tx, self.search, find_avatar(tx, avatar_id)))
 
+    async def remove_old_checkpoints(self) -> None:
+        """Forget interrupted ingests that nobody continued."""
+        from pentad.rooms.avatars.corpus.checkpoints import KEPT_SECONDS
+
+        before = self.platform.clock.now() - KEPT_SECONDS
+        await self.database.write(lambda tx: store.remove_checkpoints_before(tx, before))
+
     def pipeline(
-        self, avatar: AvatarSnapshot, drafter: "Drafter | None" = None, mode: "Mode" = "extractive"
+        self,
+        avatar: AvatarSnapshot,
+        drafter: "Drafter | None" = None,
+        mode: "Mode" = "extractive",
+        translator: "Drafter | None" = None,
     ) -> "AnswerPipeline":
         """The pipeline that answers for an avatar, with quotes or with drafts of `drafter`."""
         from pentad.rooms.avatars.answers.answer_pipeline import AnswerPipeline
+        from pentad.rooms.avatars.answers.drafting.drafter import ModelJudge
 
         async def knows(question: str) -> str | None:
             return await self._who_knows(question, besides=avatar.id)
 
-        return AnswerPipeline(avatar, self.similarity, drafter, mode, router=knows)
+        judge = ModelJudge(drafter) if drafter is not None and mode == "endpoint" else None
+        return AnswerPipeline(avatar, self.similarity, drafter, mode, judge=judge, router=knows, translator=translator)
 
     async def panel(
         self, principal: "Principal", question: str, ids: Sequence[str] | None = None, turns: "Sequence[Turn]" = ()
@@ -209,6 +315,8 @@ class Avatars:
             mode=answer.mode,
             generation=avatar.avatar.generation,
             confidence=answer.confidence,
+            evidence=answer.evidence,
+            query=answer.query,
             abstained=answer.abstained,
             model=self.platform.settings.model_name if drafted else None,
             citations=[
@@ -224,7 +332,9 @@ class Avatars:
         from pentad.rooms.avatars.answers.drafting.endpoint import EndpointDrafter, endpoint_of
 
         endpoint = endpoint_of(self.platform.settings)
-        return None if endpoint is None else EndpointDrafter(self.platform.fetcher, endpoint)
+        if endpoint is None:
+            return None
+        return EndpointDrafter(self.platform.fetcher, endpoint, without_schemas=self._without_schemas)
 
     async def _who_knows(self, question: str, besides: str) -> str | None:
         """The id of another avatar that can answer."""
@@ -249,13 +359,19 @@ class Avatars:
         avatar = await self.open(report.avatar)
         number, model = avatar.avatar.number, self.model
         if not is_current(await self.database.read(lambda rows: store.calibration(rows, number)), model):
-            from pentad.rooms.avatars.calibration.fit import calibrate  # computes with numpy
-
             progress("calibrating", 0, 1)
-            ids = [one.id for one in await self._all() if one.id != avatar.id]
-            await calibrate(avatar, await self.open_all(ids[:MOST_ASKED]), self.similarity, model)
+            await self._calibrate(avatar)
             progress("calibrating", 1, 1)
         return report
+
+    async def _calibrate(self, avatar: AvatarSnapshot) -> None:
+        """Fit the scores of an avatar to its corpus and to accepted feedback."""
+        from pentad.rooms.avatars.answers.feedback import accepted
+        from pentad.rooms.avatars.calibration.fit import calibrate  # computes with numpy
+
+        ids = [one.id for one in await self._all() if one.id != avatar.id]
+        rated = await self.database.read(lambda rows: accepted(rows, avatar.avatar.number))
+        await calibrate(avatar, await self.open_all(ids[:MOST_ASKED]), self.similarity, self.model, rated)
 
     async def health(self) -> dict[str, Any]:
         """The number of avatars and passages."""

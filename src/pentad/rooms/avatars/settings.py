@@ -1,4 +1,4 @@
-"""The settings of the avatars room: the language model that drafts answers, if there is one."""
+"""The settings of the avatars room: the language model that drafts answers, and the sources that are watched."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -15,5 +15,9 @@ class AvatarsSettings(RoomSettings):
     model_kind: Literal["openai", "anthropic"] | None = setting(
         None, "What the endpoint speaks; by default as its address suggests."
     )
+    watch_folders: tuple[str, ...] = setting(
+        (), "Folders of avatars on this machine that the server ingests again whenever they change."
+    )
+    watch_minutes: int = setting(60, "Minutes between looks at those folders and at sources on the web; 0 never looks.")
     keep_answers_days: int = setting(30, "Days for which whoever asked can see what made an answer; 0 keeps none.")
     model_key: str | None = setting(None, "The endpoint's key.", secret=True)

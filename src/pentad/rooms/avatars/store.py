@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -33,7 +33,8 @@ VERSION: Final = "SELECT number, generation FROM avatars WHERE id = ?"
 _PASSAGES: Final = (
     "SELECT p.id, p.position, p.document, d.title, d.source_id, p.content, p.page_start, p.page_end, p.printed_start,"
     " p.printed_end, p.section, p.char_start, p.char_end, d.year, d.role, d.type, p.tokens, d.sha256, p.sha256,"
-    " p.sentences FROM avatar_passages p JOIN avatar_documents d ON d.id = p.document"
+    " p.sentences, CASE WHEN substr(d.path, 1, 11) = 'references/' THEN d.ingested_at END"
+    " FROM avatar_passages p JOIN avatar_documents d ON d.id = p.document"
 )
 
 
@@ -115,6 +116,11 @@ def passage_ids(rows: Rows, document: int) -> list[int]:
     return [one for (one,) in rows.all("SELECT id FROM avatar_passages WHERE document = ?", document)]
 
 
+def passage_documents(rows: Rows, number: int) -> dict[int, int]:
+    """The document of each passage of an avatar."""
+    return dict(rows.all("SELECT id, document FROM avatar_passages WHERE avatar = ? ORDER BY id", number))
+
+
 def numbers(rows: Rows, number: int) -> list[int]:
     """The numbers of all passages of an avatar, in order."""
     return [one for (one,) in rows.all("SELECT id FROM avatar_passages WHERE avatar = ? ORDER BY id", number)]
@@ -141,6 +147,11 @@ def text_of(rows: Rows, document: int) -> str | None:
     return rows.value("SELECT text FROM avatar_texts WHERE document = ?", document)
 
 
+def text_between(rows: Rows, document: int, start: int, size: int) -> str:
+    """A part of the text of a document."""
+    return rows.value("SELECT SUBSTR(text, ?, ?) FROM avatar_texts WHERE document = ?", start + 1, size, document) or ""
+
+
 def calibration(rows: Rows, number: int) -> str | None:
     """The calibration of the current generation, as JSON."""
     return rows.value("SELECT calibration FROM avatars WHERE number = ?", number)
@@ -150,6 +161,21 @@ def keep_calibration(tx: Transaction, number: int, generation: int, text: str) -
     """Store a calibration, unless another generation was stored meanwhile."""
     sql = "UPDATE avatars SET calibration = ? WHERE number = ? AND generation = ?"
     return bool(tx.run(sql, text, number, generation))
+
+
+def keep_evaluation(tx: Transaction, number: int, at: float, body: str) -> None:
+    """Store the last evaluation of an avatar."""
+    sql = (
+        "INSERT INTO avatar_evaluations (avatar, at, body) VALUES (?, ?, ?)"
+        " ON CONFLICT (avatar) DO UPDATE SET at = excluded.at, body = excluded.body"
+    )
+    tx.run(sql, number, at, body)
+
+
+def evaluation(rows: Rows, number: int) -> tuple[float, str] | None:
+    """The last evaluation of an avatar and its time."""
+    row = rows.one("SELECT at, body FROM avatar_evaluations WHERE avatar = ?", number)
+    return None if row is None else (row[0], row[1])
 
 
 def make_avatar(tx: Transaction, avatar_id: str, collection: str, now: float) -> int:
@@ -228,6 +254,35 @@ def add_passages(tx: Transaction, number: int, document: int, first: int, text: 
     )
 
 
+def checkpoint_keys(rows: Rows, avatar_id: str) -> set[tuple[str, str]]:
+    """The kind and key of every checkpoint of an avatar's ingest."""
+    sql = "SELECT kind, key FROM avatar_checkpoints WHERE avatar = ?"
+    return {(kind, key) for kind, key in rows.all(sql, avatar_id)}
+
+
+def checkpoint(rows: Rows, avatar_id: str, kind: str, key: str) -> bytes | None:
+    sql = "SELECT content FROM avatar_checkpoints WHERE avatar = ? AND kind = ? AND key = ?"
+    return rows.value(sql, avatar_id, kind, key)
+
+
+def keep_checkpoints(tx: Transaction, avatar_id: str, found: Iterable[tuple[str, str, bytes]], now: float) -> None:
+    """Keep checkpoints: the kind, key and content of each."""
+    tx.run_many(
+        "INSERT INTO avatar_checkpoints (avatar, kind, key, content, made_at) VALUES (?, ?, ?, ?, ?)"
+        " ON CONFLICT (avatar, kind, key) DO UPDATE SET content = excluded.content, made_at = excluded.made_at",
+        [(avatar_id, kind, key, content, now) for kind, key, content in found],
+    )
+
+
+def remove_checkpoints(tx: Transaction, avatar_id: str) -> None:
+    tx.run("DELETE FROM avatar_checkpoints WHERE avatar = ?", avatar_id)
+
+
+def remove_checkpoints_before(tx: Transaction, before: float) -> None:
+    """Remove the checkpoints of ingests that nobody continued."""
+    tx.run("DELETE FROM avatar_checkpoints WHERE made_at < ?", before)
+
+
 def _passage_rows(
     number: int, document: int, first: int, text: str, found: "Sequence[Chunk]"
 ) -> Iterator[Sequence[Value]]:
@@ -269,10 +324,11 @@ def _document(row: Row) -> CorpusDocument:
 
 
 def _passage(row: Row) -> Passage:
-    values: list[Any] = [*row]
-    spans = json.loads(row[-1])
-    values[-1] = [(start, end) for start, end, *_ in spans]
-    return Passage(*values, sentence_pages=[tuple(pages) for _, _, *pages in spans if pages])
+    *values, sentences, as_of = row
+    spans = json.loads(sentences)
+    ranges = [(start, end) for start, end, *_ in spans]
+    pages: list[Any] = [tuple(pages) for _, _, *pages in spans if pages]
+    return Passage(*values, sentences=ranges, sentence_pages=pages, as_of=as_of)
 
 
 def _json(value: Any) -> str:

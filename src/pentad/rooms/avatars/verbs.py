@@ -6,11 +6,11 @@ from pentad.terminal.verbs import Verb, Verbs
 
 VERBS: Final[Verbs] = {
     "avatars": Verb(
-        "pentad.rooms.avatars.interface.cli:avatars",
+        "pentad.rooms.avatars.interface.cli.commands:avatars",
         "Ingest documents, ask avatars, examine them, publish them, serve one.",
     ),
     "@avatar-sdk/mcp-server": Verb(
-        "pentad.rooms.avatars.interface.cli:serve",
+        "pentad.rooms.avatars.interface.cli.commands:serve",
         "Serve one avatar over stdin and stdout, under the name and version its config.json gives it.",
         listed=False,
     ),

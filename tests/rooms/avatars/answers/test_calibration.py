@@ -10,9 +10,22 @@ from hypothesis import strategies as st
 from pentad.kernel.ports import Database
 from pentad.rooms.avatars.answers.answer_relevance import AnswerSigns
 from pentad.rooms.avatars.answers.confidence import Grounds, abstention_confidence, confidence, level
-from pentad.rooms.avatars.calibration.fit import Example, fit, fitted, keyword_question, off_topic_questions
-from pentad.rooms.avatars.calibration.model import DEFAULT_HYBRID, Calibration, is_current, read_calibration
-from pentad.rooms.avatars.evaluation import calibration_error
+from pentad.rooms.avatars.calibration.fit import (
+    Example,
+    fit,
+    fit_answers,
+    fitted,
+    keyword_question,
+    off_topic_questions,
+)
+from pentad.rooms.avatars.calibration.model import (
+    DEFAULT_HYBRID,
+    AnswerAdjustment,
+    Calibration,
+    is_current,
+    read_calibration,
+)
+from pentad.rooms.avatars.evaluation.score_card import calibration_error
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
 from pentad.search.documents import Features, Hit, Ranking
 from pentad.search.index import SearchIndex
@@ -79,7 +92,7 @@ def test_a_calibration_survives_the_store_and_another_model_does_not_take_it():
 
 
 def test_a_calibration_of_an_older_version_serves_until_the_next_ingest_replaces_it():
-    older = Calibration(model="m", examples=40).as_text().replace('"version":2', '"version":1')
+    older = Calibration(model="m", examples=40).as_text().replace('"version":3', '"version":2')
     assert read_calibration(older, "m").examples == 40
     assert not is_current(older, "m")
 
@@ -140,19 +153,18 @@ async def test_with_vectors_nearly_every_question_is_told_apart(database: Databa
 
 def test_confidence_has_four_words_and_bounds():
     sure = Grounds(probability=0.99, signs=AnswerSigns(held=1.0, kind=True, facts=True, roles=True))
-    assert confidence(sure)[1] == "high"
+    assert confidence(sure).level == "high"
     for less in (dataclasses.replace(sure, common=True), dataclasses.replace(sure, quoted=0.5)):
-        assert confidence(less)[1] == "medium"
-    assert confidence(dataclasses.replace(sure, quoted=0.5, judged=True))[1] == "high"
-    assert abstention_confidence(1.0)[0] < 0.25
-    assert abstention_confidence(0.2)[1] == "none"
-    assert [level(number) for number in (0.8, 0.5, 0.25, 0.1)] == ["high", "medium", "low", "none"]
+        assert confidence(less).level == "medium"
+    assert abstention_confidence(1.0).number < 0.25
+    assert abstention_confidence(0.2).level == "none"
+    assert [level(number) for number in (0.8, 0.5, 0.25, 0.1)] == ["high", "medium", "low", "low"]
 
 
 @pytest.mark.requirement("avatars:answer:confidence")
 def test_no_two_different_retrievals_are_tied_by_a_cap():
     signs = AnswerSigns(held=0.7, kind=None, facts=True, roles=True)
-    numbers = [confidence(Grounds(probability, signs))[0] for probability in (0.6, 0.7, 0.8, 0.9, 0.97)]
+    numbers = [confidence(Grounds(probability, signs)).number for probability in (0.6, 0.7, 0.8, 0.9, 0.97)]
     assert numbers == sorted(set(numbers))
 
 
@@ -160,9 +172,38 @@ def test_no_two_different_retrievals_are_tied_by_a_cap():
 def test_what_is_answered_is_surer_than_what_is_not(
     probability: float, held: float, kind: bool | None, facts: bool, exact: float
 ):
-    number, _ = confidence(Grounds(probability, AnswerSigns(held, kind, facts, roles=True), quoted=exact))
-    assert 0.25 <= number <= 1
-    assert abstention_confidence(probability)[0] < number
+    found = confidence(Grounds(probability, AnswerSigns(held, kind, facts, roles=True), quoted=exact))
+    assert 0 <= found.number <= 1
+    assert found.level != "none"
+    assert abstention_confidence(probability).number <= found.number
+
+
+@pytest.mark.requirement("avatars:answer:confidence")
+def test_weak_answers_are_not_tied_by_a_floor():
+    weak = [confidence(Grounds(0.5, AnswerSigns(held=held, kind=False))) for held in (0.0, 0.3, 0.6)]
+    assert len({one.number for one in weak}) == 3
+    assert {one.level for one in weak} == {"low"}
+
+
+@pytest.mark.requirement("avatars:feedback:calibration")
+def test_ratings_move_the_confidence_of_answers_towards_what_readers_found():
+    signs = AnswerSigns(held=0.9, kind=None, facts=True, roles=True)
+    grounds = Grounds(0.9, signs)
+    before = confidence(grounds)
+    assert before.number == before.evidence
+    worse = fit_answers([(before.evidence, False)] * 30)
+    better = fit_answers([(before.evidence, True)] * 30)
+    assert confidence(grounds, worse).number < before.number - 0.2
+    assert confidence(grounds, better).number > before.number
+    assert confidence(grounds, worse).evidence == before.evidence, "what is learnt does not feed on itself"
+    one = fit_answers([(before.evidence, False)])
+    assert abs(confidence(grounds, one).number - before.number) < 0.1, "one rating changes little"
+    assert fit_answers([]) == AnswerAdjustment()
+
+
+def test_a_calibration_keeps_what_feedback_made_of_it():
+    made = Calibration(model="m", examples=40, answers=AnswerAdjustment(0.9, -0.5, 12))
+    assert read_calibration(made.as_text(), "m") == made
 
 
 @pytest.mark.requirement("avatars:eval:calibration")

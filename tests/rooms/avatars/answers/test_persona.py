@@ -51,6 +51,22 @@ def test_the_first_person_says_i_and_a_student_credits_the_document():
     assert quoted(KEEPER, [sentence], 2).endswith("low tide.\u201d [2]")
 
 
+@pytest.mark.requirement("avatars:answer:speech")
+@pytest.mark.parametrize("marks", ["\u201c\u201d", '""', "\u201e\u201c", "\u00ab\u00bb"])
+def test_what_a_character_says_is_not_what_the_person_wrote(marks: str):
+    begin, end = marks
+    content = (
+        f"{begin}I never liked the sea. It took my brother.{end} She shut the gate, which they called {begin}Old{end}."
+    )
+    places = [(0, 23), (24, 45), (46, len(content))]
+    passage = replace(PASSAGES[0], content=content, sentences=places)
+    said, too, told = numbered([passage])
+    assert quoted(KEEPER, [said], 1).startswith("In Notes on the Lower Marsh somebody says: \u201c")
+    assert quoted(KEEPER, [too], 1, first=False).startswith("In Notes on the Lower Marsh somebody also says: \u201c")
+    assert quoted(KEEPER, [told], 1).startswith("I wrote: \u201c")
+    assert quoted(BEEKEEPER, [said], 1).startswith("Notes on the Lower Marsh says: \u201c")
+
+
 @pytest.mark.requirement("avatars:answer:best-first")
 def test_a_title_is_not_given_twice():
     doubled = replace(PASSAGES[0], page=None, page_end=None, section="Notes on the Lower Marsh > Salt")

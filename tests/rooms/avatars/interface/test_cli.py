@@ -1,6 +1,7 @@
 """`pentad avatars` as people use it: bring a folder in, look, ask, examine."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,12 +9,18 @@ import pytest
 
 from tests.behaviour.avatars.folders import beekeeper, keeper
 from tests.cli.processes import run
+from tests.terminal.test_running_servers import leave_file
 
 SLUICES = "How many sluices did the Lower Marsh have in 1931?"
 
 
 def avatars(home: Path, *args: str) -> Any:
     return run("avatars", *args, "--data", "data", home=home, environ={"PENTAD_SEARCH_EMBEDDER": "none"})
+
+
+def sure(home: Path) -> float:
+    """How sure the answer on the sluices is."""
+    return json.loads(avatars(home, "ask", SLUICES, "--json").stdout)["confidence_score"]
 
 
 @pytest.fixture(scope="module")
@@ -104,14 +111,60 @@ def test_avatars_are_listed_with_the_size_of_their_corpora(home: Path) -> None:
 def test_the_score_card_is_printed_and_can_fail_a_build(home: Path) -> None:
     done = avatars(home, "eval", "--avatar", "ida-brandt")
     assert done.returncode == 0, done.stderr
-    for group in ("retrieval", "abstention", "mutation"):
+    for group in ("retrieval", "answer", "abstention", "calibration", "mutation"):
         assert f"\n{group}\n" in done.stdout
-    assert "changed number caught         1.000" in done.stdout
+    assert re.search(r"changed number caught +1\.000", done.stdout)
     strict = avatars(home, "eval", "--avatar", "ida-brandt", "--strict", "--json")
     card = json.loads(strict.stdout)
     assert strict.returncode == (0 if card["passed"] else 1)
-    shown = [f"{line['value']:6.3f}  of {line['of']:4}" for line in card["lines"]]
+    shown = [f"{line['value']:.3f}  {line['low']:.2f}-{line['high']:.2f} of {line['of']:4}" for line in card["lines"]]
     assert all(figures in done.stdout for figures in shown), "the same corpus has the same card"
+    assert all(0 <= line["low"] <= line["value"] <= line["high"] <= 1 for line in card["lines"] if line["of"])
+
+
+@pytest.mark.requirement("avatars:eval:gate")
+def test_an_authors_questions_and_goals_decide_whether_a_build_fails(home: Path, tmp_path: Path) -> None:
+    questions = tmp_path / "questions.json"
+    asked = [{"question": SLUICES, "answer": "27 sluices"}, {"question": "Who painted the weir house?", "answer": None}]
+    questions.write_text(json.dumps(asked), encoding="utf-8")
+    given = ("eval", "--avatar", "ida-brandt", "--questions", str(questions), "--strict", "--json")
+    good = avatars(home, *given, "--goal", "questions.first_quote=1", "--goal", "abstention.own=0.5")
+    card = json.loads(good.stdout)
+    figures = {line["id"]: line for line in card["lines"]}
+    assert figures["questions.first_quote"]["value"] == 1
+    assert figures["questions.first_quote"]["goal"] == 1
+    assert (good.returncode == 0) == card["passed"]
+    asked[0]["answer"] = "28 sluices"
+    questions.write_text(json.dumps(asked), encoding="utf-8")
+    bad = avatars(home, *given)
+    assert bad.returncode == 1
+    assert not json.loads(bad.stdout)["passed"]
+    unknown = avatars(home, "eval", "--avatar", "ida-brandt", "--goal", "mutation.swop=0.9")
+    assert unknown.returncode != 0
+    assert "mutation.swap" in unknown.stderr
+    questions.write_text('[{"question": "x"}]', encoding="utf-8")
+    assert "Question 1" in avatars(home, *given).stderr
+
+
+@pytest.mark.requirement("avatars:feedback:consent")
+def test_a_rating_is_kept_and_learnt_from_only_once_the_author_accepts_it(tmp_path: Path) -> None:
+    assert avatars(tmp_path, "ingest", str(keeper(tmp_path))).returncode == 0
+    answer = json.loads(avatars(tmp_path, "ask", SLUICES, "--json").stdout)
+    rated = avatars(tmp_path, "rate", answer["uri"], "--unhelpful", "--correction", answer["citations"][0]["quote"])
+    assert rated.returncode == 0, rated.stderr
+    (one,) = json.loads(avatars(tmp_path, "feedback", "--json").stdout)["feedback"]
+    assert (one["question"], one["helpful"], one["state"]) == (SLUICES, False, "new")
+    assert sure(tmp_path) == answer["confidence_score"]
+    done = json.loads(avatars(tmp_path, "feedback", "--accept", one["id"], "--json").stdout)
+    assert (done["accepted"], done["adjustment"]["ratings"]) == (1, 1)
+    assert sure(tmp_path) < answer["confidence_score"]
+    again = json.loads(avatars(tmp_path, "feedback", "--reject", one["id"], "--json").stdout)
+    assert again["adjustment"]["ratings"] == 0
+    assert sure(tmp_path) == answer["confidence_score"]
+    assert avatars(tmp_path, "feedback", "--accept", "nonsense").returncode == 3
+    wrong = avatars(tmp_path, "rate", answer["uri"], "--unhelpful", "--correction", "It had 900 golden sluices.")
+    assert "nowhere in the corpus" in wrong.stderr
+    assert "You have no answer" in avatars(tmp_path, "rate", "avatar://ida-brandt/answers/none", "--helpful").stderr
 
 
 @pytest.mark.requirement("avatars:publishing")
@@ -126,6 +179,19 @@ def test_every_avatar_is_published_to_the_directory_and_only_once(tmp_path: Path
     assert first[0]["cid"] in found
     shown = json.loads(avatars(tmp_path, "publish", "--print").stdout)
     assert [one["name"] for one in shown] == ["avatar-ida-brandt", "avatar-tomas-orlik"]
+
+
+@pytest.mark.requirement("avatars:publishing:address")
+def test_a_published_avatar_has_the_address_of_the_server_that_runs_or_none(tmp_path: Path) -> None:
+    assert avatars(tmp_path, "ingest", str(keeper(tmp_path))).returncode == 0
+    (alone,) = json.loads(avatars(tmp_path, "publish", "--print").stdout)
+    assert (alone["locators"], len(alone["modules"])) == ([], 1)
+    leave_file(tmp_path, data=str(tmp_path / "data"), port=4321)
+    (served,) = json.loads(avatars(tmp_path, "publish", "--print").stdout)
+    url = "http://127.0.0.1:4321/rooms/avatars/ida-brandt/mcp"
+    assert served["locators"] == [{"type": "url", "urls": [url]}]
+    assert served["modules"][0]["data"]["connections"][0] == {"type": "streamable-http", "url": url}
+    assert served["modules"][1]["data"]["card_data"]["url"] == url
 
 
 @pytest.mark.requirement("avatars:cli:new")

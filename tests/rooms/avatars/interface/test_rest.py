@@ -105,6 +105,14 @@ async def test_an_upload_that_is_too_large_is_refused_with_the_limit(app: App, m
     assert await avatars(app) == []
 
 
+@pytest.mark.requirement("avatars:publishing:address")
+async def test_the_record_of_an_avatar_has_the_address_of_its_server(app: App) -> None:
+    await ingest(app, CONFIG, NOTE)
+    _, answer = await answered(send(front_of(app), "GET", "/api/avatars/records", {}, b""))
+    (record,) = answer["records"]
+    assert record["locators"][0]["urls"] == [app.settings.url("/rooms/avatars/ida-brandt/mcp")]
+
+
 async def test_a_folder_without_a_configuration_is_refused(app: App) -> None:
     status, answer = await ingest(app, NOTE)
     assert (status, answer["error"]["message"]) == (404, "There is no config.json in the folder.")
@@ -153,3 +161,28 @@ def test_the_folder_a_command_packs_holds_only_what_is_in_it(tmp_path: Path) -> 
     assert b"nobody may know" not in packed.body
     assert b"# Hidden" not in packed.body
     assert [(one.path, one.status) for one in packed.left_out] == [("linked.md", "skipped")]
+
+
+@pytest.mark.requirement("avatars:eval:page")
+async def test_an_evaluation_with_questions_and_goals_is_kept_for_the_page_and_the_resource(app: App) -> None:
+    await ingest(app, CONFIG, NOTE, ("corpus/two.md", b"# Salt\n\nSalt is the true enemy of the low marsh farms.\n"))
+    missing = await answered(send(front_of(app), "GET", "/api/avatars/eval"))
+    assert (missing[0], "not been evaluated" in json.dumps(missing[1])) == (404, True)
+    page = await send(front_of(app), "GET", "/console/avatars/ida-brandt/evaluation", {"accept": "text/html"}).body()
+    assert b"There is no evaluation yet" in page
+    body = json.dumps([{"question": "How many sluices had the Lower Marsh in 1931?", "answer": "27 sluices"}]).encode()
+    headers = {"content-type": "application/json", "content-length": str(len(body))}
+    path = "/api/avatars/eval?goal=questions.any_quote%3D1"
+    status, card = await answered(send(front_of(app), "POST", path, headers, body))
+    figures = {line["id"]: line for line in card["lines"]}
+    assert (status, figures["questions.any_quote"]["value"], figures["questions.any_quote"]["goal"]) == (200, 1, 1)
+    status, kept = await answered(send(front_of(app), "GET", "/api/avatars/eval"))
+    assert {name: value for name, value in kept.items() if name != "at"} == card
+    page = await send(front_of(app), "GET", "/console/avatars/ida-brandt/evaluation", {"accept": "text/html"}).body()
+    assert b"answer in any quote" in page
+    assert b"The corpus has changed since" not in page
+    await ingest(app, CONFIG, NOTE)
+    page = await send(front_of(app), "GET", "/console/avatars/ida-brandt/evaluation", {"accept": "text/html"}).body()
+    assert b"The corpus has changed since" in page
+    wrong = await answered(send(front_of(app), "POST", "/api/avatars/eval", headers, b"x" * len(body)))
+    assert wrong[0] == 422

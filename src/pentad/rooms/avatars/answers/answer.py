@@ -7,7 +7,7 @@ from typing import Literal
 
 from pentad.documents.instructions import WARNING, instructs
 from pentad.rooms.avatars.answers.confidence import Level
-from pentad.rooms.avatars.persona import Persona, quoted
+from pentad.rooms.avatars.persona import Persona, day_of, quoted
 from pentad.rooms.avatars.search.gate import Reason
 from pentad.rooms.avatars.search.retrieval import Scored
 from pentad.rooms.avatars.verification.evidence import Sentence, runs
@@ -38,6 +38,8 @@ class Citation:
     match: Match = "exact"
     warning: str | None = None
     """Set if the quote reads like an instruction to a language model."""
+    as_of: str | None = None
+    """The day this version of the source was read, for a source that may change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,8 @@ class Grounding:
     """Unsure statements replaced by the source's own words."""
     corrected: int = 0
     dropped: int = 0
+    left_out: tuple[str, ...] = ()
+    """Statements of the draft that are not said, because the corpus does not support them even after a repair."""
     problems: tuple[str, ...] = ()
     fell_back: str | None = None
     unverified_passages: tuple[int, ...] = ()
@@ -102,6 +106,10 @@ class Answer:
     """Where what made it is kept, if it is."""
     generation: int | None = None
     """Of the corpus."""
+    translated: str | None = None
+    """The question in the language of the corpus, if a model had to translate it."""
+    evidence: float = 0.0
+    """The confidence before feedback adjusted it."""
 
 
 class CitationList:
@@ -134,6 +142,7 @@ class CitationList:
                 role=passage.role,
                 sha256=passage.sha256,
                 warning=WARNING if instructs(quote) else None,
+                as_of=day_of(passage),
             )
         return self._numbers[key].n
 

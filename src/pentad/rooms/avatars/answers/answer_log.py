@@ -3,15 +3,15 @@
 Only whoever asked may read it. The event `avatar.answered` is for the same reader, and has no text.
 """
 
+import re
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from pentad.events import outbox
-from pentad.jobs.job import JobRun
 from pentad.kernel.clock import Clock
-from pentad.kernel.errors import NotFound, PentadError
+from pentad.kernel.errors import InvalidInput, NotFound, PentadError
 from pentad.kernel.ids import opaque_id
 from pentad.kernel.incidents import log_failure
 from pentad.kernel.ports import Database, Row, Rows, Transaction
@@ -19,6 +19,7 @@ from pentad.kernel.principal import Principal
 from pentad.kernel.provenance import made_by
 from pentad.kernel.trace import request_mark, trace_id_of
 
+_URI: Final = re.compile(r"avatar://([^/?#]+)/answers/([^/?#]+)")
 _DAY: Final = 86_400.0
 _AT_ONCE: Final = 1_000
 _SELECT: Final = (
@@ -47,6 +48,10 @@ class AnswerRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     generation: int
     """Of the corpus."""
     confidence: str
+    evidence: float = 0.0
+    """The confidence as a number, without what feedback made of it."""
+    query: str = ""
+    """What was searched for: the question, on its own and in the language of the corpus."""
     abstained: bool = False
     model: str | None = None
     """The language model that drafted it, if the server asked one."""
@@ -70,6 +75,13 @@ class StoredAnswer(msgspec.Struct, frozen=True):
 
 def answer_uri(avatar_id: str, answer_id: str) -> str:
     return f"avatar://{avatar_id}/answers/{answer_id}"
+
+
+def read_answer_uri(uri: str) -> tuple[str, str]:
+    """The ids of the avatar and of the answer."""
+    if (found := _URI.fullmatch(uri)) is None:
+        raise InvalidInput(f"{uri[:80]!r} is not the URI of an answer.", hint="It is the `uri` of what you got.")
+    return found[1], found[2]
 
 
 class AnswerLog:
@@ -130,8 +142,3 @@ class AnswerLog:
         while (some := await self._database.write(lambda tx: tx.run(sql, before, _AT_ONCE))) > 0:
             removed += some
         return removed
-
-
-async def remove_old_answers(avatars: Any, _run: JobRun) -> None:
-    """The job `avatars.retention`."""
-    await avatars.answers.remove_old()

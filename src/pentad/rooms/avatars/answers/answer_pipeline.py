@@ -21,10 +21,16 @@ from pentad.rooms.avatars.answers.answer import (
 )
 from pentad.rooms.avatars.answers.answer_relevance import answer_signs
 from pentad.rooms.avatars.answers.confidence import Grounds, abstention_confidence, confidence
-from pentad.rooms.avatars.answers.drafting.drafter import Drafter, grounded_prompt, repair_prompt
+from pentad.rooms.avatars.answers.drafting.drafter import (
+    Drafter,
+    grounded_prompt,
+    repair_prompt,
+    translated_question,
+    translation_prompt,
+)
 from pentad.rooms.avatars.answers.drafting.extractive import best_quotes, ranked_sentences
 from pentad.rooms.avatars.answers.question_kinds import kind_of
-from pentad.rooms.avatars.persona import closest, quoted, silent
+from pentad.rooms.avatars.persona import closest, quoted, searched_for, silent
 from pentad.rooms.avatars.persona import small_talk as talk
 from pentad.rooms.avatars.search.conversation import Rewritten, SmallTalk, Turn, rewritten, should_speak, small_talk
 from pentad.rooms.avatars.search.gate import Decision, Reason, decide
@@ -33,9 +39,11 @@ from pentad.rooms.avatars.verification.drafts import from_reply
 from pentad.rooms.avatars.verification.evidence import Sentence, numbered, runs
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
 from pentad.rooms.avatars.verification.verify import Checked, Judge, Verifier
+from pentad.rooms.avatars.verification.wording import normal_words
 
 PASSAGES: Final = 8
 _OWN_WORDS: Final = 2
+_SAMPLES: Final = 3
 _COMMON: Final = 4
 """If this many of the passages found have all the words of a question, the words are no sign of an answer."""
 
@@ -65,12 +73,14 @@ class Draft:
     mode: Mode
     answer: Sequence[Sequence[Sentence]]
     """The quotes that have to hold the answer, as runs of sentences."""
-    judged: bool = False
 
 
 @dataclass(frozen=True)
 class AnswerPipeline:
-    """Answers for one avatar. `mode` says who drafts if there is a `drafter`; `router` finds another avatar to ask."""
+    """Answers for one avatar. `mode` says who drafts if there is a `drafter`; `router` finds another avatar to ask.
+
+    `translator` is a model that translates a question if it is in another language than the corpus.
+    """
 
     corpus: Corpus
     similarity: SentenceSimilarity
@@ -78,12 +88,32 @@ class AnswerPipeline:
     mode: Mode = "extractive"
     judge: Judge | None = None
     router: Router | None = None
+    translator: Drafter | None = None
 
     async def answer(self, question: str, turns: Sequence[Turn] = (), passages: Sequence[Any] = ()) -> Answer:
         """Answer a question, or say why there is no answer."""
         if (kind := small_talk(question)) is not None and not passages:
             return self._talk(question, kind)
         plan = await self.plan(question, turns, passages)
+        translated = await self._translated(plan)
+        if translated is None:
+            return await self._answered(plan)
+        answer = await self._answered(await self.plan(translated, (), passages))
+        return replace(answer, translated=translated, response=f"{searched_for(translated)} {answer.response}")
+
+    async def _translated(self, plan: Plan) -> str | None:
+        """The question in the language of the corpus, if it is in another one and a model can translate it."""
+        if plan.decision.reason != "language" or self.translator is None:
+            return None
+        samples = [sentence.text for sentence in numbered(one.passage for one in plan.found.passages[:1])][:_SAMPLES]
+        persona = self.corpus.persona
+        prompt = translation_prompt(plan.question, plan.turns, samples or [persona.description])
+        try:
+            return translated_question(await self.translator.say("translate", prompt))
+        except Unavailable:
+            return None
+
+    async def _answered(self, plan: Plan) -> Answer:
         if plan.given is not None and not plan.given.passages:
             return await self._silent(plan, "unverified")
         if plan.decision.reason is not None:
@@ -98,12 +128,12 @@ class AnswerPipeline:
     def _talk(self, question: str, kind: SmallTalk) -> Answer:
         """A reply that is not from the corpus: to a greeting, to thanks, or who the avatar is."""
         persona = self.corpus.persona
-        number, word = abstention_confidence(0.0)
+        unsure = abstention_confidence(0.0)
         return Answer(
             response=talk(persona, kind),
             citations=(),
-            confidence=word,
-            confidence_score=number,
+            confidence=unsure.level,
+            confidence_score=unsure.number,
             abstained=True,
             mode="extractive",
             ai_label=persona.label,
@@ -160,17 +190,19 @@ class AnswerPipeline:
         verifier = Verifier(evidence, persona.name, self.similarity, self.corpus.calibration.thresholds, self.judge)
         checked = await verifier.check(first)
         failed = [each for each in checked if each.verdict == "unsupported"]
+        repaired: list[Checked] = []
         if failed:
             try:
                 again = from_reply(await drafter.say("repair", repair_prompt(prompt, failed)))
                 repaired = [each for each in await verifier.check(again) if each.verdict != "unsupported"]
             except (InvalidInput, Unavailable):
-                repaired = []
+                pass  # they are left out
             checked = [*(each for each in checked if each.verdict != "unsupported"), *repaired]
         said, citations, sentences = rendered(persona, checked)
-        counted = _with(_counted(len(first.statements), checked, failed), given=plan.given)
-        judged = all(each.judged for each in checked if each.verdict == "supported")
-        return Draft(said, citations, sentences, counted, self.mode, runs(sentences), judged)
+        left_out = tuple(each.given for each in failed if not any(_is_repair(other, each) for other in repaired))
+        grounding = replace(_counted(len(first.statements), checked, failed), left_out=left_out)
+        counted = _with(grounding, given=plan.given)
+        return Draft(said, citations, sentences, counted, self.mode, runs(sentences))
 
     def grounds(self, plan: Plan, draft: Draft) -> Grounds:
         """What speaks for an answer."""
@@ -181,7 +213,6 @@ class AnswerPipeline:
             quoted=sum(said.verdict == "quoted" for said in draft.statements) / len(draft.statements),
             common=self._is_common(plan, idf) or any(instructs(one.text) for run in draft.answer for one in run),
             read=draft.mode != "extractive",
-            judged=draft.judged,
         )
 
     def _is_common(self, plan: Plan, idf: Mapping[str, float]) -> bool:
@@ -193,14 +224,15 @@ class AnswerPipeline:
         return len(showing) >= _COMMON
 
     def _answer(self, plan: Plan, draft: Draft) -> Answer:
-        number, word = confidence(self.grounds(plan, draft))
-        lead = closest(self.corpus.persona) if word == "low" and draft.mode == "extractive" else ""
+        sure = confidence(self.grounds(plan, draft), self.corpus.calibration.answers)
+        lead = closest(self.corpus.persona) if sure.level == "low" and draft.mode == "extractive" else ""
         text = " ".join(part for part in (lead, *(said.text for said in draft.statements)) if part)
         return Answer(
             response=text,
             citations=draft.citations.all(),
-            confidence=word,
-            confidence_score=number,
+            confidence=sure.level,
+            confidence_score=sure.number,
+            evidence=sure.evidence,
             abstained=False,
             mode=draft.mode,
             ai_label=self.corpus.persona.label,
@@ -214,7 +246,7 @@ class AnswerPipeline:
     async def _silent(self, plan: Plan, reason: Reason) -> Answer:
         """Say that there is no answer and why, and offer the nearest sources. Never guess."""
         persona = self.corpus.persona
-        number, word = abstention_confidence(plan.decision.probability)
+        unsure = abstention_confidence(plan.decision.probability)
         ranked = await ranked_sentences(plan.search.query, plan.found.passages, plan.found.ranking.idf, self.similarity)
         known = {hit.id for hit in plan.found.ranking.hits if hit.terms} if reason != "out_of_scope" else set[int]()
         near = [scored for scored in plan.found.passages if scored.passage.id in known]
@@ -222,8 +254,9 @@ class AnswerPipeline:
         return Answer(
             response=silent(persona, reason),
             citations=(),
-            confidence=word,
-            confidence_score=number,
+            confidence=unsure.level,
+            confidence_score=unsure.number,
+            evidence=unsure.evidence,
             abstained=True,
             mode="extractive" if self.drafter is None else self.mode,
             ai_label=persona.label,
@@ -264,10 +297,17 @@ def _counted(drafted: int, checked: Sequence[Checked], failed: Sequence[Checked]
     )
 
 
+def _is_repair(statement: Checked, failed: Checked) -> bool:
+    """Whether a statement says what a failed one meant to: most of its words are in it."""
+    mine, others = set(normal_words(statement.given)), set(normal_words(failed.given))
+    return len(mine & others) * 2 >= min(len(mine), len(others))
+
+
 def _fallback_grounding(grounding: Grounding) -> Grounding:
     return Grounding(
         drafted=grounding.drafted,
         dropped=grounding.dropped,
+        left_out=grounding.left_out,
         problems=grounding.problems,
         fell_back="The corpus supports no statement of the draft.",
     )

@@ -17,9 +17,10 @@ from pentad.search.scoring import K1
 
 HYBRID: Final = ("top_cosine", "cosine_gap", "bm25_share", "coverage", "missing_idf", "agreement", "query_terms")
 LEXICAL: Final = ("bm25_share", "coverage", "missing_idf", "query_terms")
-_VERSION: Final = 2
-_READABLE: Final = (1, _VERSION)
-"""Version 1 was fitted on coverage by the first passage of the ranking; it serves until the next ingest."""
+_VERSION: Final = 3
+_READABLE: Final = (1, 2, _VERSION)
+"""Version 1 was fitted on coverage by the first passage of the ranking, version 2 without near misses; both serve until
+the next ingest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,40 @@ DEFAULT_LEXICAL: Final = LogisticMap(
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerAdjustment:
+    """What accepted feedback made of the confidence of answers: a line through its logit."""
+
+    slope: float = 1.0
+    bias: float = 0.0
+    examples: int = 0
+    """The number of ratings it was fitted on; 0 changes nothing."""
+
+    def of(self, logit: float) -> float:
+        return self.slope * logit + self.bias
+
+
+@dataclass(frozen=True, slots=True)
+class Rated:
+    """Accepted feedback: what was searched for, how sure the answer was, and whether it helped."""
+
+    question: str
+    evidence: float
+    helpful: bool
+    abstained: bool = False
+    correction: str | None = None
+    """Words of the corpus that answer the question."""
+
+    @property
+    def covered(self) -> bool | None:
+        """Whether the corpus covers the question; None if the rating does not tell."""
+        if self.correction:
+            return True
+        if self.helpful:
+            return not self.abstained
+        return None
+
+
+@dataclass(frozen=True, slots=True)
 class Calibration:
     """The models of one avatar, and the similarity above which a statement is about what it cites."""
 
@@ -72,6 +107,7 @@ class Calibration:
     model: str | None = None
     examples: int = 0
     """The number of questions it was fitted on; 0 for the default."""
+    answers: AnswerAdjustment = field(default_factory=AnswerAdjustment)
 
     def as_text(self) -> str:
         return json.dumps({"version": _VERSION, **asdict(self)}, separators=(",", ":"))
@@ -107,6 +143,7 @@ def read_calibration(text: str | None, model: str | None) -> Calibration:
             Thresholds(**stored["thresholds"]),
             model,
             int(stored["examples"]),
+            AnswerAdjustment(**stored.get("answers", {})),
         )
     except (ValueError, KeyError, TypeError):
         return Calibration()

@@ -6,6 +6,7 @@ from typing import Final
 
 from pentad.kernel.errors import PentadError
 from pentad.kernel.ports import Embedder
+from pentad.rooms.avatars.corpus.checkpoints import Checkpoints, batch_key
 from pentad.rooms.avatars.corpus.ingest_report import Progress
 
 _BATCH: Final = 64
@@ -27,9 +28,10 @@ class PassageText:
 class PassageEmbedder:
     """Embeds passages. `made` holds the vectors of each passage whose windows were all embedded."""
 
-    def __init__(self, embedder: Embedder | None, progress: Progress) -> None:
+    def __init__(self, embedder: Embedder | None, progress: Progress, checkpoints: Checkpoints) -> None:
         self._embedder = embedder
         self._progress = progress
+        self._checkpoints = checkpoints
         self._made: dict[Key, bytes] = {}
         self.failure: str | None = None
 
@@ -58,11 +60,15 @@ class PassageEmbedder:
     async def _batch(self, texts: Sequence[PassageText]) -> int:
         if self._embedder is None:
             return 0
-        try:
-            rows = await self._embedder.embed([window for text in texts for window in text.windows])
-        except PentadError as error:
-            self.failure = error.sentence()
-            return 0
+        windows = [window for text in texts for window in text.windows]
+        key = batch_key(self._embedder.model, windows)
+        if (rows := await self._checkpoints.vectors(key)) is None:
+            try:
+                rows = await self._embedder.embed(windows)
+            except PentadError as error:
+                self.failure = error.sentence()
+                return 0
+            await self._checkpoints.keep_vectors(key, rows)
         width, at = self._embedder.dimensions * _FLOAT, 0
         for text in texts:
             size = width * len(text.windows)

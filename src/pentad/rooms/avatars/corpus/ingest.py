@@ -1,23 +1,25 @@
 """Ingest: find documents, read new ones, embed them, and replace the avatar's generation.
 
-Everything slow happens before the single transaction that changes the store, so an ingest that fails or is killed
-leaves the avatar unchanged.
+Everything slow happens before the single transaction that changes the avatar, so an ingest that fails or is killed
+leaves the avatar unchanged. What it had read and embedded is kept, and the next ingest continues from there.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+import os
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from pentad.documents.document import Unreadable
-from pentad.documents.sandbox import ReadDocument, ReadingLimits, read_document
+from pentad.documents.sandbox import DocumentReaders, ReadDocument, ReadingLimits
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import InvalidInput, NotFound, PentadError
 from pentad.kernel.incidents import log_failure
 from pentad.kernel.ports import Database, Rows
 from pentad.rooms.avatars import store
 from pentad.rooms.avatars.config import AvatarConfig, read_config, warnings
+from pentad.rooms.avatars.corpus.checkpoints import Checkpoints
 from pentad.rooms.avatars.corpus.embedding import PassageEmbedder
 from pentad.rooms.avatars.corpus.ingest_plan import (
     FoundFile,
@@ -34,13 +36,15 @@ from pentad.rooms.avatars.corpus.ingest_plan import (
 )
 from pentad.rooms.avatars.corpus.ingest_report import FileLine, IngestReport, Progress, ignore_progress
 from pentad.rooms.avatars.corpus.publish_generation import Draft, GenerationSwap
-from pentad.rooms.avatars.corpus.referenced_documents import Follow, names_of_failures, referenced
-from pentad.rooms.avatars.corpus.sources import SourceBook, read_sources, slug
+from pentad.rooms.avatars.corpus.referenced_documents import Follow, is_web, names_of_failures, referenced
+from pentad.rooms.avatars.corpus.sources import Source, SourceBook, read_sources, slug
 from pentad.rooms.avatars.models import Avatar, CorpusDocument
 from pentad.search import collection as collections
 from pentad.search.index import SearchIndex
 
-_READERS: Final = 2
+_READERS: Final = min(max(os.cpu_count() or 2, 2), 8)
+"""Documents read at once."""
+_HASHED_AT_ONCE: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,7 @@ class _Run:
     stored: Sequence[CorpusDocument]
     model: str | None
     report: IngestReport
+    checkpoints: Checkpoints
     drafts: list[Draft] = field(default_factory=list[Draft])
 
 
@@ -127,6 +132,23 @@ class Ingest:
             book.referenced = more.sources
             return await self._ingest(run, [*found, *more.found])
 
+    async def refresh(
+        self, avatar_id: str, follow: Follow, options: IngestOptions | None = None, progress: Progress = ignore_progress
+    ) -> IngestReport | None:
+        """Read the documents of an avatar that came from the web again; None if there are none."""
+        avatar = await self._database.read(lambda rows: store.avatar(rows, avatar_id))
+        if avatar is None:
+            return None
+        book = SourceBook(avatar.config, avatar.sources)
+        run = await self._start(avatar.config, book, "refresh", options or IngestOptions(), progress)
+        wanted = [(one.details["url"], _source_of(one)) for one in run.stored if is_web(one.details.get("url"))]
+        wanted = [(url, source) for url, source in wanted if "snapshot" in source.details]
+        if not wanted:
+            return None
+        async with referenced(follow.resolve, wanted) as more:
+            book.referenced = more.sources
+            return await self._ingest(run, more.found)
+
     async def _start(
         self, config: AvatarConfig, book: SourceBook, origin: Origin, options: IngestOptions, progress: Progress
     ) -> _Run:
@@ -139,7 +161,10 @@ class Ingest:
 
         avatar, stored, model = await self._database.read(work)
         report = IngestReport(config.id, avatar.generation if avatar else 0, options.dry_run)
-        return _Run(config, book, origin, options, progress, avatar, stored, model, report)
+        checkpoints = Checkpoints(None if options.dry_run else self._database, self._clock, config.id)
+        if not options.force:
+            await checkpoints.open()
+        return _Run(config, book, origin, options, progress, avatar, stored, model, report, checkpoints)
 
     async def _ingest(self, run: _Run, found: Iterable[FoundFile | FileLine]) -> IngestReport:
         files = self._selected(run, found)
@@ -149,6 +174,7 @@ class Ingest:
             hashed, run.stored, run.book, run.config, origin=run.origin, force=run.options.force, gone=gone
         )
         await self._read(run, plan)
+        await self._drop_unchanged(run, plan)
         _report(run, plan)
         if not run.options.dry_run:
             await self._store(run, plan)
@@ -180,7 +206,15 @@ class Ingest:
             return []
         there = {str(file.name) for file in files}
         unread = names_of_failures(run.report.lines)
-        of_folder = [document for document in run.stored if document.origin == "folder"]
+        kept = {
+            source.details.get("url") for source in run.book.missing({run.book.of_file(one.name).id for one in files})
+        }
+        of_folder = [
+            document
+            for document in run.stored
+            if document.origin == "folder"
+            and ("snapshot" not in document.details or document.details["url"] not in kept)
+        ]  # a reference that this caller cannot follow stays as it was
         return [one for one in of_folder if one.path not in there and one.path.rpartition(".")[0] not in unread]
 
     async def _hashed(self, run: _Run, files: Sequence[FoundFile]) -> list[Hashed]:
@@ -192,42 +226,74 @@ class Ingest:
             except OSError as error:
                 return FileLine(str(file.name), "failed", reason="unreadable", note=f"{error.strerror}.")
 
-        hashed = [await asyncio.to_thread(work, file) for file in files]
+        hashed: list[Hashed | FileLine] = []
+        for start in range(0, len(files), _HASHED_AT_ONCE):
+            some = files[start : start + _HASHED_AT_ONCE]
+            hashed += await asyncio.to_thread(lambda given: [work(file) for file in given], some)
         run.report.lines += [one for one in hashed if isinstance(one, FileLine)]
         return [one for one in hashed if isinstance(one, Hashed)]
 
     async def _read(self, run: _Run, plan: Plan) -> None:
         """Read the new documents, a few at a time; failures go into the report."""
-        done = 0
+        waiting = iter(enumerate(plan.to_read))
         drafts: dict[int, Draft] = {}
+        done = 0
 
-        async def read(place: int, job: ToRead) -> None:
+        async def read(readers: DocumentReaders) -> None:
             nonlocal done
-            try:
-                drafts[place] = Draft(job, await self._document(run, job))
-            except Unreadable as refusal:
-                former = " The former version stays." if job.replaced else ""
-                path = str(job.file.found.name)
-                run.report.lines.append(
-                    FileLine(path, "failed", job.source_id, reason=refusal.reason, note=refusal.message + former)
-                )
-            done += 1
-            run.progress("reading", done, len(plan.to_read))
+            for place, job in waiting:
+                try:
+                    drafts[place] = Draft(job, await self._document(run, plan.pipeline, job, readers))
+                except Unreadable as refusal:
+                    former = " The former version stays." if job.replaced else ""
+                    path = str(job.file.found.name)
+                    run.report.lines.append(
+                        FileLine(path, "failed", job.source_id, reason=refusal.reason, note=refusal.message + former)
+                    )
+                done += 1
+                run.progress("reading", done, len(plan.to_read))
 
-        await _run_limited(_READERS, [lambda p=p, j=j: read(p, j) for p, j in enumerate(plan.to_read)])
+        async with DocumentReaders(self._limits) as readers, asyncio.TaskGroup() as group:
+            for _ in range(min(_READERS, len(plan.to_read))):
+                group.create_task(read(readers))
         run.drafts = [drafts[place] for place in sorted(drafts)]
 
-    async def _document(self, run: _Run, job: ToRead) -> ReadDocument:
+    async def _document(self, run: _Run, pipeline: str, job: ToRead, readers: DocumentReaders) -> ReadDocument:
         found = job.file.found
+        key = f"{pipeline}:{found.format}:{job.file.sha256}"
+        if (read_before := await run.checkpoints.reading(key)) is not None:
+            run.report.resumed += 1
+            return read_before
         try:
-            document = await read_document(
-                found.path, found.format, run.config.chunk_size, run.config.chunk_overlap, self._limits
-            )
+            document = await readers.read(found.path, found.format, run.config.chunk_size, run.config.chunk_overlap)
         except OSError as error:
             raise Unreadable("unreadable", f"{error.strerror}.") from None
         if document.sha256 != job.file.sha256:
             raise Unreadable("changed", "It was changed while it was being read; ingest it again.")
+        await run.checkpoints.keep_reading(key, document)
         return document
+
+    async def _drop_unchanged(self, run: _Run, plan: Plan) -> None:
+        """Forget what was read from references and has the same text: pages carry much that nobody sees."""
+
+        def is_same(rows: Rows, draft: Draft) -> bool:
+            before = draft.job.replaced
+            return (
+                before is not None
+                and str(draft.job.file.found.name) in run.book.referenced
+                and before.pipeline == plan.pipeline
+                and store.text_of(rows, before.id) == draft.read.text
+            )
+
+        if run.book.referenced and not run.options.force:
+            same = await self._database.read(lambda rows: [draft for draft in run.drafts if is_same(rows, draft)])
+            run.drafts = [draft for draft in run.drafts if draft not in same]
+            run.report.lines += [
+                FileLine(
+                    str(one.job.file.found.name), "unchanged", one.job.source_id, len(one.read.chunks), one.read.pages
+                )
+                for one in same
+            ]
 
     async def _store(self, run: _Run, plan: Plan) -> None:
         """Embed the new passages and store everything in one transaction."""
@@ -241,7 +307,7 @@ class Ingest:
         if not swap.changes_anything:
             return
         kept = await self._database.read(swap.passages_to_index)
-        vectors = PassageEmbedder(self._search.embedder, run.progress)
+        vectors = PassageEmbedder(self._search.embedder, run.progress, run.checkpoints)
         texts = await asyncio.to_thread(swap.texts, kept)
         await vectors.make(texts)
         if vectors.failure is not None:
@@ -254,6 +320,13 @@ class Ingest:
             await self._search.embed_pending()
         except PentadError as error:  # what waits for vectors is found by words, and waits on
             log_failure(error, "Embedding new documents")
+
+
+def _source_of(document: CorpusDocument) -> Source:
+    """The source of a stored document, as it is described there."""
+    return Source(
+        document.source_id, document.title, document.type, document.year, document.role, dict(document.details)
+    )  # fmt: skip
 
 
 def files_in(paths: Sequence[Path]) -> list[FoundFile | FileLine]:
@@ -281,15 +354,3 @@ def _report(run: _Run, plan: Plan) -> None:
         )  # fmt: skip
     lines.extend(FileLine(document.path, "removed", document.source_id) for document in plan.removed)
     run.report.lines += lines
-
-
-async def _run_limited(most: int, jobs: Sequence[Callable[[], Awaitable[None]]]) -> None:
-    free = asyncio.Semaphore(most)
-
-    async def one(job: Callable[[], Awaitable[None]]) -> None:
-        async with free:
-            await job()
-
-    async with asyncio.TaskGroup() as group:
-        for job in jobs:
-            group.create_task(one(job))

@@ -78,10 +78,11 @@ def size_line(found: FoundFile, most: int) -> FileLine | None:
     return FileLine(str(found.name), "failed", reason="too_large", note=note)
 
 
-PIPELINE: Final = 5
+PIPELINE: Final = 6
 """Increase this if the same bytes give other passages or vectors, for example with a new reader."""
 
-Origin = Literal["folder", "file"]
+Origin = Literal["folder", "file", "refresh"]
+"""How a document came in. A refresh changes only what documents say, not how they came in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +160,8 @@ def make_plan(
 def described(document: CorpusDocument, source: Source, source_id: str, path: str, origin: Origin) -> CorpusDocument:
     """The document as its source describes it now."""
     return replace(
-        document, path=path, origin=origin, source_id=source_id, title=source.title, type=source.type, year=source.year,
-        role=source.role, details=source.details,
+        document, path=path, origin=document.origin if origin == "refresh" else origin, source_id=source_id,
+        title=source.title, type=source.type, year=source.year, role=source.role, details=source.details,
     )  # fmt: skip
 
 

@@ -27,7 +27,10 @@ class FileLine:
 
 @dataclass(slots=True)
 class IngestReport:
-    """The whole report. `generation` is the avatar's after the ingest; `stored` is False if nothing changed."""
+    """The whole report. `generation` is the avatar's after the ingest; `stored` is False if nothing changed.
+
+    `resumed` counts documents that an interrupted ingest had already read.
+    """
 
     avatar: str
     generation: int
@@ -35,12 +38,16 @@ class IngestReport:
     stored: bool = False
     lines: list[FileLine] = field(default_factory=list[FileLine])
     warnings: list[str] = field(default_factory=list[str])
+    resumed: int = 0
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "IngestReport":
         """The report that `as_json` wrote."""
         lines = [FileLine(**line) for line in body["documents"]]
-        return cls(body["avatar"], body["generation"], body["dry_run"], body["stored"], lines, body["warnings"])
+        return cls(
+            body["avatar"], body["generation"], body["dry_run"], body["stored"], lines, body["warnings"],
+            body.get("resumed", 0),
+        )  # fmt: skip
 
     def of(self, status: Status) -> list[FileLine]:
         return [line for line in self.lines if line.status == status]
@@ -55,6 +62,8 @@ class IngestReport:
             body[status] = lines if status in ("failed", "skipped") else len(lines)
         body["documents"] = [{**_line(line), "status": line.status} for line in self.lines]
         body["warnings"] = self.warnings
+        if self.resumed:
+            body["resumed"] = self.resumed
         return body
 
 

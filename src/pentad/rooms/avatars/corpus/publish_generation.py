@@ -51,9 +51,10 @@ class Draft:
 
     def document(self, origin: Origin, pipeline: str, generation: int, now: float) -> CorpusDocument:
         """The document as it will be stored."""
-        source, file, read = self.job.source, self.job.file, self.read
+        source, file, read, before = self.job.source, self.job.file, self.read, self.job.replaced
+        kept = before.origin if before is not None and origin == "refresh" else origin
         return CorpusDocument(
-            0, str(file.found.name), origin, self.job.source_id, source.title, source.type, source.year, source.role,
+            0, str(file.found.name), kept, self.job.source_id, source.title, source.type, source.year, source.role,
             source.details, file.found.format, file.sha256, pipeline, file.size, read.pages, len(read.text),
             read.tokens, len(read.chunks), read.notes, generation, now,
         )  # fmt: skip
@@ -144,6 +145,7 @@ class GenerationSwap:
             self._search.drop(tx, before.collection)
         config, sources = _json(self._config.as_json()), None if self._sources is None else _json(self._sources)
         store.save_avatar(tx, number, config, sources, generation, collection, self._now)
+        store.remove_checkpoints(tx, avatar_id)
         _announce(tx, avatar_id, new=before is None)
         return generation
 
@@ -173,6 +175,7 @@ def remove_avatar(tx: Transaction, search: SearchIndex, avatar: Avatar) -> None:
     """Remove an avatar with its documents, its passages and its search index."""
     search.drop(tx, avatar.collection)
     store.remove_avatar(tx, avatar.number)
+    store.remove_checkpoints(tx, avatar.id)
     list_changed(tx, "resources", "avatars")
     resource_updated(tx, f"avatar://{avatar.id}")
     listings_changed(tx)

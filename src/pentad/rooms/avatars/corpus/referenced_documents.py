@@ -1,4 +1,6 @@
-"""Documents behind references: resources of any room, such as objects of a register, read with the rights of a caller.
+"""Documents behind references: resources of any room, such as objects of a register, and pages of the web.
+
+Resources are read with the rights of a caller, the web through the guarded fetcher.
 
 A document keeps the reference and the hash of what was read (`url`, `snapshot`), so its passages can be traced back.
 """
@@ -14,7 +16,7 @@ from typing import Any, Final, cast
 from pentad.documents.document import FORMATS
 from pentad.documents.normalization import normal
 from pentad.kernel.errors import PentadError
-from pentad.mcp.references import Resolved, scheme_of, split_snapshot
+from pentad.mcp.references import WEB, Resolved, scheme_of, split_snapshot
 from pentad.rooms.avatars.corpus.ingest_plan import FoundFile
 from pentad.rooms.avatars.corpus.ingest_report import FileLine
 from pentad.rooms.avatars.corpus.sources import Source, slug
@@ -30,9 +32,19 @@ class Follow:
     schemes: Sequence[str]
 
     def followed(self, details: Mapping[str, Any]) -> str | None:
-        """The reference in the description of a source, if it leads to a resource of this server."""
+        """The reference in the description of a source, if it can be followed.
+
+        Most sources name a web address for their readers only; `"fetch": true` says that the document is there.
+        """
         url = details.get("url")
-        return url if isinstance(url, str) and scheme_of(url) in self.schemes else None
+        if not isinstance(url, str) or (is_web(url) and details.get("fetch") is not True):
+            return None
+        return url if scheme_of(url) in self.schemes else None
+
+
+def is_web(url: object) -> bool:
+    """Whether this is a web address."""
+    return isinstance(url, str) and scheme_of(url) in WEB
 
 
 FOLDER: Final = "references"

@@ -155,6 +155,13 @@ RESPONSE_SCHEMA: Final[Mapping[str, Any]] = {
 }
 INFO_SCHEMA: Final[Mapping[str, Any]] = {"type": "object", "properties": {}}
 
+
+class RateAnswer(Arguments):
+    answer: Annotated[str, Field(description="The `uri` of the answer.")]
+    helpful: bool
+    correction: Annotated[str | None, Field(description="Words of the corpus that answer the question.")] = None
+
+
 AVATAR: Final[Mapping[str, Any]] = {
     "avatar": {"type": "string", "description": "Avatar id; needed if there are several."}
 }

@@ -11,7 +11,7 @@ from pentad.rooms.avatars.answers.answer_log import StoredAnswer
 from pentad.rooms.avatars.models import passage_uri
 from pentad.rooms.avatars.service import Avatars
 
-_PASSAGE: Final = re.compile(r"avatar://([^/?#]+)/passages/([0-9]{1,15})")
+_PASSAGE: Final = re.compile(r"avatar://([^/?#]+)/passages/([0-9]{1,15})(?:/[0-9]{1,15}-[0-9]{1,15})?")
 _ANSWER: Final = re.compile(r"avatar://([^/?#]+)/answers/([^/?#]+)")
 _LONGEST_LABEL: Final = 200
 

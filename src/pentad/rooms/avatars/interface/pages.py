@@ -1,18 +1,20 @@
-"""The console pages of the room: all avatars, one avatar with its sources and an answer, and one passage.
+"""The console pages of the room: all avatars, one avatar with its sources and an answer, one passage in its source, and
+an evaluation.
 
 Questions are answered with quotes alone: viewing a page never calls a language model.
 """
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
-from pentad.kernel.errors import NotFound
+from pentad.documents.instructions import WARNING, instructs
 from pentad.kernel.pages import (
     Block,
     Card,
     Cards,
     Cell,
     Column,
+    Excerpt,
     Facts,
     Hint,
     Links,
@@ -26,10 +28,12 @@ from pentad.kernel.pages import (
     Section,
     Sheet,
     Table,
+    Text,
     Visit,
     when,
 )
 from pentad.rooms.avatars.answers.answer import Answer, Citation, Nearest
+from pentad.rooms.avatars.answers.source_excerpt import source_excerpt
 from pentad.rooms.avatars.avatar_snapshot import AvatarSnapshot
 from pentad.rooms.avatars.interface.presentation import InfoView, info_view
 from pentad.rooms.avatars.models import CorpusDocument, Role, section_below
@@ -63,7 +67,7 @@ async def one_avatar(avatars: Avatars, visit: Visit) -> Sheet:
     if question:
         answer = await avatars.pipeline(avatar).answer(question)
         blocks += _answered(avatar.id, await avatars.keep_answer(visit.principal, avatar, question, answer))
-    blocks.append(Section("About", [Facts(_facts(avatar, info)), Links(info.expertise)]))
+    blocks.append(Section("About", [Facts(_facts(avatar, info)), Links([*info.expertise, *_more(avatar)])]))
     columns = (
         "Source",
         Column("Kind", short=True),
@@ -79,25 +83,63 @@ async def one_avatar(avatars: Avatars, visit: Visit) -> Sheet:
 
 
 async def one_passage(avatars: Avatars, visit: Visit) -> Sheet:
-    """A passage and its source."""
+    """A passage in its source. With `from` and `to`, the offsets of a citation, that span is marked."""
     avatar, n = await avatars.open(visit.path["avatar"]), visit.path["n"]
-    held = await avatar.passages([int(n)]) if n.isdecimal() and len(n) < 16 else ()
-    if not held:
-        raise NotFound(f"{avatar.id} has no passage {n[:20]}.", hint="An ingest may have replaced it: ask again.")
-    passage = held[0]
+    found = await source_excerpt(avatar, n, visit.number("from"), visit.number("to"))
+    passage, page = found.passage, _page(found.pages.first, found.pages.last)
+    document = next((one for one in await avatar.sources() if one.id == passage.document), None)
     facts = Facts(
         [
-            ("Source", passage.source),
+            ("Source", _original(passage.source, document, found.pages.physical)),
             ("Section", passage.section or ""),
-            ("Page", _page(passage.cited_page, passage.cited_page_end)),
+            ("Page", page),
             ("Year", "" if passage.year is None else str(passage.year)),
             ("Written by", _by(passage.role)),
-            ("Characters", f"{passage.char_start:,} to {passage.char_end:,}"),
+            ("Characters", f"{found.char_start:,} to {found.char_end:,}"),
             ("Hash of the file", passage.sha256),
         ]
     )
+    before = found.before if found.begins else f"… {found.before}"
+    after = found.after if found.ends else f"{found.after} …"
     trail = [Cell(info_view(avatar, None).name or avatar.id, Place((avatar.id,)))]
-    return Sheet(f"Passage {n}", [Prose(passage.content), facts], trail=trail)
+    warning = [Note(WARNING, "bad")] if instructs(found.marked) else []
+    return Sheet(f"Passage {n}", [*warning, Excerpt(before, found.marked, after), facts], trail=trail)
+
+
+def _original(title: str, document: CorpusDocument | None, page: int | None) -> Text:
+    """The title, as a link to the source's own address if it has one: to the page of a PDF."""
+    address = None if document is None else document.details.get("url")
+    if document is None or not isinstance(address, str):
+        return title
+    return Cell(title, f"{address}#page={page}" if document.format == "pdf" and page is not None else address)
+
+
+async def one_evaluation(avatars: Avatars, visit: Visit) -> Sheet:
+    """The last score card of an avatar."""
+    avatar = await avatars.open(visit.path["avatar"])
+    trail = [Cell(info_view(avatar, None).name or avatar.id, Place((avatar.id,)))]
+    card = await avatars.last_evaluation(avatar)
+    if card is None:
+        empty = Hint("There is no evaluation yet. Make one with", f"pentad avatars eval --avatar {avatar.id}")
+        return Sheet("Evaluation", [empty], trail=trail)
+    groups: dict[str, list[Sequence[Text]]] = {}
+    for line in card["lines"]:
+        groups.setdefault(line["group"], []).append(_figure(line))
+    columns = ("Figure", Column("Value", True), Column("95 % interval", short=True), Column("Cases", True),
+               Column("Goal", short=True), Column("", short=True))  # fmt: skip
+    state = Note("Every goal is reached.", "good") if card["passed"] else Note("A goal is missed.", "bad")
+    stale = [] if card["generation"] == avatar.avatar.generation else [Note("The corpus has changed since.", "bad")]
+    facts = Facts([("Made", f"{card['at']}"), ("Search", card["retrieval"]), ("Generation", str(card["generation"]))])
+    sections = [Section(name.capitalize(), [Table(columns, rows)]) for name, rows in groups.items()]
+    notes = [Note(text) for text in card["notes"]]
+    return Sheet("Evaluation", [state, *stale, *sections, *notes, facts], trail=trail)
+
+
+def _figure(line: Mapping[str, Any]) -> Sequence[Text]:
+    goal = "" if line["goal"] is None else f"{'at most' if line['at_most'] else 'at least'} {line['goal']:.2f}"
+    verdict = "" if line["goal"] is None else "reached" if line["passed"] else "missed"
+    interval = f"{line['low']:.2f} to {line['high']:.2f}"
+    return (line["name"], f"{line['value']:.3f}", interval, f"{line['of']:,}", goal, verdict)
 
 
 async def figures(avatars: Avatars, _visit: Visit) -> Sequence[tuple[str, str]]:
@@ -106,7 +148,13 @@ async def figures(avatars: Avatars, _visit: Visit) -> Sequence[tuple[str, str]]:
 
 
 PAGES: Final[Pages[Avatars]] = Pages(
-    [Page("", everybody), Page("{avatar}", one_avatar), Page("{avatar}/passages/{n}", one_passage)], figures
+    [
+        Page("", everybody),
+        Page("{avatar}", one_avatar),
+        Page("{avatar}/passages/{n}", one_passage),
+        Page("{avatar}/evaluation", one_evaluation),
+    ],
+    figures,
 )
 
 
@@ -144,11 +192,19 @@ def _evidence(avatar_id: str, answer: Answer) -> list[Block]:
     """Where the quotes of the answer are, and the words of what it cites without quoting."""
     said = {number for one in answer.statements if one.verdict == "quoted" for number in one.citations}
     cells = {
-        one.n: Cell(f"[{one.n}] {_reference(one.source, one)}", Place((avatar_id, "passages", one.chunk_id)))
-        for one in answer.citations
+        one.n: Cell(f"[{one.n}] {_reference(one.source, one)}", _quoted_at(avatar_id, one)) for one in answer.citations
     }
     quotes = [Quote(one.quote, cells[one.n]) for one in answer.citations if one.n not in said]
     return [Links([cells[number] for number in cells if number in said]), *quotes] if said else list[Block](quotes)
+
+
+def _more(avatar: AvatarSnapshot) -> list[Cell]:
+    return [Cell("Evaluation", Place((avatar.id, "evaluation")))]
+
+
+def _quoted_at(avatar_id: str, one: Citation) -> Place:
+    span = {"from": str(one.char_start), "to": str(one.char_end)}
+    return Place((avatar_id, "passages", one.chunk_id), span)
 
 
 def _near(one: Nearest) -> Quote:

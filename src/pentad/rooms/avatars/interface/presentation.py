@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pentad.rooms.avatars.models import passage_uri
+from pentad.rooms.avatars.models import passage_uri, quote_link
 
 if TYPE_CHECKING:
     from pentad.rooms.avatars.answers.answer import Answer, Citation
@@ -96,7 +96,9 @@ class CitationView(View):
     sha256: str
     match: str
     warning: str | None = Optional
+    as_of: str | None = Optional
     uri: str
+    link: Annotated[str, Field(description="Shows the quote marked in its source.")]
 
 
 class SaidView(View):
@@ -123,6 +125,7 @@ class GroundingView(View):
     requoted: int
     corrected: int
     dropped: int
+    left_out: list[str] | None = Optional
     problems: list[str] | None = Optional
     fell_back: str | None = Optional
     unverified_passages: Annotated[list[int] | None, Field(description="Those of `passages` not in the corpus.")] = (
@@ -161,6 +164,7 @@ class AnswerView(View):
     mode: str
     retrieval: str
     query: Annotated[str, Field(description="With words from the conversation.")]
+    translated: Annotated[str | None, Field(description="The question that was searched.")] = Optional
     should_speak: float | None = Optional
     grounding: GroundingView
     prompt: PromptView | None = Optional
@@ -255,6 +259,13 @@ class PanelView(View):
     silent: Annotated[list[str], Field(description="Avatars without an answer.")]
 
 
+class RatingView(View):
+    answer: Annotated[str, Field(description="The URI of the answer.")]
+    helpful: bool
+    correction: str | None = Optional
+    state: Annotated[str, Field(description="new, until the author accepts or rejects it.")]
+
+
 class AvatarListed(View):
     id: str
     name: str
@@ -325,11 +336,15 @@ def passage_fields(avatar_id: str, passage: "Passage") -> dict[str, Any]:
 
 
 def answer_view(
-    avatar_id: str, answer: "Answer", mode: str | None = None, prompt: PromptView | None = None
+    avatar_id: str,
+    answer: "Answer",
+    mode: str | None = None,
+    prompt: PromptView | None = None,
+    site: str | None = None,
 ) -> AnswerView:
-    """An answer."""
+    """An answer. Its citations lead to pages of the `site`, if the server has an address."""
     fields = {name: getattr(answer, name) for name in AnswerView.model_fields if hasattr(answer, name)}
-    fields["citations"] = citations_view(avatar_id, answer.citations)
+    fields["citations"] = citations_view(avatar_id, answer.citations, site)
     fields.update(avatar=avatar_id, mode=mode or answer.mode, prompt=prompt)
     return AnswerView.model_validate(fields)
 
@@ -359,13 +374,20 @@ def info_view(avatar: "AvatarSnapshot", model: str | None) -> InfoView:
     )
 
 
-def citations_view(avatar_id: str, citations: "Sequence[Citation]") -> list[CitationView]:
+def citations_view(avatar_id: str, citations: "Sequence[Citation]", site: str | None) -> list[CitationView]:
     return [
-        CitationView.model_validate({**asdict(one), "uri": passage_uri(avatar_id, one.chunk_id)}) for one in citations
+        CitationView.model_validate(
+            {
+                **asdict(one),
+                "uri": passage_uri(avatar_id, one.chunk_id),
+                "link": quote_link(avatar_id, one.chunk_id, one.char_start, one.char_end, site),
+            }
+        )
+        for one in citations
     ]
 
 
-def checked_draft_view(avatar: "AvatarSnapshot", checked: "CheckedDraft") -> CheckedDraftView:
+def checked_draft_view(avatar: "AvatarSnapshot", checked: "CheckedDraft", site: str | None = None) -> CheckedDraftView:
     """The verdict on each statement, and the remaining text."""
     statements = [
         StatementView(
@@ -381,7 +403,7 @@ def checked_draft_view(avatar: "AvatarSnapshot", checked: "CheckedDraft") -> Che
     ]
     return CheckedDraftView(
         response=checked.response,
-        citations=citations_view(avatar.id, checked.citations),
+        citations=citations_view(avatar.id, checked.citations, site),
         valid=bool(statements) and all(one.verdict in ("quoted", "supported") for one in statements),
         statements=statements,
         unsupported=sum(one.verdict == "unsupported" for one in statements),
@@ -417,12 +439,12 @@ def checked_citation_view(avatar: "AvatarSnapshot", checked: "CheckedCitation") 
     )
 
 
-def panel_view(panel: "Panel") -> PanelView:
+def panel_view(panel: "Panel", site: str | None = None) -> PanelView:
     """All answers, and the pairs of quotes."""
     return PanelView(
         question=panel.question,
         answers=[
-            SeatView(avatar=seat.avatar, name=seat.name, answer=answer_view(seat.avatar, seat.answer))
+            SeatView(avatar=seat.avatar, name=seat.name, answer=answer_view(seat.avatar, seat.answer, site=site))
             for seat in panel.seats
         ],
         agreements=[_pair(pair) for pair in panel.agreements],

@@ -34,12 +34,24 @@ _A2A_MODULE: Final = (203, "integration/a2a")
 _AUTHOR: Final = "Pentad avatars"
 
 
-def record_of(avatar: Avatar) -> dict[str, Any]:
-    """The avatar's OASF record: how to reach it over MCP, and its card if it has an address."""
-    config, url = avatar.config, avatar.config.mcp_server.url
+def address_of(avatar: Avatar, site: str | None) -> str | None:
+    """Where the avatar is served alone: as its configuration says, or on the server at `site`."""
+    if avatar.config.mcp_server.url or not site:
+        return avatar.config.mcp_server.url
+    return f"{site.rstrip('/')}/rooms/avatars/{quote(avatar.id)}/mcp"
+
+
+def record_of(avatar: Avatar, site: str | None) -> dict[str, Any]:
+    """The avatar's OASF record: how to reach it over MCP, and its card if it has an address.
+
+    `site` is the server's URL if it is known: a guessed one would send clients to somebody else.
+    """
+    config, url = avatar.config, address_of(avatar, site)
     modules = [_class(_MCP_MODULE) | {"data": _mcp(config, url)}]
     if url:
-        modules.append(_class(_A2A_MODULE) | {"data": {"card_data": card_of(avatar), "card_schema_version": f"v{A2A}"}})
+        modules.append(
+            _class(_A2A_MODULE) | {"data": {"card_data": card_of(avatar, site), "card_schema_version": f"v{A2A}"}}
+        )
     return {
         "schema_version": OASF,
         "name": config.server_name,
@@ -98,16 +110,18 @@ def offer_of(avatar: Avatar, site: str) -> OfferedAgent:
     )
 
 
-async def records_of(avatars: "Avatars", avatar_id: str | None) -> list[tuple[str, dict[str, Any]]]:
-    """The ids and records of one avatar, or of all."""
+async def records_of(avatars: "Avatars", avatar_id: str | None, site: str | None) -> list[tuple[str, dict[str, Any]]]:
+    """The ids and records of one avatar, or of all, served at `site`."""
     ids = [one.id for one in await avatars.list()] if avatar_id is None else [avatar_id]
-    return [(one, record_of((await avatars.open(one)).avatar)) for one in ids]
+    return [(one, record_of((await avatars.open(one)).avatar, site)) for one in ids]
 
 
-async def publish_records(avatars: "Avatars", caller: Principal, avatar_id: str | None) -> list[dict[str, Any]]:
+async def publish_records(
+    avatars: "Avatars", caller: Principal, avatar_id: str | None, site: str | None
+) -> list[dict[str, Any]]:
     """Push the records to the directory with the caller's rights, through the directory's own tool."""
     pushed: list[dict[str, Any]] = []
-    for one, record in await records_of(avatars, avatar_id):
+    for one, record in await records_of(avatars, avatar_id, site):
         given = {"record_json": json.dumps(record)}
         result = await avatars.platform.neighbours.call_tool(caller, "agntcy_dir_push_record", given)
         if result.get("isError"):
@@ -116,11 +130,12 @@ async def publish_records(avatars: "Avatars", caller: Principal, avatar_id: str 
     return pushed
 
 
-def card_of(avatar: Avatar) -> dict[str, Any]:
+def card_of(avatar: Avatar, site: str | None) -> dict[str, Any]:
     """The avatar's A2A card; NotFound if the avatar has no address."""
-    config, url = avatar.config, avatar.config.mcp_server.url
+    config, url = avatar.config, address_of(avatar, site)
     if not url:
-        raise NotFound(f"{avatar.id} has no address for a card.", hint="Give its config.json an mcpServer.url.")
+        hint = "Give its config.json an mcpServer.url, or the server a public_url."
+        raise NotFound(f"{avatar.id} has no address for a card.", hint=hint)
     tags = [*config.expertise, "citations"]
     return {
         "protocolVersion": A2A,

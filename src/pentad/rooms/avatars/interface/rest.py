@@ -1,4 +1,7 @@
-"""Routes for `pentad avatars ingest`, `eval` and `publish` with --url. The server does what the verbs do on a store."""
+"""Routes for `pentad avatars ingest`, `eval`, `feedback` and `publish` with --url.
+
+The server does what the verbs do on a store.
+"""
 
 import asyncio
 from typing import Any, Final
@@ -12,12 +15,14 @@ from pentad.net.multipart import is_form, read_form
 from pentad.platform import Operation, Parameter, is_yes, protected_route
 from pentad.rooms.avatars.corpus.ingest import IngestOptions
 from pentad.rooms.avatars.corpus.upload import MOST_FILES, unpacked
+from pentad.rooms.avatars.interface.feedback_review import evaluation_of, feedback_of, reviewed
 from pentad.rooms.avatars.interface.publication import publish_records, records_of
 from pentad.rooms.avatars.service import Avatars
 
 _PATH: Final = "/api/avatars"
 _AVATAR: Final = Parameter("avatar", "The avatar, by id; needed only where there are several.")
 _SOME: Final = Parameter("avatar", "Only this avatar; without it all of them.")
+_STATE: Final = Parameter("state", "new (the default), accepted or rejected.")
 _INGEST: Final = Operation(
     "Create or update an avatar from its folder (config.json and corpus/...), or add documents to one.",
     "avatars",
@@ -60,22 +65,60 @@ def command_routes(avatars: Avatars) -> list[BaseRoute]:
             return (await avatars.ingest(folder, options, caller=principal)).as_json()
 
     async def evaluate(request: Request, _principal: Principal) -> dict[str, Any]:
+        from pentad.rooms.avatars.evaluation.author_questions import read_questions
+        from pentad.rooms.avatars.evaluation.score_card import read_goals
+
+        query, body = request.query_params, await request.body()
+        questions, goals = read_questions(body) if body else (), read_goals(query.getlist("goal"))
         async with one_at_a_time:
-            return (await avatars.evaluate(request.query_params.get("avatar") or None)).as_json()
+            card = await avatars.evaluate(query.get("avatar") or None, questions=questions, goals=goals)
+        return card.as_json()
+
+    async def evaluation(request: Request, _principal: Principal) -> dict[str, Any]:
+        return await evaluation_of(avatars, request.query_params.get("avatar") or None)
+
+    async def feedback(request: Request, _principal: Principal) -> dict[str, Any]:
+        return await feedback_of(avatars, request.query_params.get("avatar") or None, request.query_params.get("state"))
+
+    async def review(request: Request, _principal: Principal) -> dict[str, Any]:
+        query = request.query_params
+        async with one_at_a_time:
+            return await reviewed(
+                avatars, query.get("avatar") or None, query.getlist("accept"), query.getlist("reject")
+            )
 
     async def records(request: Request, _principal: Principal) -> dict[str, Any]:
-        found = await records_of(avatars, request.query_params.get("avatar") or None)
+        found = await records_of(avatars, request.query_params.get("avatar") or None, avatars.platform.site)
         return {"records": [record for _, record in found]}
 
     async def publish(request: Request, principal: Principal) -> dict[str, Any]:
-        return {"published": await publish_records(avatars, principal, request.query_params.get("avatar") or None)}
+        avatar, site = request.query_params.get("avatar") or None, avatars.platform.site
+        return {"published": await publish_records(avatars, principal, avatar, site)}
 
-    examination = Operation("Examine an avatar on its own corpus; changes nothing.", "avatars", (_AVATAR,))
+    examination = Operation(
+        "Examine an avatar on its own corpus, and with the questions sent as JSON. The score card is kept.",
+        "avatars",
+        (_AVATAR, Parameter("goal", "A goal of your own, as ID=NUMBER; may be repeated.")),
+    )
+    showing = Operation("The last score card of an avatar.", "avatars", (_AVATAR,))
+    ratings = Operation("What readers said of an avatar's answers.", "avatars", (_AVATAR, _STATE))
+    reviewing = Operation(
+        "Accept or reject what readers said. The scores are fitted to what is accepted.",
+        "avatars",
+        (
+            _AVATAR,
+            Parameter("accept", "The id of a rated answer; may be repeated."),
+            Parameter("reject", "The id of a rated answer; may be repeated."),
+        ),
+    )
     printing = Operation("The OASF record of each avatar.", "avatars", (_SOME,))
     publication = Operation("Push an OASF record of each avatar to the directory.", "avatars", (_SOME,))
     return [
         protected_route("POST", f"{_PATH}/ingest", "avatars:write", _INGEST, ingest),
         protected_route("POST", f"{_PATH}/eval", "avatars:write", examination, evaluate),
+        protected_route("GET", f"{_PATH}/eval", "avatars:read", showing, evaluation),
+        protected_route("GET", f"{_PATH}/feedback", "avatars:write", ratings, feedback),
+        protected_route("POST", f"{_PATH}/feedback", "avatars:write", reviewing, review),
         protected_route("GET", f"{_PATH}/records", "avatars:read", printing, records),
         protected_route("POST", f"{_PATH}/publish", "avatars:write", publication, publish),
     ]

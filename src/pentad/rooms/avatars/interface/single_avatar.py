@@ -1,5 +1,6 @@
 """One avatar served alone, with its own name, version and list of tools. No tool takes `avatar`."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -90,21 +91,24 @@ def _room(whole: Room[Avatars], config: "AvatarConfig") -> Room[Any]:
             " says so when the corpus is silent."
         ),
         tools=tools,
-        prompts=_prompts(tools),
+        prompts=_prompts([one.name for one in tools] if config.tools is None else config.tools),
         identity=(config.server_name, config.server_version),
     )
 
 
 def offered(config: "AvatarConfig") -> list[Tool]:
-    """The tools the configuration lists, in its order; all tools if it lists none."""
+    """The tools the configuration lists, in its order; all tools if it lists none.
+
+    Whoever may ask the avatar may also check a draft: mode `prompt` of `generate_response` needs it.
+    """
     known = {one.name: one for one in TOOLS}
     if config.tools is None:
         return list(TOOLS)
-    return [known[name] for name in dict.fromkeys(config.tools) if name in known]
+    more = [verify_response.name] if generate_response.name in config.tools else []
+    return [known[name] for name in dict.fromkeys((*config.tools, *more)) if name in known]
 
 
-def _prompts(tools: list[Tool]) -> list[Prompt]:
-    """The prompts whose tools are offered."""
-    names = {one.name for one in tools}
+def _prompts(names: Sequence[str]) -> list[Prompt]:
+    """The prompts whose tools the configuration lists."""
     needs = ((ask_this_avatar, "generate_response"), (grounded_answer_here, "verify_response"))
     return [one for one, needed in needs if needed in names]

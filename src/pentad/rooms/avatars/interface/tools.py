@@ -19,6 +19,7 @@ from pentad.rooms.avatars.interface.arguments import (
     GenerateResponse,
     ListAvatars,
     QueryCorpus,
+    RateAnswer,
     VerifyCitation,
     VerifyResponse,
     asked,
@@ -35,6 +36,7 @@ from pentad.rooms.avatars.interface.presentation import (
     FoundPassages,
     InfoView,
     PanelView,
+    RatingView,
     panel_view,
     routes_view,
 )
@@ -112,7 +114,15 @@ async def ask_panel(arguments: AskPanel, call: Call[Avatars]) -> PanelView:
     question = asked(arguments.question, "question")
     members, turns = listed(arguments.avatars, MOST_ASKED), turns_of(arguments.context)
     found = await call.service.panel(call.principal, question, members, turns)
-    return panel_view(found)
+    return panel_view(found, use_cases.site_of(call))
+
+
+@tool(
+    "rate_answer", title="Rate an answer", action="read", destructive=False, idempotent=True, listed="room"
+)  # fmt: skip
+async def rate_answer(arguments: RateAnswer, call: Call[Avatars]) -> RatingView:
+    """Say whether an answer you got was helpful. The avatar's author sees the question and decides what to learn."""
+    return await use_cases.rate_answer(call, arguments)
 
 
 @tool("list_avatars", title="List avatars", read_only=True)
@@ -140,5 +150,6 @@ TOOLS: Final = (
     verify_response,
     verify_citation,
     ask_panel,
+    rate_answer,
     list_avatars,
 )

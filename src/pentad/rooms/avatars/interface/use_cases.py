@@ -5,10 +5,12 @@ from typing import Any, Final
 
 from pentad.kernel.errors import InvalidInput
 from pentad.mcp.call import Call
+from pentad.mcp.rights import refuse_read_only
 from pentad.rooms.avatars.avatar_snapshot import AvatarSnapshot
 from pentad.rooms.avatars.interface.arguments import (
     GenerateResponse,
     QueryCorpus,
+    RateAnswer,
     VerifyCitation,
     VerifyResponse,
     asked,
@@ -21,6 +23,7 @@ from pentad.rooms.avatars.interface.presentation import (
     FoundPassages,
     InfoView,
     PromptView,
+    RatingView,
     answer_view,
     checked_citation_view,
     checked_draft_view,
@@ -55,6 +58,14 @@ CHECK_DRAFT: Final = (
 CHECK_CITATION: Final = "Check that quoted words are in that source, on that page and at that place, or where they are."
 
 
+def site_of(call: Call[Avatars]) -> str | None:
+    """The address of this server, if there is one: the operator's, or the one a call over HTTP came to."""
+    platform = call.service.platform
+    if platform.public_url is not None:
+        return platform.public_url
+    return platform.site if call.peer.transport == "http" else None
+
+
 async def query_corpus(call: Call[Avatars], arguments: QueryCorpus, avatar_id: str | None) -> FoundPassages:
     """Search an avatar's passages."""
     from pentad.rooms.avatars.search.retrieval import retrieve
@@ -77,18 +88,25 @@ async def generate_response(call: Call[Avatars], arguments: GenerateResponse, av
     if arguments.mode == "client":
         from pentad.rooms.avatars.answers.drafting.drafter import ClientDrafter
 
-        pipeline = service.pipeline(avatar, ClientDrafter(call), "client")
+        client = ClientDrafter(call)
+        pipeline = service.pipeline(avatar, client, "client", client)
     elif arguments.mode != "extractive" and (drafter := service.endpoint_drafter()) is not None:
-        pipeline = service.pipeline(avatar, drafter, "endpoint")
+        pipeline = service.pipeline(avatar, drafter, "endpoint", drafter)
     elif arguments.mode == "endpoint":
         raise InvalidInput(
             "No language model is configured on this server.",
             hint="Set model_url and model_name in [rooms.avatars], or use mode extractive, client or prompt.",
         )
+    elif arguments.mode != "extractive" and call.client_supports("sampling"):
+        from pentad.rooms.avatars.answers.drafting.drafter import ClientDrafter
+
+        pipeline = service.pipeline(avatar, translator=ClientDrafter(call))
     else:
         pipeline = service.pipeline(avatar)
     answer = await pipeline.answer(question, turns, given)
-    return answer_view(avatar.id, await service.keep_answer(call.principal, avatar, question, answer))
+    return answer_view(
+        avatar.id, await service.keep_answer(call.principal, avatar, question, answer), site=site_of(call)
+    )
 
 
 async def get_avatar_info(call: Call[Avatars], avatar_id: str | None) -> InfoView:
@@ -105,7 +123,7 @@ async def verify_response(call: Call[Avatars], arguments: VerifyResponse, avatar
         asked(draft, "draft")
     avatar = await call.service.open(avatar_id)
     checked = await check_draft(avatar, _parsed(draft), arguments.passages, call.service.similarity)
-    return checked_draft_view(avatar, checked)
+    return checked_draft_view(avatar, checked, site_of(call))
 
 
 async def verify_citation(call: Call[Avatars], arguments: VerifyCitation, avatar_id: str | None) -> CheckedCitationView:
@@ -116,6 +134,23 @@ async def verify_citation(call: Call[Avatars], arguments: VerifyCitation, avatar
     avatar = await call.service.open(avatar_id)
     given = arguments.model_dump(include=set(Cited.__dataclass_fields__))
     return checked_citation_view(avatar, await check_citation(avatar, Cited(**given)))
+
+
+async def rate_answer(call: Call[Avatars], arguments: RateAnswer) -> RatingView:
+    """Keep what the caller says of an answer. Readers may, unless nothing can be changed here."""
+    from pentad.rooms.avatars.answers.answer_log import answer_uri, read_answer_uri
+
+    refuse_read_only(call.principal)
+    avatar_id, answer_id = read_answer_uri(arguments.answer)
+    kept = await call.service.rate(
+        call.principal, avatar_id, answer_id, helpful=arguments.helpful, correction=arguments.correction
+    )
+    return RatingView(
+        answer=answer_uri(avatar_id, kept.answer),
+        helpful=kept.rating.helpful,
+        correction=kept.rating.correction,
+        state=kept.state,
+    )
 
 
 async def _material(

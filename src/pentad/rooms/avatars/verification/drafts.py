@@ -88,15 +88,24 @@ def from_text(text: str) -> Draft:
 
 
 def from_reply(reply: str) -> Draft:
-    """Parse a model's reply, `{statements: [{text, support}], abstain}`; InvalidInput if it has another form."""
+    """Parse a model's reply: `{statements: [{text, support}], abstain}`, or text with marks such as `[S3]`.
+
+    InvalidInput if it has another form.
+    """
+    if "{" not in reply and marks_in(reply):
+        return from_text(reply)
+    return from_json(json_in(reply))
+
+
+def json_in(reply: str) -> Any:
+    """The JSON object in a model's reply; InvalidInput if there is none."""
     fenced = _FENCE.search(reply)
     body = fenced[1] if fenced else reply[reply.find("{") : reply.rfind("}") + 1]
     try:
         check_bounds(body.encode(), depth=8, keys=2_000)
-        given: Any = json.loads(body)
+        return json.loads(body)
     except (ValueError, PentadError):
         raise InvalidInput("The reply is not the JSON that was asked for.") from None
-    return from_json(given)
 
 
 def from_json(given: Any) -> Draft:

@@ -103,7 +103,8 @@ class Checked:
     quotes: tuple[Quote, ...] = ()
     corrected: bool = False
     """The citation was moved to the sentence with the words or facts."""
-    judged: bool = False
+    contradicts: bool = False
+    """A doubt is that the source says the opposite, or is by somebody else: no judge can settle that."""
 
     @property
     def passes(self) -> bool:
@@ -146,10 +147,10 @@ class Verifier:
         checked = replace(checked, problems=(*unknown, *checked.problems))
         if (other := self._elsewhere(statement.text, checked)) is not None:
             checked = replace(other, problems=(*checked.problems, "the citation was corrected"), corrected=True)
-        if checked.verdict == "unsure" and self._judge is not None:
+        if checked.verdict == "unsure" and not checked.contradicts and self._judge is not None:
             says = await self._judge.supports(checked.given, [sentence.text for sentence in checked.sentences])
             if says is not None:
-                return replace(checked, verdict="supported" if says else "unsupported", judged=True)
+                return replace(checked, verdict="supported" if says else "unsupported")
         return checked
 
     def _elsewhere(self, text: str, checked: Checked) -> Checked | None:
@@ -224,22 +225,29 @@ class Verifier:
         if vetoes:
             return replace(checked, text="", verdict="unsupported", problems=(*checked.problems, *vetoes))
         doubts = [f"{each!r} is not in the cited sentences" for each in facts.doubtful]
-        doubts += self._doubts(claim, cited, share)
+        against = self._opposed(claim, cited)
+        doubts += [*against, *self._doubts(claim, cited, share)]
         kept = self._needed(claim, cited)
         if doubts:
-            return replace(checked, verdict="unsure", sentences=kept, problems=(*checked.problems, *doubts))
+            return replace(
+                checked, verdict="unsure", sentences=kept, problems=(*checked.problems, *doubts),
+                contradicts=bool(against),
+            )  # fmt: skip
         return replace(checked, verdict="supported", sentences=kept)
 
+    def _opposed(self, claim: str, cited: Sequence[Sentence]) -> list[str]:
+        """Signs that the source says the opposite."""
+        against = polarity.opposed(normal_words(claim), self._best(claim, cited).words)
+        return [] if against is None else [f"the meaning may differ: {against}"]
+
     def _doubts(self, claim: str, cited: Sequence[Sentence], share: float) -> list[str]:
-        doubts: list[str] = []
-        best = max(cited, key=lambda sentence: (self._coverage(claim, (sentence,)), -sentence.number))
-        if (against := polarity.opposed(normal_words(claim), best.words)) is not None:
-            doubts.append(f"the meaning may differ: {against}")
-        if exchanged(claim, best.text):
-            doubts.append("who does what may differ")
+        doubts = ["who does what may differ"] if exchanged(claim, self._best(claim, cited).text) else []
         if share < SURE_COVERAGE:
             doubts.append("not all of it is in the cited sentences")
         return [*doubts, *clause_doubts(claim, cited, self._rarity)]
+
+    def _best(self, claim: str, cited: Sequence[Sentence]) -> Sentence:
+        return max(cited, key=lambda sentence: (self._coverage(claim, (sentence,)), -sentence.number))
 
     @staticmethod
     def _in_context(checked: Checked, spans: Sequence[str]) -> Checked:
@@ -252,14 +260,14 @@ class Verifier:
             before, after = sentence.words[:at], sentence.words[at + len(words) :]
             if polarity.negates(before) or polarity.negated_after(after):
                 problem = f"a negation {'before' if polarity.negates(before) else 'after'} these words was left out"
-                return replace(checked, verdict="unsure", problems=(*checked.problems, problem))
+                return replace(checked, verdict="unsure", problems=(*checked.problems, problem), contradicts=True)
         return checked
 
     def _spoken(self, checked: Checked, claim: Claim) -> Checked:
         """The words of others must not be attributed to the person."""
         if claim.own and checked.passes and any(sentence.passage.role == "about" for sentence in checked.sentences):
             problem = "the source is about the person, not by the person"
-            return replace(checked, verdict="unsure", problems=(*checked.problems, problem))
+            return replace(checked, verdict="unsure", problems=(*checked.problems, problem), contradicts=True)
         return checked
 
     def _needed(self, claim: str, cited: tuple[Sentence, ...]) -> tuple[Sentence, ...]:

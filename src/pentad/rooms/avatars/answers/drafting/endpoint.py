@@ -19,6 +19,8 @@ _ATTEMPTS: Final = 3
 _LONGEST_WAIT: Final = 8.0
 _MOST_BYTES: Final = 1 << 20
 _ANTHROPIC_VERSION: Final = "2023-06-01"
+_NOT_UNDERSTOOD: Final = frozenset((400, 404, 415, 422, 501))
+"""How endpoints refuse a request with a member they do not know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +53,32 @@ def endpoint_of(settings: AvatarsSettings) -> Endpoint | None:
 
 
 class EndpointDrafter:
-    """Asks the endpoint with temperature 0: the same material should give the same draft."""
+    """Asks the endpoint with temperature 0: the same material should give the same draft.
 
-    def __init__(self, fetcher: Fetcher, endpoint: Endpoint, pause: float = 0.5) -> None:
+    An OpenAI-compatible endpoint is asked for JSON by the prompt's schema (`response_format`). Not every one supports
+    that; those that do not are in `without_schemas`, so that each is asked in vain only once.
+    """
+
+    def __init__(
+        self, fetcher: Fetcher, endpoint: Endpoint, pause: float = 0.5, without_schemas: set[str] | None = None
+    ) -> None:
         self._fetcher = fetcher
         self._endpoint = endpoint
         self._pause = pause
+        self._without_schemas = set[str]() if without_schemas is None else without_schemas
 
     async def say(self, key: str, prompt: Prompt) -> str:
         """The model's reply; Unavailable if there is none."""
         del key  # every request is new to an endpoint
-        body = json.dumps(self._body(prompt), ensure_ascii=False).encode()
-        answer = await self._posted(body)
+        endpoint = self._endpoint
+        asks_for_json = (
+            prompt.schema is not None and endpoint.kind == "openai" and endpoint.address not in self._without_schemas
+        )
+        answer = await self._posted(self._body(prompt, asks_for_json=asks_for_json))
+        if asks_for_json and answer.status in _NOT_UNDERSTOOD:
+            answer = await self._posted(self._body(prompt, asks_for_json=False))
+            if answer.status == 200:
+                self._without_schemas.add(endpoint.address)
         if answer.status != 200:
             raise Unavailable(f"The language model answered with status {answer.status}.")
         try:
@@ -73,7 +89,8 @@ class EndpointDrafter:
             raise Unavailable("The language model's answer has no text.")
         return text
 
-    async def _posted(self, body: bytes) -> Fetched:
+    async def _posted(self, members: dict[str, Any]) -> Fetched:
+        body = json.dumps(members, ensure_ascii=False).encode()
         for attempt in range(_ATTEMPTS):
             answer = await self._fetcher.fetch(
                 self._endpoint.address,
@@ -99,7 +116,7 @@ class EndpointDrafter:
             headers["authorization"] = f"Bearer {self._endpoint.key}"
         return headers
 
-    def _body(self, prompt: Prompt) -> dict[str, Any]:
+    def _body(self, prompt: Prompt, *, asks_for_json: bool) -> dict[str, Any]:
         asked = {"role": "user", "content": prompt.question}
         common: dict[str, Any] = {
             "model": self._endpoint.model,
@@ -108,6 +125,9 @@ class EndpointDrafter:
         }
         if self._endpoint.kind == "anthropic":
             return {**common, "system": prompt.system, "messages": [asked]}
+        if asks_for_json:
+            schema = {"name": "reply", "strict": True, "schema": prompt.schema}
+            common["response_format"] = {"type": "json_schema", "json_schema": schema}
         return {**common, "messages": [{"role": "system", "content": prompt.system}, asked]}
 
 

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from pentad.rooms.avatars.interface.cli.quality import QUALITY_VERBS, avatar_option
 from pentad.rooms.avatars.verbs import FIRST_CONTENT
 from pentad.terminal.client import server_options
 from pentad.terminal.launcher import launcher, open_room, run_in_room
 from pentad.terminal.options import json_option, settings_options
 from pentad.terminal.output import ExitCode, print_json, print_table, print_text, progress_bar, say
+from pentad.terminal.program import program
 
 if TYPE_CHECKING:
     from pentad.rooms.avatars.corpus.ingest import IngestOptions
@@ -32,12 +34,15 @@ _URI: Final = re.compile(r"[a-z][a-z0-9+.-]+:", re.IGNORECASE)
 """A scheme of more than one letter: `C:` is a drive."""
 _OWN_URL: Final = re.compile(r'"url"\s*:\s*"(?!https?:)[a-z]')
 _NO_AVATARS: Final = f"There are no avatars; `{FIRST_CONTENT}` makes one."
-avatar_option: Final = click.option("--avatar", metavar="ID", help="Which avatar; needed only where there are several.")
 
 
 @click.group()
 def avatars() -> None:
     """Ingest documents, ask avatars, examine them, publish them, serve one."""
+
+
+for verb in QUALITY_VERBS:
+    avatars.add_command(verb)
 
 
 @avatars.command()
@@ -63,7 +68,7 @@ def new(folder: Path, name: str | None, description: str | None, voice: str | No
         default="student",
     )  # fmt: skip
     made = write_config(folder, name, description, voice, avatar_id)
-    say(f"{folder / CONFIG_FILE}: {made}. Next: `{launcher()} avatars ingest {folder}`")
+    say(f"{folder / CONFIG_FILE}: {made}. Next: `{program()} avatars ingest {folder}`")
 
 
 @avatars.command()
@@ -164,29 +169,6 @@ async def _listed(client: "Client") -> list[dict[str, Any]]:
     return rows
 
 
-@avatars.command("eval")
-@avatar_option
-@click.option("--strict", is_flag=True, help="Fail if a figure misses its goal.")
-@json_option
-@server_options()
-def evaluate(avatar: str | None, strict: bool, as_json: bool, target: "Target") -> int:
-    """Examine an avatar on its own corpus and print a score card.
-
-    Does it find the passage a question was made of, does it refuse what it cannot know, and do the checks catch
-    statements that were spoilt? Nothing is changed, and no labels are needed.
-    """
-    if target.server is None:
-        card = run_in_room(target.settings, lambda room: _evaluated(room, avatar), "avatars")
-    else:
-        card = target.run(lambda client: client.call_route("POST", "/api/avatars/eval", {"avatar": avatar}))
-    if as_json:
-        print_json(card)
-    else:
-        for line in card_lines(card):
-            print_text(line)
-    return ExitCode.FAILED if strict and not card["passed"] else ExitCode.OK
-
-
 @avatars.command()
 @click.option("--avatar", metavar="ID", help="Only this avatar; without it all of them.")
 @click.option("--print", "only_print", is_flag=True, help="Print the records; push nothing.")
@@ -195,18 +177,22 @@ def evaluate(avatar: str | None, strict: bool, as_json: bool, target: "Target") 
 def publish(avatar: str | None, only_print: bool, as_json: bool, target: "Target") -> int:
     """Push an OASF record of each avatar to the directory beside it, with its A2A card where it has an address.
 
-    An avatar that has not changed since has the record, and the CID, it had before.
+    The address is that of the server that runs on the store, or its public_url; without either the record names the
+    command that serves the avatar. An avatar that has not changed since has the record, and the CID, it had before.
     """
+    from pentad.terminal.running_servers import site_of
+
     query = {"avatar": avatar}
+    site = site_of(target.settings)
     if only_print:
         if target.server is None:
-            records = run_in_room(target.settings, lambda room: _records(room, avatar), "avatars")
+            records = run_in_room(target.settings, lambda room: _records(room, avatar, site), "avatars")
         else:
             records = target.run(lambda client: client.call_route("GET", "/api/avatars/records", query))["records"]
         print_json(records)
         return ExitCode.OK
     if target.server is None:
-        pushed = run_in_room(target.settings, lambda room: _published(room, avatar), "avatars", "directory")
+        pushed = run_in_room(target.settings, lambda room: _published(room, avatar, site), "avatars", "directory")
     else:
         pushed = target.run(lambda client: client.call_route("POST", "/api/avatars/publish", query))["published"]
     if as_json:
@@ -278,22 +264,17 @@ async def _upload(
     return report
 
 
-async def _evaluated(room: "Avatars", avatar_id: str | None) -> dict[str, Any]:
-    with progress_bar() as told:
-        return (await room.evaluate(avatar_id, told)).as_json()
-
-
-async def _records(room: "Avatars", avatar_id: str | None) -> list[dict[str, Any]]:
+async def _records(room: "Avatars", avatar_id: str | None, site: str | None) -> list[dict[str, Any]]:
     from pentad.rooms.avatars.interface.publication import records_of
 
-    return [record for _, record in await records_of(room, avatar_id)]
+    return [record for _, record in await records_of(room, avatar_id, site)]
 
 
-async def _published(room: "Avatars", avatar_id: str | None) -> list[dict[str, Any]]:
+async def _published(room: "Avatars", avatar_id: str | None, site: str | None) -> list[dict[str, Any]]:
     from pentad.kernel.principal import LOCAL
     from pentad.rooms.avatars.interface.publication import publish_records
 
-    return await publish_records(room, LOCAL, avatar_id)
+    return await publish_records(room, LOCAL, avatar_id, site)
 
 
 _WIDTH: Final = 100
@@ -316,6 +297,8 @@ def report_lines(report: "IngestReport") -> Iterator[str]:
         for status in ("added", "changed", "unchanged", "removed", "failed")
         if report.of(status) or status in ("added", "unchanged")
     )
+    if report.resumed:
+        yield f"{_counted(report.resumed, 'document')} had been read by an ingest that was interrupted."
     tail = "Nothing was written: this was a dry run." if report.dry_run else f"Generation {report.generation}."
     yield f"{report.avatar}: {counts}. {tail}"
 
@@ -352,24 +335,11 @@ def place(cited: Mapping[str, Any]) -> str:
     from pentad.rooms.avatars.models import section_below
 
     where = [str(cited["source"])]
-    if cited.get("page") is not None:
-        where.append(f"p. {cited['page']}")
+    page, last = cited.get("page"), cited.get("page_end")
+    if page is not None:
+        where.append(f"p. {page}" if last in (None, page) else f"pp. {page}-{last}")
     elif section := section_below(cited.get("section"), where[0]):
         where.append(section)
     year = f" ({cited['year']})" if cited.get("year") else ""
-    return ", ".join(where) + year
-
-
-def card_lines(card: Mapping[str, Any]) -> Iterator[str]:
-    """A figure a line, its goal beside it."""
-    yield f"{card['avatar']} ({card['retrieval']} search)"
-    group = ""
-    for line in card["lines"]:
-        if line["group"] != group:
-            group = line["group"]
-            yield f"\n{group}"
-        goal = "" if line["goal"] is None else f"   goal {line['goal']:.2f}  {'ok' if line['passed'] else 'MISSED'}"
-        yield f"  {line['name']:28} {line['value']:6.3f}  of {line['of']:4}{goal}"
-    if card["notes"]:
-        yield ""
-    yield from card["notes"]
+    as_of = f", as of {cited['as_of']}" if cited.get("as_of") else ""
+    return ", ".join(where) + year + as_of

@@ -23,6 +23,20 @@ _NUMBER: Final = re.compile(r"(?<![\w.,])\d{1,6}(?![\w]|[.,]\d)")
 _NOT: Final = re.compile(r"\s(?:not|never)\s")
 _NEGATABLE: Final = re.compile(r"\b(is|are|was|were|will|would|can|could|must|should|has|have|had)\b(?!\s+(?:not|n't))")
 _FEWEST_WORDS: Final = 5
+_CONDITION: Final = re.compile(
+    r"(?P<word>If|When|Because|Although|While) (?P<condition>[^,;:]{8,120}), (?P<main>[a-z][^,;:]{8,160})\."
+)
+_SAME: Final = {
+    "large": "big", "begins": "starts", "began": "started", "often": "frequently", "purchase": "buy", "allows": "lets",
+    "shows": "displays", "choose": "select", "select": "choose", "obtain": "get", "quickly": "fast", "entire": "whole",
+    "approximately": "about", "nearly": "almost", "numerous": "many", "requires": "needs", "assist": "help",
+    "easy": "simple", "error": "mistake", "additional": "further", "usually": "normally", "correct": "right",
+    "important": "significant", "small": "little", "several": "some", "created": "made", "create": "make",
+}  # fmt: skip
+_CONTRACTED: Final = {
+    " do not ": " don't ", " does not ": " doesn't ", " is not ": " isn't ", " are not ": " aren't ",
+    " was not ": " wasn't ", " cannot ": " can't ", " did not ": " didn't ", " will not ": " won't ",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +68,30 @@ def perturbations(sentence: Sentence, others: Sequence[Sentence], words: Sequenc
     yield from _renamed(sentence)
 
 
-def shortened(sentence: Sentence) -> str | None:
-    """The first clause of a sentence as a statement of its own: still true. None if there is nothing to leave out."""
+def shortened(sentence: Sentence) -> list[str]:
+    """The first clause of a sentence as a statement of its own: still true. Empty if there is only one."""
     first, *rest = clauses(sentence.text) or [""]
     if not rest or len(telling(normal_words(first))) < _FEWEST_WORDS or negations(normal_words(" ".join(rest))):
-        return None
-    return f"{first.rstrip(' ,.')}."
+        return []
+    return [f"{first.rstrip(' ,.')}."]
+
+
+def paraphrases(sentence: Sentence) -> list[str]:
+    """The sentence in other words that say the same: its clauses exchanged, a word replaced, a negation contracted."""
+    text = sentence.text
+    made: list[str] = []
+    if (match := _CONDITION.fullmatch(text)) is not None:
+        main = match["main"]
+        made.append(f"{main[0].upper()}{main[1:]} {match['word'].lower()} {match['condition']}.")
+    for word, other in _SAME.items():
+        if (at := re.search(rf"\b{word}\b", text)) is not None:
+            made.append(f"{text[: at.start()]}{other}{text[at.end() :]}")
+            break
+    for written, short in _CONTRACTED.items():
+        if written in text:
+            made.append(text.replace(written, short, 1))
+            break
+    return made
 
 
 def _renamed(sentence: Sentence) -> Iterator[Perturbation]:

@@ -1,0 +1,1 @@
+"""Scores avatars on their own corpora, and with questions their authors wrote."""

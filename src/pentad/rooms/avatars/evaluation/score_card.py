@@ -1,0 +1,130 @@
+"""The figures of an evaluation: each with its cases, its confidence interval and its goal."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal
+
+from pentad.kernel.errors import InvalidInput
+from pentad.kernel.names import did_you_mean
+from pentad.rooms.avatars.evaluation.intervals import Interval, auroc_interval, resampled_interval, share_interval
+
+Group = Literal["retrieval", "answer", "abstention", "calibration", "mutation", "questions"]
+_BINS: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One figure over `of` cases. `id` is what a gate names. The goal is the least, or with `at_most` the most."""
+
+    id: str
+    name: str
+    value: float
+    of: int
+    interval: Interval
+    goal: float | None = None
+    at_most: bool = False
+
+    @property
+    def group(self) -> str:
+        return self.id.partition(".")[0]
+
+    @property
+    def passed(self) -> bool:
+        if self.goal is None:
+            return True
+        value = round(self.value, 4)
+        return value <= self.goal if self.at_most else value >= self.goal
+
+    def as_json(self) -> dict[str, Any]:
+        low, high = self.interval
+        return {
+            "id": self.id, "group": self.group, "name": self.name, "value": round(self.value, 4), "of": self.of,
+            "low": low, "high": high, "goal": self.goal, "at_most": self.at_most, "passed": self.passed,
+        }  # fmt: skip
+
+
+@dataclass(slots=True)
+class ScoreCard:
+    """All figures of one avatar, for one generation of its corpus."""
+
+    avatar: str
+    retrieval: str
+    generation: int
+    lines: list[Line] = field(default_factory=list[Line])
+    notes: list[str] = field(default_factory=list[str])
+
+    @property
+    def passed(self) -> bool:
+        return all(line.passed for line in self.lines)
+
+    def with_goals(self, goals: Mapping[str, float]) -> "ScoreCard":
+        """The same figures with other goals, by id. A goal for a figure that there is not is an error."""
+        known = {line.id for line in self.lines}
+        for name in goals:
+            if name not in known:
+                hint = did_you_mean(name, sorted(known)) or f"There are {', '.join(sorted(known))}."
+                raise InvalidInput(f"The evaluation has no figure {name[:60]!r}.", hint=hint)
+        lines = [replace(line, goal=goals.get(line.id, line.goal)) for line in self.lines]
+        return replace(self, lines=lines)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "avatar": self.avatar, "retrieval": self.retrieval, "generation": self.generation, "passed": self.passed,
+            "lines": [line.as_json() for line in self.lines], "notes": self.notes,
+        }  # fmt: skip
+
+
+def read_goals(given: Sequence[str]) -> dict[str, float]:
+    """Goals written as `mutation.swap=0.9`."""
+    goals: dict[str, float] = {}
+    for text in given:
+        name, sign, value = text.partition("=")
+        try:
+            goal = float(value)
+        except ValueError:
+            goal = -1.0
+        if not sign or not 0 <= goal <= 1:
+            raise InvalidInput(f"{text[:80]!r} is no goal.", hint="Write ID=NUMBER from 0 to 1: mutation.swap=0.9")
+        goals[name.strip()] = goal
+    return goals
+
+
+def share(id_: str, name: str, hits: float, of: int, goal: float | None = None, *, at_most: bool = False) -> Line:
+    """A share of cases. Without a case there is nothing to reach."""
+    value = hits / of if of else 0.0
+    return Line(id_, name, value, of, share_interval(value, of), goal if of else None, at_most)
+
+
+def mean(id_: str, name: str, values: Sequence[float], goal: float | None = None) -> Line:
+    return Line(id_, name, _mean(values), len(values), resampled_interval(values, _mean), goal)
+
+
+def told_apart(id_: str, name: str, yes: Sequence[float], no: Sequence[float], goal: float | None = None) -> Line:
+    """How often a case of one kind gets a higher number than one of the other (AUROC)."""
+    value = auroc(yes, no)
+    return Line(id_, name, value, len(yes) + len(no), auroc_interval(value, len(yes), len(no)), goal)
+
+
+def calibration(id_: str, name: str, tried: Sequence[tuple[float, bool]], goal: float | None = None) -> Line:
+    interval = resampled_interval(tried, calibration_error)
+    return Line(id_, name, calibration_error(tried), len(tried), interval, goal if tried else None, at_most=True)
+
+
+def calibration_error(tried: Sequence[tuple[float, bool]], bins: int = _BINS) -> float:
+    """Expected calibration error: how far probabilities are from how often they come true, over equal ranges."""
+    sums = [0.0] * bins
+    for value, true in tried:
+        sums[min(int(value * bins), bins - 1)] += value - true
+    return sum(map(abs, sums)) / len(tried) if tried else 0.0
+
+
+def auroc(yes: Sequence[float], no: Sequence[float]) -> float:
+    """The share of pairs in which the first is higher; equal ones count half."""
+    if not yes or not no:
+        return 0.0
+    higher = sum(1.0 if one > other else 0.5 if one == other else 0.0 for one in yes for other in no)
+    return higher / (len(yes) * len(no))
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0

@@ -1,0 +1,1 @@
+"""`pentad avatars`."""
