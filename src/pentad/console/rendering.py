@@ -10,7 +10,7 @@ from typing import Any, Final, assert_never, cast
 
 from pentad.console.charts import chart
 from pentad.console.forms import form
-from pentad.console.html import Html, element, external_url, joined, own_path, page_url
+from pentad.console.html import Html, element, joined, link_url, own_path, page_url
 from pentad.kernel.pages import (
     Block,
     Card,
@@ -20,6 +20,10 @@ from pentad.kernel.pages import (
     Code,
     Column,
     Conversation,
+    Download,
+    Event,
+    Facet,
+    Facets,
     Facts,
     Form,
     Hint,
@@ -28,7 +32,6 @@ from pentad.kernel.pages import (
     Message,
     Note,
     Pager,
-    Place,
     Prose,
     Quote,
     SearchBox,
@@ -36,6 +39,7 @@ from pentad.kernel.pages import (
     Table,
     Tabs,
     Text,
+    Timeline,
     Tree,
     Watch,
 )
@@ -109,6 +113,12 @@ class Renderer:
             case Conversation():
                 said = joined(self._message(one) for one in block.messages[-MOST_LINKS:])
                 return element("ol", said, class_="chat") if said else element("p", block.empty, class_="empty")
+            case Facets():
+                facets = joined(self._facet(one) for one in block.facets if one.options)
+                return element("div", facets, class_="facets") if facets else Html()
+            case Timeline():
+                events = joined(self._event(one) for one in block.events[:MOST_ROWS])
+                return element("ol", events, class_="timeline") if events else self._empty(block.empty)
             case Watch():
                 return element("p", block.text, class_="note watch", role="status", data_watch=own_path(block.url))
             case _:
@@ -118,26 +128,29 @@ class Renderer:
         """A text, as a link where it leads somewhere safe."""
         if isinstance(text, str):
             return joined([cut(text, most)])
-        label = cut(text.text, most)
-        if isinstance(text.link, Place):
-            href = page_url(text.link, self.room)
-            return joined([label]) if href is None else element("a", label or "—", href=href)
-        href = None if text.link is None else external_url(text.link)
+        label, href = cut(text.text, most), link_url(text.link, self.room)
         if href is None:
             return joined([label])
-        return element("a", label or href, href=href, rel="noreferrer noopener nofollow", class_="away")
+        if isinstance(text.link, str):
+            return element("a", label or href, href=href, rel="noreferrer noopener nofollow", class_="away")
+        download = "download" if isinstance(text.link, Download) else None
+        return element("a", label or "—", href=href, download=download)
 
     def _table(self, table: Table) -> Html:
         if not table.rows:
             return self._empty(table.empty)
         columns = [one if isinstance(one, Column) else Column(one) for one in table.columns][:MOST_COLUMNS]
-        head = [element("th", cut(one.name, LONGEST_CELL), scope="col", class_=_side(one)) for one in columns]
+        head = [self._head(one) for one in columns]
         rows = [
             element("tr", *(self._cell(at, cell) for at, cell in zip(columns, row, strict=False)))
             for row in table.rows[:MOST_ROWS]
         ]
         whole = element("table", element("thead", element("tr", *head)), element("tbody", *rows))
         return joined([element("div", whole, class_="scroll", tabindex="0"), _rest(len(table.rows), MOST_ROWS)])
+
+    def _head(self, column: Column) -> Html:
+        name = self.text(Cell(column.name, column.sort))
+        return element("th", name, scope="col", class_=_side(column), aria_sort=column.sorted or None)
 
     def _cell(self, column: Column, cell: Text) -> Html:
         """The label is for narrow screens, where each row is a list."""
@@ -154,7 +167,36 @@ class Renderer:
 
     def _links(self, links: Links) -> Html:
         items = [element("li", self.text(one)) for one in links.links[:MOST_LINKS]]
-        return joined([element("ul", *items, class_="tags"), _rest(len(links.links), MOST_LINKS)]) if items else Html()
+        class_ = "actions" if links.actions else "tags"
+        return joined([element("ul", *items, class_=class_), _rest(len(links.links), MOST_LINKS)]) if items else Html()
+
+    def _facet(self, facet: Facet) -> Html:
+        label = cut(facet.label, LONGEST_CELL)
+        options = [
+            element(
+                "li",
+                self.text(one.text),
+                *([" ", element("small", one.count)] if one.count else []),
+                class_="chosen" if one.chosen else None,
+            )
+            for one in facet.options[:MOST_LINKS]
+        ]
+        return element("nav", element("b", label), element("ul", *options, class_="tags"), aria_label=label)
+
+    def _event(self, event: Event) -> Html:
+        about = [element("span", cut(one, LONGEST_CELL)) for one in event.about if one]
+        head = element("header", element("b", self.text(event.title)), element("time", event.when), *about)
+        rows = [
+            element(
+                "li",
+                element("b", cut(one.path, LONGEST_CELL)),
+                *([element("del", cut(one.old, LONGEST_CELL))] if one.old else []),
+                *([element("ins", cut(one.new, LONGEST_CELL))] if one.new else []),
+            )
+            for one in event.changes[:MOST_LINKS]
+        ]
+        changes = element("ul", *rows, class_="changes") if rows else Html()
+        return element("li", head, changes, self.blocks(event.blocks))
 
     def _source(self, source: Text) -> Html:
         return element("footer", self.text(source, LONGEST_FACT))
@@ -170,7 +212,14 @@ class Renderer:
     def _card(self, card: Card) -> Html:
         figures = [element("li", element("b", number), " ", name) for name, number in card.figures]
         text = element("p", cut(card.text, LONGEST_CELL))
-        return element("li", element("h2", self.text(card.title)), text, element("ul", *figures, class_="figures"))
+        badges = [element("li", cut(one.text, LONGEST_CELL), class_=f"badge {one.kind}") for one in card.badges]
+        return element(
+            "li",
+            element("h2", self.text(card.title)),
+            element("ul", *badges, class_="badges") if badges else Html(),
+            text,
+            element("ul", *figures, class_="figures") if figures else Html(),
+        )
 
     def _section(self, section: Section) -> Html:
         title, inner = cut(section.title, LONGEST_CELL), self.blocks(section.blocks)
@@ -279,4 +328,5 @@ def _side(column: Column) -> str | None:
 
 def _search_box(box: SearchBox) -> Html:
     field = element("input", type="search", name=box.name, value=box.value, placeholder=box.label, aria_label=box.label)
-    return element("form", field, element("button", box.button, type="submit"), method="get", role="search")
+    kept = [element("input", type="hidden", name=name, value=value) for name, value in box.kept.items() if value]
+    return element("form", field, *kept, element("button", box.button, type="submit"), method="get", role="search")

@@ -15,6 +15,10 @@ from pentad.kernel.pages import (
     Code,
     Column,
     Conversation,
+    Difference,
+    Event,
+    Facet,
+    Facets,
     Facts,
     FileField,
     Form,
@@ -23,6 +27,7 @@ from pentad.kernel.pages import (
     Links,
     Message,
     Note,
+    Option,
     Pager,
     Place,
     Prose,
@@ -36,6 +41,7 @@ from pentad.kernel.pages import (
     Table,
     Tabs,
     TextField,
+    Timeline,
     Tree,
     Visit,
 )
@@ -43,6 +49,7 @@ from pentad.kernel.pages import (
 _TEXT: Final = "Running text is at most 46 rem wide, so that lines stay readable."
 _DAY: Final = 1_800_000_000
 _HERE: Final = f"/console/{STYLES}"
+_CLOSED: Final = Option(Cell("closed", Place(room=STYLES)), "3")
 
 
 def style_pages() -> list[AdminPage]:
@@ -75,14 +82,22 @@ def _blocks(visit: Visit) -> list[Block]:
                 Links(["a tag", Cell("a link", Place(room=STYLES)), Cell("elsewhere", "https://example.org/")]),
                 Code("pentad call search query=permits", copy=True),
                 Hint("A way on, as the reader types it:", "pentad demo"),
+                Links(
+                    [Cell("What to do first", Place(room=STYLES)), Cell("And then", Place(room=STYLES))], actions=True
+                ),
             ],
         ),
         Section("Notes", [Note("A remark."), Note("It worked.", "good"), Note("It did not work, and why.", "bad")]),
         Section(
             "Tables and facts",
             [
+                Facets([Facet("State", [Option(Cell("open", Place(room=STYLES)), "12", chosen=True), _CLOSED])]),
                 Table(
-                    ("Name", Column("Count", numeric=True), Column("Changed", short=True)),
+                    (
+                        Column("Name", sort=Place(room=STYLES), sorted="ascending"),
+                        Column("Count", numeric=True),
+                        Column("Changed", short=True),
+                    ),
                     [
                         (Cell("First", Place(room=STYLES)), "1,204", "2026-01-31 12:00"),
                         (
@@ -104,13 +119,28 @@ def _blocks(visit: Visit) -> list[Block]:
                 Cards(
                     [
                         Card(Cell("A room", Place(room=STYLES)), "What is in it, in a sentence.", [("things", "12")]),
-                        Card("Without a link", "A card that leads nowhere."),
+                        Card(
+                            "Without a link",
+                            "A card that leads nowhere.",
+                            badges=[Note("plain"), Note("trusted", "good"), Note("broken", "bad")],
+                        ),
                     ]
                 ),
                 Tabs([Tab("one", "One", [Prose("The first.")]), Tab("two", "Two", [Prose("The second.")])]),
             ],
         ),
         Section("Chart", [Chart("Calls", [Series("all", points), Series("errors", other)], "/min")]),
+        Section(
+            "Timeline",
+            [
+                Timeline(
+                    [
+                        Event("Version 2: update", "2026-01-31 12:00", ["user:ada"], [Difference("Fee", "1.5", "2")]),
+                        Event("Version 1: create", "2026-01-30 09:00", ["user:ada", "because it was new"]),
+                    ]
+                )
+            ],
+        ),
         Section(
             "Conversation",
             [

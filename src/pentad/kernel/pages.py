@@ -30,11 +30,23 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class Download:
+    """A file of this server that is no page: its path, such as `/api/...`, and a query."""
+
+    path: str
+    query: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+Link = Place | Download | str
+"""A page of the console, a file of this server, or a foreign URL."""
+
+
+@dataclass(frozen=True, slots=True)
 class Cell:
-    """A text that may be a link: to a `Place`, or to a foreign URL."""
+    """A text that may be a link."""
 
     text: str
-    link: Place | str | None = None
+    link: Link | None = None
 
 
 Text = str | Cell
@@ -42,11 +54,14 @@ Text = str | Cell
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """The head of a column. Numbers are right-aligned; short texts, such as dates, do not wrap."""
+    """The head of a column. Numbers are right-aligned; short texts, such as dates, do not wrap. `sort` is the page
+    sorted by this column, and `sorted` how the rows are sorted by it now."""
 
     name: str
     numeric: bool = False
     short: bool = False
+    sort: Place | None = None
+    sorted: Literal["", "ascending", "descending"] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +122,62 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Short texts in a row, such as skills or other pages."""
+    """Short texts in a row, such as skills or other pages; `actions` are what the visitor can do here."""
 
     links: Sequence[Text]
+    actions: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A value to narrow a list by, how many have it, and whether it is chosen: then the link takes it back."""
+
+    text: Cell
+    count: str = ""
+    chosen: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Facet:
+    """The values of one property."""
+
+    label: str
+    options: Sequence[Option]
+
+
+@dataclass(frozen=True, slots=True)
+class Facets:
+    """Ways to narrow a list."""
+
+    facets: Sequence[Facet]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A value that changed: where, what it was and what it is. One that was not there is empty."""
+
+    path: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One entry of a timeline: what happened, when, a few words about it, what changed, and what can be done."""
+
+    title: Text
+    when: str
+    about: Sequence[str] = ()
+    changes: Sequence[Difference] = ()
+    blocks: "Sequence[Block]" = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """What happened, the newest first."""
+
+    events: Sequence[Event]
+    empty: str = "Nothing has happened yet."
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,12 +198,13 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class SearchBox:
-    """A field that reloads the page with the typed text as the query parameter `name`."""
+    """A field that reloads the page with the typed text as the query parameter `name`, and the parameters `kept`."""
 
     label: str
     value: str = ""
     button: str = "Search"
     name: str = "q"
+    kept: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,11 +242,12 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A thing on an overview: its name, what it is, and a few figures."""
+    """A thing on an overview: its name, what it is, a few figures, and badges, to be seen at a glance."""
 
     title: Text
     text: str = ""
     figures: Sequence[tuple[str, str]] = ()
+    badges: Sequence[Note] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +362,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class FileField:
-    """A file to upload. The form's value is its content in base64."""
+    """A file to upload. The form's value is its content in base64; the field `name:<name>` has the file's name."""
 
     name: str
     label: str
@@ -338,6 +408,7 @@ class Repeated:
 Field = TextField | CheckBox | Choice | FileField | Hidden | Group | Repeated
 ADD: Final = "add"
 REMOVE: Final = "remove"
+FILE_NAME: Final = "name:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,7 +428,8 @@ class Form:
 
     `action` is a path of this server; empty means the URL of the page. If the server validates the fields one by one
     (`validated`), the browser does not: the messages are the server's own. The cursor goes to the last field whose name
-    begins with `focus`.
+    begins with `focus`. With `live`, the form is also sent while somebody types, as if no button had a name, and the
+    section with this anchor is exchanged for that of the answer.
     """
 
     fields: Sequence[Field]
@@ -366,6 +438,7 @@ class Form:
     method: Literal["post", "get"] = "post"
     validated: bool = False
     focus: str = ""
+    live: str = ""
 
 
 Block = (
@@ -388,6 +461,8 @@ Block = (
     | Tree
     | Image
     | Conversation
+    | Facets
+    | Timeline
 )
 
 

@@ -122,6 +122,13 @@ class Tool:
     stands_for: str | None = None
     """The action of another tool that this one carries out (`objects:create`): rules about that one apply to it."""
 
+    def writes(self, arguments: Mapping[str, Any]) -> bool:
+        """Whether a call of a tool that reads and writes needs the right to write, as far as its actions tell."""
+        if self.action != "read" or self.read_schema is None:
+            return False
+        reading: Sequence[str] = self.read_schema["properties"].get("action", {}).get("enum") or ()
+        return bool(reading) and not set(self.actions_of(arguments)) <= set(reading)
+
     def listing(self, *, detailed: bool = True, read_only: bool = False) -> dict[str, Any]:
         """The tool's entry in the newest revision; older ones get fewer members. `read_only` is for endpoints where
         nothing can be changed. Output schemas, icons and rare arguments are details."""

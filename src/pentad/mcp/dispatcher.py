@@ -226,6 +226,8 @@ class Dispatcher:
             # As the tool will see them, whatever spelling the caller used.
             arguments = {} if given is None else given.model_dump(mode="json", by_alias=True, exclude_unset=True)
             if self._confirmations is not None and bound.confirm.applies(arguments):
+                if bound.declared.writes(arguments):  # nobody is asked about what they may not do
+                    check_right(call.principal, bound.room, "write")
                 _, token = split_token(bytes(params.arguments))
                 await self._confirmations.check(bound.declared, arguments, token, call)
         if not bound.declared.heavy:

@@ -33,6 +33,7 @@ from pentad.rooms.metrics.history.alerts import Alert
 from pentad.rooms.metrics.history.collector_health import CollectorHealth
 from pentad.rooms.metrics.history.metric_history import HistoryLine, HistoryLines
 from pentad.rooms.metrics.interface.arguments import parse_time
+from pentad.rooms.metrics.interface.needs import needs
 from pentad.rooms.metrics.interface.presentation import history_chart, label_text, plot_points, series_label
 from pentad.rooms.metrics.models import Info, Labels, Metric, Scalar
 from pentad.rooms.metrics.service import Metrics
@@ -127,7 +128,9 @@ def _nothing_recorded(collector: str) -> Hint:
 
 
 PAGES: Final[Pages[Metrics]] = Pages(
-    [Page("", overview), Page("{collector}", one_collector), Page("{collector}/{key}", one_metric)], figures
+    [Page("", overview), Page("{collector}", one_collector), Page("{collector}/{key}", one_metric)],
+    figures,
+    needs=needs,
 )
 
 Row = tuple[Cell, str, str, str, str]
