@@ -15,6 +15,7 @@ from pentad.kernel.pages import (
     Cell,
     Chart,
     Code,
+    Link,
     Links,
     Pages,
     Place,
@@ -71,7 +72,7 @@ async def _needs(opened: OpenRoom, visit: Visit, pages: Pages[Any] | None) -> li
     return [(Cell(cell.text, _in_room(cell.link, room)), why) for cell, why in found]
 
 
-def _in_room(link: Place | str | None, room: str) -> Place | str | None:
+def _in_room(link: Link | None, room: str) -> Link | None:
     return replace(link, room=link.room or room) if isinstance(link, Place) else link
 
 

@@ -44,7 +44,7 @@ async def bulk_form(registers: Registers, visit: Visit) -> Sheet:
     registers.access.check(page.caller, page.pair, "update")
     selection = selection_of(page)
     total = await _total(page, selection)
-    schema = {**object_schema(page, existing=True), "required": []}
+    schema = _optional_schema(page)
     kept = [Hidden("filter", filter_text(selection.filter))]
     form = schema_form(schema, visit, [Button("Preview")], f"{page.path}/bulk", extra=kept)
     chosen = " and ".join(described(page, one) for one in selection.conditions) or "all of them"
@@ -57,7 +57,7 @@ async def bulk_form(registers: Registers, visit: Visit) -> Sheet:
 async def make_plan(registers: Registers, visit: Visit) -> Place:
     """Plan the change."""
     page = await PairPage.open(registers, visit)
-    data = read_form({**object_schema(page, existing=True), "required": []}, visit.fields)
+    data = read_form(_optional_schema(page), visit.fields)
     if not data:
         raise InvalidInput("Nothing is filled in.", hint="Fill in the values that the objects should have.")
     chosen = selection_of(page).filter or {}
@@ -108,6 +108,11 @@ async def _with_plan(registers: Registers, visit: Visit, action: str) -> Place:
 
 def _place(page: PairPage, plan: str) -> Place:
     return Place((*page.place, "plans", plan))
+
+
+def _optional_schema(page: PairPage) -> dict[str, Any]:
+    """The schema of an object of which any part may be left out."""
+    return {name: value for name, value in object_schema(page, existing=True).items() if name != "required"}
 
 
 async def _total(page: PairPage, selection: Selection) -> int:

@@ -129,8 +129,8 @@ async def edit_schema(registers: Registers, visit: Visit) -> Sheet:
 async def change_schema(registers: Registers, visit: Visit) -> Sheet | Place:
     """Show what the changes would do; after the preview, make them."""
     schema = await registers.catalogue.schemas.get(caller_of(visit), visit.path["schema"])
-    given = read_form(_OPERATIONS, visit.fields).get("operations") or []
-    operations = [_operation(one) for one in cast("Sequence[Mapping[str, Any]]", given)]
+    given = cast("Sequence[Mapping[str, Any]]", read_form(_OPERATIONS, visit.fields).get("operations") or ())
+    operations = [_operation(one) for one in given]
     call: dict[str, Any] = {"id": schema.id, "operations": operations}
     if visit.typed("do") == "change":
         token = visit.typed("token")
@@ -218,7 +218,7 @@ def _properties(schema: Schema) -> Table:
     required = cast("Sequence[Any]", schema.body.get("required") or ())
     rows: list[tuple[str, ...]] = []
     for name, one in body.items():
-        node: Mapping[str, Any] = one if isinstance(one, Mapping) else {}
+        node = cast("Mapping[str, Any]", one) if isinstance(one, Mapping) else {}
         kind = node.get("type") or ("reference" if "$ref" in node else "anything")
         types = " or ".join(map(str, cast("Sequence[Any]", kind))) if isinstance(kind, list) else str(kind)
         about = str(node.get("description") or node.get("title") or "")
