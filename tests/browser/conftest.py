@@ -12,6 +12,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from tests.conformance.node import npm_folder
 from tests.conformance.server import Served, password_of, serving
 from tests.interop.environments import playwright_python
 from tests.interop.oauth_peers import Peer, chromium, started
@@ -19,6 +20,7 @@ from tests.interop.oauth_peers import Peer, chromium, started
 DRIVER = Path(__file__).with_name("driver.py")
 WIDE = {"viewport": {"width": 1440, "height": 900}, "color_scheme": "light"}
 NARROW = {"viewport": {"width": 380, "height": 800}, "color_scheme": "dark"}
+LARGE = {"viewport": {"width": 1920, "height": 1080}, "color_scheme": "dark"}
 HOSTILE = '"><script>document.title = "owned"</script><img src=x onerror=alert(1)>'
 PERMIT = {
     "slug": "permit",
@@ -28,6 +30,7 @@ PERMIT = {
     "properties": {
         "holder": {"type": "string", "title": "Holder", "description": "Who may build", "minLength": 2},
         "fee": {"type": "number", "title": "Fee", "minimum": 0},
+        "state": {"type": "string", "title": "State", "enum": ["open", "closed"], "facetable": True},
         "tags": {"type": "array", "title": "Tags", "items": {"type": "string"}},
         "parent": {"$ref": "permit", "title": "Parent"},
     },
@@ -60,19 +63,26 @@ class Person:
 @pytest.fixture(scope="session")
 def server() -> Generator[Served]:
     users = {"root": "admin", "wanda": "writer", "rita": "reader"}
-    with serving("registers,agents", users=users, settings={"PENTAD_SEARCH_EMBEDDER": "none"}) as served:
+    settings = {"PENTAD_SEARCH_EMBEDDER": "none", "PENTAD_CONFIRM": "attachments:delete"}
+    with serving("registers,agents,directory", users=users, settings=settings) as served:
         made = ask(served, "POST", "/api/schemas", PERMIT)
         register = ask(served, "POST", "/api/registers", {"title": f"City {HOSTILE}", "schemas": [made["id"]]})
         ask(served, "POST", f"/api/objects/{register['id']}/{made['id']}", {"holder": HOSTILE, "fee": 1})
         yield served
 
 
-def ask(served: Served, method: str, path: str, body: Any) -> Any:
+def ask(served: Served, method: str, path: str, body: Any = None) -> Any:
     credentials = b64encode(f"root:{password_of('root')}".encode()).decode()
     headers = {"authorization": f"Basic {credentials}", "content-type": "application/json"}
     request = Request(f"{served.site}{path}", json.dumps(body).encode(), headers, method=method)
     with urlopen(request, timeout=60) as answer:
-        return json.loads(answer.read())
+        return json.loads(answer.read() or b"null")
+
+
+@pytest.fixture(scope="session")
+def axe() -> Path:
+    """The file of axe-core, which finds what people with impairments cannot use."""
+    return npm_folder("interop/axe", ["axe-core@4.11.0"]) / "node_modules" / "axe-core" / "axe.min.js"
 
 
 @pytest.fixture(scope="session")
