@@ -49,14 +49,12 @@ from pentad.mcp.dispatcher import Dispatcher
 from pentad.mcp.generated_tools import missing_tools
 from pentad.mcp.internal_client import CONSOLE, InternalClient
 from pentad.mcp.legacy import LegacyEra, PendingRequests
-from pentad.mcp.lineage import Lineage
 from pentad.mcp.modern import ModernEra
 from pentad.mcp.profiles import ONE_ROOM, SEVERAL_ROOMS, Profile, find_profile
 from pentad.mcp.registry import BoundResource, CoreDeclarations, Registry, ServerInfo
 from pentad.mcp.request_state import StateSealer
 from pentad.net.fetch import LOGGED_EVERY, HttpFetcher
 from pentad.platform import DEFAULT_ORGANISATION, MetricFamily, OpenRoom, Platform, Room
-from pentad.room_search.tools import SEARCHABLE as TOOLS
 from pentad.rooms.finder import find_rooms
 from pentad.search.index import SearchIndex
 from pentad.settings.model import Settings
@@ -84,9 +82,11 @@ if TYPE_CHECKING:
     from pentad.administration.services import Administration
     from pentad.administration.span_export import SpanExport
     from pentad.administration.traces import Traces
+    from pentad.mcp.lineage import Lineage
     from pentad.mcp.sessions import SessionStore
     from pentad.mcp.stream_log import StreamLog
     from pentad.room_search.search import RoomSearch
+    from pentad.room_search.tools import ToolIndex
     from pentad.search.minilm import MiniLM
     from pentad.search.remote import RemoteEmbedder
 
@@ -174,7 +174,6 @@ class App:
         self.hub.after_changes = self.event_watch.look
         self.neighbours = InternalClient(lambda: self.within.dispatcher, self.principal_now)
         self.console_client = InternalClient(lambda: self.within.dispatcher, self.principal_now, CONSOLE)
-        self.lineage = Lineage(lambda: self.rooms, self.neighbours)
         self.rules = EventRules(
             database,
             clock,
@@ -255,25 +254,37 @@ class App:
 
     def core_declarations(self, registry: Registry) -> CoreDeclarations:
         """What an endpoint offers that belongs to no room: search, lineage, and the tools that find tools."""
+        from pentad.administration.event_rule_tool import event_rules
         from pentad.mcp.lineage import lineage
         from pentad.mcp.tool_search import SEARCH_TOOLS, tool_resource
         from pentad.room_search.tool import CoreTools, search
+        from pentad.room_search.tools import ToolIndex
 
-        service = CoreTools(registry, self._search_of(registry), self.lineage)
-        return CoreDeclarations(service, SEARCH_TOOLS, [search, lineage], [tool_resource])
+        tools = ToolIndex(registry, self.search)
+        service = CoreTools(registry, tools, self._search_of(registry, tools), self.lineage, self.rules)
+        return CoreDeclarations(service, SEARCH_TOOLS, [search, lineage, event_rules], [tool_resource])
+
+    @cached_property
+    def lineage(self) -> "Lineage":
+        """Where things of all rooms come from."""
+        from pentad.mcp.lineage import Lineage
+
+        return Lineage(lambda: self.rooms, self.neighbours)
 
     @cached_property
     def room_search(self) -> "RoomSearch":
         """The search over all rooms, for REST, the console and the command line."""
-        return self._search_of(self.within.registry)
+        from pentad.room_search.tools import ToolIndex
 
-    def _search_of(self, registry: Registry) -> "RoomSearch":
+        return self._search_of(self.within.registry, ToolIndex(self.within.registry, self.search))
+
+    def _search_of(self, registry: Registry, tools: "ToolIndex") -> "RoomSearch":
         from pentad.room_search.search import RoomSearch
-        from pentad.room_search.tools import TOOLS, ToolIndex
+        from pentad.room_search.tools import TOOLS
 
         served = {id(opened) for opened in registry.rooms}
         rooms = [opened for opened in self.rooms if id(opened) in served]
-        return RoomSearch(rooms, self.search, [(TOOLS, ToolIndex(registry, self.search))])
+        return RoomSearch(rooms, self.search, [(TOOLS, tools)])
 
     async def principal_now(self, principal: Principal) -> Principal:
         """A principal that called a while ago, with the rights it still has; Forbidden once the user or key is gone."""
@@ -613,7 +624,6 @@ async def open_app(settings: Settings, *, clock: Clock | None = None) -> AsyncGe
         workers = Workers(app.jobs, stopping=app.stopping, record=app.record, on_dead=tell_dead)
         workers.add((PRUNE_EVENTS,), app.events)
         workers.add((RUN_RULE,), app.rules)
-        app.search.declare(TOOLS)
         app.neighbours.declare(resource for room in rooms for resource in room.resources)
         for room in rooms:
             for searchable in room.searchable:

@@ -28,7 +28,6 @@ from pentad.mcp.content import Contents
 from pentad.mcp.declarations import Prompt, Resource, ResourceListing, Tool
 from pentad.search.index import SearchIndex
 from pentad.search.searchable import Searchable
-from pentad.search.sources import SearchSource
 from pentad.settings.model import RoomSettings
 
 if TYPE_CHECKING:
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
     from pentad.mcp.registry import AudienceCheck, Guard
     from pentad.mcp.tasks import TaskSource
     from pentad.net.grpc_calls import GrpcServices
+    from pentad.search.sources import SearchSource
     from pentad.terminal.verbs import Verb, Verbs
 
 Scope = MutableMapping[str, Any]
@@ -367,7 +367,7 @@ class Room(Generic[S]):
     """What a task of the room was started by. Reads the store only."""
     searchable: Sequence[Searchable] = ()
     """What of the room the shared search finds (`Platform.search`): fields with weights, vectors, filters."""
-    search_sources: Sequence[SearchSource[S]] = ()
+    search_sources: "Sequence[SearchSource[S]]" = ()
     """What the search over all rooms finds in this one, by kind."""
     lineage: "LineageOf | None" = None
     """Where a resource of the room comes from, with the rights of a caller; see `pentad.mcp.lineage`."""

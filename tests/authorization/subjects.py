@@ -24,7 +24,8 @@ def subjects(app: App) -> set[str]:
     """The name of everything that answers somebody, `kind` first."""
     found: set[str] = {f"endpoint {path}" for path in ("/mcp", "/rooms/{room}/mcp")}
     registry = app.within.registry
-    found |= {f"tool {bound.declared.name}" for bound in registry.tools.values() if bound.room == ANY_ROOM}
+    core = [bound.declared for bound in registry.tools.values() if bound.room == ANY_ROOM]
+    found |= {subject for tool in core for subject in _tool(tool)}
     found |= {f"resource {bound.declared.uri}" for bound in registry.templates if bound.room == ANY_ROOM}
     for opened in app.rooms:
         room = opened.room

@@ -421,3 +421,24 @@ def test_a_folder_that_is_too_large_for_the_server_is_refused_with_its_limit(tmp
     assert done.returncode == 1, done.stderr
     assert "larger than 100000 bytes" in done.stderr
     assert "limits.upload_bytes" in done.stderr
+
+
+@pytest.mark.requirement("events:rules:wires")
+def test_rules_for_events(place: Place) -> None:
+    asked = ("--kind", "object.created", "--agent", "echo", "--text", "Review this.")
+    made = json.loads(place.remote("rules", "add", "review", *asked, "--json"))
+    hook = place.remote("rules", "add", "tell", "--room", "registers", "--webhook", "https://1.1.1.1/hook")
+    assert hook.startswith("whsec_")
+    found = place.same("rules", "list")
+    assert [(one["name"], one["enabled"]) for one in found] == [("review", True), ("tell", True)]
+    assert made["task"] == {"agent": "echo", "text": "Review this."}
+    table = place.local("rules", "list")
+    assert "task to echo" in table
+    assert "POST https://1.1.1.1/hook" in table
+    place.local("rules", "resume", made["id"])
+    for one in found:
+        place.remote("rules", "remove", one["id"])
+    assert place.same("rules", "list") == []
+    assert "no rule" in place.remote("rules", "remove", made["id"], code=3)
+    for wrong in (("--agent", "echo"), ("--webhook", "https://1.1.1.1", "--agent", "echo"), ()):
+        assert "pentad rules add --help" in place.local("rules", "add", "x", *wrong, code=2)

@@ -15,7 +15,8 @@ from pentad.kernel.ports import Transaction
 from pentad.net.addresses import networks
 from pentad.net.policy import FetchPolicy
 from pentad.settings.model import Settings
-from tests.behaviour.connecting import front_of
+from tests.behaviour.clients import HTTP_MODERN
+from tests.behaviour.connecting import connect_http, front_of
 from tests.behaviour.http_wire import send
 from tests.http.conftest import UNHURRIED
 from tests.http.test_administration import PASSWORD, basic
@@ -235,3 +236,39 @@ async def test_a_rule_that_cannot_work_is_refused(site: Site, given: dict[str, A
     status, answer = await ask(site, "ada", "POST", "", given)
     assert status in (403, 422), answer
     assert (await ask(site, "ada", "GET", ""))[1]["rules"] == []
+
+
+@pytest.mark.requirement("events:rules:wires")
+async def test_rules_are_made_and_kept_over_mcp_by_their_owner_alone(site: Site) -> None:
+    async def call(who: str, path: str = "/mcp", **arguments: Any) -> Any:
+        client = await connect_http(site.app, HTTP_MODERN, path=path, authorization=basic(who)["authorization"])
+        return (await client.call("event_rules", arguments)).result
+
+    permits = await site.permits("ada")
+    made = (await call("ada", action="add", rule=review()))["structuredContent"]
+    await permits.create("one")
+    await until(lambda: call("ada", action="get", id=made["id"]), lambda found: found["structuredContent"]["done"] == 1)
+    assert (await call("root", action="list"))["structuredContent"] == {"rules": []}
+    for action in ("get", "remove", "resume"):
+        assert (await call("root", action=action, id=made["id"]))["isError"], "not the owner's"
+    for action in ("remove", "resume"):
+        refused = await call("ada", "/mcp/read-only", action=action, id=made["id"])
+        assert "read-only" in refused["content"][0]["text"]
+    assert "read-only" in (await call("ada", "/mcp/read-only", action="add", rule=review()))["content"][0]["text"]
+    assert (await call("rita", action="add", rule=review()))["isError"], "a reader may not send tasks"
+    assert (await call("ada", action="resume", id=made["id"]))["structuredContent"]["enabled"] is True
+    assert (await call("ada", action="remove", id=made["id"]))["structuredContent"] == {"removed": made["id"]}
+    assert (await call("ada", action="list"))["structuredContent"] == {"rules": []}
+
+
+@pytest.mark.requirement("events:rules:wires")
+async def test_an_incomplete_call_says_what_is_missing(site: Site) -> None:
+    client = await connect_http(site.app, HTTP_MODERN, authorization=basic("ada")["authorization"])
+    for arguments, missing in (
+        ({"action": "add"}, "add needs a rule"),
+        ({"action": "remove"}, "remove needs the id"),
+        ({"action": "list", "id": "x"}, "does not take id"),
+        ({"action": "add", "rule": {"name": "x"}}, "either a task or a webhook"),
+    ):
+        result = (await client.call("event_rules", arguments)).result
+        assert missing in result["content"][0]["text"]

@@ -79,7 +79,7 @@ async def test_a_profile_offers_its_selection(team: Closed, wire: Wire) -> None:
     assert await names(await client_of(team, "/mcp/small", wire=wire)) == SEARCH
     assert await names(await client_of(team, "/mcp/core", wire=wire)) == SEARCH
     everything = await names(await client_of(team, "/mcp", wire=wire))
-    assert await names(await client_of(team, "/mcp/full", wire=wire)) == everything
+    assert await names(await client_of(team, "/mcp/full", wire=wire)) == [*everything, "event_rules"]
 
 
 @pytest.mark.requirement("tools:profiles:selection")
@@ -157,7 +157,7 @@ async def test_call_tool_has_exactly_the_rights_of_a_direct_call(team: Closed, w
     assert "for you here" in hidden.complaint
     only_pages = await client_of(team, "/mcp/core", "pages", wire)
     found = (await only_pages.call("search_tools")).result["content"][0]["text"]
-    assert [one["name"] for one in json.loads(found)["tools"]] == ["page"]
+    assert [one["name"] for one in json.loads(found)["tools"]] == ["page", "event_rules"]
 
 
 @HTTP_WIRES

@@ -17,6 +17,7 @@ import pytest
 from tests.cli.processes import child
 from tests.conformance.server import REPOSITORY
 from tests.form_browser import FormBrowser
+from tests.ports import free_port
 from tests.story.demo import FIGURES, PERMIT, RULE
 from tests.waiting import wait_until
 
@@ -34,11 +35,12 @@ START_SECONDS = 180.0
 def site(tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
     """The address of a demo that was started as a newcomer starts it."""
     models = str(REPOSITORY / ".cache" / "models")
-    args = ("demo", "--port", "0", "--grpc-port", "0", "--no-open")
+    args = ("demo", "--port", "0", "--grpc-port", str(free_port()), "--no-open")
     with child(*args, home=tmp_path_factory.mktemp("demo"), PENTAD_MODELS=models) as server:
         wait_until(lambda: any("demo is ready" in line for line in server.stdout), "It never got ready.", START_SECONDS)
         found = re.search(r"http://127\.0\.0\.1:\d+", server.line("Pentad demo is ready"))
         assert found is not None
+        assert not any("fork" in line for line in server.stderr), "what a library says of its own is not for newcomers"
         yield found[0]
 
 

@@ -12,7 +12,7 @@ from pentad.jobs.queue import JobQueue
 from pentad.kernel.clock import SystemClock
 from pentad.kernel.ports import Database
 from pentad.listings.listing import Listing
-from pentad.listings.service import SERVING, Listings
+from pentad.listings.service import RECONCILE, SERVING, Listings
 from pentad.storage.migrations import MigrationSet
 from tests.jobs.working import SETS, process, rows
 from tests.stores import Stores
@@ -77,6 +77,22 @@ async def test_a_process_that_died_loses_its_listings_at_the_second_look_whateve
     clock.seconds += 0.6
     await listings.look()
     assert await state_of_lease(survivor, dying) == "queued"
+    await survivor.close()
+
+
+@pytest.mark.requirement("listings:ended")
+async def test_what_a_process_was_bringing_up_to_date_when_it_died_goes_on_with_its_lease(stores: Stores) -> None:
+    dying, _ = await hosting(await stores.open(TABLES))
+    assert await dying.database.write(lambda tx: dying.claim(tx, RECONCILE, 1))
+    clock = StoppedClock()
+    survivor = JobQueue(await stores.open(TABLES), clock)
+    listings = Listings(survivor)
+    await silence(dying)
+    await until(lambda: survivor.database.read(lambda found: survivor.database.ended_sessions(found, [session(dying)])))
+    await listings.look()
+    clock.seconds += 0.6
+    await listings.look()
+    assert [state for name, _, state, *_ in await rows(survivor) if name == RECONCILE] == ["queued"]
     await survivor.close()
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pentad.administration.event_rule_tool import event_rules
 from pentad.app import App, open_app
 from pentad.kernel.ports import Rows
 from pentad.kernel.principal import LOCAL
@@ -26,7 +27,8 @@ from tests.waiting import until, until_true
 
 ROOMS = ("directory", "registers", "agents", "avatars", "metrics")
 TOOLS = [tool for room in find_rooms(ROOMS) for tool in room.tools]
-EVERY_TOOL = pytest.mark.parametrize("tool", [*TOOLS, *SEARCH_TOOLS, search, lineage], ids=lambda tool: tool.name)
+CORE_TOOLS = (*SEARCH_TOOLS, search, lineage, event_rules)
+EVERY_TOOL = pytest.mark.parametrize("tool", [*TOOLS, *CORE_TOOLS], ids=lambda tool: tool.name)
 SEVERAL_ACTIONS = (
     "registers",
     "schemas",
@@ -37,6 +39,7 @@ SEVERAL_ACTIONS = (
     "agents_approvals",
     "agntcy_oasf_import_record",
     "call_tool",
+    "event_rules",
 )
 """Tools that need the right to read to be called at all, and more for some of what they do."""
 READING_ACTIONS = {
@@ -64,6 +67,7 @@ WRITING: dict[str, tuple[bool, bool, bool]] = {
     "views": (True, False, False),
     "transfer": (True, False, False),
     "call_tool": (True, False, True),
+    "event_rules": (True, False, True),
 }
 """The hints of every tool that may change something."""
 TYPED: dict[str, tuple[bool, bool, bool] | None] = {
@@ -126,7 +130,7 @@ def hints(destructive: bool, idempotent: bool, open_world: bool) -> dict[str, bo
 
 @pytest.mark.requirement("tools:hints")
 def test_the_hints_of_every_writing_tool_are_as_decided() -> None:
-    found = {tool.name: dict(tool.hints) for tool in (*TOOLS, *SEARCH_TOOLS, search) if not tool.hints["readOnlyHint"]}
+    found = {tool.name: dict(tool.hints) for tool in (*TOOLS, *CORE_TOOLS) if not tool.hints["readOnlyHint"]}
     assert found == {name: hints(*decided) for name, decided in WRITING.items()}
 
 
@@ -144,7 +148,7 @@ def test_a_tool_with_several_actions_carries_the_strictest_hints() -> None:
 
 @pytest.mark.requirement("tools:hints:read-only-variants")
 def test_a_tool_that_may_write_lists_only_reading_where_nothing_can_be_changed() -> None:
-    for tool in TOOLS:
+    for tool in (*TOOLS, event_rules):
         entry = tool.listing(read_only=True)
         assert entry["annotations"]["readOnlyHint"] is True
         if tool.name in SEVERAL_ACTIONS:
@@ -207,6 +211,7 @@ CALLS: dict[str, list[dict[str, Any]]] = {
     "search_tools": [{"query": "records"}],
     "describe_tool": [{"name": "objects"}],
     "search": [{"query": "agent"}],
+    "event_rules": [{"action": "list"}],
     "lineage": [{"uri": "agents://tasks/TASK"}, {"uri": "cid:CID", "format": "prov"}],
 }
 RECORD = record("1.0.0", name="example.org/reader")
@@ -262,7 +267,7 @@ def contents(rows: Rows) -> dict[str, list[Any]]:
 @pytest.mark.requirement("tools:hints:reading-changes-nothing")
 async def test_a_tool_that_says_it_reads_changes_nothing(filled: tuple[App, dict[str, str]]) -> None:
     app, names = filled
-    reading = {tool.name for tool in (*TOOLS, *SEARCH_TOOLS, search, lineage) if tool.hints["readOnlyHint"]}
+    reading = {tool.name for tool in (*TOOLS, *CORE_TOOLS) if tool.hints["readOnlyHint"]}
     assert reading == CALLS.keys() - set(SEVERAL_ACTIONS), "a new tool needs a call here"
     async with app.client(app.profile("read-only")) as client:
         before = await app.database.read(contents)
@@ -331,9 +336,7 @@ async def test_a_tool_that_says_so_can_be_called_again_and_nothing_changes(
 
 @pytest.mark.requirement("tools:hints:idempotent")
 def test_every_tool_that_says_it_can_be_repeated_is_tried() -> None:
-    assert {
-        tool.name for tool in (*TOOLS, *SEARCH_TOOLS, search) if tool.hints.get("idempotentHint")
-    } == REPEATED.keys()
+    assert {tool.name for tool in (*TOOLS, *CORE_TOOLS) if tool.hints.get("idempotentHint")} == REPEATED.keys()
 
 
 @pytest.mark.anyio

@@ -32,7 +32,7 @@ TOKENS = {
     "/mcp": (6_000, 6_000),
     "/mcp/core": (1_200, 1_200),
     "/mcp/read-only": (5_400, 5_400),
-    "/mcp/full": (12_700, 22_600),
+    "/mcp/full": (13_200, 23_200),
     "/mcp/support": (2_500, 2_500),
     "/rooms/directory/mcp": (3_100, 5_100),
     "/rooms/registers/mcp": (2_900, 3_100),
@@ -232,6 +232,7 @@ async def test_what_mcp_does_not_list_is_found_described_and_called(house: App) 
         ("register a new agent", "agents_register_card"),
         ("cancel the task of another user", "agents_operate"),
         ("create an object in a register", "objects"),
+        ("send a task whenever something happens", "event_rules"),
     ],
 )
 @pytest.mark.requirement("tools:search:reaches-all")

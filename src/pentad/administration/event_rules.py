@@ -405,7 +405,7 @@ def _require(owner: Principal, room: str) -> None:
 
 
 def _no_rule(rule_id: str) -> NotFound:
-    return NotFound(f"There is no rule {rule_id[:80]!r} of yours.", hint="GET /api/events/rules lists them.")
+    return NotFound(f"There is no rule {rule_id[:80]!r} of yours.", hint="Your rules have other ids; list them.")
 
 
 def _new_secret() -> str:

@@ -46,6 +46,7 @@ VERBS: Final[Verbs] = {
     "grants": Verb("pentad.cli.logins:grants", "List and revoke what users granted to OAuth clients."),
     "audit": Verb("pentad.cli.audit:audit", "Read, follow, export and verify the audit trail."),
     "events": Verb("pentad.cli.events:events", "List what happens in all rooms, oldest first."),
+    "rules": Verb("pentad.cli.rules:rules", "List, add, resume and remove rules: what to do when something happens."),
     "trace": Verb("pentad.cli.trace:trace", "Show everything a request led to, in all rooms."),
     "settings": Verb("pentad.cli.settings:settings", "List the settings: value, source, description."),
     "jobs": Verb("pentad.cli.jobs:jobs", "List jobs; retry or forget dead letters."),

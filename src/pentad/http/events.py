@@ -4,16 +4,15 @@ from collections.abc import AsyncGenerator
 from typing import Any, Final
 
 import msgspec
-from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute
 
 from pentad.access.audit_query import read_time
-from pentad.administration.event_rules import TaskAction, WebhookAction
+from pentad.administration.event_rule_tool import NewRule
 from pentad.app import App
 from pentad.events.feed import MOST, NOW, URI, EventFilter
-from pentad.http.administration import AdminRequest, Text
+from pentad.http.administration import AdminRequest
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.principal import Principal
 from pentad.mcp.call import KEEP_ALIVE_SECONDS
@@ -34,45 +33,6 @@ _FILTERS: Final = (
     Parameter("until", "A time (ISO 8601), or a period before now."),
     Parameter("cursor", "The cursor of an answer; `now` for what happens from now on. Without one, the beginning."),
 )
-
-
-class TaskTarget(BaseModel):
-    """The task to send. The event goes along as data."""
-
-    model_config = ConfigDict(extra="forbid")
-    agent: Text = Field(min_length=1, description="The name of an agent, or the URL of its card.")
-    text: Text = Field(min_length=1, description="What the agent is asked to do with the event.")
-
-
-class WebhookTarget(BaseModel):
-    """The receiver of the event, by a signed POST (Standard Webhooks)."""
-
-    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
-    url: Text
-    secret: Text = Field(default="", description="Signs deliveries. Without one, it is made and answered once.")
-
-
-class NewRule(BaseModel):
-    """What to do when something happens: give either `task` or `webhook`."""
-
-    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
-    name: Text = Field(min_length=1)
-    room: list[Text] = Field(default=[], max_length=20)
-    kind: list[Text] = Field(default=[], max_length=50)
-    subject: Text = ""
-    task: TaskTarget | None = None
-    webhook: WebhookTarget | None = None
-    cursor: Text = Field(default=NOW, description="Events after this cursor; by default those from now on.")
-
-    def wanted(self) -> EventFilter:
-        return EventFilter(frozenset(self.room), tuple(self.kind), self.subject)
-
-    def action(self) -> TaskAction | WebhookAction:
-        if self.task is not None and self.webhook is None:
-            return TaskAction(self.task.agent, self.task.text)
-        if self.webhook is not None and self.task is None:
-            return WebhookAction(self.webhook.url, self.webhook.secret)
-        raise InvalidInput("A rule has either a task or a webhook.", details={"field": "task"})
 
 
 def event_routes(app: App) -> list[BaseRoute]:

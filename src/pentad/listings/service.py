@@ -6,8 +6,8 @@
    transaction. The job runs where the directory is open: it puts the newest listing of each key into the directory, or
    withdraws it if nobody hosts it any more.
 3. A process that dies loses its lease as soon as another one has missed its session in the store for a moment. The job
-   it held then runs elsewhere, and retracts its rows. Its other jobs are left to the others once it misses a heartbeat,
-   too.
+   it held then runs elsewhere, and retracts its rows; so does its `listings.reconcile`. Its other jobs are left to the
+   others once it misses a heartbeat, too.
 
 A process may die between any two steps: the key is still marked, and putting or withdrawing it again changes nothing.
 """
@@ -172,8 +172,10 @@ class Listings:
             self._queue.enqueue(tx, RECONCILE, key=RECONCILE)
 
     def _end_leases(self, tx: Transaction, workers: Sequence[str]) -> None:
+        """Take the leases of ended processes, and what they were bringing up to date: doing it twice does no harm."""
         for worker in workers:
             self._queue.take_from(tx, SERVING, worker)
+            self._queue.take_from(tx, RECONCILE, worker)
 
     async def _end_jobs(self, now: float) -> None:
         """Leave the jobs of ended processes to the others. One whose heart has beaten since then is alive."""

@@ -161,8 +161,9 @@ class Registry:
         is_complete = all(profile.shows(bound.declared) for bound in self.tools.values())
         is_complete = is_complete and (self.generated is None or profile.lists != "search")
         self.search_tools: list[Tool] = []
-        if core is not None:
-            self._add_core(core(self), is_complete=is_complete)
+        shares = not is_complete or (len(self.rooms) > 1 and not profile.is_selection)
+        if core is not None and (shares or profile.tools):  # a start without them is quicker
+            self._add_core(core(self), is_complete=is_complete, shares=shares)
         self.formats = {name: ResultFormat(revision, info.as_json()) for name, revision in REVISIONS.items()}
         listings = [Right(bound.room, "read") for bound in self.listings]
         self._pages = ListPages(self._lists(), page, {"resources/list": listings})
@@ -185,15 +186,14 @@ class Registry:
         elif deferring := [tool.name for tool in room.tools if tool.task is not None]:
             raise Misconfigured(f"Room {room.name!r} has no `tasks`, but its tools {deferring} declare `task`.")
 
-    def _add_core(self, core: CoreDeclarations, *, is_complete: bool) -> None:
+    def _add_core(self, core: CoreDeclarations, *, is_complete: bool, shares: bool) -> None:
         """Add what belongs to no room. A selection that lists all of its tools gets only what it names."""
         profile = self.profile
         self.search_tools = [tool for tool in core.search_tools if not is_complete or profile.names(tool)]
-        shared = not is_complete or (len(self.rooms) > 1 and not profile.is_selection)
-        offered = [tool for tool in core.tools if shared or profile.names(tool)]
+        offered = [tool for tool in core.tools if shares or profile.names(tool)]
         for tool in (*self.search_tools, *offered):
             self._add_tool(tool, ANY_ROOM, core.service)
-        if shared:
+        if shares:
             self.templates += [BoundResource(one, ANY_ROOM, core.service) for one in core.resources]
 
     def _add_resource(self, bound: BoundResource) -> None:
@@ -271,8 +271,12 @@ class Registry:
         return bound
 
     async def usable_tools(self, principal: Principal) -> list[BoundTool]:
-        """The tools of rooms that the caller may call here, each once."""
-        tools = {bound.declared.name: bound for bound in self.tools.values() if bound.room}
+        """The tools that the caller may call here, each once; not those that are listed wherever they are offered."""
+        tools = {
+            bound.declared.name: bound
+            for bound in self.tools.values()
+            if bound.room != ANY_ROOM or bound.declared.listed == "room"
+        }
         if self.generated is not None:
             tools |= await self.generated.of(principal)
         return [one for one in tools.values() if principal.may(one.room, one.declared.action)]
@@ -318,12 +322,9 @@ class Registry:
         return self._pages.of("tools/list", revision, principal, more)
 
     def _is_listed(self, bound: BoundTool) -> bool:
-        """Search tools are listed where they are offered; those for small lists only there. A list of nothing else has
-        only those that ask to be kept loaded."""
-        if bound.room == ANY_ROOM:
-            if self.profile.lists == "search":
-                return bool(bound.declared.meta)
-            return bound.declared.listed == "everywhere"
+        """As the profile says. A list of nothing but search tools has those that ask to be kept loaded."""
+        if bound.room == ANY_ROOM and self.profile.lists == "search":
+            return bool(bound.declared.meta)
         return self.profile.shows(bound.declared)
 
     def _lists(self) -> dict[str, list[ListEntry]]:

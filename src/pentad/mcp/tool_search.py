@@ -3,18 +3,15 @@
 With them a client needs no list of all tools. They belong to no room, and show and run what the caller may use.
 """
 
-import re
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Protocol
 
 import msgspec
 from pydantic import BaseModel, Field
 
 from pentad.kernel.errors import InvalidInput, NotFound
 from pentad.kernel.names import did_you_mean
-from pentad.kernel.words import words
 from pentad.mcp.arguments import Arguments
 from pentad.mcp.call import Call
 from pentad.mcp.declarations import ToolResult, resource, tool
@@ -25,11 +22,14 @@ ALWAYS_LOADED: Final = {"anthropic/alwaysLoad": True}
 """Claude Code keeps these tools loaded, where it defers all others. Listed only in lists that have nothing else."""
 TOOL_URI: Final = "pentad://tools/"
 _MOST_FOUND: Final = 50
-_CAPITAL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_STEM: Final = 4
-"""Longer words match if they begin alike: `record` finds `records`, `delete` finds `deletes`."""
-_WEIGHTS: Final = (4, 3, 2, 1)
-"""Of a word in the name, the title or tags, the first paragraph of the description, and anywhere else."""
+
+
+class ToolFinder(Protocol):
+    """The search that ranks tools."""
+
+    async def ranked(self, tools: Sequence[BoundTool], query: str, limit: int) -> list[BoundTool]:
+        """Those of the tools that fit the query, the best first."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,7 @@ class ToolSearch:
     """The service of the search tools."""
 
     registry: Registry
+    finder: ToolFinder
 
 
 class SearchArguments(Arguments):
@@ -66,7 +67,8 @@ async def search_tools(arguments: SearchArguments, call: Call[ToolSearch]) -> Fo
     """
     tools = await call.service.registry.usable_tools(call.principal)
     usable = [one for one in tools if arguments.room in (None, one.room)]
-    found = _ranked(arguments.query, usable)
+    query = arguments.query.strip()
+    found = await call.service.finder.ranked(usable, query, len(usable)) if query else usable
     shown = [
         FoundTool(
             name=one.declared.name,
@@ -74,7 +76,7 @@ async def search_tools(arguments: SearchArguments, call: Call[ToolSearch]) -> Fo
             description=first_paragraph(one.declared.description),
             arguments=_arguments(one),
         )
-        for one in found[: arguments.limit if arguments.query else _MOST_FOUND]
+        for one in found[: arguments.limit if query else _MOST_FOUND]
     ]
     return FoundTools(tools=shown, total=len(found))
 
@@ -122,39 +124,6 @@ async def tool_resource(name: str, call: Call[ToolSearch]) -> str:
 
 
 SEARCH_TOOLS: Final = (search_tools, describe_tool, call_tool)
-
-
-def _ranked(query: str, tools: list[BoundTool]) -> list[BoundTool]:
-    """The tools that match a word of the query, the best first. A word that many tools have counts little."""
-    asked = set(words(query))
-    if not asked:
-        return tools
-    matches = [{word: best for word in asked if (best := _weight(word, one))} for one in tools]
-    frequency = Counter(word for match in matches for word in match)
-    scored = [
-        (sum(weight / frequency[word] for word, weight in match.items()), one)
-        for match, one in zip(matches, tools, strict=True)
-        if match
-    ]
-    return [one for _, one in sorted(scored, key=lambda pair: -pair[0])]
-
-
-def _weight(word: str, bound: BoundTool) -> int:
-    declared = bound.declared
-    places = (
-        words(_CAPITAL.sub(" ", declared.name)),
-        words(" ".join([declared.title or "", bound.room, *declared.tags])),
-        words(first_paragraph(declared.description)),
-        words(" ".join([declared.description, *argument_texts(declared.input_schema)])),
-    )
-    return next((weight for weight, place in zip(_WEIGHTS, places, strict=True) if _has(word, place)), 0)
-
-
-def _has(word: str, place: list[str]) -> bool:
-    return any(
-        one == word or (min(len(one), len(word)) >= _STEM and (one.startswith(word) or word.startswith(one)))
-        for one in place
-    )
 
 
 def argument_texts(schema: Any) -> Iterable[str]:

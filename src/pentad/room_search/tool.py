@@ -5,6 +5,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
+from pentad.administration.event_rules import EventRules
 from pentad.mcp.arguments import Arguments
 from pentad.mcp.call import Call
 from pentad.mcp.declarations import ToolResult, tool
@@ -22,6 +23,7 @@ class CoreTools(ToolSearch):
 
     search: RoomSearch
     lineage: Lineage
+    rules: EventRules
 
 
 Names = Annotated[list[str] | None, Field(max_length=_MOST_NAMES)]

@@ -1,11 +1,12 @@
 """Tools as something the search over all rooms finds: those the caller may use."""
 
 import re
+from collections.abc import Sequence
 from typing import Any, Final
 
-from pentad.kernel.principal import Principal
 from pentad.mcp.registry import BoundTool, Registry
 from pentad.mcp.tool_search import TOOL_URI, argument_texts, first_paragraph
+from pentad.search.documents import Hit, Ranking
 from pentad.search.fixed_documents import FixedDocument, FixedDocuments
 from pentad.search.index import SearchIndex
 from pentad.search.searchable import Searchable, SearchField
@@ -25,36 +26,50 @@ _CAPITAL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|_")
 
 
 class ToolIndex:
-    """The tools of an endpoint, in the shared search."""
+    """The tools of an endpoint, in the shared search. Serves `search` and `search_tools`."""
 
     def __init__(self, registry: Registry, index: SearchIndex) -> None:
+        index.declare(SEARCHABLE)
         self._registry = registry
         self._index = FixedDocuments(index, SEARCHABLE)
         self._documents: dict[str, FixedDocument] = {}
 
     async def find(self, request: SearchRequest) -> FoundItems:
         """The tools that fit a request."""
-        usable = {one.declared.name: one for one in await self._usable(request.caller)}
-        for name in usable.keys() - self._documents.keys():
-            self._documents[name] = _document(usable[name])
-        documents = [self._documents[name] for name in usable]
-        ranking, hits = await self._index.search(documents, request.text, request.limit + 1)
+        usable = await self._registry.usable_tools(request.caller)
+        ranking, found = await self._search(usable, request.text, request.limit + 1)
         items = [
             FoundItem(
                 uri=TOOL_URI + document.key,
                 title=document.key,
                 score=hit.score,
-                text=first_paragraph(usable[document.key].declared.description),
+                text=first_paragraph(bound.declared.description),
                 why=explained(request.text, ranking, hit, document.fields),
             )
-            for document, hit in hits
+            for bound, document, hit in found
         ]
         return found_items(items, request.limit)
 
-    async def _usable(self, principal: Principal) -> list[BoundTool]:
-        """Generated tools are left out: they are made for one caller, and the index is for all."""
-        usable = await self._registry.usable_tools(principal)
-        return [one for one in usable if one.declared.name in self._registry.tools]
+    async def ranked(self, tools: Sequence[BoundTool], query: str, limit: int) -> list[BoundTool]:
+        """Those of the tools that fit the query, the best first."""
+        _, found = await self._search(tools, query, limit)
+        return [bound for bound, _, _ in found]
+
+    async def _search(
+        self, tools: Sequence[BoundTool], query: str, limit: int
+    ) -> tuple[Ranking, list[tuple[BoundTool, FixedDocument, Hit]]]:
+        documents = [self._document(bound) for bound in tools]
+        bound_to = {document.number: bound for document, bound in zip(documents, tools, strict=True)}
+        ranking, hits = await self._index.search(documents, query, limit)
+        return ranking, [(bound_to[document.number], document, hit) for document, hit in hits]
+
+    def _document(self, bound: BoundTool) -> FixedDocument:
+        name = bound.declared.name
+        if self._registry.tools.get(name) is not bound:
+            return _document(bound)  # generated for the caller; another one may have another tool of that name
+        if name not in self._documents:
+            self._documents[name] = _document(bound)
+        return self._documents[name]
 
 
 def _document(bound: BoundTool) -> FixedDocument:
