@@ -6,9 +6,10 @@ new Playwright context (viewport, color_scheme, java_script_enabled). Each step 
     go: URL                     fill: {LABEL: TEXT}         choose: {LABEL: VALUE}      check: LABEL
     press: BUTTON or SELECTOR   click: SELECTOR             open: SUMMARY               key: KEY
     type: TEXT                  wait: SELECTOR              shot: FILE                  run: JAVASCRIPT
-    submit: KEY                 present: SELECTOR
+    submit: KEY                 present: SELECTOR           view: STEP                  hover: SELECTOR
 
-`submit` presses a key that leads to another page; `present` waits for an element that nobody sees, such as an option.
+`submit` presses a key that leads to another page; `present` waits for an element that nobody sees, such as an option;
+`view` does a step inside the innermost frame.
 
 The answer has a page after each step: `url`, `text`, `status`, `focus` (name of the focused element), `overflow` (how
 many pixels it is wider than the window), and what `run` returned. `errors` are those of scripts and of the policy.
@@ -19,13 +20,13 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from playwright.sync_api import BrowserContext, Page, sync_playwright
+from playwright.sync_api import BrowserContext, Frame, Page, sync_playwright
 
 MILLISECONDS = 20_000
 STATUS = "Failed to load resource: the server responded with a status of"
 
 
-def do(page: Page, step: dict[str, Any]) -> Any:
+def do(page: Page | Frame, step: dict[str, Any]) -> Any:
     """Do one step."""
     (what, given), *_ = step.items()
     return STEPS[what](page, given)
@@ -51,7 +52,7 @@ def submit(page: Page, given: str) -> None:
         page.keyboard.press(given)
 
 
-STEPS: dict[str, Callable[[Page, Any], Any]] = {
+STEPS: dict[str, Callable[[Any, Any], Any]] = {
     "go": lambda page, given: page.goto(given).status,
     "fill": fill,
     "choose": choose,
@@ -66,6 +67,8 @@ STEPS: dict[str, Callable[[Page, Any], Any]] = {
     "present": lambda page, given: page.locator(given).first.wait_for(state="attached"),
     "shot": lambda page, given: str(page.screenshot(path=given, full_page=True) is None),
     "run": lambda page, given: page.evaluate(given),
+    "hover": lambda page, given: page.locator(given).first.hover(),
+    "view": lambda page, given: do(page.frames[-1], given),
 }
 
 

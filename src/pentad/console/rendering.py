@@ -3,15 +3,16 @@ browser can show the page."""
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Final, assert_never, cast
 
 from pentad.console.charts import chart
-from pentad.console.forms import form
+from pentad.console.forms import call_attributes, form
 from pentad.console.html import Html, element, external_url, joined, own_path, page_url
 from pentad.kernel.pages import (
+    Beside,
     Block,
     Card,
     Cards,
@@ -25,6 +26,7 @@ from pentad.kernel.pages import (
     Hint,
     Image,
     Links,
+    Marked,
     Message,
     Note,
     Pager,
@@ -36,6 +38,7 @@ from pentad.kernel.pages import (
     Table,
     Tabs,
     Text,
+    ToolCall,
     Tree,
     Watch,
 )
@@ -58,13 +61,17 @@ _BASE64: Final = re.compile("[A-Za-z0-9+/]+={0,2}")
 @dataclass(frozen=True, slots=True)
 class Renderer:
     """Renders the blocks of one page. Places without a room are in this room. Forms send `csrf` back. `program` is what
-    the reader has to type instead of `pentad`."""
+    the reader has to type instead of `pentad`.
+
+    With `call_of` it renders a view for somebody's client: there are no other pages and no server to send forms to.
+    Links and forms call tools, if they have a call that `call_of` lets through."""
 
     room: str | None = None
     csrf: str = ""
     program: str = "pentad"
     numbers: Iterator[int] = field(default_factory=count)
     tab_groups: Iterator[int] = field(default_factory=count)
+    call_of: Callable[[ToolCall], ToolCall | None] | None = None
 
     def blocks(self, blocks: Sequence[Block]) -> Html:
         return joined(self.block(one) for one in blocks)
@@ -88,7 +95,7 @@ class Renderer:
             case Hint():
                 return self._hint(block, "note")
             case SearchBox():
-                return _search_box(block)
+                return _search_box(block) if self.call_of is None else Html()
             case Pager():
                 return self._pager(block)
             case Chart():
@@ -99,7 +106,7 @@ class Renderer:
             case Section():
                 return self._section(block)
             case Form():
-                return form(block, self.csrf, self.numbers)
+                return self._form(block)
             case Tabs():
                 return self._tabs(block)
             case Tree():
@@ -109,8 +116,14 @@ class Renderer:
             case Conversation():
                 said = joined(self._message(one) for one in block.messages[-MOST_LINKS:])
                 return element("ol", said, class_="chat") if said else element("p", block.empty, class_="empty")
+            case Marked():
+                return _marked(block)
+            case Beside():
+                aside = element("aside", self.blocks(block.aside))
+                return element("div", element("div", self.blocks(block.blocks)), aside, class_="beside")
             case Watch():
-                return element("p", block.text, class_="note watch", role="status", data_watch=own_path(block.url))
+                url = own_path(block.url) if self.call_of is None else None
+                return element("p", block.text, class_="note watch", role="status", data_watch=url)
             case _:
                 assert_never(block)
 
@@ -119,6 +132,10 @@ class Renderer:
         if isinstance(text, str):
             return joined([cut(text, most)])
         label = cut(text.text, most)
+        if (call := self._call(text.call)) is not None:
+            return element("button", label or "—", type="button", class_="link", **call_attributes(call))
+        if isinstance(text.link, Place) and self.call_of is not None:
+            return joined([label])
         if isinstance(text.link, Place):
             href = page_url(text.link, self.room)
             return joined([label]) if href is None else element("a", label or "—", href=href)
@@ -126,6 +143,15 @@ class Renderer:
         if href is None:
             return joined([label])
         return element("a", label or href, href=href, rel="noreferrer noopener nofollow", class_="away")
+
+    def _call(self, call: ToolCall | None) -> ToolCall | None:
+        return None if call is None or self.call_of is None else self.call_of(call)
+
+    def _form(self, block: Form) -> Html:
+        if self.call_of is None:
+            return form(block, self.csrf, self.numbers)
+        call = self._call(block.call)
+        return Html() if call is None else form(block, "", self.numbers, call)
 
     def _table(self, table: Table) -> Html:
         if not table.rows:
@@ -163,7 +189,7 @@ class Renderer:
         ways = [
             element("a", word, href=href, rel=rel)
             for word, rel, place in (("First page", "first", pager.first), ("Next page", "next", pager.following))
-            if place is not None and (href := page_url(place, self.room)) is not None
+            if self.call_of is None and place is not None and (href := page_url(place, self.room)) is not None
         ]
         return element("nav", element("span", pager.here), *ways, class_="pager", aria_label="Pages")
 
@@ -216,6 +242,17 @@ def _long(name: str, text: str, most: int, class_: str | None = None) -> Html:
         return beginning
     note = f"Cut here: these are the first {most:,} of {len(text):,} characters."
     return joined([beginning, element("p", note, class_="note")])
+
+
+def _marked(block: Marked) -> Html:
+    """Text with its marked stretches, each inside the text and after the one before."""
+    parts: list[str] = []
+    at, text = 0, block.text[:LONGEST_PROSE]
+    for begin, end in block.spans:
+        if at <= begin < end <= len(text):
+            parts += [text[at:begin], element("mark", text[begin:end])]
+            at = end
+    return element("p", *parts, text[at:], class_="prose")
 
 
 def _image(image: Image) -> Html:

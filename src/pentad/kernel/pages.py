@@ -30,11 +30,20 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call of a tool that a view in somebody's client offers, where a page of the console has a link or a form."""
+
+    tool: str
+    arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True)
 class Cell:
-    """A text that may be a link: to a `Place`, or to a foreign URL."""
+    """A text that may be a link: to a `Place`, or to a foreign URL. In a view it calls a tool, if it has a `call`."""
 
     text: str
     link: Place | str | None = None
+    call: ToolCall | None = None
 
 
 Text = str | Cell
@@ -79,6 +88,22 @@ class Prose:
     """Running text, in paragraphs."""
 
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """Running text with some stretches marked. `spans` are their positions in the text, in order."""
+
+    text: str
+    spans: Sequence[tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Blocks with others beside them, such as an answer with its sources. On narrow screens these come below."""
+
+    blocks: "Sequence[Block]"
+    aside: "Sequence[Block]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,7 +382,7 @@ class Form:
 
     `action` is a path of this server; empty means the URL of the page. If the server validates the fields one by one
     (`validated`), the browser does not: the messages are the server's own. The cursor goes to the last field whose name
-    begins with `focus`.
+    begins with `focus`. A view shows a form only if it has a `call`: the fields are more arguments of it.
     """
 
     fields: Sequence[Field]
@@ -366,6 +391,7 @@ class Form:
     method: Literal["post", "get"] = "post"
     validated: bool = False
     focus: str = ""
+    call: ToolCall | None = None
 
 
 Block = (
@@ -388,19 +414,22 @@ Block = (
     | Tree
     | Image
     | Conversation
+    | Marked
+    | Beside
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
     """The content of a page. `trail` are the pages between the room's first page and this one; `refresh` is the number
-    of seconds after which the page reloads."""
+    of seconds after which the page reloads. `call` is what brings a view up to date."""
 
     title: str
     blocks: Sequence[Block]
     lead: str = ""
     trail: Sequence[Cell] = ()
     refresh: float | None = None
+    call: ToolCall | None = None
 
 
 CallTool = Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, Any]]]

@@ -1,11 +1,12 @@
 """The `objects` tool: its arguments, and a method for each of its actions."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
 
 from pydantic import Field
 
 from pentad.kernel.errors import InvalidInput, NotFound
+from pentad.mcp.app_views import AppView
 from pentad.mcp.arguments import ActionTable, Arguments
 from pentad.mcp.call import Call
 from pentad.mcp.declarations import ToolResult, tool
@@ -38,6 +39,9 @@ from pentad.rooms.registers.query.datetimes import parse_as_of
 from pentad.rooms.registers.query.models import DEFAULT_LIMIT, Query, QueryResult
 from pentad.rooms.registers.query.parser import parse_fields
 from pentad.rooms.registers.service import Registers
+
+if TYPE_CHECKING:
+    from pentad.kernel.pages import Sheet
 
 Answer = dict[str, Any]
 _QUERY: Final = ("filter", "search", "sort", "cursor", "page", "facets", "as_of", "deleted")
@@ -553,10 +557,36 @@ def actions_of(arguments: Mapping[str, Any]) -> set[str]:
     return {action, *_IN_PLANS} if action in ("commit", "undo") else {action}
 
 
+async def _show_objects(call: Call[Registers], arguments: ObjectsArguments, found: Mapping[str, Any]) -> "Sheet | None":
+    """The view of a list of objects, or of one."""
+    from pentad.kernel.pages import Cell, Links, Pager, Sheet, ToolCall
+    from pentad.rooms.registers.interface.pages import object_facts, object_table
+
+    registers, caller = call.service, Caller.of(call, arguments.reason)
+    pair = await registers.catalogue.pair(caller, *arguments.place())
+    title, place = pair.schema.title or pair.schema.slug, {"register": pair.register.id, "schema": pair.schema.id}
+    if arguments.action == "list":
+        table = object_table(registers, caller, pair, found["results"], arguments.fields_)
+        given = {**arguments.model_dump(mode="json", by_alias=True, exclude_unset=True), **place}
+        more = ToolCall("objects", {**given, "cursor": found["cursor"]}) if "cursor" in found else None
+        total = [Pager(f"{found['total']:,} in all")] if "total" in found else []
+        return Sheet(title, [table, *total, *([Links([Cell("Next page", call=more)])] if more else [])])
+    about = found.get("@self")
+    if not isinstance(about, dict):
+        return None
+    every = ToolCall("objects", {"action": "list", **place})
+    return Sheet(
+        str(cast("dict[str, Any]", about).get("name") or found.get("id") or title),
+        [object_facts(pair, found), Links([Cell(f"All of {title}", call=every)])],
+        lead=title,
+    )
+
+
 @tool(
     "objects",
     title="Objects",
     action="read",
+    view=AppView("objects", "Objects", _show_objects),
     input_schema=tool_schemas.OBJECTS,
     read_schema=tool_schemas.reading(tool_schemas.OBJECTS),
     rare=tool_schemas.RARE,
@@ -565,8 +595,8 @@ def actions_of(arguments: Mapping[str, Any]) -> set[str]:
     output_schema=tool_schemas.OBJECTS_ANSWER,
 )
 async def objects(arguments: ObjectsArguments, call: Call[Registers]) -> ToolResult:
-    """Query and change objects of a schema; every change is kept and can be undone. uses/used: what an object refers
-    to/what refers to it; can_delete: what deletion would touch; verify: is its history intact; changes: all changes."""
+    """Query and change objects of a schema; every change is kept and can be undone. uses/used: what it refers to/what
+    refers to it; can_delete: what deletion would touch; verify: is its history intact; changes: all changes."""
     caller = Caller.of(call, arguments.reason)
     return ToolResult(structured=await ObjectActions(call.service, caller, arguments).run())
 

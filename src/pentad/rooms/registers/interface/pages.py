@@ -5,7 +5,7 @@ Everything is read as the visitor, so pages hide what the visitor may not see.
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from pentad.kernel.counts import counted
@@ -28,6 +28,7 @@ from pentad.kernel.pages import (
     Sheet,
     Table,
     Text,
+    ToolCall,
     Visit,
     when,
 )
@@ -258,10 +259,6 @@ async def _object_sheet(registers: Registers, visit: Visit, pair: Pair, stored: 
     caller = _caller(visit)
     wire = present(registers.access, caller, pair, stored)
     metadata = cast("dict[str, Any]", wire["@self"])
-    data = {
-        name: value for name, value in wire.items() if name != "@self" and not (name == "id" and value == stored.uuid)
-    }
-    facts = [(_label(pair, name), _value(value)) for name, value in data.items()]
     about = [
         ("Uuid", stored.uuid),
         ("Version", str(stored.version)),
@@ -285,7 +282,7 @@ async def _object_sheet(registers: Registers, visit: Visit, pair: Pair, stored: 
     return Sheet(
         str(metadata.get("name") or stored.uuid),
         [
-            Facts(facts),
+            object_facts(pair, wire),
             *change_forms(visit, pair, stored),
             Section("History", [Table(columns, rows)]),
             Section("About the object", [Facts(about)]),
@@ -296,6 +293,39 @@ async def _object_sheet(registers: Registers, visit: Visit, pair: Pair, stored: 
             Cell(pair.schema.title or pair.schema.slug, Place((pair.register.id, pair.schema.id))),
         ],
     )
+
+
+def object_facts(pair: Pair, wire: Mapping[str, Any]) -> Facts:
+    """The properties of an object, for a page and for a view."""
+    uuid = wire.get("@self", {}).get("id")
+    data = {name: value for name, value in wire.items() if name != "@self" and not (name == "id" and value == uuid)}
+    return Facts([(_label(pair, name), _value(value)) for name, value in data.items()])
+
+
+def object_table(
+    registers: Registers, caller: Caller, pair: Pair, rows: Sequence[Mapping[str, Any]], fields: Sequence[str] | None
+) -> Table:
+    """Objects as a tool gave them, each with the call that shows it; groups of an aggregation as they are."""
+    if fields is None and all("@self" in row for row in rows):
+        main = [
+            (one.name, Column(one.title or one.name, one.kind == "number"))
+            for one in _list_properties(registers, caller, pair)
+        ]
+    else:
+        names = dict.fromkeys(name for row in rows for name in row if name not in ("@self", "id"))
+        main = [(name, Column(_label(pair, name))) for name in names]
+    shown = [(*_object_cell(pair, row), *(_value(row.get(name)) for name, _ in main)) for row in rows]
+    head = ("Object",) if any("@self" in row or "id" in row for row in rows) else ()
+    return Table((*head, *(column for _, column in main)), shown, "Nothing was found.")
+
+
+def _object_cell(pair: Pair, row: Mapping[str, Any]) -> tuple[Text, ...]:
+    about = row.get("@self") or {}
+    uuid = about.get("id") or row.get("id")
+    if not isinstance(uuid, str):
+        return ()
+    call = ToolCall("objects", {"action": "get", "register": pair.register.id, "schema": pair.schema.id, "id": uuid})
+    return (Cell(str(about.get("name") or uuid), Place((pair.register.id, pair.schema.id, uuid)), call),)
 
 
 async def _change(registers: Registers, caller: Caller, pair: Pair, one: Change) -> tuple[str, ...]:
