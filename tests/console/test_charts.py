@@ -124,7 +124,7 @@ def test_the_axis_is_the_span_and_gaps_thresholds_and_limits_are_drawn_and_told(
     page = read(html)
     assert lines_of(wanted)[0][0][0] == WIDTH / 10
     assert page.values("rect", "x") == ["200.0"]
-    assert "No data from 00:03:20 UTC to 00:05:00 UTC: not collected" in page.text
+    assert "No data from 00:03 UTC to 00:05 UTC: not collected" in page.text
     assert [one for one in page.texts if one.startswith(("warn", "limit"))].count("warn 3 %") >= 1
     assert "limit 900 %" in page.text, "a limit too far away to be drawn is told"
     [figures] = page.values("figure", "data-chart")

@@ -117,7 +117,7 @@ async def with_view(
         return body
     if not html or len(html.encode()) > MOST_BYTES:
         return body
-    meta = msgspec.json.decode(members["_meta"]) if "_meta" in members else {}
+    meta: dict[str, Any] = msgspec.json.decode(members["_meta"]) if "_meta" in members else {}
     return encode({**members, "_meta": {**meta, FRAGMENT: html}})
 
 

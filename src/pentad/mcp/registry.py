@@ -160,9 +160,10 @@ class Registry:
             self._add(opened)
         for bound in own:
             self._add_resource(bound)
-        for bound in self.tools.values() if views is not None else ():
-            if bound.declared.view is not None and bound.declared.view.name not in self._view_uris:
-                self._add_view(bound, bound.declared.view, views)
+        if views is not None:
+            for bound in self.tools.values():
+                if bound.declared.view is not None and bound.declared.view.name not in self._view_uris:
+                    self._add_view(bound, bound.declared.view, views)
         sources = generating_rooms(self.rooms, profile)
         self.generated: GeneratedTools | None = None
         """Tools that exist for some callers only, if the profile names any."""

@@ -157,7 +157,7 @@ async def explained(metrics: Metrics, visit: Visit) -> Sheet:
 def _explained_values(one: Mapping[str, Any]) -> list[Block]:
     rows = [
         (
-            label_text(sorted((each.get("labels") or {}).items())),
+            _labels_of(each),
             value_text(each["value"], one.get("unit")),
             each["state"],
             each["as_of"],
@@ -166,6 +166,11 @@ def _explained_values(one: Mapping[str, Any]) -> list[Block]:
     ]
     columns = ("Of", Column("Value", True), Column("State", short=True), Column("As of", short=True))
     return [Section("Values", [Table(columns, rows, "There is no value.")])]
+
+
+def _labels_of(value: Mapping[str, Any]) -> str:
+    labels: Mapping[str, str] = value.get("labels") or {}
+    return label_text(sorted(labels.items()))
 
 
 def _explained_facts(one: Mapping[str, Any]) -> list[Block]:

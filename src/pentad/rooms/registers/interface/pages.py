@@ -320,7 +320,7 @@ def object_table(
 
 
 def _object_cell(pair: Pair, row: Mapping[str, Any]) -> tuple[Text, ...]:
-    about = row.get("@self") or {}
+    about: Mapping[str, Any] = row.get("@self") or {}
     uuid = about.get("id") or row.get("id")
     if not isinstance(uuid, str):
         return ()
