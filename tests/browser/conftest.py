@@ -3,6 +3,7 @@ scripts or without."""
 
 import json
 import os
+import re
 from base64 import b64encode
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
@@ -12,11 +13,15 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from tests.cli.processes import child
 from tests.conformance.node import npm_folder
 from tests.conformance.server import Served, password_of, serving
 from tests.interop.environments import playwright_python
 from tests.interop.oauth_peers import Peer, chromium, started
+from tests.waiting import wait_until
 
+DEMO_LOGIN = ("admin", "admin")
+START_SECONDS = 180.0
 DRIVER = Path(__file__).with_name("driver.py")
 WIDE = {"viewport": {"width": 1440, "height": 900}, "color_scheme": "light"}
 NARROW = {"viewport": {"width": 380, "height": 800}, "color_scheme": "dark"}
@@ -38,11 +43,18 @@ PERMIT = {
 
 
 @dataclass(frozen=True)
+class Demo:
+    """A running `pentad demo`."""
+
+    site: str
+
+
+@dataclass(frozen=True)
 class Person:
     """Somebody at a browser, logged in."""
 
     peer: Peer
-    server: Served
+    server: Served | Demo
     name: str
     options: dict[str, Any]
 
@@ -94,6 +106,33 @@ def browsers(tmp_path_factory: pytest.TempPathFactory) -> Generator[Peer]:
     log = tmp_path_factory.mktemp("browser") / "log"
     with started([playwright_python(), DRIVER, program], log) as peer:
         yield peer
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Generator[Demo]:
+    """All rooms with something in them, searched by words alone."""
+    args = ("demo", "--port", "0", "--grpc-port", "0", "--no-open")
+    with child(*args, home=tmp_path_factory.mktemp("demo"), PENTAD_SEARCH_EMBEDDER="none") as server:
+        wait_until(lambda: any("demo is ready" in line for line in server.stdout), "It never got ready.", START_SECONDS)
+        found = re.search(r"http://127\.0\.0\.1:\d+", server.line("Pentad demo is ready"))
+        assert found is not None
+        yield Demo(found[0])
+
+
+@pytest.fixture(scope="session")
+def at_demo(browsers: Peer, demo: Demo) -> "LogIn":
+    """The demo's administrator at a browser: `at_demo(NARROW, scripts=False)`."""
+    known: set[str] = set()
+
+    def person(options: dict[str, Any] = WIDE, *, scripts: bool = True) -> Person:
+        found = Person(browsers, demo, "demo", {**options, "java_script_enabled": scripts})
+        if (key := f"{options} {scripts}") not in known:
+            login = {"fill": {"Name": DEMO_LOGIN[0], "Password": DEMO_LOGIN[1]}}
+            found.do({"go": found.url("/login")}, login, {"press": "Log in"})
+            known.add(key)
+        return found
+
+    return person
 
 
 LogIn = Callable[..., Person]

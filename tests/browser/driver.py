@@ -7,12 +7,12 @@ new Playwright context (viewport, color_scheme, java_script_enabled). Each step 
     press: BUTTON or SELECTOR   click: SELECTOR             open: SUMMARY               key: KEY
     type: TEXT                  wait: SELECTOR              shot: FILE                  run: JAVASCRIPT
     submit: KEY                 present: SELECTOR           upload: {LABEL: {name, text}}
-    axe: FILE                   media: screen or print      view: FILE
-    request: {method, url, basic, json}
+    axe: FILE                   media: screen or print      window: FILE
+    hover: SELECTOR             view: STEP                  request: {method, url, basic, json}
 
 `submit` presses a key that leads to another page; `present` waits for an element that nobody sees, such as an option.
-`axe` runs axe-core from the file and returns what is serious; `view` is a picture of what the window shows, `shot` one
-of the whole page. `request` is what a program does meanwhile.
+`axe` runs axe-core from the file and returns what is serious; `window` is a picture of what the window shows, `shot`
+one of the whole page. `request` is what a program does meanwhile; `view` does a step inside the innermost frame.
 
 The answer has a page after each step: `url`, `text`, `status`, `focus` (name of the focused element), `overflow` (how
 many pixels it is wider than the window), and what `run` returned. `errors` are those of scripts and of the policy.
@@ -26,13 +26,13 @@ from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
 
-from playwright.sync_api import BrowserContext, Page, sync_playwright
+from playwright.sync_api import BrowserContext, Frame, Page, sync_playwright
 
 MILLISECONDS = 20_000
 STATUS = "Failed to load resource: the server responded with a status of"
 
 
-def do(page: Page, step: dict[str, Any]) -> Any:
+def do(page: Page | Frame, step: dict[str, Any]) -> Any:
     """Do one step."""
     (what, given), *_ = step.items()
     return STEPS[what](page, given)
@@ -83,7 +83,7 @@ def submit(page: Page, given: str) -> None:
         page.keyboard.press(given)
 
 
-STEPS: dict[str, Callable[[Page, Any], Any]] = {
+STEPS: dict[str, Callable[[Any, Any], Any]] = {
     "go": lambda page, given: page.goto(given).status,
     "fill": fill,
     "choose": choose,
@@ -97,12 +97,14 @@ STEPS: dict[str, Callable[[Page, Any], Any]] = {
     "wait": lambda page, given: page.locator(given).first.wait_for(),
     "present": lambda page, given: page.locator(given).first.wait_for(state="attached"),
     "shot": lambda page, given: str(page.screenshot(path=given, full_page=True) is None),
-    "view": lambda page, given: str(page.screenshot(path=given) is None),
+    "window": lambda page, given: str(page.screenshot(path=given) is None),
     "run": lambda page, given: page.evaluate(given),
     "request": request,
     "upload": upload,
     "axe": accessibility,
     "media": lambda page, given: page.emulate_media(media=given),
+    "hover": lambda page, given: page.locator(given).first.hover(),
+    "view": lambda page, given: do(page.frames[-1], given),
 }
 
 

@@ -5,6 +5,7 @@ Forms work without scripts. With htmx, the buttons for list items exchange the f
 suggestions.
 """
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, assert_never
@@ -13,6 +14,7 @@ from pentad.console.html import Html, element, joined, own_path
 from pentad.kernel.pages import (
     ADD,
     REMOVE,
+    Beside,
     Block,
     Button,
     CheckBox,
@@ -28,17 +30,18 @@ from pentad.kernel.pages import (
     Tabs,
     TextField,
     Timeline,
+    ToolCall,
 )
 
 CSRF_FIELD: Final = "csrf"
 _MOST_OPTIONS: Final = 500
 
 
-def form(block: Form, csrf: str, numbers: Iterator[int]) -> Html:
+def form(block: Form, csrf: str, numbers: Iterator[int], call: ToolCall | None = None) -> Html:
     """A form; with the visitor's CSRF token if it is posted, as a URL must not contain it. `numbers` gives every
-    element of the page an id of its own."""
-    token = (Hidden(CSRF_FIELD, csrf),) if block.method == "post" else ()
-    action = None if not block.action else own_path(block.action) or "/"
+    element of the page an id of its own. With a `call`, the form is part of a view, and is not sent anywhere."""
+    token = (Hidden(CSRF_FIELD, csrf),) if block.method == "post" and call is None else ()
+    action = None if not block.action or call is not None else own_path(block.action) or "/"
     id_ = f"form-{next(numbers)}"
     fields = list(inner_fields(block.fields))
     focused = [
@@ -54,8 +57,9 @@ def form(block: Form, csrf: str, numbers: Iterator[int]) -> Html:
         else element("div", _button(enter, tabindex="-1"), class_="first-button", aria_hidden="true"),
         *(renderer.field(one) for one in (*block.fields, *token)),
         element("div", *map(_button, block.buttons), class_="buttons") if block.buttons else Html(),
-        method=block.method,
+        method=block.method if call is None else None,
         action=action,
+        **call_attributes(call),
         id=id_,
         class_="fields" if block.method == "post" else "filters",
         enctype="multipart/form-data" if any(isinstance(one, FileField) for one in fields) else None,
@@ -77,6 +81,11 @@ def _live(block: Form, action: str | None) -> dict[str, str | None]:
     }
 
 
+def call_attributes(call: ToolCall | None) -> dict[str, str]:
+    """The attributes by which the script of a view finds the tool to call."""
+    return {} if call is None else {"data_tool": call.tool, "data_arguments": json.dumps(call.arguments)}
+
+
 def has_form(blocks: Sequence[Block]) -> bool:
     """Whether there is a form to be posted among the blocks."""
     return any(isinstance(one, Form) and one.method == "post" for one in inner_blocks(blocks))
@@ -88,6 +97,8 @@ def inner_blocks(blocks: Iterable[Block]) -> Iterator[Block]:
         yield one
         if isinstance(one, Section):
             yield from inner_blocks(one.blocks)
+        elif isinstance(one, Beside):
+            yield from inner_blocks((*one.blocks, *one.aside))
         elif isinstance(one, Tabs):
             for tab in one.tabs:
                 yield from inner_blocks(tab.blocks)

@@ -4,6 +4,7 @@ from typing import Final
 
 from pentad.console.admin_page import STYLES, AdminPage
 from pentad.kernel.pages import (
+    Beside,
     Block,
     Button,
     Card,
@@ -25,6 +26,7 @@ from pentad.kernel.pages import (
     Group,
     Hint,
     Links,
+    Marked,
     Message,
     Note,
     Option,
@@ -71,14 +73,13 @@ async def style_page(visit: Visit) -> Sheet:
 
 
 def _blocks(visit: Visit) -> list[Block]:
-    points = [(_DAY + 3600.0 * n, None if n == 9 else 20 + (n * 7) % 13) for n in range(24)]
-    other = [(_DAY + 3600.0 * n, 10.0 + (n * 5) % 9) for n in range(24)]
     return [
         Section(
             "Text",
             [
                 Prose(_TEXT),
                 Quote("A passage, cited as it is.", Cell("Its source", Place(room=STYLES))),
+                Beside([Prose("What is said.")], [Marked("Where it is from: these words, among others.", [(18, 29)])]),
                 Links(["a tag", Cell("a link", Place(room=STYLES)), Cell("elsewhere", "https://example.org/")]),
                 Code("pentad call search query=permits", copy=True),
                 Hint("A way on, as the reader types it:", "pentad demo"),
@@ -129,7 +130,7 @@ def _blocks(visit: Visit) -> list[Block]:
                 Tabs([Tab("one", "One", [Prose("The first.")]), Tab("two", "Two", [Prose("The second.")])]),
             ],
         ),
-        Section("Chart", [Chart("Calls", [Series("all", points), Series("errors", other)], "/min")]),
+        Section("Chart", [_chart(), Chart("Twelve lines and more", _lines(), "/min")]),
         Section(
             "Timeline",
             [
@@ -154,6 +155,19 @@ def _blocks(visit: Visit) -> list[Block]:
         ),
         Section("Form", [_form(visit), SearchBox("Search"), Section("Folded", [Prose("Opened.")], folded=True)]),
     ]
+
+
+def _chart() -> Chart:
+    """A day of which the last hours are still to come, with a gap, a threshold and a limit."""
+    points = [(_DAY + 3600.0 * n, None if n == 9 else 20 + (n * 7) % 13) for n in range(20) if n != 10]
+    other = [(_DAY + 3600.0 * n, 10.0 + (n * 5) % 9) for n in range(20)]
+    gap = (_DAY + 9 * 3600.0, _DAY + 11 * 3600.0, "not_collected")
+    series = [Series("all", points), Series("errors", other)]
+    return Chart("Calls", series, "/min", span=(_DAY, _DAY + 86_400), gaps=[gap], marks=[("warn", 30), ("limit", 35)])
+
+
+def _lines() -> list[Series]:
+    return [Series(f"line {n + 1}", [(_DAY + 3600.0 * x, n + (x * 7) % 5 / 5) for x in range(24)]) for n in range(14)]
 
 
 def _form(visit: Visit) -> Form:

@@ -42,11 +42,20 @@ Link = Place | Download | str
 
 
 @dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call of a tool that a view in somebody's client offers, where a page of the console has a link or a form."""
+
+    tool: str
+    arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True)
 class Cell:
-    """A text that may be a link."""
+    """A text that may be a link. In a view it calls a tool, if it has a `call`."""
 
     text: str
     link: Link | None = None
+    call: ToolCall | None = None
 
 
 Text = str | Cell
@@ -84,9 +93,9 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Labels with values; empty values are left out."""
+    """Labels with values; empty values are left out. Several texts stand beside each other."""
 
-    facts: Sequence[tuple[str, Text]]
+    facts: "Sequence[tuple[str, Fact]]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +103,22 @@ class Prose:
     """Running text, in paragraphs."""
 
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """Running text with some stretches marked. `spans` are their positions in the text, in order."""
+
+    text: str
+    spans: Sequence[tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Blocks with others beside them, such as an answer with its sources. On narrow screens these come below."""
+
+    blocks: "Sequence[Block]"
+    aside: "Sequence[Block]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +134,9 @@ class Tree:
     """A JSON value that the reader unfolds."""
 
     value: Any
+
+
+Fact = Text | Sequence[Text] | Table | Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -429,7 +457,8 @@ class Form:
     `action` is a path of this server; empty means the URL of the page. If the server validates the fields one by one
     (`validated`), the browser does not: the messages are the server's own. The cursor goes to the last field whose name
     begins with `focus`. With `live`, the form is also sent while somebody types, as if no button had a name, and the
-    section with this anchor is exchanged for that of the answer.
+    section with this anchor is exchanged for that of the answer. A view shows a form only if it has a `call`: the
+    fields are more arguments of it.
     """
 
     fields: Sequence[Field]
@@ -439,6 +468,7 @@ class Form:
     validated: bool = False
     focus: str = ""
     live: str = ""
+    call: ToolCall | None = None
 
 
 Block = (
@@ -463,19 +493,22 @@ Block = (
     | Conversation
     | Facets
     | Timeline
+    | Marked
+    | Beside
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
     """The content of a page. `trail` are the pages between the room's first page and this one; `refresh` is the number
-    of seconds after which the page reloads."""
+    of seconds after which the page reloads. `call` is what brings a view up to date."""
 
     title: str
     blocks: Sequence[Block]
     lead: str = ""
     trail: Sequence[Cell] = ()
     refresh: float | None = None
+    call: ToolCall | None = None
 
 
 CallTool = Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
@@ -554,13 +587,15 @@ class Action(Generic[S]):
 class Pages(Generic[S]):
     """The pages of a room. `figures` summarises the room in a few numbers, for this visitor. `administration` are pages
     for administrators, shown on their overview: path, title, and what is there. `actions` are what the forms do.
-    `needs` is what waits for this visitor, for the home page: a link, and why it waits."""
+    `needs` is what waits for this visitor, for the home page: a link, and why it waits. `resources` are the pages about
+    the room's resources: the pattern of a URI (`agents://tasks/{task}`), and the path of its page (`tasks/{task}`)."""
 
     pages: Sequence[Page[S]]
     figures: Callable[[S, Visit], Awaitable[Sequence[tuple[str, str]]]] | None = None
     administration: Sequence[tuple[str, str, str]] = ()
     actions: Sequence[Action[S]] = ()
     needs: Callable[[S, Visit], Awaitable[Sequence[tuple[Cell, str]]]] | None = None
+    resources: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def done_notes(visit: Visit, texts: Mapping[str, str]) -> list[Note]:

@@ -129,6 +129,30 @@ async def test_the_console_shows_collectors_figures_and_lines(app: App) -> None:
     assert (await browser.get(f"/console/metrics/ch/{USED}?span=nonsense")).status == 422
 
 
+@pytest.mark.requirement("metrics:pages")
+async def test_the_console_compares_explains_and_exports(app: App) -> None:
+    browser = Browser(app, front_of(app))
+    alone = await browser.get(f"/console/metrics/ch/{USED}?span=7d")
+    assert "The last 7 days" in alone.page.text
+    assert "Coverage" in alone.page.text
+    assert ", before" not in alone.page.text
+    both = await browser.get(f"/console/metrics/ch/{USED}?span=7d&compare=yes")
+    assert ", before" in both.page.text
+    dashboard = await browser.get("/console/metrics/ch?span=14d")
+    assert "The last 14 days" in dashboard.page.texts
+    assert "The last 24 hours" not in dashboard.page.texts
+    explained = await browser.get("/console/metrics/host/memory.percent/explain")
+    assert "Facts" in explained.page.texts
+    exported = await browser.get("/console/metrics/host/export?format=csv")
+    assert "memory.percent" in exported.page.text
+    assert (await browser.get("/console/metrics/host/export?format=nonsense")).status == 422
+    changes = await browser.get("/console/metrics/ch/changes?span=7d")
+    assert USED in changes.page.text
+    dated = await browser.get(f"/console/metrics/ch/{USED}?from=2020-01-01&to=2020-01-02")
+    assert dated.status == 200
+    assert dated.page.count("svg") == 0
+
+
 async def test_the_organisations_group_is_the_scope_of_its_history(metrics: Metrics) -> None:
     assert await metrics.history.scopes("ch") == [ORG]
 

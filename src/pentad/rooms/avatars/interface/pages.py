@@ -8,6 +8,7 @@ from typing import Final
 
 from pentad.kernel.errors import NotFound
 from pentad.kernel.pages import (
+    Action,
     Block,
     Card,
     Cards,
@@ -16,12 +17,11 @@ from pentad.kernel.pages import (
     Facts,
     Hint,
     Links,
-    Note,
+    Marked,
     Page,
+    Pager,
     Pages,
     Place,
-    Prose,
-    Quote,
     SearchBox,
     Section,
     Sheet,
@@ -29,14 +29,15 @@ from pentad.kernel.pages import (
     Visit,
     when,
 )
-from pentad.rooms.avatars.answers.answer import Answer, Citation, Nearest
 from pentad.rooms.avatars.avatar_snapshot import AvatarSnapshot
-from pentad.rooms.avatars.interface.presentation import InfoView, info_view
-from pentad.rooms.avatars.models import CorpusDocument, Role, section_below
+from pentad.rooms.avatars.interface.answer_blocks import answer_blocks, page_text
+from pentad.rooms.avatars.interface.chat_pages import chat, panel, say
+from pentad.rooms.avatars.interface.presentation import InfoView, answer_view, info_view
+from pentad.rooms.avatars.models import CorpusDocument, Role
 from pentad.rooms.avatars.service import Avatars
 from pentad.rooms.avatars.verbs import FIRST_CONTENT
 
-_SURE: Final = {"high": "very sure", "medium": "fairly sure", "low": "not sure", "none": "silent"}
+_AT_ONCE: Final = 50
 
 
 async def everybody(avatars: Avatars, _visit: Visit) -> Sheet:
@@ -50,19 +51,23 @@ async def everybody(avatars: Avatars, _visit: Visit) -> Sheet:
         for one in await avatars.list()
     ]
     empty = Hint("There are no avatars yet. Create one with", FIRST_CONTENT)
-    return Sheet(
-        "Avatars", [Cards(cards, empty)], lead="Experts who answer from their own corpus and cite every statement."
-    )
+    together = [Links([Cell("Ask all of them", Place(("panel",)))])] if len(cards) > 1 else []
+    lead = "Experts who answer from their own corpus and cite every statement."
+    return Sheet("Avatars", [*together, Cards(cards, empty)], lead=lead)
 
 
 async def one_avatar(avatars: Avatars, visit: Visit) -> Sheet:
     """An avatar: a question and its answer, then facts and sources."""
     avatar = await avatars.open(visit.path["avatar"])
     info, question = info_view(avatar, avatars.model), visit.asked()
-    blocks: list[Block] = [SearchBox(f"Ask {info.name}", question, "Ask")]
+    blocks: list[Block] = [
+        SearchBox(f"Ask {info.name}", question, "Ask"),
+        Links([Cell("Chat", Place((avatar.id, "chat")))]),
+    ]
     if question:
         answer = await avatars.pipeline(avatar).answer(question)
-        blocks += _answered(avatar.id, await avatars.keep_answer(visit.principal, avatar, question, answer))
+        kept = await avatars.keep_answer(visit.principal, avatar, question, answer)
+        blocks += await answer_blocks(avatar, answer_view(avatar.id, kept), question)
     blocks.append(Section("About", [Facts(_facts(avatar, info)), Links(info.expertise)]))
     columns = (
         "Source",
@@ -73,7 +78,7 @@ async def one_avatar(avatars: Avatars, visit: Visit) -> Sheet:
         Column("Passages", True),
         "License",
     )
-    rows = [_source(one) for one in await avatar.sources()]
+    rows = [_source(avatar.id, one) for one in await avatar.sources()]
     blocks.append(Section("Sources", [Table(columns, rows, "The corpus is empty.")]))
     return Sheet(info.name or avatar.id, blocks, lead=info.description)
 
@@ -89,7 +94,7 @@ async def one_passage(avatars: Avatars, visit: Visit) -> Sheet:
         [
             ("Source", passage.source),
             ("Section", passage.section or ""),
-            ("Page", _page(passage.cited_page, passage.cited_page_end)),
+            ("Page", page_text(passage.cited_page, passage.cited_page_end)),
             ("Year", "" if passage.year is None else str(passage.year)),
             ("Written by", _by(passage.role)),
             ("Characters", f"{passage.char_start:,} to {passage.char_end:,}"),
@@ -97,7 +102,49 @@ async def one_passage(avatars: Avatars, visit: Visit) -> Sheet:
         ]
     )
     trail = [Cell(info_view(avatar, None).name or avatar.id, Place((avatar.id,)))]
-    return Sheet(f"Passage {n}", [Prose(passage.content), facts], trail=trail)
+    begin, end = visit.number("from"), visit.number("to")
+    cited = [] if begin is None or end is None else [(begin - passage.char_start, end - passage.char_start)]
+    return Sheet(f"Passage {n}", [Marked(passage.content, cited), facts], trail=trail)
+
+
+async def one_source(avatars: Avatars, visit: Visit) -> Sheet:
+    """A document of the corpus: what it is, and its passages, a page at a time."""
+    avatar, number = await avatars.open(visit.path["avatar"]), str(visit.path["source"])
+    document = next((one for one in await avatar.sources() if str(one.id) == number), None)
+    if document is None:
+        raise NotFound(f"{avatar.id} has no source {number[:20]}.", hint="An ingest may have replaced it.")
+    offset = visit.number("offset") or 0
+    ids = await avatar.passage_ids(document.id)
+    shown = await avatar.passages(ids[offset : offset + _AT_ONCE])
+    rows = [
+        (
+            Cell(str(one.id), Place((avatar.id, "passages", one.id))),
+            one.section or "",
+            page_text(one.cited_page, one.cited_page_end),
+            one.content,
+        )
+        for one in shown
+    ]
+    columns = (Column("Passage", short=True), "Section", Column("Page", short=True), "Text")
+    end, here = offset + len(shown), (avatar.id, "sources", document.id)
+    following = Place(here, {"offset": str(end)}) if end < len(ids) else None
+    address = next((value for key in ("url", "archive_url") if isinstance(value := document.details.get(key), str)), "")
+    facts = Facts(
+        [
+            ("Address", Cell(address, address)),
+            ("File", document.path),
+            ("Kind", document.type or document.format),
+            ("Year", "" if document.year is None else str(document.year)),
+            ("Written by", _by(document.role)),
+            ("Holds", f"{document.characters:,} characters, {document.passages:,} passages"),
+            ("Ingested", when(document.ingested_at)),
+            ("Hash of the file", document.sha256),
+            ("Notes", "; ".join(document.notes)),
+        ]
+    )
+    pager = Pager(f"{len(ids):,} passages", following, Place(here) if offset else None)
+    trail = [Cell(info_view(avatar, None).name or avatar.id, Place((avatar.id,)))]
+    return Sheet(document.title, [facts, Table(columns, rows, "It has no text."), pager], trail=trail)
 
 
 async def figures(avatars: Avatars, _visit: Visit) -> Sequence[tuple[str, str]]:
@@ -106,64 +153,18 @@ async def figures(avatars: Avatars, _visit: Visit) -> Sequence[tuple[str, str]]:
 
 
 PAGES: Final[Pages[Avatars]] = Pages(
-    [Page("", everybody), Page("{avatar}", one_avatar), Page("{avatar}/passages/{n}", one_passage)], figures
+    [
+        Page("", everybody),
+        Page("panel", panel),
+        Page("{avatar}", one_avatar),
+        Page("{avatar}/chat", chat),
+        Page("{avatar}/sources/{source}", one_source),
+        Page("{avatar}/passages/{n}", one_passage),
+    ],
+    figures,
+    actions=[Action("{avatar}/chat", chat, say, "{avatar}/chat")],
+    resources={"avatar://{avatar}": "{avatar}", "avatar://{avatar}/passages/{n}": "{avatar}/passages/{n}"},
 )
-
-
-def _answered(avatar_id: str, answer: Answer) -> list[Block]:
-    if answer.abstained:
-        silent: list[Block] = [Prose(answer.response)]
-        if answer.suggestion:
-            silent.append(Note(answer.suggestion))
-        if answer.redirect:
-            silent.append(Links([Cell(f"Ask {answer.redirect}", Place((answer.redirect,)))]))
-        if answer.nearest:
-            silent.append(Section("Closest passages", [_near(one) for one in answer.nearest]))
-        return [Section("No answer", silent)]
-    sure = _SURE[answer.confidence]
-    return [
-        Section(
-            "Answer",
-            [
-                Prose(answer.response),
-                *_evidence(avatar_id, answer),
-                Note(f"The avatar is {sure} ({answer.confidence_score:.2f}). {answer.ai_label}"),
-                *_origin(answer),
-            ],
-        )
-    ]
-
-
-def _origin(answer: Answer) -> list[Block]:
-    if answer.uri is None:
-        return []
-    return [Links([Cell("What made this answer", Place(query={"uri": answer.uri}, room="lineage"))])]
-
-
-def _evidence(avatar_id: str, answer: Answer) -> list[Block]:
-    """Where the quotes of the answer are, and the words of what it cites without quoting."""
-    said = {number for one in answer.statements if one.verdict == "quoted" for number in one.citations}
-    cells = {
-        one.n: Cell(f"[{one.n}] {_reference(one.source, one)}", Place((avatar_id, "passages", one.chunk_id)))
-        for one in answer.citations
-    }
-    quotes = [Quote(one.quote, cells[one.n]) for one in answer.citations if one.n not in said]
-    return [Links([cells[number] for number in cells if number in said]), *quotes] if said else list[Block](quotes)
-
-
-def _near(one: Nearest) -> Quote:
-    return Quote(one.quote, _reference(one.source, one))
-
-
-def _reference(source: str, one: Citation | Nearest) -> str:
-    page = _page(one.page, one.page_end if isinstance(one, Citation) else None)
-    return ", ".join(filter(None, (source, section_below(one.section, source), page and f"page {page}")))
-
-
-def _page(first: int | str | None, last: int | str | None) -> str:
-    if first is None:
-        return ""
-    return str(first) if last in (None, first) else f"{first} to {last}"
 
 
 def _by(role: Role) -> str:
@@ -182,11 +183,10 @@ def _facts(avatar: AvatarSnapshot, info: InfoView) -> list[tuple[str, str]]:
     ]
 
 
-def _source(one: CorpusDocument) -> tuple[str | Cell, ...]:
-    address = next((value for key in ("url", "archive_url") if isinstance(value := one.details.get(key), str)), None)
+def _source(avatar_id: str, one: CorpusDocument) -> tuple[str | Cell, ...]:
     license_ = one.details.get("license")
     return (
-        Cell(one.title, address),
+        Cell(one.title, Place((avatar_id, "sources", one.id))),
         one.type or one.format,
         "" if one.year is None else str(one.year),
         _by(one.role),

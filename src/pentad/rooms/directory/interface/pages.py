@@ -28,6 +28,7 @@ from pentad.kernel.pages import (
     Section,
     Sheet,
     Table,
+    ToolCall,
     Visit,
 )
 from pentad.rooms.directory.interface.editor_pages import EDITOR_ACTIONS, EDITOR_PAGES
@@ -81,19 +82,28 @@ async def records(directory: Directory, visit: Visit) -> Sheet:
 async def one_record(directory: Directory, visit: Visit) -> Sheet:
     """One record: its content, lineage, signatures and JSON text."""
     record = await directory.records.pull(visit.path["cid"])
-    data = record.data
-    blocks: list[Block] = [Prose(_text(data, "description")), Facts(_facts(record, data))]
+    blocks = record_blocks(record)
     if visit.principal.may("directory", "write"):
         blocks.insert(1, Links([Cell("Edit", Place(("records", record.cid, "edit")))], actions=True))
-    for title, family in (("Skills", "skill"), ("Domains", "domain")):
-        if classes := _classes(data, cast("Family", family)):
-            blocks.append(Section(title, [Links(classes)]))
-    blocks += _sections(data)
     blocks += await _lineage(directory, record)
     blocks += await _statements(directory, record)
     pretty = msgspec.json.format(record.text.encode(), indent=2).decode()
     blocks.append(Section("The record as JSON", [Code(pretty)], folded=True))
-    return Sheet(_text(data, "name") or record.cid, blocks)
+    return Sheet(record_title(record), blocks)
+
+
+def record_title(record: Record) -> str:
+    return _text(record.data, "name") or record.cid
+
+
+def record_blocks(record: Record) -> list[Block]:
+    """What a record says of itself, for a page and for a view."""
+    data = record.data
+    blocks: list[Block] = [Prose(_text(data, "description")), Facts(_facts(record, data))]
+    for title, family in (("Skills", "skill"), ("Domains", "domain")):
+        if classes := _classes(data, cast("Family", family)):
+            blocks.append(Section(title, [Links(classes)]))
+    return [*blocks, *_sections(data)]
 
 
 async def figures(directory: Directory, _visit: Visit) -> Sequence[tuple[str, str]]:
@@ -101,7 +111,10 @@ async def figures(directory: Directory, _visit: Visit) -> Sequence[tuple[str, st
 
 
 PAGES: Final[Pages[Directory]] = Pages(
-    [Page("", records), *EDITOR_PAGES, Page("records/{cid}", one_record)], figures, actions=EDITOR_ACTIONS
+    [Page("", records), *EDITOR_PAGES, Page("records/{cid}", one_record)],
+    figures,
+    actions=EDITOR_ACTIONS,
+    resources={"directory://records/{cid}": "records/{cid}"},
 )
 
 
@@ -145,7 +158,7 @@ def _facts(record: Record, data: Mapping[str, Any]) -> list[tuple[str, str | Cel
         ("Created", _text(data, "created_at")),
         ("Authors", ", ".join(str(one) for one in _list(authors)[:50])),
         ("CID", record.cid),
-        ("Replaces", Cell(previous, _place(previous))),
+        ("Replaces", Cell(previous, _place(previous), ToolCall("agntcy_dir_pull_record", {"cid": previous}))),
     ]
 
 

@@ -218,6 +218,13 @@ PAGES: Final[Pages[Registers]] = Pages(
         *IMPORT_ACTIONS,
         *OBJECT_PAGE_ACTIONS,
     ],
+    resources={
+        "openregister://registers/{register}": "{register}",
+        "openregister://schemas/{schema}": "schemas/{schema}",
+        "openregister://objects/{register}/{schema}": "{register}/{schema}",
+        "openregister://objects/{register}/{schema}/{id}": "{register}/{schema}/{id}",
+        "openregister://views/{view}": "views/{view}",
+    },
 )
 
 

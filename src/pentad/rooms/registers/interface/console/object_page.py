@@ -34,6 +34,7 @@ from pentad.kernel.pages import (
     Visit,
     when,
 )
+from pentad.rooms.registers.interface.console.object_blocks import object_facts
 from pentad.rooms.registers.interface.console.object_forms import change_forms, seen_version
 from pentad.rooms.registers.interface.console.pair_page import PairPage, caller_of
 from pentad.rooms.registers.interface.console.values import Values, as_json
@@ -112,9 +113,6 @@ def _here(page: PairPage) -> Place:
 
 async def _object_sheet(page: PairPage, stored: StoredObject, as_of: str) -> Sheet:
     wire = page.wire(stored)
-    data = {
-        name: value for name, value in wire.items() if name != "@self" and not (name == "id" and value == stored.uuid)
-    }
     values = await Values.of(page, [wire])
     about = [
         ("Uuid", stored.uuid),
@@ -131,7 +129,7 @@ async def _object_sheet(page: PairPage, stored: StoredObject, as_of: str) -> She
         page.name_of(stored),
         [
             *(then if as_of else []),
-            Facts([(page.label(name), values.text(value)) for name, value in data.items()]),
+            object_facts(page, wire, values),
             *([] if as_of else change_forms(page, stored)),
             *([] if as_of else await _files(page, stored)),
             await _history(page, stored, values),
