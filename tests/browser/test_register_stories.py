@@ -3,7 +3,7 @@
 import pytest
 
 from tests.browser.conftest import HOSTILE, NARROW, LogIn, ask
-from tests.conformance.server import Served
+from tests.conformance.server import Served, password_of
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
@@ -105,3 +105,102 @@ def test_a_file_is_previewed_imported_and_undone(log_in: LogIn, scripts: bool) -
     assert "cheap" in pages[2]["text"]
     assert "Imported: 1 object written." in pages[4]["text"]
     assert "It was undone." in pages[5]["text"]
+
+
+@BOTH
+@pytest.mark.requirement("console:registers:schema")
+def test_a_schema_is_changed_after_a_preview(log_in: LogIn, server: Served, scripts: bool) -> None:
+    slug = f"story-{'with' if scripts else 'without'}"
+    schema = {"slug": slug, "title": "Story", "properties": {"fee": {"type": "number"}, "old": {"type": "string"}}}
+    made = ask(server, "POST", "/api/schemas", schema)
+    root = log_in("root", scripts=scripts)
+    path = f"/console/registers/schemas/{made['id']}"
+    pages = root.do(
+        {"go": root.url(path)},
+        {"click": "main a:text-is('Change it')"},
+        {"wait": "[name='/operations/0/property']"},
+        {"choose": {"What to do": "rename"}},
+        {"fill": {"Property": "fee", "New name": "amount"}},
+        {"press": "Preview"},
+        {"press": "Change the schema"},
+    )
+    assert "fee: renamed to amount" in pages[5]["text"]
+    assert pages[6]["url"] == root.url(path)
+    assert "amount" in pages[6]["text"]
+
+
+@BOTH
+@pytest.mark.requirement("console:registers:history")
+def test_somebody_goes_back_in_the_history(log_in: LogIn, server: Served, scripts: bool) -> None:
+    uuid = make(server, holder="Story past", fee=1)
+    ask(server, "PATCH", f"{OBJECTS}/{uuid}", {"fee": 2})
+    root = log_in("root", scripts=scripts)
+    pages = root.do(
+        {"go": root.url(f"{LIST}/{uuid}")},
+        {"click": ".timeline a:text-is('Version 1: create')"},
+        {"wait": "p:text('This is the object as of')"},
+        {"go": root.url(f"{LIST}/{uuid}")},
+        {"press": "Go back to version 1"},
+        {"press": "Undo this change"},
+    )
+    assert "version 1" in pages[2]["text"]
+    assert "Version 3: revert" in pages[4]["text"]
+    assert "Version 4" in pages[5]["text"]
+
+
+@BOTH
+@pytest.mark.requirement("console:registers:files")
+def test_a_file_is_attached_and_deleted_after_a_question(log_in: LogIn, server: Served, scripts: bool) -> None:
+    uuid = make(server, holder="Story with files")
+    root = log_in("root", NARROW, scripts=scripts)
+    pages = root.do(
+        {"go": root.url(f"{LIST}/{uuid}")},
+        {"open": "Attach a file"},
+        {"upload": {"File": {"name": "letter.txt", "text": "Dear all"}}},
+        {"press": "Attach"},
+        {"open": "Delete a file"},
+        {"press": "Delete file"},
+        {"press": "Yes, do it"},
+    )
+    assert "letter.txt" in pages[3]["text"]
+    assert "Are you sure?" in pages[5]["text"]
+    assert "letter.txt" not in pages[6]["text"]
+
+
+@BOTH
+@pytest.mark.requirement("console:objects:conflict")
+def test_an_edit_after_somebody_elses_loses_nothing(log_in: LogIn, server: Served, scripts: bool) -> None:
+    uuid = make(server, holder="Story conflict", fee=1, state="open")
+    root = log_in("root", scripts=scripts)
+    change = {"method": "PATCH", "url": root.url(f"{OBJECTS}/{uuid}"), "json": {"state": "closed"}}
+    pages = root.do(
+        {"go": root.url(f"{LIST}/{uuid}/edit")},
+        {"fill": {"Fee": "42"}},
+        {"request": {**change, "basic": f"root:{password_of('root')}"}},
+        {"press": "Save"},
+        {"press": "Save"},
+    )
+    assert "Somebody changed this object while you edited it." in pages[3]["text"]
+    assert "closed" in pages[3]["text"]
+    assert "42" in pages[4]["text"]
+    assert "closed" in pages[4]["text"], "what somebody else wrote is kept"
+
+
+@pytest.mark.requirement("console:registers:browse")
+def test_a_deleted_object_is_restored(log_in: LogIn, server: Served) -> None:
+    uuid = make(server, holder="Story restored")
+    ask(server, "DELETE", f"{OBJECTS}/{uuid}")
+    root = log_in("root", NARROW)
+    *_, restored = root.do(
+        {"go": root.url(f"{LIST}/deleted")}, {"choose": {"Object": uuid}}, {"press": "Restore"},
+    )  # fmt: skip
+    assert restored["url"] == root.url(f"{LIST}/{uuid}")
+
+
+@pytest.mark.requirement("console:rights")
+def test_a_reader_is_offered_no_change_of_an_object(log_in: LogIn, server: Served) -> None:
+    uuid = make(server, holder="Story to read")
+    rita = log_in("rita", NARROW)
+    for page in rita.do({"go": rita.url(LIST)}, {"go": rita.url(f"{LIST}/{uuid}")}):
+        for word in ("Edit", "Delete it", "Attach a file", "Undo", "Import", "Save as a view"):
+            assert word not in page["text"].splitlines(), (page["url"], word)
