@@ -29,6 +29,9 @@ SCHEMA: dict[str, Any] = {
         "fee": {"type": "number", "title": "Fee", "minimum": 0},
         "state": {"type": "string", "title": "State", "enum": ["open", "closed"], "facetable": True},
         "parent": {"$ref": "permit", "title": "Parent"},
+        "related": {"type": "array", "title": "Related", "items": {"$ref": "permit"}},
+        "checks": {"type": "array", "title": "Checks", "items": {"type": "object"}},
+        "origin": {"type": "object", "title": "Origin"},
     },
 }
 
@@ -100,6 +103,30 @@ async def test_objects_are_found_by_conditions_and_facets_and_sorted(house: Hous
     assert names.index(f"Browse parent {BREAKOUT}") < names.index("Browse cheap")
     for link in {one for one in shown.html.values("a", "href") if one.startswith("/console")}:
         assert (await root.get(link)).status == 200, link
+
+
+@pytest.mark.requirement("console:objects:values")
+async def test_values_inside_values_are_shown_for_people(house: House, root: Browser) -> None:
+    first, second = [await make(house, holder=f"Related {number} {BREAKOUT}") for number in (1, 2)]
+    uuid = await make(
+        house,
+        holder="Nested",
+        parent=first,
+        related=[first, second],
+        checks=[{"rule": f"Height {BREAKOUT}", "metres": 7.5, "passed": True}, {"rule": "Distance", "metres": 3}],
+        origin={"source": f"openregister://objects/1/1/{second}", "pages": [1, {"to": 4}]},
+    )
+    shown = await root.get(f"{LIST}/{uuid}")
+    is_inert(shown.html)
+    links = shown.html.values("a", "href")
+    assert links.count(f"{LIST}/{first}") == 2
+    assert links.count(f"{LIST}/{second}") == 2, "as a reference, and by its URI"
+    assert shown.html.text.count(f"Related 1 {BREAKOUT}") == 2
+    assert {"rule", "metres", "passed"} <= set(shown.html.values("td", "data-label"))
+    above = shown.html.text.partition("The object as JSON")[0]
+    assert '"rule"' not in above
+    assert '"pages"' not in above
+    assert "pages" in above
 
 
 @pytest.mark.requirement("console:registers:browse")

@@ -12,7 +12,7 @@ _MOST: Final = 5
 
 async def needs(metrics: Metrics, _visit: Visit) -> Sequence[tuple[Cell, str]]:
     """The raised alerts, the worst first."""
-    alerts = sorted(await metrics.history.alerts(), key=lambda one: (one.level != "alarm", -one.since))
+    alerts = await metrics.history.alerts()
     rows = [
         (
             Cell(f"{one.collector} {one.key} {label_text(one.labels)}".rstrip(), Place((one.collector, one.key))),
