@@ -35,8 +35,8 @@ async def test_every_link_of_the_console_leads_to_a_page_that_is_there(world: Wo
         assert all(source.startswith("/console/") for source in shown.page.values("script", "src"))
         patterns.add(re.sub(r"[0-9a-f-]{36}|\bbae\w+|\d+", "*", path.partition("?")[0]))
         for link in own_links(shown.page):
-            if link.startswith(("/console/audit?", "/console/audit/export")):
-                continue  # every combination of filters, and a download
+            if link.startswith(("/console/audit?", "/console/audit/export")) or ("?" in path and "?" in link):
+                continue  # every combination of filters and orders, and a download
             if link not in seen and len(seen) < MOST_PAGES:
                 seen.add(link)
                 waiting.append(link)

@@ -38,7 +38,7 @@ class Values:
             name = str(present(access, page.caller, pair, stored)["@self"].get("name") or uuid)
             place = {"register": pair.register.id, "schema": pair.schema.id}
             call = ToolCall("objects", {"action": "get", **place, "id": uuid})
-            links[uuid.lower()] = Cell(name, Place((*place.values(), uuid)), call)
+            links[uuid.lower()] = Cell(name, Place(("objects", uuid)), call)
         return cls(links)
 
     def fact(self, value: Any) -> Fact:
