@@ -7,6 +7,7 @@ import pytest
 from pentad.app import App, open_app
 from pentad.kernel.ports import Rows
 from pentad.rooms.metrics.interface.demo import DAY, HISTORY_DAYS, ORG
+from pentad.rooms.metrics.models import Sample, Snapshot
 from pentad.rooms.metrics.room import fill
 from pentad.rooms.metrics.service import Metrics
 from pentad.settings.model import Settings
@@ -166,3 +167,17 @@ async def test_a_history_is_asked_by_the_name_or_id_of_a_group(metrics: Metrics,
     changes = await metrics.history.changes("ch", now - 13 * DAY, now, scope="Lumen Orchards")
     assert {dict(change.labels)["businessGroup"] for change in changes} == {"Lumen Orchards"}
     assert (await metrics.history.lines("ch", [USED], now - 15 * DAY, now, scope="nobody")).lines == []
+
+
+@pytest.mark.requirement("console:needs")
+async def test_the_home_page_names_raised_alerts_the_worst_first(app: App, metrics: Metrics) -> None:
+    info, now = metrics.info("host"), metrics.now()
+    for seconds in (0, 60, 120):
+        samples = [Sample(key="swap.percent", value=70), Sample(key="cpu.percent", value=99)]
+        await metrics.history.record(
+            info, Snapshot(collector="host", scope="test", as_of=now + seconds, tree={}, samples=samples)
+        )
+    home = await Browser(app, front_of(app)).get("/")
+    assert "alarm since" in home.page.text
+    links = [one for one in home.page.values("a", "href") if one.startswith("/console/metrics/host/")]
+    assert links.index("/console/metrics/host/cpu.percent") < links.index("/console/metrics/host/swap.percent")
