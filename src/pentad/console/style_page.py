@@ -110,7 +110,15 @@ def _blocks(visit: Visit) -> list[Block]:
                 ),
                 Pager("2 of 40", Place(room=STYLES, query={"page": "2"})),
                 Table(("Name",), [], "An empty list says what to do next."),
-                Facts([("Label", "value"), ("Other", Cell("a link", Place(room=STYLES)))]),
+                Facts(
+                    [
+                        ("Label", "value"),
+                        ("Other", Cell("a link", Place(room=STYLES))),
+                        ("Several", ["one", Cell("two", Place(room=STYLES)), "three"]),
+                        ("Rows", Table(("Rule", Column("Metres", True)), [("Height", "7.5"), ("Distance", "3")])),
+                        ("Deep", Tree({"city": "London", "streets": ["Dorset Street"]})),
+                    ]
+                ),
                 Tree({"name": "Ada", "tags": ["one", "two"], "age": 36, "address": {"city": "London", "zip": None}}),
             ],
         ),
