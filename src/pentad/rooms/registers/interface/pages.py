@@ -44,7 +44,7 @@ from pentad.rooms.registers.interface.console.bulk_edit import BULK_ACTIONS, BUL
 from pentad.rooms.registers.interface.console.import_pages import IMPORT_ACTIONS, IMPORT_PAGES
 from pentad.rooms.registers.interface.console.object_forms import OBJECT_ACTIONS, OBJECT_PAGES
 from pentad.rooms.registers.interface.console.object_page import OBJECT_PAGE_ACTIONS, ONE_OBJECT, object_anywhere
-from pentad.rooms.registers.interface.console.pair_page import caller_of
+from pentad.rooms.registers.interface.console.pair_page import PairPage, caller_of
 from pentad.rooms.registers.interface.console.schema_pages import (
     CHANGED,
     MOST_LISTED,
@@ -169,7 +169,9 @@ async def one_view(registers: Registers, visit: Visit) -> Sheet:
     except InvalidInput as error:
         return Sheet(view.title, [Note(error.message, "bad"), *below], lead=view.description, trail=trail)
     columns = page.columns or list(dict.fromkeys(name for row in page.rows for name in row if name != "@self"))
-    rows = [_view_row(view, row, columns, linked=not page.is_grouped) for row in page.rows]
+    pair = await registers.catalogue.pair(caller, view.register, view.schema)
+    values = await Values.of(PairPage(registers, visit, caller, pair), page.rows)
+    rows = [_view_row(view, row, columns, values, linked=not page.is_grouped) for row in page.rows]
     heads = [Column(name, name in page.numeric) for name in columns]
     blocks: list[Block] = [
         *(Note(f"{problem['path']}: {problem['message']}", "bad") for problem in page.problems),
@@ -185,9 +187,11 @@ async def one_view(registers: Registers, visit: Visit) -> Sheet:
     return Sheet(view.title, blocks, lead=view.description, trail=trail)
 
 
-def _view_row(view: View, row: dict[str, Any], columns: Sequence[str], *, linked: bool) -> tuple[Text, ...]:
-    values = tuple(Values().text(row.get(name)) for name in columns)
-    return (Cell("Open", Place((view.register, view.schema, row["id"]))), *values) if linked else values
+def _view_row(
+    view: View, row: dict[str, Any], columns: Sequence[str], values: Values, *, linked: bool
+) -> tuple[Text, ...]:
+    texts = tuple(values.text(row.get(name)) for name in columns)
+    return (Cell("Open", Place((view.register, view.schema, row["id"]))), *texts) if linked else texts
 
 
 PAGES: Final[Pages[Registers]] = Pages(

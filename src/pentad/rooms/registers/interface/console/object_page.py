@@ -132,7 +132,7 @@ async def _object_sheet(page: PairPage, stored: StoredObject, as_of: str) -> She
             object_facts(page, wire, values),
             *([] if as_of else change_forms(page, stored)),
             *([] if as_of else await _files(page, stored)),
-            await _history(page, stored, values),
+            await _history(page, stored),
             Section("About the object", [Facts(about)]),
             Section("The object as JSON", [Code(as_json(wire))], folded=True),
         ],
@@ -140,7 +140,7 @@ async def _object_sheet(page: PairPage, stored: StoredObject, as_of: str) -> She
     )
 
 
-async def _history(page: PairPage, stored: StoredObject, values: Values) -> Section:
+async def _history(page: PairPage, stored: StoredObject) -> Section:
     """The changes, newest first. Writers can go back to each."""
     cursor = page.visit.query.get("changes")
     before = change_log.position(cursor)[1] if cursor else None
@@ -150,6 +150,7 @@ async def _history(page: PairPage, stored: StoredObject, values: Values) -> Sect
     except NotFound:  # it is deleted by now
         current = stored
     can_write = page.may_with("update", current)
+    values = await Values.of(page, [row for one in changes for row in _sides(one)])
     events = [_event(page, current, one, values, can_write=can_write) for one in changes]
     here = (*page.place, stored.uuid)
     following = Place(here, {"changes": changes[-1].cursor}) if len(changes) == _MOST_CHANGES else None
@@ -176,6 +177,14 @@ def _event(page: PairPage, current: StoredObject, one: Change, values: Values, *
     about = [one.principal, one.agent or "", one.reason or ""]
     changes = () if one.action == _FIRST else _differences(page, one.changed or {}, values)
     return Event(Cell(f"Version {one.version}: {one.action}", link), when(one.at), about, changes, blocks)
+
+
+def _sides(change: Change) -> list[dict[str, Any]]:
+    """The values before a change, and those after it."""
+    pairs = {
+        path: cast("Mapping[str, Any]", one) for path, one in (change.changed or {}).items() if isinstance(one, dict)
+    }
+    return [{path: one.get(side) for path, one in pairs.items()} for side in ("old", "new")]
 
 
 def _differences(page: PairPage, changed: Mapping[str, Any], values: Values) -> Sequence[Difference]:

@@ -26,9 +26,10 @@ class Values:
 
     @classmethod
     async def of(cls, page: PairPage, rows: Iterable[Mapping[str, Any]]) -> "Values":
-        """With the names of all objects that the rows refer to and the visitor may see: one query for all."""
-        references = [one.name for one in page.properties() if one.ref is not None]
-        found = dict.fromkeys(uuid for row in rows for name in references for uuid in _uuids(row.get(name)))
+        """With the names of all objects whose uuids are in the rows and the visitor may see: one query for all."""
+        found = dict.fromkeys(
+            uuid for row in rows for name, value in row.items() if name != "id" for uuid in _uuids(value)
+        )
         if not found:
             return cls()
         related = await page.registers.objects.related(page.caller, list(found)[:_MOST_REFERENCES])
