@@ -53,7 +53,7 @@ bench: .venv/.dev .venv/.models ## side by side with the named peers, in one run
 $(PARTS): # parts of `make bench`
 	@:
 
-screenshots: .venv/.dev .venv/.models ## the pictures of the README, made anew
+screenshots: .venv/.dev .venv/.models ## pictures of the console for documents, made anew
 	@$(BIN)/python -m tests.browser.screenshots
 
 ci: lint types contracts conformance interop newcomer coverage ## all that must be green

@@ -1,4 +1,4 @@
-"""`python -m tests.browser.screenshots`: the pictures of the README, of the demo in the machine's Chromium.
+"""`python -m tests.browser.screenshots`: pictures for documents, of the demo in the machine's Chromium.
 
 They are made anew in `docs/screenshots/`. A picture of 150 kB or more is refused: every clone has to fetch it.
 """
