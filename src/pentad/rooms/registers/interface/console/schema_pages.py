@@ -218,7 +218,7 @@ def _properties(schema: Schema) -> Table:
     required = cast("Sequence[Any]", schema.body.get("required") or ())
     rows: list[tuple[str, ...]] = []
     for name, one in body.items():
-        node = cast("Mapping[str, Any]", one) if isinstance(one, Mapping) else {}
+        node: Mapping[str, Any] = cast("Mapping[str, Any]", one) if isinstance(one, Mapping) else {}
         kind = node.get("type") or ("reference" if "$ref" in node else "anything")
         types = " or ".join(map(str, cast("Sequence[Any]", kind))) if isinstance(kind, list) else str(kind)
         about = str(node.get("description") or node.get("title") or "")
