@@ -66,6 +66,8 @@ async def objects_of(registers: Registers, visit: Visit) -> Sheet:
     try:
         blocks = await _Listing(page, selection_of(page)).blocks()
     except InvalidInput as error:
+        if visit.query.get("cursor"):  # a page that cannot be shown, rather than a condition to be corrected
+            raise
         everything = Links([Cell("Show everything", Place(page.place))], actions=True)
         blocks = [Note(error.sentence(), "bad"), everything, _filter_form(page, Selection())]
     about = page.pair.schema.body.get("description")
