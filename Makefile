@@ -7,7 +7,7 @@ export PENTAD_MODELS ?= $(CURDIR)/.cache/models
 export PYTHONDONTWRITEBYTECODE := # whatever the machine says: the tests start many processes, and few should compile
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet
 
-.PHONY: help demo test coverage lint types contracts conformance interop newcomer faults bench ci lock protos clean
+.PHONY: help demo test coverage lint types contracts conformance interop newcomer faults bench screenshots ci lock protos clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -45,13 +45,16 @@ newcomer: .venv/.dev .venv/.models ## a clean clone, `make demo`, and every comm
 faults: .venv/.dev ## kills processes, breaks disks, cuts the power
 	@$(BIN)/python -m pytest -m faults
 
-PARTS := protocol directory agents avatars registers search metrics
+PARTS := protocol directory agents avatars registers search metrics console
 .PHONY: $(PARTS)
 bench: .venv/.dev .venv/.models ## side by side with the named peers, in one run; one part: `make bench registers ARGS=--large`
 	@$(BIN)/python -m benchmarks $(filter $(PARTS),$(MAKECMDGOALS)) $(ARGS)
 
 $(PARTS): # parts of `make bench`
 	@:
+
+screenshots: .venv/.dev .venv/.models ## pictures of the console for documents, made anew
+	@$(BIN)/python -m tests.browser.screenshots
 
 ci: lint types contracts conformance interop newcomer coverage ## all that must be green
 

@@ -24,6 +24,7 @@ PARTS: Final = {
     "registers": "benchmarks.registers.measuring",
     "search": "benchmarks.search.measuring",
     "metrics": "benchmarks.metrics.measuring",
+    "console": "benchmarks.console",
 }
 
 

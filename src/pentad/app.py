@@ -42,6 +42,7 @@ from pentad.kernel.principal import ANY_ROOM, LOCAL, Principal
 from pentad.kernel.trace import SpansOf
 from pentad.listings.offered_agents import AgentOffers
 from pentad.listings.service import Listings
+from pentad.mcp.app_views import ViewRenderer
 from pentad.mcp.changes import Change, SubscriptionHub
 from pentad.mcp.confirmations import Confirmations, ConfirmRules
 from pentad.mcp.connection import Connection, MemoryClient, Write
@@ -136,6 +137,7 @@ class Era:
             core=app.core_declarations,
             confirm=ConfirmRules(settings.confirm),
             own=app.own_resources if rooms is app.rooms and not profile.is_selection else (),
+            views=app.views,
         )
         self.dispatcher = Dispatcher(self.registry, settings.limits, app.record, app.confirmations, path)
         self.legacy = LegacyEra(self.dispatcher, app.pending_requests)
@@ -146,9 +148,16 @@ class App:
     """An open Pentad: its store, its rooms, and the protocol over them."""
 
     def __init__(
-        self, settings: Settings, database: Database, clock: Clock, secret_box: SecretBox, state_keys: list[bytes]
+        self,
+        settings: Settings,
+        database: Database,
+        clock: Clock,
+        secret_box: SecretBox,
+        state_keys: list[bytes],
+        views: ViewRenderer | None = None,
     ) -> None:
         self.settings = settings
+        self.views = views
         self.secret_box = secret_box
         self.database = database
         self.clock = clock
@@ -609,8 +618,12 @@ class App:
 
 
 @asynccontextmanager
-async def open_app(settings: Settings, *, clock: Clock | None = None) -> AsyncGenerator[App]:
-    """Open the store, bring its tables up to date, open the rooms; close all of it again at the end."""
+async def open_app(
+    settings: Settings, *, clock: Clock | None = None, views: ViewRenderer | None = None
+) -> AsyncGenerator[App]:
+    """Open the store, bring its tables up to date, open the rooms; close all of it again at the end.
+
+    `views` makes the views of MCP Apps; without it, clients get none."""
     rooms = find_rooms(settings.rooms)
     async with AsyncExitStack() as stack:
         database = await open_database(settings.database, settings.data)
@@ -619,7 +632,7 @@ async def open_app(settings: Settings, *, clock: Clock | None = None) -> AsyncGe
         box = settings.secret_box()
         await reseal(database, box, sealed_columns(rooms))
         state_keys = await secret_keys(database, _STATE_SECRET, box=box)
-        app = App(settings, database, clock or SystemClock(), box, state_keys)
+        app = App(settings, database, clock or SystemClock(), box, state_keys, views)
         stack.push_async_callback(app.close)
         workers = Workers(app.jobs, stopping=app.stopping, record=app.record, on_dead=tell_dead)
         workers.add((PRUNE_EVENTS,), app.events)

@@ -3,6 +3,7 @@ scripts or without."""
 
 import json
 import os
+import re
 from base64 import b64encode
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
@@ -12,13 +13,19 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from tests.cli.processes import child
+from tests.conformance.node import npm_folder
 from tests.conformance.server import Served, password_of, serving
 from tests.interop.environments import playwright_python
 from tests.interop.oauth_peers import Peer, chromium, started
+from tests.waiting import wait_until
 
+DEMO_LOGIN = ("admin", "admin")
+START_SECONDS = 180.0
 DRIVER = Path(__file__).with_name("driver.py")
 WIDE = {"viewport": {"width": 1440, "height": 900}, "color_scheme": "light"}
 NARROW = {"viewport": {"width": 380, "height": 800}, "color_scheme": "dark"}
+LARGE = {"viewport": {"width": 1920, "height": 1080}, "color_scheme": "dark"}
 HOSTILE = '"><script>document.title = "owned"</script><img src=x onerror=alert(1)>'
 PERMIT = {
     "slug": "permit",
@@ -28,6 +35,7 @@ PERMIT = {
     "properties": {
         "holder": {"type": "string", "title": "Holder", "description": "Who may build", "minLength": 2},
         "fee": {"type": "number", "title": "Fee", "minimum": 0},
+        "state": {"type": "string", "title": "State", "enum": ["open", "closed"], "facetable": True},
         "tags": {"type": "array", "title": "Tags", "items": {"type": "string"}},
         "parent": {"$ref": "permit", "title": "Parent"},
     },
@@ -35,11 +43,18 @@ PERMIT = {
 
 
 @dataclass(frozen=True)
+class Demo:
+    """A running `pentad demo`."""
+
+    site: str
+
+
+@dataclass(frozen=True)
 class Person:
     """Somebody at a browser, logged in."""
 
     peer: Peer
-    server: Served
+    server: Served | Demo
     name: str
     options: dict[str, Any]
 
@@ -60,19 +75,26 @@ class Person:
 @pytest.fixture(scope="session")
 def server() -> Generator[Served]:
     users = {"root": "admin", "wanda": "writer", "rita": "reader"}
-    with serving("registers,agents", users=users, settings={"PENTAD_SEARCH_EMBEDDER": "none"}) as served:
+    settings = {"PENTAD_SEARCH_EMBEDDER": "none", "PENTAD_CONFIRM": "attachments:delete"}
+    with serving("registers,agents,directory", users=users, settings=settings) as served:
         made = ask(served, "POST", "/api/schemas", PERMIT)
         register = ask(served, "POST", "/api/registers", {"title": f"City {HOSTILE}", "schemas": [made["id"]]})
         ask(served, "POST", f"/api/objects/{register['id']}/{made['id']}", {"holder": HOSTILE, "fee": 1})
         yield served
 
 
-def ask(served: Served, method: str, path: str, body: Any) -> Any:
+def ask(served: Served, method: str, path: str, body: Any = None) -> Any:
     credentials = b64encode(f"root:{password_of('root')}".encode()).decode()
     headers = {"authorization": f"Basic {credentials}", "content-type": "application/json"}
     request = Request(f"{served.site}{path}", json.dumps(body).encode(), headers, method=method)
     with urlopen(request, timeout=60) as answer:
-        return json.loads(answer.read())
+        return json.loads(answer.read() or b"null")
+
+
+@pytest.fixture(scope="session")
+def axe() -> Path:
+    """The file of axe-core, which finds what people with impairments cannot use."""
+    return npm_folder("interop/axe", ["axe-core@4.11.0"]) / "node_modules" / "axe-core" / "axe.min.js"
 
 
 @pytest.fixture(scope="session")
@@ -84,6 +106,33 @@ def browsers(tmp_path_factory: pytest.TempPathFactory) -> Generator[Peer]:
     log = tmp_path_factory.mktemp("browser") / "log"
     with started([playwright_python(), DRIVER, program], log) as peer:
         yield peer
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Generator[Demo]:
+    """All rooms with something in them, searched by words alone."""
+    args = ("demo", "--port", "0", "--grpc-port", "0", "--no-open")
+    with child(*args, home=tmp_path_factory.mktemp("demo"), PENTAD_SEARCH_EMBEDDER="none") as server:
+        wait_until(lambda: any("demo is ready" in line for line in server.stdout), "It never got ready.", START_SECONDS)
+        found = re.search(r"http://127\.0\.0\.1:\d+", server.line("Pentad demo is ready"))
+        assert found is not None
+        yield Demo(found[0])
+
+
+@pytest.fixture(scope="session")
+def at_demo(browsers: Peer, demo: Demo) -> "LogIn":
+    """The demo's administrator at a browser: `at_demo(NARROW, scripts=False)`."""
+    known: set[str] = set()
+
+    def person(options: dict[str, Any] = WIDE, *, scripts: bool = True) -> Person:
+        found = Person(browsers, demo, "demo", {**options, "java_script_enabled": scripts})
+        if (key := f"{options} {scripts}") not in known:
+            login = {"fill": {"Name": DEMO_LOGIN[0], "Password": DEMO_LOGIN[1]}}
+            found.do({"go": found.url("/login")}, login, {"press": "Log in"})
+            known.add(key)
+        return found
+
+    return person
 
 
 LogIn = Callable[..., Person]

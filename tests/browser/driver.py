@@ -6,9 +6,13 @@ new Playwright context (viewport, color_scheme, java_script_enabled). Each step 
     go: URL                     fill: {LABEL: TEXT}         choose: {LABEL: VALUE}      check: LABEL
     press: BUTTON or SELECTOR   click: SELECTOR             open: SUMMARY               key: KEY
     type: TEXT                  wait: SELECTOR              shot: FILE                  run: JAVASCRIPT
-    submit: KEY                 present: SELECTOR
+    submit: KEY                 present: SELECTOR           upload: {LABEL: {name, text}}
+    axe: FILE                   media: screen or print      window: FILE
+    hover: SELECTOR             view: STEP                  request: {method, url, basic, json}
 
 `submit` presses a key that leads to another page; `present` waits for an element that nobody sees, such as an option.
+`axe` runs axe-core from the file and returns what is serious; `window` is a picture of what the window shows, `shot`
+one of the whole page. `request` is what a program does meanwhile; `view` does a step inside the innermost frame.
 
 The answer has a page after each step: `url`, `text`, `status`, `focus` (name of the focused element), `overflow` (how
 many pixels it is wider than the window), and what `run` returned. `errors` are those of scripts and of the policy.
@@ -16,16 +20,19 @@ many pixels it is wider than the window), and what `run` returned. `errors` are 
 
 import json
 import sys
+from base64 import b64encode
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
+from urllib.request import Request, urlopen
 
-from playwright.sync_api import BrowserContext, Page, sync_playwright
+from playwright.sync_api import BrowserContext, Frame, Page, sync_playwright
 
 MILLISECONDS = 20_000
 STATUS = "Failed to load resource: the server responded with a status of"
 
 
-def do(page: Page, step: dict[str, Any]) -> Any:
+def do(page: Page | Frame, step: dict[str, Any]) -> Any:
     """Do one step."""
     (what, given), *_ = step.items()
     return STEPS[what](page, given)
@@ -46,12 +53,37 @@ def press(page: Page, given: str) -> None:
         page.get_by_role("button", name=given, exact=True).first.click()
 
 
+def upload(page: Page, given: dict[str, dict[str, str]]) -> None:
+    for label, file in given.items():
+        content = {"name": file["name"], "mimeType": "application/octet-stream", "buffer": file["text"].encode()}
+        page.get_by_label(label, exact=True).first.set_input_files(content)
+
+
+def accessibility(page: Page, script: str) -> list[str]:
+    """What axe-core finds: the rule, how bad it is, and where."""
+    page.evaluate(Path(script).read_text(encoding="utf-8"))
+    found = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
+    return [
+        f"{one['id']} ({one['impact']}): {one['help']}: {[node['target'] for node in one['nodes']][:5]}"
+        for one in found["violations"]
+        if one["impact"] in ("serious", "critical")
+    ]
+
+
+def request(_page: Page, given: dict[str, Any]) -> None:
+    credentials = b64encode(given["basic"].encode()).decode()
+    headers = {"authorization": f"Basic {credentials}", "content-type": "application/json"}
+    sent = Request(given["url"], json.dumps(given["json"]).encode(), headers, method=given["method"])
+    with urlopen(sent, timeout=60) as answer:
+        answer.read()
+
+
 def submit(page: Page, given: str) -> None:
     with page.expect_navigation():
         page.keyboard.press(given)
 
 
-STEPS: dict[str, Callable[[Page, Any], Any]] = {
+STEPS: dict[str, Callable[[Any, Any], Any]] = {
     "go": lambda page, given: page.goto(given).status,
     "fill": fill,
     "choose": choose,
@@ -65,7 +97,14 @@ STEPS: dict[str, Callable[[Page, Any], Any]] = {
     "wait": lambda page, given: page.locator(given).first.wait_for(),
     "present": lambda page, given: page.locator(given).first.wait_for(state="attached"),
     "shot": lambda page, given: str(page.screenshot(path=given, full_page=True) is None),
+    "window": lambda page, given: str(page.screenshot(path=given) is None),
     "run": lambda page, given: page.evaluate(given),
+    "request": request,
+    "upload": upload,
+    "axe": accessibility,
+    "media": lambda page, given: page.emulate_media(media=given),
+    "hover": lambda page, given: page.locator(given).first.hover(),
+    "view": lambda page, given: do(page.frames[-1], given),
 }
 
 

@@ -82,7 +82,7 @@ def serving(
             )
         served = Served(port, log, process)
         try:
-            _wait_until_healthy(served)
+            wait_until_healthy(served)
             yield served
         finally:
             _stop(process)
@@ -100,7 +100,7 @@ def add_user(store: Sequence[str], name: str, role: str, settings: Mapping[str, 
     subprocess.run(command, input=password_of(name).encode(), check=True, capture_output=True, env=environ)
 
 
-def _wait_until_healthy(served: Served) -> None:
+def wait_until_healthy(served: Served) -> None:
     def is_healthy() -> bool:
         if served.process.poll() is not None:
             raise RuntimeError(f"The server ended with {served.process.returncode}:\n{served.logged()}")

@@ -188,11 +188,12 @@ async def test_a_tool_that_asks_first_runs_once_after_a_yes(house: House, root: 
 async def test_who_may_only_read_sees_no_forms_and_writes_nothing(house: House, root: Browser) -> None:
     place = await make_permit(root, **{"/holder": "Safe"})
     rita = await house.browser("rita")
-    assert (await rita.get(place)).html.count("form") == 2, "search and log out"
+    assert (await rita.get(place)).html.values("form", "method") == ["get", "post", "get"], (
+        "search, log out, and a moment of the past"
+    )
     for path in ("/console/registers/1/1/new", f"{place}/edit"):
         assert (await post(rita, path, **{"/holder": "Evil"})).status == 403
-    token = (await post(rita, f"{place}/delete")).hidden("confirm_token")
-    assert (await post(rita, f"{place}/delete", confirm_token=token)).status == 403
+    assert (await post(rita, f"{place}/delete")).status == 403, "refused, not asked"
     assert (await root.get(place)).status == 200
     assert "Evil" not in (await root.get("/console/registers/1/1")).html.text
 
@@ -244,6 +245,31 @@ async def test_a_name_that_ends_like_json_still_has_its_page(house: House, root:
     page = await root.get(link)
     assert page.status == 200
     assert "Extra scopes" in page.html.text
+
+
+@pytest.mark.requirement("console:home:calls")
+async def test_the_home_page_draws_calls_and_errors_for_those_who_may_read_the_trail(
+    house: House, root: Browser
+) -> None:
+    await house.app.neighbours.call_tool(ROOT, "objects", {"action": "list", "register": "nowhere", "schema": 1})
+    await house.app.audit.flush()
+    *_, (_, calls, errors) = await house.app.audit.hours(2)
+    assert calls > errors >= 1
+    home = await root.get("/")
+    assert "Calls and errors, each hour" in home.html.text
+    auditor = await house.browser("auditor")
+    assert "Calls and errors, each hour" in (await auditor.get("/")).html.text
+    rita = await house.browser("rita")
+    assert "Calls and errors" not in (await rita.get("/")).html.text
+
+
+@pytest.mark.requirement("console:confirm:rights")
+async def test_nobody_is_asked_about_what_they_may_not_do(house: House) -> None:
+    rita = await house.browser("rita")
+    fields = {"/action": "delete", "/register": "1", "/schema": "1", "/id": "x"}
+    shown = await send_tool(rita, "objects", fields)
+    assert "Are you sure?" not in shown.html.text
+    assert "registers:write" in shown.html.text
 
 
 @pytest.mark.requirement("console:needs")

@@ -1,6 +1,7 @@
 """Line charts: round ticks around the figures, gaps where figures are missing, and no figure that breaks a page."""
 
 import itertools
+import json
 import math
 import re
 
@@ -8,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pentad.console.charts import HEIGHT, WIDTH, chart
+from pentad.console.charts import COLOURS, HEIGHT, WIDTH, chart
+from pentad.console.scripts import STYLE
 from pentad.kernel.charts import compact_number, even_ticks
 from pentad.kernel.pages import Chart, Series
 from tests.console.reading import read
@@ -93,3 +95,87 @@ def test_times_are_told_as_finely_as_the_span_needs() -> None:
     assert feet(60) == "08:01:00 UTC"
     assert feet(7_200) == "10:00 UTC"
     assert feet(864_000) == "25 Jan"
+
+
+@pytest.mark.parametrize("span", [0.5, 5, 60, 600, 3_600, 43_200, 86_400, 2 * 86_400, 604_800, 90 * 86_400])
+@pytest.mark.requirement("console:charts")
+def test_no_two_labels_of_an_axis_are_the_same(span: float) -> None:
+    begin = 1_800_000_000.0
+    points = [(begin + span * part, 0.7001 + part / 10_000) for part in (0.0, 0.4, 1.0)]
+    drawn = chart(Chart("x", [Series("s", points)], "s", span=(begin, begin + span)))
+    for axis in ("x", "y"):
+        [listed] = re.findall(rf'<ol class="{axis}"[^>]*>(.*?)</ol>', drawn)
+        labels = re.findall(r"<li>(.*?)</li>", listed)
+        assert len(set(labels)) == len(labels) or span < 1, labels
+
+
+@pytest.mark.requirement("console:charts")
+def test_the_axis_is_the_span_and_gaps_thresholds_and_limits_are_drawn_and_told() -> None:
+    points: list[tuple[float, float | None]] = [(100.0, 1.0), (200.0, None), (300.0, 2.0)]
+    wanted = Chart(
+        "Load",
+        [Series("s", points)],
+        "%",
+        span=(0, 1000),
+        gaps=[(200, 300, "not_collected")],
+        marks=[("warn", 3), ("limit", 900)],
+    )
+    html = chart(wanted)
+    page = read(html)
+    assert lines_of(wanted)[0][0][0] == WIDTH / 10
+    assert page.values("rect", "x") == ["200.0"]
+    assert "No data from 00:03 UTC to 00:05 UTC: not collected" in page.text
+    assert [one for one in page.texts if one.startswith(("warn", "limit"))].count("warn 3 %") >= 1
+    assert "limit 900 %" in page.text, "a limit too far away to be drawn is told"
+    [figures] = page.values("figure", "data-chart")
+    drawn = json.loads(figures)
+    assert drawn["span"] == [0, 1000]
+    assert drawn["gaps"] == [[200, 300, "not collected"]]
+    assert [name for name, _ in drawn["marks"]] == ["warn 3 %"]
+
+
+def colours() -> list[list[str]]:
+    """The colours of lines in the style sheet: light, and dark."""
+    style = STYLE.content().decode()
+    pairs = [re.search(rf"--line-{n}: light-dark\((#\w{{6}}), (#\w{{6}})\)", style) for n in range(COLOURS)]
+    return [[pair[side] for pair in pairs if pair is not None] for side in (1, 2)]
+
+
+def lab(colour: str) -> tuple[float, float, float]:
+    """CIE L*a*b* of a colour."""
+    r, g, b = (linear(int(colour[at : at + 2], 16) / 255) for at in (1, 3, 5))
+    x, y, z = (
+        (0.4124 * r + 0.3576 * g + 0.1805 * b) / 0.9505,
+        luminance(colour),
+        (0.0193 * r + 0.1192 * g + 0.9505 * b) / 1.089,
+    )
+    fx, fy, fz = (t ** (1 / 3) if t > 0.008856 else 7.787 * t + 16 / 116 for t in (x, y, z))
+    return 116 * fy - 16, 500 * (fx - fy), 200 * (fy - fz)
+
+
+def linear(part: float) -> float:
+    return part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+
+
+def luminance(colour: str) -> float:
+    r, g, b = (linear(int(colour[at : at + 2], 16) / 255) for at in (1, 3, 5))
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
+
+
+@pytest.mark.parametrize(("side", "ground"), [(0, "#fbfbfa"), (1, "#15181c")], ids=["light", "dark"])
+@pytest.mark.requirement("console:charts")
+def test_twelve_lines_can_be_told_apart_and_from_the_ground(side: int, ground: str) -> None:
+    found = colours()[side]
+    assert len(found) == COLOURS == 12
+    for one, other in itertools.combinations(found, 2):
+        assert math.dist(lab(one), lab(other)) > 18, (one, other)
+    for one in found:
+        light, dark = sorted((luminance(one), luminance(ground)), reverse=True)
+        assert (light + 0.05) / (dark + 0.05) >= 3, one
+
+
+@pytest.mark.requirement("console:charts")
+def test_more_lines_than_colours_differ_by_their_dashes() -> None:
+    series = [Series(f"s{n}", [(0, float(n)), (1, float(n))]) for n in range(36)]
+    classes = read(chart(Chart("x", series))).values("path", "class")
+    assert len(set(classes)) == 36

@@ -88,7 +88,8 @@ async def test_the_home_page_shows_every_room_its_figures_and_its_tools(browser:
         assert "/console/lab" not in shown.page.values("a", "href"), "the lab has no pages"
         assert "echo" in shown.page.texts
         assert "claude mcp add --transport http pentad http://localhost:8700/mcp" in shown.page.text
-        assert [one.partition("?")[0] for one in shown.page.values("script", "src")] == ["/console/console.js"]
+        scripts = {one.partition("?")[0] for one in shown.page.values("script", "src")}
+        assert scripts == {"/console/console.js", "/console/uplot.js", "/console/charts.js"}
 
 
 @pytest.mark.requirement("console:pages")

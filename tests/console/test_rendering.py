@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pentad.console.html import visible
 from pentad.console.layout import Surroundings, document
 from pentad.console.rendering import LONGEST_CODE, LONGEST_FACT, LONGEST_PROSE, MOST_LINKS, MOST_ROWS, Renderer
+from pentad.console.resource_pages import ResourcePages
 from pentad.kernel.pages import (
     Block,
     Button,
@@ -33,6 +34,7 @@ from pentad.kernel.pages import (
     Message,
     Note,
     Pager,
+    Pages,
     Place,
     Prose,
     Quote,
@@ -80,7 +82,8 @@ def every_block(text: Callable[[], str], link: Callable[[], str]) -> list[Block]
     return [
         Table([text(), Column(text(), numeric=True)], [[text(), Cell(text(), Place((text(),), {"q": text()}))]]),
         Table([text()], [], text()),
-        Facts([(text(), text()), (text(), Cell(text(), link()))]),
+        Facts([(text(), text()), (text(), Cell(text(), link())), (text(), [text(), Cell(text(), link())])]),
+        Facts([(text(), Tree({"a": text()})), (text(), Table([text()], [[text()]]))]),
         Prose(text()),
         Code(text()),
         Links([text(), Cell(text(), link())]),
@@ -194,6 +197,27 @@ def test_a_foreign_address_is_a_link_only_if_it_is_plainly_http(link: str, live:
     assert found.values("a", "rel") == (["noreferrer noopener nofollow"] if live else [])
 
 
+@pytest.mark.requirement("console:resource-links")
+def test_a_text_that_is_the_uri_of_a_resource_leads_to_its_page() -> None:
+    resources = {"lab://things/{thing}": "things/{thing}", "lab://things/{thing}/parts/{n}": "parts/{thing}/{n}"}
+    renderer = Renderer(place_of=ResourcePages({"lab": Pages([], resources=resources)}).find)
+    hrefs = {
+        "lab://things/7": "/console/lab/things/7",
+        "lab://things/7#1.3": "/console/lab/things/7",
+        "lab://things/a%20b": "/console/lab/things/a%20b",
+        "lab://things/7/parts/2": "/console/lab/parts/7/2",
+        "lab://elsewhere?x=1": "/console/tools/resource?uri=lab%3A%2F%2Felsewhere%3Fx%3D1",
+    }
+    for uri, href in hrefs.items():
+        blocks = (Facts([("from", uri)]), Table(["from"], [[uri]]), Tree({"from": [uri]}), Facts([("all", [uri, "x"])]))
+        for block in blocks:
+            assert read(renderer.block(block)).values("a", "href") == [href], block
+    for text in ("see lab://things/7", "other://things/7", "lab://things/a b", 'lab://things/"><b>', "lab:things/7"):
+        assert read(renderer.block(Facts([("from", text)]))).count("a") == 0, text
+    for nowhere in ("lab://things/..", "lab://things/%2e%2e", "lab://things/a%2Fb"):
+        assert read(renderer.block(Facts([("from", nowhere)]))).count("a") == 0, nowhere
+
+
 @pytest.mark.requirement("console:hidden-characters")
 def test_characters_that_turn_or_hide_text_are_shown_by_number() -> None:
     found = read(Renderer().block(Prose("user\u202e\u2066txt.exe\u200b\x07 \U000e0041 ok\ttab\nline \u200d")))
@@ -231,5 +255,6 @@ def test_a_place_is_quoted_part_by_part() -> None:
 
 
 def test_what_says_nothing_is_left_out() -> None:
-    assert Renderer().blocks([Facts([("a", ""), ("b", Cell(""))]), Links([])]) == ""
+    nothing = Facts([("a", ""), ("b", Cell("")), ("c", []), ("d", Tree({})), ("e", Table(["x"], []))])
+    assert Renderer().blocks([nothing, Links([])]) == ""
     assert read(Renderer().block(Table(["a"], [], "None yet."))).text == "None yet."

@@ -194,6 +194,16 @@ def test_items_are_added_and_removed_without_losing_what_was_typed() -> None:
     assert not named(full, "/tags").can_add
 
 
+@pytest.mark.requirement("console:forms")
+def test_an_empty_item_is_open_and_its_lists_are_lists() -> None:
+    inner = {"type": "object", "properties": {"colours": {"type": "array", "items": {"type": "string"}}}}
+    item = {"type": "object", "properties": {"name": {"type": "string"}, "look": inner}}
+    schema = {"type": "object", "properties": {"parts": {"type": "array", "minItems": 1, "items": item}}}
+    (part,) = named(form_fields(schema), "/parts").items
+    assert not part.folded
+    assert isinstance(named([part], "/parts/0/look/colours"), Repeated)
+
+
 @pytest.mark.parametrize("place", ["", "/", "/nowhere/0", "/tags/9", "/tags/x", "/name/0", "/tags/-1", "tags"])
 def test_an_edit_of_a_place_that_is_not_there_changes_nothing_else(place: str) -> None:
     value = {"name": "Ada", "tags": ["a"]}

@@ -120,6 +120,14 @@ def test_every_tool_has_a_title_and_all_hints_that_apply(tool: Tool) -> None:
 
 @EVERY_TOOL
 @pytest.mark.requirement("tools:hints")
+def test_a_short_list_says_the_same_to_a_client_that_knows_the_defaults(tool: Tool) -> None:
+    defaults = {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": False, "openWorldHint": True}
+    short = tool.listing(detailed=False)["annotations"]
+    assert {**defaults, **short} == {**defaults, **tool.hints}
+
+
+@EVERY_TOOL
+@pytest.mark.requirement("tools:hints")
 def test_a_tool_reads_exactly_if_reading_is_all_it_needs(tool: Tool) -> None:
     assert tool.hints["readOnlyHint"] is (tool.action == "read" and tool.name not in (*SEVERAL_ACTIONS, *READERS_WRITE))
 

@@ -21,7 +21,17 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import msgspec
 
 from pentad.access.audit_chain import Appended, Link, Verification, append, remove_oldest, verify
-from pentad.access.call_totals import CallKey, CallTotal, add_totals, grouped, read_totals
+from pentad.access.call_totals import (
+    CallKey,
+    CallTotal,
+    Hours,
+    add_hours,
+    add_totals,
+    grouped,
+    grouped_by_hour,
+    read_hours,
+    read_totals,
+)
 from pentad.kernel.background import start_task
 from pentad.kernel.clock import Clock, SystemClock
 from pentad.kernel.errors import Conflict, InvalidInput, PentadError, without_secrets
@@ -86,12 +96,13 @@ class AuditEntry(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Entries to store together, with what they add to the call totals."""
+    """Entries to store together, with what they add to the totals of calls and to those of each hour."""
 
     id: bytes
     size: int
     entries: bytes
     totals: dict[CallKey, list[int]]
+    hours: Hours
 
 
 decode_entries: Final = msgspec.json.Decoder(list[AuditEntry]).decode
@@ -238,6 +249,10 @@ class AuditTrail:
         """Totals over all processes and restarts."""
         return await self._db.read(read_totals)
 
+    async def hours(self, hours: int) -> list[tuple[float, int, int]]:
+        """The last hours, oldest first: when each began, its calls and errors."""
+        return await self._db.read(lambda rows: read_hours(rows, self._clock.now(), hours))
+
     async def prune(self) -> int:
         """Delete entries older than the retention, a few batches at a time; returns how many."""
         before = self._clock.now() - self._retention_seconds
@@ -309,11 +324,12 @@ def make_batch(batch_id: uuid.UUID, entries: Sequence[AuditEntry]) -> Batch:
     """Do all the work that needs no store, before the writer is busy with the batch."""
     kept = [entry if _is_plain_call(entry) else _scrubbed(_cut(entry)) for entry in entries]
     totals = grouped(((entry[2], entry[3], entry[4]), entry[5]) for entry in kept)
+    hours = grouped_by_hour((entry[0], entry[4] != "ok") for entry in kept if entry[2] != EVENTS)
     try:
         encoded = msgspec.json.encode(kept)
     except UnicodeEncodeError:  # half a surrogate pair cannot be encoded
         encoded = msgspec.json.encode([_escaped(entry) for entry in kept])
-    return Batch(batch_id.bytes, len(kept), encoded, totals)
+    return Batch(batch_id.bytes, len(kept), encoded, totals, hours)
 
 
 def store_batch(tx: Transaction, batch: Batch) -> Appended | None:
@@ -321,6 +337,7 @@ def store_batch(tx: Transaction, batch: Batch) -> Appended | None:
     stored = append(tx, batch.id, batch.size, batch.entries)
     if stored is not None:
         add_totals(tx, batch.totals)
+        add_hours(tx, batch.hours)
     return stored
 
 

@@ -1,4 +1,5 @@
-"""Totals of calls by room, tool and outcome, with a latency histogram, for `/metrics`.
+"""Totals of calls by room, tool and outcome, with a latency histogram, for `/metrics`; and calls and errors by the
+hour, for the home page.
 
 They are updated in the same transaction that stores the audit entries, so they cover every process and restart. Times
 are whole microseconds, which sum exactly in any order.
@@ -29,7 +30,16 @@ _ADD: Final = (
 
 _TOTALS: Final = f"SELECT {', '.join(_COLUMNS)} FROM call_totals ORDER BY room, tool, outcome"  # noqa: S608  constants
 
+_HOUR: Final = 3600
+_KEPT_HOURS: Final = 31 * 24
+_ADD_HOUR: Final = (
+    "INSERT INTO call_hours (hour, calls, errors) VALUES (?, ?, ?) ON CONFLICT (hour) DO UPDATE SET"
+    " calls = call_hours.calls + excluded.calls, errors = call_hours.errors + excluded.errors"
+)
+
 CallKey = tuple[str, str, str]
+Hours = dict[int, tuple[int, int]]
+"""Calls and errors by the number of the hour since 1970."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +66,31 @@ def grouped(calls: Iterable[tuple[CallKey, int]]) -> dict[CallKey, list[int]]:
         sums[1] += duration_us
         sums[2 + bisect_left(BOUNDS_US, duration_us)] += 1
     return totals
+
+
+def grouped_by_hour(calls: Iterable[tuple[float, bool]]) -> Hours:
+    """Calls and errors in each hour; of each call, when it was and whether it failed."""
+    hours: Hours = {}
+    for at, failed in calls:
+        hour = int(at) // _HOUR
+        counted, errors = hours.get(hour, (0, 0))
+        hours[hour] = (counted + 1, errors + failed)
+    return hours
+
+
+def add_hours(tx: Transaction, hours: Hours) -> None:
+    """Add to the stored hours, and forget those of more than a month ago."""
+    if hours:
+        tx.run_many(_ADD_HOUR, [(hour, *hours[hour]) for hour in sorted(hours)])
+        tx.run("DELETE FROM call_hours WHERE hour < ?", max(hours) - _KEPT_HOURS)
+
+
+def read_hours(rows: Rows, now: float, hours: int) -> list[tuple[float, int, int]]:
+    """The last hours, oldest first: when each began, its calls and errors."""
+    last = int(now) // _HOUR
+    sql = "SELECT hour, calls, errors FROM call_hours WHERE hour > ? AND hour <= ?"
+    found = {row[0]: (row[1], row[2]) for row in rows.all(sql, last - hours, last)}
+    return [(float(hour * _HOUR), *found.get(hour, (0, 0))) for hour in range(last - hours + 1, last + 1)]
 
 
 def add_totals(tx: Transaction, totals: dict[CallKey, list[int]]) -> None:

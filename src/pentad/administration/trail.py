@@ -59,6 +59,11 @@ class Trail:
         wanted = replace(read_filter(given, self._clock.now()), user=None, principal=actor.id)
         return _page_json(await self._read(wanted, limit, cursor))
 
+    async def hours(self, actor: Principal, hours: int) -> list[tuple[float, int, int]]:
+        """Calls and errors of everybody in the last hours, oldest first: when each hour began, then both."""
+        require(actor, AUDIT)
+        return await self._audit.hours(hours)
+
     def export(
         self, actor: Principal, given: Mapping[str, str | None], *, after: int | None = None, follow: bool = False
     ) -> AsyncIterator[bytes]:

@@ -14,6 +14,7 @@ from typing import Final
 
 from pentad.administration.services import Administration
 from pentad.app import App, open_app
+from pentad.console.app_views import AppViews
 from pentad.http.application import http_application
 from pentad.http.login import link_path
 from pentad.http.ports import open_ports
@@ -81,7 +82,7 @@ async def login_link(settings: Settings, admin: Administration) -> str | None:
 
 
 async def _run(settings: Settings, listener: socket.socket, prepare: Prepare, announce: Announce) -> None:
-    async with open_app(settings) as app:
+    async with open_app(settings, views=AppViews()) as app:
         if app.settings.auth == "required" and app.issuer_watch is not None:
             app.issuer_watch.start()
         async with open_ports(app):

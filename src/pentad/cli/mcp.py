@@ -41,8 +41,9 @@ def serve(profile: str | None, settings: "Settings") -> None:
 
 async def _serve(settings: "Settings", profile: str | None) -> None:
     from pentad.app import open_app
+    from pentad.console.app_views import AppViews
 
-    async with open_app(settings) as app:
+    async with open_app(settings, views=AppViews()) as app:
         await _serve_until_stopped(app, None if profile is None else app.profile(profile))
 
 

@@ -3,7 +3,7 @@ that they stay readable on a phone and need no script and no inline style. A scr
 shows the figures under the pointer; it takes them from `data-chart`."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -13,21 +13,31 @@ from pentad.kernel.pages import Chart
 
 WIDTH: Final = 1000
 HEIGHT: Final = 250
-COLOURS: Final = 6
-_DAY: Final = 86_400.0
+COLOURS: Final = 12
+_DASHES: Final = 3
+"""Lines beyond the number of colours are told apart by their dashes."""
+_GAPS_TOLD: Final = 3
+_FORMATS: Final = ("%d %b", "%d %b %H:%M", "%d %b %H:%M:%S")
+_FORMATS_OF_A_DAY: Final = ("%H:%M", "%H:%M:%S")
 
 
 def chart(spec: Chart) -> Html:
-    """A chart with its axes and the latest figures."""
+    """A chart with its axes, its thresholds and gaps, and the latest figures."""
     plotted = plot(spec)
     if plotted is None:
         lines = [(one.name, ()) for one in spec.series]
-        return element("figure", _caption(spec, lines), element("p", "No figures yet.", class_="empty"), class_="chart")
+        empty = element("p", "No figures yet.", class_="empty")
+        return element("figure", _caption(spec, lines), empty, _gaps(spec.gaps), class_="chart")
     ticks = plotted.ticks
     picture = element(
         "svg",
         element("title", spec.title),
-        *(_level(n, len(ticks)) for n in range(len(ticks))),
+        *_gap_bands(plotted),
+        *(_level(n / (len(ticks) - 1) * HEIGHT) for n in range(len(ticks))),
+        *(
+            _level(plotted.down(level, HEIGHT), f"{name} {compact_number(level, spec.unit)}")
+            for name, level in plotted.marks
+        ),
         *(element("path", d=_path(plotted, points), class_=_colour(n)) for n, (_, points) in enumerate(plotted.lines)),
         viewBox=f"0 0 {WIDTH} {HEIGHT}",
         preserveAspectRatio="none",
@@ -38,14 +48,29 @@ def chart(spec: Chart) -> Html:
         "ol", *(element("li", label) for label in reversed(tick_labels(ticks))), class_="y", aria_hidden="true"
     )
     labels = element("ol", *(element("li", text) for text in _x_labels(spec, plotted)), class_="x")
-    caption = _caption(spec, plotted.lines)
-    figures = {
+    drawn = element("div", rows, picture, labels, class_="plot")
+    return element(
+        "figure",
+        _caption(spec, plotted.lines),
+        drawn,
+        _marks(spec),
+        _gaps(plotted.gaps),
+        class_="chart",
+        data_chart=json.dumps(_figures(spec, plotted)),
+    )
+
+
+def _figures(spec: Chart, plotted: Plot) -> dict[str, object]:
+    """What the script draws."""
+    return {
         "unit": spec.unit,
         "time": spec.time,
+        "span": [plotted.begin, plotted.end],
+        "range": [plotted.ticks[0], plotted.ticks[-1]],
         "series": [{"name": name, "points": [list(point) for point in points]} for name, points in plotted.lines],
+        "marks": [[f"{name} {compact_number(level, spec.unit)}", level] for name, level in plotted.marks],
+        "gaps": [[begin, end, _reason(why)] for begin, end, why in plotted.gaps],
     }
-    drawn = element("div", rows, picture, labels, class_="plot")
-    return element("figure", caption, drawn, class_="chart", data_chart=json.dumps(figures))
 
 
 def _path(plotted: Plot, points: Points) -> str:
@@ -54,9 +79,18 @@ def _path(plotted: Plot, points: Points) -> str:
     return "".join(f"M{run[0]}h0" + "".join(f"L{place}" for place in run[1:]) for run in runs)
 
 
-def _level(n: int, of: int) -> Html:
-    down = f"{n / (of - 1) * HEIGHT:.1f}"
-    return element("line", x1="0", x2=str(WIDTH), y1=down, y2=down)
+def _level(down: float, mark: str = "") -> Html:
+    y = f"{down:.1f}"
+    title = element("title", mark) if mark else ""
+    return element("line", title, x1="0", x2=str(WIDTH), y1=y, y2=y, class_="mark" if mark else None)
+
+
+def _gap_bands(plotted: Plot) -> Iterator[Html]:
+    for begin, end, why in plotted.gaps:
+        left, right = plotted.across(begin, WIDTH), plotted.across(end, WIDTH)
+        width = f"{max(right - left, 1):.1f}"
+        title = element("title", _gap_text(begin, end, why))
+        yield element("rect", title, x=f"{left:.1f}", y="0", width=width, height=str(HEIGHT))
 
 
 def _caption(spec: Chart, lines: Sequence[tuple[str, Points]]) -> Html:
@@ -69,18 +103,51 @@ def _caption(spec: Chart, lines: Sequence[tuple[str, Points]]) -> Html:
     return element("figcaption", element("span", spec.title), element("ul", joined(named)))
 
 
+def _marks(spec: Chart) -> Html:
+    """Thresholds and limits by name, also those that are too far away to be drawn."""
+    named = [element("li", f"{name} {compact_number(level, spec.unit)}") for name, level in spec.marks]
+    return element("ul", *named, class_="marks") if named else Html()
+
+
+def _gaps(gaps: Sequence[tuple[float, float, str]]) -> Html:
+    """When figures are missing, and why; the latest ones."""
+    told = [element("li", _gap_text(*gap)) for gap in gaps[-_GAPS_TOLD:]]
+    if len(gaps) > _GAPS_TOLD:
+        told.append(element("li", f"and {len(gaps) - _GAPS_TOLD} earlier gaps"))
+    return element("ul", *told, class_="gaps") if told else Html()
+
+
+def _gap_text(begin: float, end: float, why: str) -> str:
+    first, last = _moments((begin, end))
+    return f"No data from {first} to {last}: {_reason(why)}"
+
+
+def _reason(state: str) -> str:
+    """The state of a missing figure, in words."""
+    return state.replace("_", " ")
+
+
 def _x_labels(spec: Chart, plotted: Plot) -> list[str]:
     begin, end = plotted.begin, plotted.end
-    return [_moment(x, end - begin) if spec.time else compact_number(x) for x in (begin, (begin + end) / 2, end)]
+    places = (begin, (begin + end) / 2, end)
+    return _moments(places) if spec.time else [compact_number(x) for x in places]
 
 
-def _moment(seconds: float, span: float) -> str:
+def _moments(times: Sequence[float]) -> list[str]:
+    """Times as short as they can be told apart, in UTC."""
     try:
-        at = datetime.fromtimestamp(seconds, UTC)
+        moments = [datetime.fromtimestamp(seconds, UTC) for seconds in times]
     except (ValueError, OverflowError, OSError):
-        return compact_number(seconds)
-    return at.strftime("%d %b" if span > 2 * _DAY else "%H:%M UTC" if span > 600 else "%H:%M:%S UTC")
+        return [compact_number(seconds) for seconds in times]
+    is_one_day = len({one.date() for one in moments}) == 1
+    labels: list[str] = []
+    for form in _FORMATS_OF_A_DAY if is_one_day else _FORMATS:
+        labels = [one.strftime(form) for one in moments]
+        if len(set(labels)) == len(labels):
+            break
+    return [f"{label} UTC" if ":" in label else label for label in labels]
 
 
 def _colour(n: int) -> str:
-    return f"line-{n % COLOURS}"
+    dashes = n // COLOURS % _DASHES
+    return f"line-{n % COLOURS} dash-{dashes}" if dashes else f"line-{n % COLOURS}"

@@ -1,9 +1,11 @@
-"""Renders forms as HTML. Every form that is posted carries the visitor's CSRF token.
+"""Renders forms as HTML. Every form that is posted carries the visitor's CSRF token. Values are never cut: what a form
+shows is what it sends back.
 
 Forms work without scripts. With htmx, the buttons for list items exchange the form alone, and fields ask for
 suggestions.
 """
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, assert_never
@@ -12,6 +14,7 @@ from pentad.console.html import Html, element, joined, own_path
 from pentad.kernel.pages import (
     ADD,
     REMOVE,
+    Beside,
     Block,
     Button,
     CheckBox,
@@ -26,18 +29,19 @@ from pentad.kernel.pages import (
     Section,
     Tabs,
     TextField,
+    Timeline,
+    ToolCall,
 )
 
 CSRF_FIELD: Final = "csrf"
-_LONGEST_VALUE: Final = 20_000
 _MOST_OPTIONS: Final = 500
 
 
-def form(block: Form, csrf: str, numbers: Iterator[int]) -> Html:
+def form(block: Form, csrf: str, numbers: Iterator[int], call: ToolCall | None = None) -> Html:
     """A form; with the visitor's CSRF token if it is posted, as a URL must not contain it. `numbers` gives every
-    element of the page an id of its own."""
-    token = (Hidden(CSRF_FIELD, csrf),) if block.method == "post" else ()
-    action = None if not block.action else own_path(block.action) or "/"
+    element of the page an id of its own. With a `call`, the form is part of a view, and is not sent anywhere."""
+    token = (Hidden(CSRF_FIELD, csrf),) if block.method == "post" and call is None else ()
+    action = None if not block.action or call is not None else own_path(block.action) or "/"
     id_ = f"form-{next(numbers)}"
     fields = list(inner_fields(block.fields))
     focused = [
@@ -53,13 +57,33 @@ def form(block: Form, csrf: str, numbers: Iterator[int]) -> Html:
         else element("div", _button(enter, tabindex="-1"), class_="first-button", aria_hidden="true"),
         *(renderer.field(one) for one in (*block.fields, *token)),
         element("div", *map(_button, block.buttons), class_="buttons") if block.buttons else Html(),
-        method=block.method,
+        method=block.method if call is None else None,
         action=action,
+        **call_attributes(call),
         id=id_,
         class_="fields" if block.method == "post" else "filters",
         enctype="multipart/form-data" if any(isinstance(one, FileField) for one in fields) else None,
         novalidate="novalidate" if block.validated else None,
+        **_live(block, action),
     )
+
+
+def _live(block: Form, action: str | None) -> dict[str, str | None]:
+    """The attributes with which htmx sends the form while somebody types. Buttons send it as always."""
+    if not block.live:
+        return {}
+    return {
+        "hx_post": action,
+        "hx_trigger": "input delay:600ms",
+        "hx_target": f"#{block.live}",
+        "hx_select": f"#{block.live}",
+        "hx_swap": "outerHTML",
+    }
+
+
+def call_attributes(call: ToolCall | None) -> dict[str, str]:
+    """The attributes by which the script of a view finds the tool to call."""
+    return {} if call is None else {"data_tool": call.tool, "data_arguments": json.dumps(call.arguments)}
 
 
 def has_form(blocks: Sequence[Block]) -> bool:
@@ -73,12 +97,14 @@ def inner_blocks(blocks: Iterable[Block]) -> Iterator[Block]:
         yield one
         if isinstance(one, Section):
             yield from inner_blocks(one.blocks)
+        elif isinstance(one, Beside):
+            yield from inner_blocks((*one.blocks, *one.aside))
         elif isinstance(one, Tabs):
             for tab in one.tabs:
                 yield from inner_blocks(tab.blocks)
-        elif isinstance(one, Conversation):
-            for message in one.messages:
-                yield from inner_blocks(message.blocks)
+        elif isinstance(one, Conversation | Timeline):
+            for entry in one.messages if isinstance(one, Conversation) else one.events:
+                yield from inner_blocks(entry.blocks)
 
 
 def inner_fields(fields: Iterable[Field]) -> Iterator[Field]:
@@ -92,8 +118,9 @@ def inner_fields(fields: Iterable[Field]) -> Iterator[Field]:
 
 
 def is_dynamic(block: Form) -> bool:
-    """Whether the form is better with a script: it has items to add, or asks for suggestions."""
-    return any(
+    """Whether the form is better with a script: it is sent while somebody types, has items to add, or asks for
+    suggestions."""
+    return bool(block.live) or any(
         isinstance(one, Repeated) or (isinstance(one, TextField) and bool(one.suggest))
         for one in inner_fields(block.fields)
     )
@@ -127,7 +154,7 @@ class _Fields:
                 control = element("input", type="file", name=field.name, **_described(id_, field))
                 return _labelled(field.label, field, id_, control)
             case Hidden():
-                return element("input", type="hidden", name=field.name, value=field.value[:_LONGEST_VALUE])
+                return element("input", type="hidden", name=field.name, value=field.value)
             case Group():
                 return self._group(field)
             case Repeated():
@@ -153,11 +180,11 @@ class _Fields:
         if field.lines > 1:
             code = "code" if field.code else None
             # A line break right after the tag is not part of the value.
-            text = "\n" + field.value[:_LONGEST_VALUE]
+            text = "\n" + field.value
             return _labelled(
                 field.label, field, id_, element("textarea", text, rows=str(field.lines), class_=code, **common)
             )
-        value = field.value[:_LONGEST_VALUE] if field.kind != "password" and field.value else None
+        value = field.value if field.kind != "password" and field.value else None
         keyboard = field.keyboard if field.keyboard != "text" else None
         options = f"{id_}-options" if field.options or field.suggest else None
         control = element(

@@ -4,12 +4,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from pentad.administration.rights import ACCESS
+from pentad.administration.rights import ACCESS, AUDIT
 from pentad.app import App
 from pentad.console.admin_page import ACCOUNT, ADMIN, TOOLS
 from pentad.console.audit_trail import entries_table
 from pentad.console.connect import connect_section
-from pentad.kernel.pages import Card, Cards, Cell, Code, Links, Pages, Place, Section, Sheet, Table, Text, Visit
+from pentad.kernel.pages import (
+    Card,
+    Cards,
+    Cell,
+    Chart,
+    Code,
+    Link,
+    Links,
+    Pages,
+    Place,
+    Section,
+    Series,
+    Sheet,
+    Table,
+    Text,
+    Visit,
+)
 from pentad.mcp.declarations import Tool
 from pentad.platform import OpenRoom
 from pentad.settings.model import Settings
@@ -17,6 +33,7 @@ from pentad.terminal.program import NAME, program
 
 _MOST_JOBS: Final = 5
 _RECENT: Final = 8
+_HOURS: Final = 48
 
 
 async def home_sheet(app: App, visit: Visit, pages: Mapping[str, Pages[Any]], url: str) -> Sheet:
@@ -38,6 +55,7 @@ async def home_sheet(app: App, visit: Visit, pages: Mapping[str, Pages[Any]], ur
         [
             Section("Needs you", [waiting]),
             Cards(cards, empty="No rooms are open."),
+            *await _calls(app, visit),
             connect,
             Section("Tools for agents", tools),
             *await _activity(app, visit),
@@ -54,7 +72,7 @@ async def _needs(opened: OpenRoom, visit: Visit, pages: Pages[Any] | None) -> li
     return [(Cell(cell.text, _in_room(cell.link, room)), why) for cell, why in found]
 
 
-def _in_room(link: Place | str | None, room: str) -> Place | str | None:
+def _in_room(link: Link | None, room: str) -> Link | None:
     return replace(link, room=link.room or room) if isinstance(link, Place) else link
 
 
@@ -67,6 +85,16 @@ async def _failed_jobs(app: App, visit: Visit) -> list[tuple[Text, ...]]:
         (Cell(f"{one['name']} {one['key'] or ''}".rstrip(), Place(("jobs", one["id"]), room=ADMIN)), "failed for good")
         for one in found["jobs"]
     ]
+
+
+async def _calls(app: App, visit: Visit) -> list[Section]:
+    """Calls and errors of the last days, for those who may read the audit trail."""
+    if not visit.principal.may(AUDIT, "admin"):
+        return []
+    hours = await app.administration.trail.hours(visit.principal, _HOURS)
+    calls = Series("calls", [(at, float(calls)) for at, calls, _ in hours])
+    errors = Series("errors", [(at, float(errors)) for at, _, errors in hours])
+    return [Section("Calls", [Chart("Calls and errors, each hour", [calls, errors], "/h")])]
 
 
 async def _activity(app: App, visit: Visit) -> list[Section]:

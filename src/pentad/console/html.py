@@ -10,7 +10,7 @@ from html import escape
 from typing import Final
 from urllib.parse import quote, urlencode, urlsplit
 
-from pentad.kernel.pages import Place
+from pentad.kernel.pages import Link, Place
 
 _HIDDEN: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
@@ -63,6 +63,16 @@ def page_url(place: Place, room: str | None) -> str | None:
     asked = {name: value for name, value in place.query.items() if value}
     query = urlencode({**asked, "html": "yes"} if path.endswith(".json") else asked, errors="replace")
     return f"{path}?{query}" if query else path
+
+
+def link_url(link: Link | None, room: str | None) -> str | None:
+    """The URL of a link; None if there is none, or it leads nowhere safe."""
+    if link is None or isinstance(link, str):
+        return None if link is None else external_url(link)
+    if isinstance(link, Place):
+        return page_url(link, room)
+    query = urlencode({name: value for name, value in link.query.items() if value}, errors="replace")
+    return own_path(f"{quote(link.path)}?{query}" if query else quote(link.path))
 
 
 def external_url(url: str) -> str | None:

@@ -3,7 +3,7 @@
 A page loads its style, icon and scripts from this server and nothing else; inline scripts and styles are never allowed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -27,7 +27,7 @@ class Surroundings:
     that room's first page, and the visitor's name. `csrf` is the token of the visitor's forms, empty if the browser has
     no session; `has_account` means that the visitor is a user of this server, and `logged_in` that the session has a
     login to end. On a page whose form `leaves_site`, the visitor may end up at another site. `program` is what the
-    visitor types to run Pentad."""
+    visitor types to run Pentad. `place_of` finds the page about a resource."""
 
     rooms: Sequence[tuple[str, str]] = ()
     room: str | None = None
@@ -38,6 +38,7 @@ class Surroundings:
     logged_in: bool = False
     leaves_site: bool = False
     program: str = "pentad"
+    place_of: Callable[[str], Place | None] | None = None
 
 
 def headers(sheet: Sheet, around: Surroundings = Surroundings()) -> dict[str, str]:  # noqa: B008  frozen
@@ -83,7 +84,7 @@ def document(sheet: Sheet, around: Surroundings) -> str:
         _trail(sheet, around),
         element("h1", title),
         element("p", cut(sheet.lead, LONGEST_FACT), class_="lead") if sheet.lead else "",
-        Renderer(around.room, around.csrf, around.program).blocks(sheet.blocks),
+        Renderer(around.room, around.csrf, around.program, place_of=around.place_of).blocks(sheet.blocks),
         element("noscript", element("p", element("a", "Refresh", href=""), class_="note")) if refresh else "",
         id="main",
         **refresh,

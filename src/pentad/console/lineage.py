@@ -56,7 +56,8 @@ class LineagePages:
         """The form, and the lineage of a resource."""
         check_right(visit.principal, ANY_ROOM, "read")
         uri = visit.asked("uri", LONGEST_URI)
-        field = TextField("uri", "URI of a resource", uri, "openregister://..., agents://tasks/..., avatar://...")
+        about = "openregister://..., agents://tasks/..., avatar://..."
+        field = TextField("uri", "URI of a resource", uri, kind="url", placeholder=about)
         blocks: list[Block] = [Form([field], [Button("Show")], _PATH, method="get")]
         if uri:
             blocks += _blocks(await self._lineage.of(visit.principal, uri))

@@ -3,15 +3,16 @@ browser can show the page."""
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Final, assert_never, cast
 
 from pentad.console.charts import chart
-from pentad.console.forms import form
-from pentad.console.html import Html, element, external_url, joined, own_path, page_url
+from pentad.console.forms import call_attributes, form
+from pentad.console.html import Html, element, joined, link_url, own_path, page_url
 from pentad.kernel.pages import (
+    Beside,
     Block,
     Card,
     Cards,
@@ -20,12 +21,17 @@ from pentad.kernel.pages import (
     Code,
     Column,
     Conversation,
-    Excerpt,
+    Download,
+    Event,
+    Facet,
+    Facets,
+    Fact,
     Facts,
     Form,
     Hint,
     Image,
     Links,
+    Marked,
     Message,
     Note,
     Pager,
@@ -37,6 +43,8 @@ from pentad.kernel.pages import (
     Table,
     Tabs,
     Text,
+    Timeline,
+    ToolCall,
     Tree,
     Watch,
 )
@@ -59,13 +67,19 @@ _BASE64: Final = re.compile("[A-Za-z0-9+/]+={0,2}")
 @dataclass(frozen=True, slots=True)
 class Renderer:
     """Renders the blocks of one page. Places without a room are in this room. Forms send `csrf` back. `program` is what
-    the reader has to type instead of `pentad`."""
+    the reader has to type instead of `pentad`. `place_of` finds the page about a resource: a text that is nothing but
+    its URI is a link to it.
+
+    With `call_of` it renders a view for somebody's client: there are no other pages and no server to send forms to.
+    Links and forms call tools, if they have a call that `call_of` lets through."""
 
     room: str | None = None
     csrf: str = ""
     program: str = "pentad"
     numbers: Iterator[int] = field(default_factory=count)
     tab_groups: Iterator[int] = field(default_factory=count)
+    call_of: Callable[[ToolCall], ToolCall | None] | None = None
+    place_of: Callable[[str], Place | None] | None = None
 
     def blocks(self, blocks: Sequence[Block]) -> Html:
         return joined(self.block(one) for one in blocks)
@@ -78,8 +92,6 @@ class Renderer:
                 return self._facts(block)
             case Prose():
                 return _long("p", block.text, LONGEST_PROSE, "prose")
-            case Excerpt():
-                return _excerpt(block)
             case Code():
                 return _copied(block.text) if block.copy else _long("pre", block.text, LONGEST_CODE)
             case Links():
@@ -91,7 +103,7 @@ class Renderer:
             case Hint():
                 return self._hint(block, "note")
             case SearchBox():
-                return _search_box(block)
+                return _search_box(block) if self.call_of is None else Html()
             case Pager():
                 return self._pager(block)
             case Chart():
@@ -102,39 +114,66 @@ class Renderer:
             case Section():
                 return self._section(block)
             case Form():
-                return form(block, self.csrf, self.numbers)
+                return self._form(block)
             case Tabs():
                 return self._tabs(block)
             case Tree():
-                return _tree(block.value)
+                return self._tree(block.value)
             case Image():
                 return _image(block)
             case Conversation():
                 said = joined(self._message(one) for one in block.messages[-MOST_LINKS:])
                 return element("ol", said, class_="chat") if said else element("p", block.empty, class_="empty")
+            case Facets():
+                facets = joined(self._facet(one) for one in block.facets if one.options)
+                return element("div", facets, class_="facets") if facets else Html()
+            case Timeline():
+                events = joined(self._event(one) for one in block.events[:MOST_ROWS])
+                return element("ol", events, class_="timeline") if events else self._empty(block.empty)
+            case Marked():
+                return _marked(block)
+            case Beside():
+                aside = element("aside", self.blocks(block.aside))
+                return element("div", element("div", self.blocks(block.blocks)), aside, class_="beside")
             case Watch():
-                return element("p", block.text, class_="note watch", role="status", data_watch=own_path(block.url))
+                url = own_path(block.url) if self.call_of is None else None
+                return element("p", block.text, class_="note watch", role="status", data_watch=url)
             case _:
                 assert_never(block)
 
     def text(self, text: Text, most: int = LONGEST_CELL) -> Html:
         """A text, as a link where it leads somewhere safe."""
         if isinstance(text, str):
-            return joined([cut(text, most)])
+            if self.place_of is None or (place := self.place_of(text)) is None:
+                return joined([cut(text, most)])
+            text = Cell(text, place)
         label = cut(text.text, most)
-        if isinstance(text.link, Place):
-            href = page_url(text.link, self.room)
-            return joined([label]) if href is None else element("a", label or "—", href=href)
-        href = None if text.link is None else external_url(text.link)
+        if (call := self._call(text.call)) is not None:
+            return element("button", label or "—", type="button", class_="link", **call_attributes(call))
+        if self.call_of is not None and not isinstance(text.link, str):
+            return joined([label])
+        href = link_url(text.link, self.room)
         if href is None:
             return joined([label])
-        return element("a", label or href, href=href, rel="noreferrer noopener nofollow", class_="away")
+        if isinstance(text.link, str):
+            return element("a", label or href, href=href, rel="noreferrer noopener nofollow", class_="away")
+        download = "download" if isinstance(text.link, Download) else None
+        return element("a", label or "—", href=href, download=download)
+
+    def _call(self, call: ToolCall | None) -> ToolCall | None:
+        return None if call is None or self.call_of is None else self.call_of(call)
+
+    def _form(self, block: Form) -> Html:
+        if self.call_of is None:
+            return form(block, self.csrf, self.numbers)
+        call = self._call(block.call)
+        return Html() if call is None else form(block, "", self.numbers, call)
 
     def _table(self, table: Table) -> Html:
         if not table.rows:
             return self._empty(table.empty)
         columns = [one if isinstance(one, Column) else Column(one) for one in table.columns][:MOST_COLUMNS]
-        head = [element("th", cut(one.name, LONGEST_CELL), scope="col", class_=_side(one)) for one in columns]
+        head = [self._head(one) for one in columns]
         rows = [
             element("tr", *(self._cell(at, cell) for at, cell in zip(columns, row, strict=False)))
             for row in table.rows[:MOST_ROWS]
@@ -142,22 +181,61 @@ class Renderer:
         whole = element("table", element("thead", element("tr", *head)), element("tbody", *rows))
         return joined([element("div", whole, class_="scroll", tabindex="0"), _rest(len(table.rows), MOST_ROWS)])
 
+    def _head(self, column: Column) -> Html:
+        name = self.text(Cell(column.name, column.sort))
+        return element("th", name, scope="col", class_=_side(column), aria_sort=column.sorted or None)
+
     def _cell(self, column: Column, cell: Text) -> Html:
         """The label is for narrow screens, where each row is a list."""
         return element("td", self.text(cell), class_=_side(column), data_label=cut(column.name, LONGEST_CELL))
 
     def _facts(self, facts: Facts) -> Html:
         rows: list[Html] = []
-        filled = [
-            (label, text) for label, text in facts.facts if text and not (isinstance(text, Cell) and not text.text)
-        ]
-        for label, text in filled[:MOST_ROWS]:
-            rows += [element("dt", cut(label, LONGEST_CELL)), element("dd", self.text(text, LONGEST_FACT))]
+        filled = [(label, fact) for label, fact in facts.facts if not _is_empty(fact)]
+        for label, fact in filled[:MOST_ROWS]:
+            rows += [element("dt", cut(label, LONGEST_CELL)), element("dd", self._fact(fact))]
         return joined([element("dl", *rows), _rest(len(filled), MOST_ROWS)]) if rows else Html()
+
+    def _fact(self, fact: Fact) -> Html:
+        if isinstance(fact, Table | Tree):
+            return self.block(fact)
+        if isinstance(fact, str | Cell):
+            return self.text(fact, LONGEST_FACT)
+        items = [element("li", self.text(one)) for one in fact[:MOST_LINKS]]
+        return joined([element("ul", *items, class_="values"), _rest(len(fact), MOST_LINKS)])
 
     def _links(self, links: Links) -> Html:
         items = [element("li", self.text(one)) for one in links.links[:MOST_LINKS]]
-        return joined([element("ul", *items, class_="tags"), _rest(len(links.links), MOST_LINKS)]) if items else Html()
+        class_ = "actions" if links.actions else "tags"
+        return joined([element("ul", *items, class_=class_), _rest(len(links.links), MOST_LINKS)]) if items else Html()
+
+    def _facet(self, facet: Facet) -> Html:
+        label = cut(facet.label, LONGEST_CELL)
+        options = [
+            element(
+                "li",
+                self.text(one.text),
+                *([" ", element("small", one.count)] if one.count else []),
+                class_="chosen" if one.chosen else None,
+            )
+            for one in facet.options[:MOST_LINKS]
+        ]
+        return element("nav", element("b", label), element("ul", *options, class_="tags"), aria_label=label)
+
+    def _event(self, event: Event) -> Html:
+        about = [element("span", cut(one, LONGEST_CELL)) for one in event.about if one]
+        head = element("header", element("b", self.text(event.title)), element("time", event.when), *about)
+        rows = [
+            element(
+                "li",
+                element("b", cut(one.path, LONGEST_CELL)),
+                *([element("del", cut(one.old, LONGEST_CELL))] if one.old else []),
+                *([element("ins", cut(one.new, LONGEST_CELL))] if one.new else []),
+            )
+            for one in event.changes[:MOST_LINKS]
+        ]
+        changes = element("ul", *rows, class_="changes") if rows else Html()
+        return element("li", head, changes, self.blocks(event.blocks))
 
     def _source(self, source: Text) -> Html:
         return element("footer", self.text(source, LONGEST_FACT))
@@ -166,14 +244,21 @@ class Renderer:
         ways = [
             element("a", word, href=href, rel=rel)
             for word, rel, place in (("First page", "first", pager.first), ("Next page", "next", pager.following))
-            if place is not None and (href := page_url(place, self.room)) is not None
+            if self.call_of is None and place is not None and (href := page_url(place, self.room)) is not None
         ]
         return element("nav", element("span", pager.here), *ways, class_="pager", aria_label="Pages")
 
     def _card(self, card: Card) -> Html:
         figures = [element("li", element("b", number), " ", name) for name, number in card.figures]
         text = element("p", cut(card.text, LONGEST_CELL))
-        return element("li", element("h2", self.text(card.title)), text, element("ul", *figures, class_="figures"))
+        badges = [element("li", cut(one.text, LONGEST_CELL), class_=f"badge {one.kind}") for one in card.badges]
+        return element(
+            "li",
+            element("h2", self.text(card.title)),
+            element("ul", *badges, class_="badges") if badges else Html(),
+            text,
+            element("ul", *figures, class_="figures") if figures else Html(),
+        )
 
     def _section(self, section: Section) -> Html:
         title, inner = cut(section.title, LONGEST_CELL), self.blocks(section.blocks)
@@ -194,6 +279,37 @@ class Renderer:
                 element("div", self.blocks(tab.blocks), class_="panel"),
             ]
         return element("div", *parts, class_="tabs")
+
+    def _tree(self, value: Any) -> Html:
+        """A JSON value: its members as facts, those that have members themselves to be unfolded."""
+        return element("div", self._branch(value, _Left(MOST_ROWS), 0), class_="tree")
+
+    def _branch(self, value: Any, left: "_Left", depth: int) -> Html:
+        if isinstance(value, dict):
+            members = list(cast("dict[str, Any]", value).items())
+        elif isinstance(value, list):
+            members = [(str(number), one) for number, one in enumerate(cast("list[Any]", value), 1)]
+        else:
+            if isinstance(value, str):
+                return element("span", self.text(value, LONGEST_FACT), class_="text")
+            return element("span", cut(json.dumps(value), LONGEST_FACT), class_="other")
+        rows: list[Html] = []
+        for name, one in members:
+            left.values -= 1
+            if left.values < 0 or depth >= _DEEPEST_TREE:
+                rows.append(element("li", "…", title="There is more; see the raw result."))
+                break
+            inner = self._branch(one, left, depth + 1)
+            label = element("b", cut(str(name), LONGEST_CELL))
+            if isinstance(one, dict | list):
+                held = cast("dict[str, Any] | list[Any]", one)
+                size = f"{len(held):,} {'item' if isinstance(one, list) else 'member'}{'' if len(held) == 1 else 's'}"
+                opened = "open" if depth < _OPEN_TREE and len(held) <= _FEW_MEMBERS else None
+                inner = element("details", element("summary", label, " ", element("small", size)), inner, open=opened)
+                rows.append(element("li", inner if held else joined([label, " ", element("small", "empty")])))
+            else:
+                rows.append(element("li", label, " ", inner))
+        return element("ul", *rows) if rows else element("span", "empty", class_="other")
 
     def _message(self, message: Message) -> Html:
         who = element("b", cut(message.who, LONGEST_CELL))
@@ -221,21 +337,21 @@ def _long(name: str, text: str, most: int, class_: str | None = None) -> Html:
     return joined([beginning, element("p", note, class_="note")])
 
 
-def _excerpt(excerpt: Excerpt) -> Html:
-    before, after = excerpt.before[-LONGEST_PROSE:], excerpt.after[:LONGEST_PROSE]
-    marked = element("mark", excerpt.marked[:LONGEST_PROSE], id="quote")
-    return element("p", before, marked, after, class_="prose")
+def _marked(block: Marked) -> Html:
+    """Text with its marked stretches, each inside the text and after the one before."""
+    parts: list[str] = []
+    at, text = 0, block.text[:LONGEST_PROSE]
+    for begin, end in block.spans:
+        if at <= begin < end <= len(text):
+            parts += [text[at:begin], element("mark", text[begin:end])]
+            at = end
+    return element("p", *parts, text[at:], class_="prose")
 
 
 def _image(image: Image) -> Html:
     if image.media_type not in _IMAGES or not _BASE64.fullmatch(image.data) or len(image.data) > _LARGEST_IMAGE:
         return element("p", cut(image.text, LONGEST_FACT), class_="note")
     return element("img", src=f"data:{image.media_type};base64,{image.data}", alt=cut(image.text, LONGEST_CELL))
-
-
-def _tree(value: Any) -> Html:
-    """A JSON value: its members as facts, those that have members themselves to be unfolded."""
-    return element("div", _branch(value, _Left(MOST_ROWS), 0), class_="tree")
 
 
 @dataclass(slots=True)
@@ -245,31 +361,12 @@ class _Left:
     values: int
 
 
-def _branch(value: Any, left: _Left, depth: int) -> Html:
-    if isinstance(value, dict):
-        members = list(cast("dict[str, Any]", value).items())
-    elif isinstance(value, list):
-        members = [(str(number), one) for number, one in enumerate(cast("list[Any]", value), 1)]
-    else:
-        text = value if isinstance(value, str) else json.dumps(value)
-        return element("span", cut(text, LONGEST_FACT), class_="text" if isinstance(value, str) else "other")
-    rows: list[Html] = []
-    for name, one in members:
-        left.values -= 1
-        if left.values < 0 or depth >= _DEEPEST_TREE:
-            rows.append(element("li", "…", title="There is more; see the raw result."))
-            break
-        inner = _branch(one, left, depth + 1)
-        label = element("b", cut(str(name), LONGEST_CELL))
-        if isinstance(one, dict | list):
-            held = cast("dict[str, Any] | list[Any]", one)
-            size = f"{len(held):,} {'item' if isinstance(one, list) else 'member'}{'' if len(held) == 1 else 's'}"
-            opened = "open" if depth < _OPEN_TREE and len(held) <= _FEW_MEMBERS else None
-            inner = element("details", element("summary", label, " ", element("small", size)), inner, open=opened)
-            rows.append(element("li", inner if held else joined([label, " ", element("small", "empty")])))
-        else:
-            rows.append(element("li", label, " ", inner))
-    return element("ul", *rows) if rows else element("span", "empty", class_="other")
+def _is_empty(fact: Fact) -> bool:
+    if isinstance(fact, Table):
+        return not fact.rows
+    if isinstance(fact, Tree):
+        return fact.value in (None, "", [], {})
+    return not (fact.text if isinstance(fact, Cell) else fact)
 
 
 def _copied(text: str) -> Html:
@@ -288,4 +385,5 @@ def _side(column: Column) -> str | None:
 
 def _search_box(box: SearchBox) -> Html:
     field = element("input", type="search", name=box.name, value=box.value, placeholder=box.label, aria_label=box.label)
-    return element("form", field, element("button", box.button, type="submit"), method="get", role="search")
+    kept = [element("input", type="hidden", name=name, value=value) for name, value in box.kept.items() if value]
+    return element("form", field, *kept, element("button", box.button, type="submit"), method="get", role="search")

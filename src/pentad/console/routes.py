@@ -20,11 +20,12 @@ from pentad.console.admin_page import AdminPage, menu
 from pentad.console.forms import has_form, inner_blocks, inner_fields
 from pentad.console.home import home_sheet, reader_program
 from pentad.console.layout import Surroundings, document, headers
+from pentad.console.resource_pages import ResourcePages
 from pentad.console.scripts import ASSETS, Asset
 from pentad.console.sheet_json import sheet_json
 from pentad.kernel.errors import DeadlineExceeded, Forbidden, NotFound, PentadError, Unauthenticated
 from pentad.kernel.incidents import ensure_logged
-from pentad.kernel.pages import Form, Hidden, Note, Page, Sheet, Visit
+from pentad.kernel.pages import Form, Hidden, Note, Page, Place, Sheet, Visit
 from pentad.kernel.principal import Principal
 from pentad.kernel.schema_forms import field_problems
 from pentad.mcp.confirmations import ARGUMENT
@@ -49,6 +50,7 @@ class Console:
     def __init__(self, app: App) -> None:
         self._app = app
         self.pages = {opened.room.name: opened.room.pages() for opened in app.rooms if opened.room.pages is not None}
+        self._resources = ResourcePages(self.pages)
 
     def home_routes(self) -> list[BaseRoute]:
         """The home page."""
@@ -140,7 +142,16 @@ class Console:
             body = msgspec.json.encode(sheet_json(sheet, part))
             return Response(body, status, private, media_type="application/json")
         entries = [*self._rooms(principal), *menu(principal)]
-        return page_response(request, sheet, status, rooms=entries, room=part, below=below, program=program)
+        return page_response(
+            request,
+            sheet,
+            status,
+            rooms=entries,
+            room=part,
+            below=below,
+            program=program,
+            place_of=self._resources.find,
+        )
 
     def visit(
         self,
@@ -208,6 +219,7 @@ def page_response(
     below: bool = False,
     leaves_site: bool = False,
     program: str = "pentad",
+    place_of: Callable[[str], Place | None] | None = None,
 ) -> Response:
     """A page for the browser behind the request. With `leaves_site`, its forms may lead to another site."""
     session: BrowserSession | None = getattr(request.state, "session", None)
@@ -222,6 +234,7 @@ def page_response(
         logged_in=logged_in,
         leaves_site=leaves_site,
         program=program,
+        place_of=place_of,
     )
     return Response(document(sheet, around), status, headers(sheet, around), media_type="text/html")
 

@@ -59,6 +59,9 @@ UPLOT_STYLE: Final = Asset(
 )
 CHARTS: Final = Asset("/console/charts.js", "text/javascript", "charts.js")
 ASSETS: Final = (STYLE, ICON, SCRIPT, HTMX, UPLOT, UPLOT_STYLE, CHARTS)
+APP_STYLE: Final = Asset("", "text/css", "app.css")
+APP_SCRIPT: Final = Asset("", "text/javascript", "app.js")
+"""Parts of the documents of views, which are served as resources of MCP."""
 
 HTMX_CONFIG: Final = '{"includeIndicatorCSS": false, "history": false, "morphIgnore": ["data-htmx-powered", "open"]}'
 

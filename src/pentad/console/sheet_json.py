@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, cast
 
-from pentad.console.html import external_url, page_url
+from pentad.console.html import link_url, page_url
 from pentad.kernel.pages import Cell, Place, Sheet, TextField, Tree
 
 
@@ -19,7 +19,7 @@ def _json(value: Any, room: str | None) -> Any:
     if isinstance(value, Place):
         return page_url(value, room)
     if isinstance(value, Cell):
-        link = page_url(value.link, room) if isinstance(value.link, Place) else external_url(value.link or "")
+        link = link_url(value.link, room)
         return {"text": value.text, "url": link} if link else value.text
     if isinstance(value, Tree):
         return {"kind": "tree", "value": value.value}

@@ -4,6 +4,7 @@ from typing import Final
 
 from pentad.console.admin_page import STYLES, AdminPage
 from pentad.kernel.pages import (
+    Beside,
     Block,
     Button,
     Card,
@@ -15,15 +16,20 @@ from pentad.kernel.pages import (
     Code,
     Column,
     Conversation,
-    Excerpt,
+    Difference,
+    Event,
+    Facet,
+    Facets,
     Facts,
     FileField,
     Form,
     Group,
     Hint,
     Links,
+    Marked,
     Message,
     Note,
+    Option,
     Pager,
     Place,
     Prose,
@@ -37,6 +43,7 @@ from pentad.kernel.pages import (
     Table,
     Tabs,
     TextField,
+    Timeline,
     Tree,
     Visit,
 )
@@ -44,6 +51,7 @@ from pentad.kernel.pages import (
 _TEXT: Final = "Running text is at most 46 rem wide, so that lines stay readable."
 _DAY: Final = 1_800_000_000
 _HERE: Final = f"/console/{STYLES}"
+_CLOSED: Final = Option(Cell("closed", Place(room=STYLES)), "3")
 
 
 def style_pages() -> list[AdminPage]:
@@ -65,26 +73,32 @@ async def style_page(visit: Visit) -> Sheet:
 
 
 def _blocks(visit: Visit) -> list[Block]:
-    points = [(_DAY + 3600.0 * n, None if n == 9 else 20 + (n * 7) % 13) for n in range(24)]
-    other = [(_DAY + 3600.0 * n, 10.0 + (n * 5) % 9) for n in range(24)]
     return [
         Section(
             "Text",
             [
                 Prose(_TEXT),
-                Excerpt("What comes before, ", "the words that are cited", ", and what comes after."),
                 Quote("A passage, cited as it is.", Cell("Its source", Place(room=STYLES))),
+                Beside([Prose("What is said.")], [Marked("Where it is from: these words, among others.", [(18, 29)])]),
                 Links(["a tag", Cell("a link", Place(room=STYLES)), Cell("elsewhere", "https://example.org/")]),
                 Code("pentad call search query=permits", copy=True),
                 Hint("A way on, as the reader types it:", "pentad demo"),
+                Links(
+                    [Cell("What to do first", Place(room=STYLES)), Cell("And then", Place(room=STYLES))], actions=True
+                ),
             ],
         ),
         Section("Notes", [Note("A remark."), Note("It worked.", "good"), Note("It did not work, and why.", "bad")]),
         Section(
             "Tables and facts",
             [
+                Facets([Facet("State", [Option(Cell("open", Place(room=STYLES)), "12", chosen=True), _CLOSED])]),
                 Table(
-                    ("Name", Column("Count", numeric=True), Column("Changed", short=True)),
+                    (
+                        Column("Name", sort=Place(room=STYLES), sorted="ascending"),
+                        Column("Count", numeric=True),
+                        Column("Changed", short=True),
+                    ),
                     [
                         (Cell("First", Place(room=STYLES)), "1,204", "2026-01-31 12:00"),
                         (
@@ -96,7 +110,15 @@ def _blocks(visit: Visit) -> list[Block]:
                 ),
                 Pager("2 of 40", Place(room=STYLES, query={"page": "2"})),
                 Table(("Name",), [], "An empty list says what to do next."),
-                Facts([("Label", "value"), ("Other", Cell("a link", Place(room=STYLES)))]),
+                Facts(
+                    [
+                        ("Label", "value"),
+                        ("Other", Cell("a link", Place(room=STYLES))),
+                        ("Several", ["one", Cell("two", Place(room=STYLES)), "three"]),
+                        ("Rows", Table(("Rule", Column("Metres", True)), [("Height", "7.5"), ("Distance", "3")])),
+                        ("Deep", Tree({"city": "London", "streets": ["Dorset Street"]})),
+                    ]
+                ),
                 Tree({"name": "Ada", "tags": ["one", "two"], "age": 36, "address": {"city": "London", "zip": None}}),
             ],
         ),
@@ -106,13 +128,28 @@ def _blocks(visit: Visit) -> list[Block]:
                 Cards(
                     [
                         Card(Cell("A room", Place(room=STYLES)), "What is in it, in a sentence.", [("things", "12")]),
-                        Card("Without a link", "A card that leads nowhere."),
+                        Card(
+                            "Without a link",
+                            "A card that leads nowhere.",
+                            badges=[Note("plain"), Note("trusted", "good"), Note("broken", "bad")],
+                        ),
                     ]
                 ),
                 Tabs([Tab("one", "One", [Prose("The first.")]), Tab("two", "Two", [Prose("The second.")])]),
             ],
         ),
-        Section("Chart", [Chart("Calls", [Series("all", points), Series("errors", other)], "/min")]),
+        Section("Chart", [_chart(), Chart("Twelve lines and more", _lines(), "/min")]),
+        Section(
+            "Timeline",
+            [
+                Timeline(
+                    [
+                        Event("Version 2: update", "2026-01-31 12:00", ["user:ada"], [Difference("Fee", "1.5", "2")]),
+                        Event("Version 1: create", "2026-01-30 09:00", ["user:ada", "because it was new"]),
+                    ]
+                )
+            ],
+        ),
         Section(
             "Conversation",
             [
@@ -126,6 +163,19 @@ def _blocks(visit: Visit) -> list[Block]:
         ),
         Section("Form", [_form(visit), SearchBox("Search"), Section("Folded", [Prose("Opened.")], folded=True)]),
     ]
+
+
+def _chart() -> Chart:
+    """A day of which the last hours are still to come, with a gap, a threshold and a limit."""
+    points = [(_DAY + 3600.0 * n, None if n == 9 else 20 + (n * 7) % 13) for n in range(20) if n != 10]
+    other = [(_DAY + 3600.0 * n, 10.0 + (n * 5) % 9) for n in range(20)]
+    gap = (_DAY + 9 * 3600.0, _DAY + 11 * 3600.0, "not_collected")
+    series = [Series("all", points), Series("errors", other)]
+    return Chart("Calls", series, "/min", span=(_DAY, _DAY + 86_400), gaps=[gap], marks=[("warn", 30), ("limit", 35)])
+
+
+def _lines() -> list[Series]:
+    return [Series(f"line {n + 1}", [(_DAY + 3600.0 * x, n + (x * 7) % 5 / 5) for x in range(24)]) for n in range(14)]
 
 
 def _form(visit: Visit) -> Form:

@@ -30,11 +30,32 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class Download:
+    """A file of this server that is no page: its path, such as `/api/...`, and a query."""
+
+    path: str
+    query: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+Link = Place | Download | str
+"""A page of the console, a file of this server, or a foreign URL."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call of a tool that a view in somebody's client offers, where a page of the console has a link or a form."""
+
+    tool: str
+    arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True)
 class Cell:
-    """A text that may be a link: to a `Place`, or to a foreign URL."""
+    """A text that may be a link. In a view it calls a tool, if it has a `call`."""
 
     text: str
-    link: Place | str | None = None
+    link: Link | None = None
+    call: ToolCall | None = None
 
 
 Text = str | Cell
@@ -42,11 +63,14 @@ Text = str | Cell
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """The head of a column. Numbers are right-aligned; short texts, such as dates, do not wrap."""
+    """The head of a column. Numbers are right-aligned; short texts, such as dates, do not wrap. `sort` is the page
+    sorted by this column, and `sorted` how the rows are sorted by it now."""
 
     name: str
     numeric: bool = False
     short: bool = False
+    sort: Place | None = None
+    sorted: Literal["", "ascending", "descending"] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +93,9 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Labels with values; empty values are left out."""
+    """Labels with values; empty values are left out. Several texts stand beside each other."""
 
-    facts: Sequence[tuple[str, Text]]
+    facts: "Sequence[tuple[str, Fact]]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +106,19 @@ class Prose:
 
 
 @dataclass(frozen=True, slots=True)
-class Excerpt:
-    """A part of a longer text with one span of it marked."""
+class Marked:
+    """Running text with some stretches marked. `spans` are their positions in the text, in order."""
 
-    before: str
-    marked: str
-    after: str
+    text: str
+    spans: Sequence[tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Blocks with others beside them, such as an answer with its sources. On narrow screens these come below."""
+
+    blocks: "Sequence[Block]"
+    aside: "Sequence[Block]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +136,9 @@ class Tree:
     value: Any
 
 
+Fact = Text | Sequence[Text] | Table | Tree
+
+
 @dataclass(frozen=True, slots=True)
 class Image:
     """A picture: base64 of a PNG, JPEG, GIF or WebP. Anything else is not shown, and its text is."""
@@ -116,9 +150,62 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Short texts in a row, such as skills or other pages."""
+    """Short texts in a row, such as skills or other pages; `actions` are what the visitor can do here."""
 
     links: Sequence[Text]
+    actions: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A value to narrow a list by, how many have it, and whether it is chosen: then the link takes it back."""
+
+    text: Cell
+    count: str = ""
+    chosen: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Facet:
+    """The values of one property."""
+
+    label: str
+    options: Sequence[Option]
+
+
+@dataclass(frozen=True, slots=True)
+class Facets:
+    """Ways to narrow a list."""
+
+    facets: Sequence[Facet]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A value that changed: where, what it was and what it is. One that was not there is empty."""
+
+    path: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One entry of a timeline: what happened, when, a few words about it, what changed, and what can be done."""
+
+    title: Text
+    when: str
+    about: Sequence[str] = ()
+    changes: Sequence[Difference] = ()
+    blocks: "Sequence[Block]" = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """What happened, the newest first."""
+
+    events: Sequence[Event]
+    empty: str = "Nothing has happened yet."
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,12 +226,13 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class SearchBox:
-    """A field that reloads the page with the typed text as the query parameter `name`."""
+    """A field that reloads the page with the typed text as the query parameter `name`, and the parameters `kept`."""
 
     label: str
     value: str = ""
     button: str = "Search"
     name: str = "q"
+    kept: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,11 +270,12 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A thing on an overview: its name, what it is, and a few figures."""
+    """A thing on an overview: its name, what it is, a few figures, and badges, to be seen at a glance."""
 
     title: Text
     text: str = ""
     figures: Sequence[tuple[str, str]] = ()
+    badges: Sequence[Note] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +390,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class FileField:
-    """A file to upload. The form's value is its content in base64."""
+    """A file to upload. The form's value is its content in base64; the field `name:<name>` has the file's name."""
 
     name: str
     label: str
@@ -347,6 +436,7 @@ class Repeated:
 Field = TextField | CheckBox | Choice | FileField | Hidden | Group | Repeated
 ADD: Final = "add"
 REMOVE: Final = "remove"
+FILE_NAME: Final = "name:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,7 +456,9 @@ class Form:
 
     `action` is a path of this server; empty means the URL of the page. If the server validates the fields one by one
     (`validated`), the browser does not: the messages are the server's own. The cursor goes to the last field whose name
-    begins with `focus`.
+    begins with `focus`. With `live`, the form is also sent while somebody types, as if no button had a name, and the
+    section with this anchor is exchanged for that of the answer. A view shows a form only if it has a `call`: the
+    fields are more arguments of it.
     """
 
     fields: Sequence[Field]
@@ -375,13 +467,14 @@ class Form:
     method: Literal["post", "get"] = "post"
     validated: bool = False
     focus: str = ""
+    live: str = ""
+    call: ToolCall | None = None
 
 
 Block = (
     Table
     | Facts
     | Prose
-    | Excerpt
     | Code
     | Links
     | Quote
@@ -398,19 +491,24 @@ Block = (
     | Tree
     | Image
     | Conversation
+    | Facets
+    | Timeline
+    | Marked
+    | Beside
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
     """The content of a page. `trail` are the pages between the room's first page and this one; `refresh` is the number
-    of seconds after which the page reloads."""
+    of seconds after which the page reloads. `call` is what brings a view up to date."""
 
     title: str
     blocks: Sequence[Block]
     lead: str = ""
     trail: Sequence[Cell] = ()
     refresh: float | None = None
+    call: ToolCall | None = None
 
 
 CallTool = Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
@@ -489,13 +587,15 @@ class Action(Generic[S]):
 class Pages(Generic[S]):
     """The pages of a room. `figures` summarises the room in a few numbers, for this visitor. `administration` are pages
     for administrators, shown on their overview: path, title, and what is there. `actions` are what the forms do.
-    `needs` is what waits for this visitor, for the home page: a link, and why it waits."""
+    `needs` is what waits for this visitor, for the home page: a link, and why it waits. `resources` are the pages about
+    the room's resources: the pattern of a URI (`agents://tasks/{task}`), and the path of its page (`tasks/{task}`)."""
 
     pages: Sequence[Page[S]]
     figures: Callable[[S, Visit], Awaitable[Sequence[tuple[str, str]]]] | None = None
     administration: Sequence[tuple[str, str, str]] = ()
     actions: Sequence[Action[S]] = ()
     needs: Callable[[S, Visit], Awaitable[Sequence[tuple[Cell, str]]]] | None = None
+    resources: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def done_notes(visit: Visit, texts: Mapping[str, str]) -> list[Note]:

@@ -58,7 +58,8 @@ from pentad.kernel.schema_nodes import (
 )
 
 _DEEPEST_EMPTY: Final = 3
-"""Objects that are not there are offered to this depth; below, as JSON. Schemas may contain themselves."""
+"""Objects that are not there are offered to this depth, not counting places in lists; below, as JSON. Schemas may
+contain themselves."""
 _DEEPEST: Final = 8
 _MOST_ITEMS: Final = 50
 _FEW_OPTIONAL: Final = 6
@@ -177,7 +178,7 @@ class _Writer:
     def _fits(self, path: Path, node: Node, kind: str, value: Any) -> bool:
         """Whether fields can show the value without losing any of it."""
         if isinstance(value, Missing) or value is None or value == "":
-            return len(path) <= _DEEPEST_EMPTY
+            return sum(isinstance(step, str) for step in path) <= _DEEPEST_EMPTY
         if kind == "object":
             return isinstance(value, Mapping) and len(path) <= _DEEPEST and self._is_known(path, node, value)
         if isinstance(value, str) and kind == "list" and "string" in types_of(node):
@@ -206,7 +207,8 @@ class _Writer:
         given = mapping_in(value)
         needed = frozenset(texts_in(node.get("required")))
         fields = [self.field((*path, n), one, given.get(n, MISSING), n in needed) for n, one in properties_of(node)]
-        folded = not required and not given and not _has_problem(pointer(path)[1:], self.problems)
+        is_item = isinstance(path[-1], int)  # somebody asked for it, or the schema does
+        folded = not (required or given or is_item or _has_problem(pointer(path)[1:], self.problems))
         return Group(label(path, node), fields, hint(node), self._error(path), folded, required)
 
     def _list(self, path: Path, node: Node, value: Any, required: bool) -> Field:

@@ -68,6 +68,10 @@ class Peer:
         """Whether the client declared this capability (`sampling`, `elicitation`, `roots`, ...)."""
         return False
 
+    def client_capabilities(self) -> Mapping[str, Any]:
+        """Everything the client declared; empty if nothing."""
+        return {}
+
     def client_info(self) -> Mapping[str, Any]:
         """The client's `name` and `version`; empty if it did not say."""
         return {}

@@ -17,7 +17,7 @@ import re
 import typing
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import unquote
 
 from pydantic import BaseModel
@@ -34,10 +34,15 @@ from pentad.mcp.content import Annotations, Content, Contents, Icon, Message
 from pentad.mcp.header_params import HeaderParam, header_params
 from pentad.mcp.tasks import CAPABILITY, TaskSupport
 
+if TYPE_CHECKING:
+    from pentad.mcp.app_views import AppView
+
 _NAME: Final = re.compile(r"[A-Za-z0-9_./-]{1,64}")
 _UNPRINTABLE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 _VARIABLE: Final = re.compile(r"\{(\+?)([A-Za-z_][A-Za-z0-9_]*)(\*?)\}")
 _MOST_DESCRIPTION: Final = 4000
+_DEFAULT_HINTS: Final = {("idempotentHint", False), ("openWorldHint", True), ("destructiveHint", True)}
+"""What a client assumes that finds no such hint."""
 
 Function = Callable[..., Coroutine[Any, Any, Any]]
 Completer = Callable[[str, Call[Any], Mapping[str, str]], Coroutine[Any, Any, Sequence[str]]]
@@ -121,10 +126,20 @@ class Tool:
     actions_of: ActionsOf
     stands_for: str | None = None
     """The action of another tool that this one carries out (`objects:create`): rules about that one apply to it."""
+    view: "AppView | None" = None
+    """How hosts of MCP Apps can show its results."""
+
+    def writes(self, arguments: Mapping[str, Any]) -> bool:
+        """Whether a call of a tool that reads and writes needs the right to write, as far as its actions tell."""
+        if self.action != "read" or self.read_schema is None:
+            return False
+        reading: Sequence[str] = self.read_schema["properties"].get("action", {}).get("enum") or ()
+        return bool(reading) and not set(self.actions_of(arguments)) <= set(reading)
 
     def listing(self, *, detailed: bool = True, read_only: bool = False) -> dict[str, Any]:
         """The tool's entry in the newest revision; older ones get fewer members. `read_only` is for endpoints where
-        nothing can be changed. Output schemas, icons and rare arguments are details."""
+        nothing can be changed. Output schemas, icons, rare arguments and hints that only repeat the protocol's default
+        are details."""
         schema = self.read_schema if read_only and self.read_schema is not None else self.input_schema
         if self.rare and not detailed:
             short = without_properties(schema, self.rare)
@@ -136,6 +151,10 @@ class Tool:
             entry["outputSchema"] = self.output_schema
         open_world = {"openWorldHint": self.hints["openWorldHint"]}
         entry["annotations"] = {"readOnlyHint": True, **open_world} if read_only else dict(self.hints)
+        if not detailed:
+            entry["annotations"] = {
+                name: hint for name, hint in entry["annotations"].items() if (name, hint) not in _DEFAULT_HINTS
+            }
         if detailed and self.icons:
             entry["icons"] = list(self.icons)
         if self.meta:
@@ -159,6 +178,8 @@ class Resource:
     icons: Sequence[Icon]
     completers: Mapping[str, Completer]
     seconds_fresh: float
+    meta: Mapping[str, Any] | None = None
+    """In the list, and with its contents."""
 
     def listing(self) -> dict[str, Any]:
         key = "uri" if self.template is None else "uriTemplate"
@@ -171,6 +192,8 @@ class Resource:
             entry["annotations"] = self.annotations
         if self.icons:
             entry["icons"] = list(self.icons)
+        if self.meta:
+            entry["_meta"] = dict(self.meta)
         return entry
 
 
@@ -245,6 +268,7 @@ def tool(
     read_schema: Mapping[str, Any] | None = None,
     actions_of: ActionsOf = _named_action,
     stands_for: str | None = None,
+    view: "AppView | None" = None,
 ) -> Callable[[Function], Tool]:
     """Declare a tool.
 
@@ -255,6 +279,7 @@ def tool(
     Lists are paid for in every conversation: `listed="room"` keeps a seldom-used tool off lists of several rooms, and
     `rare` names arguments that only detailed lists have. Profiles select tools by `tags`. A tool with action
     `read` that also writes, after checking the right itself, says with `read_schema` what it takes without that right.
+    Hosts of MCP Apps show its results with `view`.
     """
 
     def declare(function: Function) -> Tool:
@@ -299,6 +324,7 @@ def tool(
             rare=frozenset(rare),
             actions_of=actions_of,
             stands_for=stands_for,
+            view=view,
         )
 
     return declare

@@ -23,6 +23,7 @@ from pentad.kernel.names import did_you_mean
 from pentad.kernel.principal import Principal
 from pentad.kernel.trace import TRACE_ID, RequestMark, parse_traceparent, request_mark
 from pentad.mcp import wire_errors
+from pentad.mcp.app_views import MIME_TYPE, RENDERED, fragment_in, rendered_call, shows_views, with_view
 from pentad.mcp.arguments import Repair, check_no_arguments, read_with_repairs, strict_reader
 from pentad.mcp.call import Call, Peer
 from pentad.mcp.client_requests import InputRequired, MissingCapability
@@ -189,6 +190,13 @@ class Dispatcher:
         return self.registry.formats[peer.revision.name]
 
     async def _call_tool(self, params: CallToolParams, request_id: RequestId, peer: Peer) -> Answer:
+        body, outcome = await self._tool_result(params, request_id, peer)
+        bound = self.registry.tools.get(params.name)
+        if bound is not None and bound.declared.view is not None and outcome == "ok" and shows_views(peer):
+            body = await self._with_view(bound, Call(bound.service, peer, request_id, params.meta), params, body)
+        return body, outcome
+
+    async def _tool_result(self, params: CallToolParams, request_id: RequestId, peer: Peer) -> Answer:
         bound = self.registry.tools.get(params.name) or await self.registry.find_tool(params.name, peer.principal)
         tool = bound.declared
         result_format = self.registry.formats[peer.revision.name]
@@ -225,6 +233,34 @@ class Dispatcher:
             return result_format.failure(result_too_large(len(body), self.limits.result_bytes)), "limit_exceeded"
         return body, "ok"
 
+    async def _with_view(self, bound: BoundTool, call: Call[Any], params: CallToolParams, body: bytes) -> bytes:
+        view, views = bound.declared.view, self.registry.views
+        if view is None or views is None:
+            return body
+        arguments = _inputs(bound, params)[0].get("arguments")
+        return await with_view(
+            view, views, call, arguments, body, lambda one: self.registry.reachable(one, call.principal)
+        )
+
+    async def _rendered(self, uri: str, params: ReadResourceParams, request_id: RequestId, peer: Peer) -> Contents:
+        """The fragment of a call that only reads, for views whose host does not pass on the `_meta` of results."""
+        found = rendered_call(uri)
+        bound = None if found is None else self.registry.tools.get(found[0])
+        if found is None or bound is None or bound.declared.view is None:
+            raise _no_resource(peer, params.uri, f"Unknown resource: {params.uri[:200]!r}.")
+        call = CallToolParams(name=found[0], arguments=msgspec.Raw(found[1]), meta=params.meta)
+        caller = peer.principal
+        peer.principal = caller.reading_only()
+        try:
+            body, outcome = await self._tool_result(call, request_id, peer)
+        finally:
+            peer.principal = caller
+        if outcome == "ok":
+            body = await self._with_view(bound, Call(bound.service, peer, request_id, params.meta), call, body)
+        if (html := fragment_in(body)) is None:
+            raise _no_resource(peer, params.uri, "There is no view of this call.")
+        return Contents(uri=params.uri, mime_type=MIME_TYPE, text=html)
+
     async def _run(self, bound: BoundTool, inputs: dict[str, Any], params: CallToolParams) -> Any:
         """Run a tool that asks the user first, or waits for its turn: only a few heavy tools run at a time."""
         if bound.confirm is not None:
@@ -233,6 +269,8 @@ class Dispatcher:
             # As the tool will see them, whatever spelling the caller used.
             arguments = {} if given is None else given.model_dump(mode="json", by_alias=True, exclude_unset=True)
             if self._confirmations is not None and bound.confirm.applies(arguments):
+                if bound.declared.writes(arguments):  # nobody is asked about what they may not do
+                    check_right(call.principal, bound.room, "write")
                 _, token = split_token(bytes(params.arguments))
                 await self._confirmations.check(bound.declared, arguments, token, call)
         if not bound.declared.heavy:
@@ -259,6 +297,8 @@ class Dispatcher:
         self, uri: str, params: ReadResourceParams, request_id: RequestId, peer: Peer
     ) -> tuple[list[Contents], float]:
         """The contents of a resource, and how long they are fresh."""
+        if uri.startswith(RENDERED):
+            return [await self._rendered(uri, params, request_id, peer)], 0
         found = self.registry.resource(uri)
         if found is None:
             raise _no_resource(peer, params.uri, f"Unknown resource: {params.uri[:200]!r}.")
@@ -427,7 +467,8 @@ def _prompt_arguments(model: type[BaseModel], given: Mapping[str, Any]) -> Any:
 
 def _contents(returned: Any, uri: str, bound: BoundResource, peer: Peer) -> list[Contents]:
     if isinstance(returned, str | bytes):
-        return [Contents.of(uri, returned, bound.declared.mime_type)]
+        meta = None if bound.declared.meta is None else dict(bound.declared.meta)
+        returned = msgspec.structs.replace(Contents.of(uri, returned, bound.declared.mime_type), meta=meta)
     contents: list[Contents] = [returned] if isinstance(returned, Contents) else list(returned)
     return contents if peer.revision.meta_on_content else [msgspec.structs.replace(one, meta=None) for one in contents]
 

@@ -183,6 +183,9 @@ class LegacyPeer(Peer):
             return False
         return is_declared(capability, self.session.capabilities())
 
+    def client_capabilities(self) -> Mapping[str, Any]:
+        return self.session.capabilities() if self.session is not None else {}
+
     def client_info(self) -> Mapping[str, Any]:
         return self.session.client_info() if self.session is not None else {}
 

@@ -66,8 +66,10 @@ class ModernPeer(Peer):
         self.rounds = _Rounds(sealer, bound_to, answers, state)
 
     def supports(self, capability: str) -> bool:
-        declared = self.meta.client_capabilities
-        return declared is not UNSET and is_declared(capability, declared)
+        return is_declared(capability, self.client_capabilities())
+
+    def client_capabilities(self) -> Mapping[str, Any]:
+        return {} if self.meta.client_capabilities is UNSET else self.meta.client_capabilities
 
     def client_info(self) -> Mapping[str, Any]:
         return {} if self.meta.client_info is UNSET else self.meta.client_info

@@ -1,18 +1,22 @@
 """The registry of one endpoint: everything its rooms declare, by name, in a fixed order."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from hashlib import sha256
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from pentad.kernel.errors import Misconfigured
 from pentad.kernel.names import did_you_mean
+from pentad.kernel.pages import ToolCall
 from pentad.kernel.principal import ANY_ROOM, Action, Principal
+from pentad.mcp.app_views import EXTENSION, MIME_TYPE, RESOURCE_META, SCHEME, SECONDS_FRESH, AppView, ViewRenderer
 from pentad.mcp.arguments import Reader, strict_reader
 from pentad.mcp.confirmations import ConfirmRule, ConfirmRules, with_confirm_token
-from pentad.mcp.declarations import Prompt, Resource, ResourceListing, Tool
+from pentad.mcp.declarations import Prompt, Resource, ResourceListing, Tool, resource
 from pentad.mcp.generated_tools import GeneratedTools, Generator, generating_rooms
 from pentad.mcp.list_pages import ListEntry, ListPages, Pages, Right
+from pentad.mcp.messages import CALL_TOOL
 from pentad.mcp.profiles import SEVERAL_ROOMS, Profile
 from pentad.mcp.results import Encoder, ResultFormat, encoder_of
 from pentad.mcp.revisions import REVISIONS, Revision
@@ -135,9 +139,12 @@ class Registry:
         core: "Callable[[Registry], CoreDeclarations] | None" = None,
         confirm: ConfirmRules | None = None,
         own: "Sequence[BoundResource]" = (),
+        views: ViewRenderer | None = None,
     ) -> None:
         self.info = info
         self.profile = profile
+        self.views = views
+        self._view_uris: dict[str, str] = {}
         self._confirm = confirm or ConfirmRules(())
         self.rooms = tuple(opened for opened in rooms if _has_selected(opened.room, profile))
         self.tools: dict[str, BoundTool] = {}
@@ -153,6 +160,10 @@ class Registry:
             self._add(opened)
         for bound in own:
             self._add_resource(bound)
+        if views is not None:
+            for bound in self.tools.values():
+                if bound.declared.view is not None and bound.declared.view.name not in self._view_uris:
+                    self._add_view(bound, bound.declared.view, views)
         sources = generating_rooms(self.rooms, profile)
         self.generated: GeneratedTools | None = None
         """Tools that exist for some callers only, if the profile names any."""
@@ -175,8 +186,8 @@ class Registry:
                 self._add_tool(tool, room.name, service)
         for prompt in room.prompts:
             _put(self.prompts, prompt.name, Bound(prompt, room.name, service), f"prompt {prompt.name!r}")
-        for resource in room.resources:
-            self._add_resource(BoundResource(resource, room.name, service, room.guards.get(resource.uri)))
+        for one in room.resources:
+            self._add_resource(BoundResource(one, room.name, service, room.guards.get(one.uri)))
         if room.listing is not None:
             self.listings.append(Bound(room.listing, room.name, service))
         if room.tools_as_methods is not None:
@@ -202,6 +213,19 @@ class Registry:
         else:
             self.templates.append(bound)
 
+    def _add_view(self, bound: BoundTool, view: AppView, views: ViewRenderer) -> None:
+        """Serve the document of a view. Hosts cache it by its URI, so the URI changes with it."""
+        document = views.document(view, view.tool or bound.declared.name)
+        uri = f"{SCHEME}{view.name}.{sha256(document.encode()).hexdigest()[:4]}"
+
+        async def read() -> str:
+            """The page that shows results of a tool inside a conversation (MCP Apps)."""
+            return document
+
+        made = resource(uri, name=view.name, title=view.title, mime_type=MIME_TYPE, seconds_fresh=SECONDS_FRESH)(read)
+        self._add_resource(BoundResource(replace(made, meta=RESOURCE_META), bound.room, bound.service))
+        self._view_uris[view.name] = uri
+
     def _add_tool(self, tool: Tool, room: str, service: Any) -> None:
         bound = self._bind(tool, room, service)
         for name in (tool.name, *tool.aliases):
@@ -224,6 +248,8 @@ class Registry:
         entry = bound.declared.listing(detailed=details, read_only=self.profile.read_only)
         if bound.room == ANY_ROOM and self.profile.lists != "search":
             entry.pop("_meta", None)  # the hint to keep them loaded is for lists that have nothing else
+        if (view := bound.declared.view) is not None and (uri := self._view_uris.get(view.name)) is not None:
+            entry["_meta"] = {**entry.get("_meta", {}), "ui": {"resourceUri": uri}}
         return entry if bound.confirm is None else with_confirm_token(entry)
 
     def lists(self, kind: str, room: str, principal: Principal) -> bool:
@@ -254,9 +280,20 @@ class Registry:
             found["prompts"] = {"listChanged": True}
         if revision.completions_capability and (self.prompts or self.templates):
             found["completions"] = {}
-        if revision.tasks_extension and self.task_sources:
-            found["extensions"] = {TASKS: {}}
-        return {**found, "logging": {}}
+        extensions: dict[str, Any] = {TASKS: {}} if revision.tasks_extension and self.task_sources else {}
+        if revision.structured and self._view_uris:
+            extensions[EXTENSION] = {}
+        return {**found, **({"extensions": extensions} if extensions else {}), "logging": {}}
+
+    def reachable(self, call: ToolCall, principal: Principal) -> ToolCall | None:
+        """A call that a view offers, as hosts let it through: they refuse tools that are not listed. None if the caller
+        may not make it."""
+        bound = self.tools.get(call.tool)
+        if bound is None or not principal.may(bound.room, bound.declared.action):
+            return None
+        if self._is_listed(bound):
+            return call
+        return ToolCall(CALL_TOOL, {"name": call.tool, "arguments": call.arguments}) if self.search_tools else None
 
     async def find_tool(self, name: str, principal: Principal) -> BoundTool:
         """A declared tool, or one generated for the caller."""
@@ -304,6 +341,10 @@ class Registry:
         """The resource that serves a URI, and the template's variables."""
         if (bound := self.resources.get(uri)) is not None:
             return bound, {}
+        if uri.startswith(SCHEME):  # the document of a view, by the URI it had before it changed
+            name = uri.removeprefix(SCHEME).partition(".")[0]
+            current = self._view_uris.get(name)
+            return None if current is None else (self.resources[current], {})
         for bound in self.templates:
             template = bound.declared.template
             if template is not None and (variables := template.match(uri)) is not None:

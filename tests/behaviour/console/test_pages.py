@@ -35,8 +35,8 @@ async def test_every_link_of_the_console_leads_to_a_page_that_is_there(world: Wo
         assert all(source.startswith("/console/") for source in shown.page.values("script", "src"))
         patterns.add(re.sub(r"[0-9a-f-]{36}|\bbae\w+|\d+", "*", path.partition("?")[0]))
         for link in own_links(shown.page):
-            if link.startswith(("/console/audit?", "/console/audit/export")):
-                continue  # every combination of filters, and a download
+            if link.startswith(("/console/audit?", "/console/audit/export")) or ("?" in path and "?" in link):
+                continue  # every combination of filters and orders, and a download
             if link not in seen and len(seen) < MOST_PAGES:
                 seen.add(link)
                 waiting.append(link)
@@ -141,9 +141,9 @@ async def test_a_list_is_walked_page_by_page_to_its_end(world: World, path: str)
 async def test_an_object_is_shown_with_its_history_and_what_each_change_did(world: World) -> None:
     shown = await world.admin.get(f"{world.objects}/{world.person}")
     texts = shown.page.texts
-    assert texts.count("update") == 1
-    assert texts.count("create") == 1
-    assert any("age" in text and "7" in text and "8" in text for text in texts)
+    assert texts.count("Version 1: create") == 1
+    changed = texts[texts.index("Version 2: update") : texts.index("Version 1: create")]
+    assert {"age", "7", "8"} <= set(changed)
     [friend] = [href for href in own_links(shown.page) if "/objects/" in href]
     assert "Ada" in (await world.admin.get(friend)).page.texts
 
@@ -174,15 +174,16 @@ async def test_a_reader_of_one_room_is_refused_in_the_others(world: World) -> No
 @pytest.mark.requirement("console:avatars")
 async def test_an_avatar_answers_with_quotes_that_lead_to_their_passages(world: World) -> None:
     shown = await world.admin.get("/console/avatars/ida-brandt?q=How+many+sluices+had+the+Lower+Marsh+in+1931%3F")
-    assert "Answer" in shown.page.texts
-    [said] = [text for text in shown.page.texts if "27 sluices in 1931" in text]
+    assert "How sure it is" in shown.page.texts
+    [said] = [text for text in shown.page.texts if re.search(r"27 sluices in 1931[^”]*” \[\d+\]", text)]
     quotes = re.findall(r"“([^”]+)” \[(\d+)\]", said)
     assert "27 sluices in 1931" in quotes[0][0], "the sentence with the answer comes first"
-    labels = [text for text in shown.page.texts if re.match(r"\[\d+\] Notes on the Lower Marsh", text)]
+    labels = [text for text in shown.page.texts if re.match(r"(\[\d+\] )+Notes on the Lower Marsh", text)]
     passages = [href for href in own_links(shown.page) if "/passages/" in href]
-    assert [number for _, number in quotes] == [label[1 : label.index("]")] for label in labels]
-    for (words, _), passage in zip(quotes, passages, strict=True):
-        stands = await world.admin.get(passage)
+    assert sorted(number for _, number in quotes) == sorted(re.findall(r"\[(\d+)\]", " ".join(labels)))
+    linked = list(zip(labels, passages, strict=True))
+    for words, number in quotes:
+        stands = await world.admin.get(next(href for label, href in linked if f"[{number}]" in label))
         assert words in " ".join(stands.page.text.split())
         assert "Notes on the Lower Marsh" in stands.page.texts
         assert stands.page.values("mark", "id") == ["quote"], "the quote is marked in its source"

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from pentad.app import App, open_app
+from pentad.console.app_views import AppViews
 from pentad.kernel.principal import LOCAL, Principal
 from pentad.rooms.agents.service import Agents
 from pentad.rooms.avatars.service import Avatars
@@ -82,7 +83,7 @@ async def house(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
     agents = tuple(f"{HERE}:{name}" for name in ("reviewer", "painter", "reader", "cautious"))
     rooms = ("agents", "avatars", "directory", "metrics", "registers")
     settings = Settings(data=home / "data", rooms=rooms, auth="none", models=home / "none", agent=agents)
-    async with app_database(request, rooms) as url, open_app(replace(settings, database=url)) as app:
+    async with app_database(request, rooms) as url, open_app(replace(settings, database=url), views=AppViews()) as app:
         house = House(app)
         report = await house.avatars.ingest(beekeeper(home))
         assert not report.of("failed"), report.as_json()

@@ -53,6 +53,10 @@ class AvatarSnapshot:
         """The documents."""
         return await self.database.read(lambda rows: store.documents(rows, self.avatar.number))
 
+    async def passage_ids(self, document: int) -> Sequence[int]:
+        """The numbers of a document's passages."""
+        return await self.database.read(lambda rows: store.passage_ids(rows, document))
+
     async def allowed(self, filters: Filters) -> Sequence[int] | None:
         """The numbers of the passages that match the filters; None for all."""
         if filters.empty:

@@ -113,7 +113,7 @@ def passages_of(rows: Rows, document: int) -> list[Passage]:
 
 
 def passage_ids(rows: Rows, document: int) -> list[int]:
-    return [one for (one,) in rows.all("SELECT id FROM avatar_passages WHERE document = ?", document)]
+    return [one for (one,) in rows.all("SELECT id FROM avatar_passages WHERE document = ? ORDER BY id", document)]
 
 
 def passage_documents(rows: Rows, number: int) -> dict[int, int]:

@@ -7,6 +7,7 @@ import pytest
 from pentad.app import App, open_app
 from pentad.kernel.ports import Rows
 from pentad.rooms.metrics.interface.demo import DAY, HISTORY_DAYS, ORG
+from pentad.rooms.metrics.models import Sample, Snapshot
 from pentad.rooms.metrics.room import fill
 from pentad.rooms.metrics.service import Metrics
 from pentad.settings.model import Settings
@@ -129,6 +130,30 @@ async def test_the_console_shows_collectors_figures_and_lines(app: App) -> None:
     assert (await browser.get(f"/console/metrics/ch/{USED}?span=nonsense")).status == 422
 
 
+@pytest.mark.requirement("metrics:pages")
+async def test_the_console_compares_explains_and_exports(app: App) -> None:
+    browser = Browser(app, front_of(app))
+    alone = await browser.get(f"/console/metrics/ch/{USED}?span=7d")
+    assert "The last 7 days" in alone.page.text
+    assert "Coverage" in alone.page.text
+    assert ", before" not in alone.page.text
+    both = await browser.get(f"/console/metrics/ch/{USED}?span=7d&compare=yes")
+    assert ", before" in both.page.text
+    dashboard = await browser.get("/console/metrics/ch?span=14d")
+    assert "The last 14 days" in dashboard.page.texts
+    assert "The last 24 hours" not in dashboard.page.texts
+    explained = await browser.get("/console/metrics/host/memory.percent/explain")
+    assert "Facts" in explained.page.texts
+    exported = await browser.get("/console/metrics/host/export?format=csv")
+    assert "memory.percent" in exported.page.text
+    assert (await browser.get("/console/metrics/host/export?format=nonsense")).status == 422
+    changes = await browser.get("/console/metrics/ch/changes?span=7d")
+    assert USED in changes.page.text
+    dated = await browser.get(f"/console/metrics/ch/{USED}?from=2020-01-01&to=2020-01-02")
+    assert dated.status == 200
+    assert dated.page.count("svg") == 0
+
+
 async def test_the_organisations_group_is_the_scope_of_its_history(metrics: Metrics) -> None:
     assert await metrics.history.scopes("ch") == [ORG]
 
@@ -142,3 +167,17 @@ async def test_a_history_is_asked_by_the_name_or_id_of_a_group(metrics: Metrics,
     changes = await metrics.history.changes(["ch"], now - 13 * DAY, now, scope="Lumen Orchards")
     assert {dict(change.labels)["businessGroup"] for change in changes.changes} == {"Lumen Orchards"}
     assert (await metrics.history.lines("ch", [USED], now - 15 * DAY, now, scope="nobody")).lines == []
+
+
+@pytest.mark.requirement("console:needs")
+async def test_the_home_page_names_raised_alerts_the_worst_first(app: App, metrics: Metrics) -> None:
+    info, now = metrics.info("host"), metrics.now()
+    for seconds in (0, 60, 120):
+        samples = [Sample(key="swap.percent", value=70), Sample(key="cpu.percent", value=99)]
+        await metrics.history.record(
+            info, Snapshot(collector="host", scope="test", as_of=now + seconds, tree={}, samples=samples)
+        )
+    home = await Browser(app, front_of(app)).get("/")
+    assert "alarm since" in home.page.text
+    links = [one for one in home.page.values("a", "href") if one.startswith("/console/metrics/host/")]
+    assert links.index("/console/metrics/host/cpu.percent") < links.index("/console/metrics/host/swap.percent")

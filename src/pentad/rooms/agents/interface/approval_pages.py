@@ -74,7 +74,8 @@ def decision_form(approval: Approval) -> ui.Form:
     """The form for whoever may decide."""
     reason = ui.TextField("reason", "Reason", hint="The agent and the audit trail get it.", required=False)
     buttons = [ui.Button("Approve", "decision", "approve"), ui.Button("Refuse", "decision", "refuse", kind="bad")]
-    return ui.Form([reason], buttons, f"/console/agents/approvals/{approval.id}")
+    call = ui.ToolCall("agents_approvals", {"approval_id": approval.id})
+    return ui.Form([reason], buttons, f"/console/agents/approvals/{approval.id}", call=call)
 
 
 async def decide(agents: Agents, visit: ui.Visit) -> None:

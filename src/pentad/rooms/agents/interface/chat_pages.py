@@ -4,6 +4,7 @@ Everything that changes something is a call of the room's tools, made for the vi
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -44,8 +45,10 @@ def task_forms(visit: ui.Visit, task: Task) -> list[ui.Block]:
     blocks: list[ui.Block] = []
     if task.state in INTERRUPTED:
         form = schema_form(_ANSWER, visit, [ui.Button("Send answer")], f"{path}/answer")
-        blocks.append(ui.Section("Answer it", [form]))
-    cancel = ui.Form((), [ui.Button("Cancel task", kind="bad")], f"{path}/cancel")
+        sends = ui.ToolCall("agents_send_task", {"agent": task.agent, "task_id": task.id, "seconds": _SEND_SECONDS})
+        blocks.append(ui.Section("Answer it", [replace(form, call=sends)]))
+    cancels = ui.ToolCall("agents_cancel_task", {"task_id": task.id})
+    cancel = ui.Form((), [ui.Button("Cancel task", kind="bad")], f"{path}/cancel", call=cancels)
     return [*blocks, ui.Section("Stop it", [ui.Note("What it has done so far stays."), cancel], folded=True)]
 
 

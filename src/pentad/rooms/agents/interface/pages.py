@@ -161,6 +161,27 @@ async def all_tasks(agents: Agents, visit: ui.Visit) -> ui.Sheet:
 async def one_task(agents: Agents, visit: ui.Visit) -> ui.Sheet:
     """A task: its state, its results, and every event."""
     task = await agents.tasks.get(visit.principal, visit.path["task"])
+    blocks = await task_blocks(agents, visit, task)
+    if pushes := await agents.tasks.push.statuses(task.id):
+        columns = ("Configuration", ui.Column("State", short=True), ui.Column("Delivered", numeric=True), "Problem")
+        rows = [(one.config.id, one.state, str(one.delivered), one.problem or "") for one in pushes]
+        blocks.append(ui.Section("Push notifications", [ui.Table(columns, rows)]))
+    blocks.append(ui.Section("Events", await _events(agents, task), folded=task.state in TERMINAL))
+    blocks.append(ui.Section("The task as JSON", [ui.Code(_pretty(msgspec.to_builtins(task))[:_BUDGET])], folded=True))
+    refresh = None if task.state in TERMINAL | INTERRUPTED else _REFRESH
+    return ui.Sheet(_title(task), blocks, trail=[ui.Cell("Tasks", ui.Place(("tasks",)))], refresh=refresh)
+
+
+async def task_sheet(agents: Agents, visit: ui.Visit, task_id: str) -> ui.Sheet:
+    """A task for a view, which asks for it again until it has ended."""
+    task = await agents.tasks.get(visit.principal, task_id)
+    refresh = None if task.state in TERMINAL else _REFRESH
+    again = ui.ToolCall("agents_get_task", {"task_id": task.id})
+    return ui.Sheet(_title(task), await task_blocks(agents, visit, task), refresh=refresh, call=again)
+
+
+async def task_blocks(agents: Agents, visit: ui.Visit, task: Task) -> list[ui.Block]:
+    """A task with what one can do about it, its results and its trace, for a page and for a view."""
     view = task_view(task, task.agent, _BUDGET)
     blocks: list[ui.Block] = []
     if task.state in INTERRUPTED:
@@ -192,14 +213,7 @@ async def one_task(agents: Agents, visit: ui.Visit) -> ui.Sheet:
     if len(lines) > 1:
         timeline = ui.Cell("The whole trace", ui.Place((trace["trace_id"],), room="traces"))
         blocks.append(ui.Section("What its agent did", [ui.Code("\n".join(lines)), ui.Links([timeline])]))
-    if pushes := await agents.tasks.push.statuses(task.id):
-        columns = ("Configuration", ui.Column("State", short=True), ui.Column("Delivered", numeric=True), "Problem")
-        rows = [(one.config.id, one.state, str(one.delivered), one.problem or "") for one in pushes]
-        blocks.append(ui.Section("Push notifications", [ui.Table(columns, rows)]))
-    blocks.append(ui.Section("Events", await _events(agents, task), folded=task.state in TERMINAL))
-    blocks.append(ui.Section("The task as JSON", [ui.Code(_pretty(msgspec.to_builtins(task))[:_BUDGET])], folded=True))
-    refresh = None if task.state in TERMINAL | INTERRUPTED else _REFRESH
-    return ui.Sheet(_title(task), blocks, trail=[ui.Cell("Tasks", ui.Place(("tasks",)))], refresh=refresh)
+    return blocks
 
 
 async def figures(agents: Agents, visit: ui.Visit) -> Sequence[tuple[str, str]]:
@@ -250,6 +264,7 @@ PAGES: Final[ui.Pages[Agents]] = ui.Pages(
         ui.Action("approvals/{id}", one_approval, decide, "approvals/{id}"),
     ],
     needs=needs,
+    resources={"agents://tasks/{task}": "tasks/{task}", "agents://cards/{card}": "cards/{card}"},
 )
 
 

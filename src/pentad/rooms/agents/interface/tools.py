@@ -1,12 +1,14 @@
 """The room's tools: find agents, send them tasks, manage tasks, register cards, check contexts."""
 
 import itertools
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, Field
 
 from pentad.kernel.errors import InvalidInput
+from pentad.mcp.app_views import AppView
 from pentad.mcp.arguments import Arguments
 from pentad.mcp.call import Call
 from pentad.mcp.compact_schema import without_properties
@@ -41,6 +43,9 @@ from pentad.rooms.agents.models import Event, Message, Part, Task
 from pentad.rooms.agents.registry.store import CardQuery
 from pentad.rooms.agents.service import Agents
 from pentad.rooms.agents.tasks.budgets import limits_in
+
+if TYPE_CHECKING:
+    from pentad.kernel.pages import Sheet
 
 _MAX_AGENTS: Final = 100
 _LONGEST_WAIT: Final = 600.0
@@ -149,9 +154,23 @@ class SendArguments(Arguments):
         return tuple(found)
 
 
+async def _show_task(call: Call[Agents], _arguments: Any, found: Mapping[str, Any]) -> "Sheet | None":
+    """The view of a task that we keep, with its trace, and forms to answer, approve or cancel it."""
+    from pentad.kernel.pages import Visit
+    from pentad.rooms.agents.interface.pages import task_sheet
+
+    if not found.get("resource") or not isinstance(task_id := found.get("task_id"), str):
+        return None
+    return await task_sheet(call.service, Visit(call.principal), task_id)
+
+
+_TASK_VIEW: Final = AppView("task", "Task", _show_task, "agents_get_task", ("task_id",))
+
+
 @tool(
     "agents_send_task",
     title="Send a task",
+    view=_TASK_VIEW,
     destructive=False,
     open_world=True,
     seconds=_LONGEST_WAIT + 60,
@@ -161,7 +180,7 @@ class SendArguments(Arguments):
 async def send_task(arguments: SendArguments, call: Call[Agents]) -> TaskView:
     """Send a task to an agent, here or remote, and wait for the result. Cancelling the call cancels the task.
 
-    If the result has `waiting_for`, answer by calling this again with its `task_id`.
+    If it has `waiting_for`, answer by calling this again with its `task_id`.
     """
     return await _send(arguments, call)
 
@@ -291,7 +310,7 @@ class GetArguments(Arguments):
 
 
 @tool(
-    "agents_get_task", title="Get a task", read_only=True, open_world=True, seconds=_LONGEST_WAIT + 60,
+    "agents_get_task", title="Get a task", read_only=True, open_world=True, seconds=_LONGEST_WAIT + 60, view=_TASK_VIEW,
     rare=("seconds", "max_characters"),
 )  # fmt: skip
 async def get_task(arguments: GetArguments, call: Call[Agents]) -> TaskView:

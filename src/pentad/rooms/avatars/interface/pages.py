@@ -8,22 +8,23 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from pentad.documents.instructions import WARNING, instructs
+from pentad.kernel.errors import NotFound
 from pentad.kernel.pages import (
+    Action,
     Block,
     Card,
     Cards,
     Cell,
     Column,
-    Excerpt,
     Facts,
     Hint,
     Links,
+    Marked,
     Note,
     Page,
+    Pager,
     Pages,
     Place,
-    Prose,
-    Quote,
     SearchBox,
     Section,
     Sheet,
@@ -32,15 +33,16 @@ from pentad.kernel.pages import (
     Visit,
     when,
 )
-from pentad.rooms.avatars.answers.answer import Answer, Citation, Nearest
 from pentad.rooms.avatars.answers.source_excerpt import source_excerpt
 from pentad.rooms.avatars.avatar_snapshot import AvatarSnapshot
-from pentad.rooms.avatars.interface.presentation import InfoView, info_view
-from pentad.rooms.avatars.models import CorpusDocument, Role, section_below
+from pentad.rooms.avatars.interface.answer_blocks import answer_blocks, page_text
+from pentad.rooms.avatars.interface.chat_pages import chat, panel, say
+from pentad.rooms.avatars.interface.presentation import InfoView, answer_view, info_view
+from pentad.rooms.avatars.models import CorpusDocument, Role
 from pentad.rooms.avatars.service import Avatars
 from pentad.rooms.avatars.verbs import FIRST_CONTENT
 
-_SURE: Final = {"high": "very sure", "medium": "fairly sure", "low": "not sure", "none": "silent"}
+_AT_ONCE: Final = 50
 
 
 async def everybody(avatars: Avatars, _visit: Visit) -> Sheet:
@@ -54,20 +56,25 @@ async def everybody(avatars: Avatars, _visit: Visit) -> Sheet:
         for one in await avatars.list()
     ]
     empty = Hint("There are no avatars yet. Create one with", FIRST_CONTENT)
-    return Sheet(
-        "Avatars", [Cards(cards, empty)], lead="Experts who answer from their own corpus and cite every statement."
-    )
+    together = [Links([Cell("Ask all of them", Place(("panel",)))])] if len(cards) > 1 else []
+    lead = "Experts who answer from their own corpus and cite every statement."
+    return Sheet("Avatars", [*together, Cards(cards, empty)], lead=lead)
 
 
 async def one_avatar(avatars: Avatars, visit: Visit) -> Sheet:
     """An avatar: a question and its answer, then facts and sources."""
     avatar = await avatars.open(visit.path["avatar"])
     info, question = info_view(avatar, avatars.model), visit.asked()
-    blocks: list[Block] = [SearchBox(f"Ask {info.name}", question, "Ask")]
+    blocks: list[Block] = [
+        SearchBox(f"Ask {info.name}", question, "Ask"),
+        Links([Cell("Chat", Place((avatar.id, "chat")))]),
+    ]
     if question:
         answer = await avatars.pipeline(avatar).answer(question)
-        blocks += _answered(avatar.id, await avatars.keep_answer(visit.principal, avatar, question, answer))
-    blocks.append(Section("About", [Facts(_facts(avatar, info)), Links([*info.expertise, *_more(avatar)])]))
+        kept = await avatars.keep_answer(visit.principal, avatar, question, answer)
+        blocks += await answer_blocks(avatar, answer_view(avatar.id, kept), question)
+    more = Cell("Evaluation", Place((avatar.id, "evaluation")))
+    blocks.append(Section("About", [Facts(_facts(avatar, info)), Links([*info.expertise, more])]))
     columns = (
         "Source",
         Column("Kind", short=True),
@@ -77,7 +84,7 @@ async def one_avatar(avatars: Avatars, visit: Visit) -> Sheet:
         Column("Passages", True),
         "License",
     )
-    rows = [_source(one) for one in await avatar.sources()]
+    rows = [_source(avatar.id, one) for one in await avatar.sources()]
     blocks.append(Section("Sources", [Table(columns, rows, "The corpus is empty.")]))
     return Sheet(info.name or avatar.id, blocks, lead=info.description)
 
@@ -86,7 +93,7 @@ async def one_passage(avatars: Avatars, visit: Visit) -> Sheet:
     """A passage in its source. With `from` and `to`, the offsets of a citation, that span is marked."""
     avatar, n = await avatars.open(visit.path["avatar"]), visit.path["n"]
     found = await source_excerpt(avatar, n, visit.number("from"), visit.number("to"))
-    passage, page = found.passage, _page(found.pages.first, found.pages.last)
+    passage, page = found.passage, page_text(found.pages.first, found.pages.last)
     document = next((one for one in await avatar.sources() if one.id == passage.document), None)
     facts = Facts(
         [
@@ -103,7 +110,11 @@ async def one_passage(avatars: Avatars, visit: Visit) -> Sheet:
     after = found.after if found.ends else f"{found.after} …"
     trail = [Cell(info_view(avatar, None).name or avatar.id, Place((avatar.id,)))]
     warning = [Note(WARNING, "bad")] if instructs(found.marked) else []
-    return Sheet(f"Passage {n}", [*warning, Excerpt(before, found.marked, after), facts], trail=trail)
+    return Sheet(
+        f"Passage {n}",
+        [*warning, Marked(before + found.marked + after, [(len(before), len(before) + len(found.marked))]), facts],
+        trail=trail,
+    )
 
 
 def _original(title: str, document: CorpusDocument | None, page: int | None) -> Text:
@@ -142,6 +153,46 @@ def _figure(line: Mapping[str, Any]) -> Sequence[Text]:
     return (line["name"], f"{line['value']:.3f}", interval, f"{line['of']:,}", goal, verdict)
 
 
+async def one_source(avatars: Avatars, visit: Visit) -> Sheet:
+    """A document of the corpus: what it is, and its passages, a page at a time."""
+    avatar, number = await avatars.open(visit.path["avatar"]), str(visit.path["source"])
+    document = next((one for one in await avatar.sources() if str(one.id) == number), None)
+    if document is None:
+        raise NotFound(f"{avatar.id} has no source {number[:20]}.", hint="An ingest may have replaced it.")
+    offset = visit.number("offset") or 0
+    ids = await avatar.passage_ids(document.id)
+    shown = await avatar.passages(ids[offset : offset + _AT_ONCE])
+    rows = [
+        (
+            Cell(str(one.id), Place((avatar.id, "passages", one.id))),
+            one.section or "",
+            page_text(one.cited_page, one.cited_page_end),
+            one.content,
+        )
+        for one in shown
+    ]
+    columns = (Column("Passage", short=True), "Section", Column("Page", short=True), "Text")
+    end, here = offset + len(shown), (avatar.id, "sources", document.id)
+    following = Place(here, {"offset": str(end)}) if end < len(ids) else None
+    address = next((value for key in ("url", "archive_url") if isinstance(value := document.details.get(key), str)), "")
+    facts = Facts(
+        [
+            ("Address", Cell(address, address)),
+            ("File", document.path),
+            ("Kind", document.type or document.format),
+            ("Year", "" if document.year is None else str(document.year)),
+            ("Written by", _by(document.role)),
+            ("Holds", f"{document.characters:,} characters, {document.passages:,} passages"),
+            ("Ingested", when(document.ingested_at)),
+            ("Hash of the file", document.sha256),
+            ("Notes", "; ".join(document.notes)),
+        ]
+    )
+    pager = Pager(f"{len(ids):,} passages", following, Place(here) if offset else None)
+    trail = [Cell(info_view(avatar, None).name or avatar.id, Place((avatar.id,)))]
+    return Sheet(document.title, [facts, Table(columns, rows, "It has no text."), pager], trail=trail)
+
+
 async def figures(avatars: Avatars, _visit: Visit) -> Sequence[tuple[str, str]]:
     every = await avatars.list()
     return [("avatars", f"{len(every):,}"), ("passages", f"{sum(one.passages for one in every):,}")]
@@ -150,76 +201,17 @@ async def figures(avatars: Avatars, _visit: Visit) -> Sequence[tuple[str, str]]:
 PAGES: Final[Pages[Avatars]] = Pages(
     [
         Page("", everybody),
+        Page("panel", panel),
         Page("{avatar}", one_avatar),
+        Page("{avatar}/chat", chat),
+        Page("{avatar}/sources/{source}", one_source),
         Page("{avatar}/passages/{n}", one_passage),
         Page("{avatar}/evaluation", one_evaluation),
     ],
     figures,
+    actions=[Action("{avatar}/chat", chat, say, "{avatar}/chat")],
+    resources={"avatar://{avatar}": "{avatar}", "avatar://{avatar}/passages/{n}": "{avatar}/passages/{n}"},
 )
-
-
-def _answered(avatar_id: str, answer: Answer) -> list[Block]:
-    if answer.abstained:
-        silent: list[Block] = [Prose(answer.response)]
-        if answer.suggestion:
-            silent.append(Note(answer.suggestion))
-        if answer.redirect:
-            silent.append(Links([Cell(f"Ask {answer.redirect}", Place((answer.redirect,)))]))
-        if answer.nearest:
-            silent.append(Section("Closest passages", [_near(one) for one in answer.nearest]))
-        return [Section("No answer", silent)]
-    sure = _SURE[answer.confidence]
-    return [
-        Section(
-            "Answer",
-            [
-                Prose(answer.response),
-                *_evidence(avatar_id, answer),
-                Note(f"The avatar is {sure} ({answer.confidence_score:.2f}). {answer.ai_label}"),
-                *_origin(answer),
-            ],
-        )
-    ]
-
-
-def _origin(answer: Answer) -> list[Block]:
-    if answer.uri is None:
-        return []
-    return [Links([Cell("What made this answer", Place(query={"uri": answer.uri}, room="lineage"))])]
-
-
-def _evidence(avatar_id: str, answer: Answer) -> list[Block]:
-    """Where the quotes of the answer are, and the words of what it cites without quoting."""
-    said = {number for one in answer.statements if one.verdict == "quoted" for number in one.citations}
-    cells = {
-        one.n: Cell(f"[{one.n}] {_reference(one.source, one)}", _quoted_at(avatar_id, one)) for one in answer.citations
-    }
-    quotes = [Quote(one.quote, cells[one.n]) for one in answer.citations if one.n not in said]
-    return [Links([cells[number] for number in cells if number in said]), *quotes] if said else list[Block](quotes)
-
-
-def _more(avatar: AvatarSnapshot) -> list[Cell]:
-    return [Cell("Evaluation", Place((avatar.id, "evaluation")))]
-
-
-def _quoted_at(avatar_id: str, one: Citation) -> Place:
-    span = {"from": str(one.char_start), "to": str(one.char_end)}
-    return Place((avatar_id, "passages", one.chunk_id), span)
-
-
-def _near(one: Nearest) -> Quote:
-    return Quote(one.quote, _reference(one.source, one))
-
-
-def _reference(source: str, one: Citation | Nearest) -> str:
-    page = _page(one.page, one.page_end if isinstance(one, Citation) else None)
-    return ", ".join(filter(None, (source, section_below(one.section, source), page and f"page {page}")))
-
-
-def _page(first: int | str | None, last: int | str | None) -> str:
-    if first is None:
-        return ""
-    return str(first) if last in (None, first) else f"{first} to {last}"
 
 
 def _by(role: Role) -> str:
@@ -238,11 +230,10 @@ def _facts(avatar: AvatarSnapshot, info: InfoView) -> list[tuple[str, str]]:
     ]
 
 
-def _source(one: CorpusDocument) -> tuple[str | Cell, ...]:
-    address = next((value for key in ("url", "archive_url") if isinstance(value := one.details.get(key), str)), None)
+def _source(avatar_id: str, one: CorpusDocument) -> tuple[str | Cell, ...]:
     license_ = one.details.get("license")
     return (
-        Cell(one.title, address),
+        Cell(one.title, Place((avatar_id, "sources", one.id))),
         one.type or one.format,
         "" if one.year is None else str(one.year),
         _by(one.role),

@@ -1,9 +1,11 @@
 """The tools of the room, for any avatar: the original's three and Pentad's own."""
 
-from typing import Annotated, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import Field
 
+from pentad.mcp.app_views import AppView
 from pentad.mcp.arguments import Arguments
 from pentad.mcp.call import Call
 from pentad.mcp.declarations import tool
@@ -42,6 +44,9 @@ from pentad.rooms.avatars.interface.presentation import (
 )
 from pentad.rooms.avatars.service import MOST_ASKED, Avatars
 
+if TYPE_CHECKING:
+    from pentad.kernel.pages import Sheet
+
 SECONDS: Final = 120.0
 """Timeout of a tool that may wait for a language model."""
 
@@ -76,9 +81,20 @@ async def query_corpus(arguments: QueryOf, call: Call[Avatars]) -> FoundPassages
     return await use_cases.query_corpus(call, arguments, arguments.avatar)
 
 
+async def _show_answer(call: Call[Avatars], arguments: ResponseOf, found: Mapping[str, Any]) -> "Sheet | None":
+    """The view of an answer."""
+    if arguments.mode == "prompt":
+        return None
+    from pentad.rooms.avatars.interface.answer_blocks import answer_sheet
+
+    avatar = await call.service.open(str(found["avatar"]))
+    return await answer_sheet(avatar, arguments.question, AnswerView.model_validate(found))
+
+
 @tool(
     "generate_response", title="Ask an avatar", description=use_cases.RESPONSE, read_only=True, omit_none=False,
     input_schema=extended(RESPONSE_SCHEMA, AVATAR, RESPONSE_MORE), seconds=SECONDS, rare=("mode",),
+    view=AppView("answer", "Answer of an avatar", _show_answer),
 )  # fmt: skip
 async def generate_response(arguments: ResponseOf, call: Call[Avatars]) -> AnswerView:
     return await use_cases.generate_response(call, arguments, arguments.avatar)

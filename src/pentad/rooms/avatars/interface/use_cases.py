@@ -44,7 +44,7 @@ QUERY_ALONE: Final = (
 """For servers that list only the original's arguments."""
 RESPONSE: Final = (
     "Generate a grounded response based on retrieved passages and conversation context.\n\nEvery statement cites a"
-    " passage and was checked against it. If the corpus has no answer, the avatar says so and why."
+    " passage and was checked against it. Without an answer, the avatar says so and why."
 )
 RESPONSE_ALONE: Final = (
     f"{RESPONSE} Passages you pass in are checked against the corpus first. Also accepted: `mode` (auto, extractive,"

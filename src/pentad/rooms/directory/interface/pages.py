@@ -7,13 +7,18 @@ import msgspec
 
 from pentad.kernel.pages import (
     Block,
+    Card,
+    Cards,
     Cell,
     Code,
     Column,
+    Facet,
+    Facets,
     Facts,
     Hint,
     Links,
     Note,
+    Option,
     Page,
     Pager,
     Pages,
@@ -23,11 +28,13 @@ from pentad.kernel.pages import (
     Section,
     Sheet,
     Table,
+    ToolCall,
     Visit,
 )
+from pentad.rooms.directory.interface.editor_pages import EDITOR_ACTIONS, EDITOR_PAGES
 from pentad.rooms.directory.models import PUBLIC_KEY, SCAN_REPORT, SIGNATURE, Record
 from pentad.rooms.directory.oasf.versions import Family
-from pentad.rooms.directory.records.index_fields import annotations_of, classes_of, locators_of
+from pentad.rooms.directory.records.index_fields import Kind, annotations_of, classes_of, locators_of
 from pentad.rooms.directory.records.referrers import Referrer
 from pentad.rooms.directory.records.service import RecordSummary
 from pentad.rooms.directory.records.states import RecordState
@@ -36,8 +43,13 @@ from pentad.rooms.directory.service import Directory
 from pentad.rooms.directory.verbs import FIRST_CONTENT
 
 _AT_ONCE: Final = 25
-_COLUMNS: Final = ("Agent", Column("Version", short=True), "What it does", Column("Created", short=True), "Trust")
-_FILTERS: Final[Mapping[str, FilterKind]] = {"skill": FilterKind.SKILL_NAME, "domain": FilterKind.DOMAIN_NAME}
+_MOST_VALUES: Final = 8
+_FILTERS: Final[Mapping[str, FilterKind]] = {
+    "skill": FilterKind.SKILL_NAME,
+    "domain": FilterKind.DOMAIN_NAME,
+    "type": FilterKind.MODULE_NAME,
+}
+_TERMS: Final = {"skill": Kind.SKILL, "domain": Kind.DOMAIN, "type": Kind.MODULE}
 _REFERRERS: Final = {SIGNATURE: "signature", PUBLIC_KEY: "public key", SCAN_REPORT: "scan report"}
 
 
@@ -50,15 +62,17 @@ async def records(directory: Directory, visit: Visit) -> Sheet:
     found = await directory.search.find(
         Query(filters, words or None, limit=_AT_ONCE, cursor=cursor, quarantined=sees_all)
     )  # fmt: skip
-    rows = [_row(one) for one in await directory.records.summaries([hit.cid for hit in found.hits])]
-    blocks: list[Block] = [SearchBox("Search by what an agent can do", words)]
+    summaries = await directory.records.summaries([hit.cid for hit in found.hits])
+    versions = await directory.records.version_counts([one.name for one in summaries])
+    cards = [_card(one, versions.get(one.name.lower(), 1)) for one in summaries]
+    kept = {name: text for name, text in params.items() if name != "q"}
+    blocks: list[Block] = [*_actions(visit), SearchBox("Search by what an agent can do", words, kept=kept)]
     if not directory.is_local:
         blocks.append(Note(f"The tools of this server use the directory at {directory.node.address}, not this one."))
-    if filters:
-        blocks.append(Links([f"{name}: {params[name]}" for name in _FILTERS if params[name]]))
+    blocks.append(Facets([await _facet(directory, name, params) for name in _FILTERS]))
     empty = "No records found." if words or filters else Hint("There are no records yet. Add some with", FIRST_CONTENT)
-    blocks.append(Table(_COLUMNS, rows, empty))
-    if rows:
+    blocks.append(Cards(cards, empty))
+    if cards:
         blocks.append(
             Pager(
                 f"{found.total:,} records" if found.total is not None else "",
@@ -72,45 +86,78 @@ async def records(directory: Directory, visit: Visit) -> Sheet:
 async def one_record(directory: Directory, visit: Visit) -> Sheet:
     """One record: its content, lineage, signatures and JSON text."""
     record = await directory.records.pull(visit.path["cid"])
-    data = record.data
     state = await directory.states.get(record.cid)
-    blocks: list[Block] = [
-        Prose(_text(data, "description")), Facts([*_facts(record, data), ("State", state.state)]),
-    ]  # fmt: skip
+    blocks = record_blocks(record, state.state)
     if state.quarantined is not None:
-        blocks.insert(
-            0, Note(f"In quarantine: {state.quarantined}. Searches do not find it, and hosts do not see it.", "bad")
-        )
-    for title, family in (("Skills", "skill"), ("Domains", "domain")):
-        if classes := _classes(data, cast("Family", family)):
-            blocks.append(Section(title, [Links(classes)]))
-    blocks += _sections(data)
+        text = f"In quarantine: {state.quarantined}. Searches do not find it, and hosts do not see it."
+        blocks.insert(0, Note(text, "bad"))
+    if visit.principal.may("directory", "write"):
+        blocks.insert(1, Links([Cell("Edit", Place(("records", record.cid, "edit")))], actions=True))
     blocks += await _lineage(directory, record)
     blocks += _state_changes(state)
     blocks += await _statements(directory, record)
     pretty = msgspec.json.format(record.text.encode(), indent=2).decode()
     blocks.append(Section("The record as JSON", [Code(pretty)], folded=True))
-    return Sheet(_text(data, "name") or record.cid, blocks)
+    return Sheet(record_title(record), blocks)
+
+
+def record_title(record: Record) -> str:
+    return _text(record.data, "name") or record.cid
+
+
+def record_blocks(record: Record, state: str = "") -> list[Block]:
+    """What a record says of itself, for a page and for a view."""
+    data = record.data
+    blocks: list[Block] = [Prose(_text(data, "description")), Facts([*_facts(record, data), ("State", state)])]
+    for title, family in (("Skills", "skill"), ("Domains", "domain")):
+        if classes := _classes(data, cast("Family", family)):
+            blocks.append(Section(title, [Links(classes)]))
+    return [*blocks, *_sections(data)]
 
 
 async def figures(directory: Directory, _visit: Visit) -> Sequence[tuple[str, str]]:
     return [("records", f"{await directory.records.count():,}")]
 
 
-PAGES: Final[Pages[Directory]] = Pages([Page("", records), Page("records/{cid}", one_record)], figures)
+PAGES: Final[Pages[Directory]] = Pages(
+    [Page("", records), *EDITOR_PAGES, Page("records/{cid}", one_record)],
+    figures,
+    actions=EDITOR_ACTIONS,
+    resources={"directory://records/{cid}": "records/{cid}"},
+)
 
 
-def _row(one: RecordSummary) -> tuple[str | Cell, ...]:
-    trust = [f"trusted by {', '.join(one.trust.trusted_by)}"] if one.trust.trusted_by else []
-    trust += ["domain verified"] if one.verified else []
-    trust += [f"in quarantine: {one.trust.quarantined}"] if one.trust.quarantined else []
-    return (
-        Cell(one.name or one.cid, _place(one.cid)),
-        one.version,
-        one.description,
-        one.created_at[:10],
-        "; ".join(trust),
-    )
+def _card(one: RecordSummary, versions: int) -> Card:
+    badges = [Note(f"trusted by {who}", "good") for who in one.trust.trusted_by]
+    badges += [Note("domain verified", "good")] if one.verified else []
+    badges += [Note(f"in quarantine: {one.trust.quarantined}", "bad")] if one.trust.quarantined else []
+    badges += [Note(one.version)] if one.version else []
+    badges += [Note(f"{versions:,} versions")] if versions > 1 else []
+    created = [("", one.created_at[:10])] if one.created_at else []
+    return Card(Cell(one.name or one.cid, _place(one.cid)), one.description, created, badges)
+
+
+def _actions(visit: Visit) -> list[Block]:
+    actions = [Cell("Compare records", Place(("compare",)))]
+    if visit.principal.may("directory", "write"):
+        actions = [Cell("Import agents", Place(("import",))), Cell("New record", Place(("new",))), *actions]
+    return [Links(actions, actions=True)]
+
+
+async def _facet(directory: Directory, name: str, params: Mapping[str, str]) -> Facet:
+    """The most frequent values in the whole directory, and the chosen one. How many have each is said for the whole."""
+    found = dict(await directory.records.common_terms(_TERMS[name], _MOST_VALUES))
+    chosen, is_whole = params[name].lower(), not any(params.values())
+    values = [*found, *([chosen] if chosen and chosen not in found else [])]
+    options = [
+        Option(
+            Cell(_readable(value), Place((), {**params, name: "" if value == chosen else value})),
+            f"{found[value]:,}" if is_whole else "",
+            value == chosen,
+        )
+        for value in values
+    ]
+    return Facet(name.capitalize(), options)
 
 
 def _facts(record: Record, data: Mapping[str, Any]) -> list[tuple[str, str | Cell]]:
@@ -122,7 +169,7 @@ def _facts(record: Record, data: Mapping[str, Any]) -> list[tuple[str, str | Cel
         ("Created", _text(data, "created_at")),
         ("Authors", ", ".join(str(one) for one in _list(authors)[:50])),
         ("CID", record.cid),
-        ("Replaces", Cell(previous, _place(previous))),
+        ("Replaces", Cell(previous, _place(previous), ToolCall("agntcy_dir_pull_record", {"cid": previous}))),
     ]
 
 
@@ -155,7 +202,7 @@ async def _lineage(directory: Directory, record: Record) -> list[Block]:
             one.version if one.cid == record.cid else Cell(one.version or one.cid, _place(one.cid)),
             one.name,
             one.created_at[:10],
-            "this record" if one.cid == record.cid else "",
+            "this record" if one.cid == record.cid else Cell("Compare", _comparison(one.cid, record.cid)),
         )
         for one in reversed(steps)
     ]
@@ -194,6 +241,15 @@ async def _statements(directory: Directory, record: Record) -> list[Block]:
 
 def _statement(one: Referrer) -> tuple[str, ...]:
     return _REFERRERS.get(one.type, one.type), one.created_at, one.cid
+
+
+def _readable(term: str) -> str:
+    """The last part of a class in words."""
+    return term.rpartition("/")[2].replace("_", " ")
+
+
+def _comparison(before: str, after: str) -> Place:
+    return Place(("compare",), {"before": before, "after": after})
 
 
 def _place(cid: str) -> Place:

@@ -3,12 +3,14 @@
 They use a node: the directory of this process, or the remote one in the settings.
 """
 
-from typing import Annotated, Any, Final, Literal, cast
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
 
 import msgspec
 from pydantic import Field, model_validator
 
 from pentad.kernel.errors import InvalidInput, PentadError
+from pentad.mcp.app_views import AppView
 from pentad.mcp.arguments import Arguments
 from pentad.mcp.call import Call
 from pentad.mcp.declarations import ToolResult, tool
@@ -29,6 +31,9 @@ from pentad.rooms.directory.oasf.parsing import parse_record
 from pentad.rooms.directory.records.service import uri_of
 from pentad.rooms.directory.search.query import FILTER_ARRAYS, Filter, FilterKind, Query, build_query
 from pentad.rooms.directory.service import Directory
+
+if TYPE_CHECKING:
+    from pentad.kernel.pages import Sheet
 
 _FRAME_BYTES: Final = 1_024
 _TEXTS: Final[dict[str, Any]] = {"type": "array", "items": {"type": "string"}}
@@ -233,7 +238,26 @@ def _query(arguments: SearchArguments) -> Query:
     )
 
 
-@tool("agntcy_dir_pull_record", title="Pull a record", read_only=True, output_schema=output_schema(PulledRecord))
+async def _show_record(call: Call[Directory], arguments: CidArguments, found: Mapping[str, Any]) -> "Sheet | None":
+    """The view of a record: its card, and whether its signatures are good."""
+    from pentad.kernel.pages import Note, Sheet
+    from pentad.rooms.directory.interface.pages import record_blocks, record_title
+
+    if not found.get("record_data"):
+        return None
+    record = await call.service.node.pull(arguments.cid)
+    verdict = await call.service.node.verify(arguments.cid)
+    signed = [Note(f"Signatures: {verdict.message}.", "good" if verdict.success else "plain")]
+    return Sheet(record_title(record), [*signed, *record_blocks(record)])
+
+
+@tool(
+    "agntcy_dir_pull_record",
+    title="Pull a record",
+    read_only=True,
+    output_schema=output_schema(PulledRecord),
+    view=AppView("record", "Record of an agent", _show_record),
+)
 async def pull_record(arguments: CidArguments, call: Call[Directory]) -> ToolResult:
     """The agent record with this CID, as JSON text."""
     if not arguments.cid:

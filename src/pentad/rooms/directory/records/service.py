@@ -22,7 +22,7 @@ from pentad.rooms.directory.models import NamedRef, Pushed, Record, RecordMeta, 
 from pentad.rooms.directory.records import listed
 from pentad.rooms.directory.records.changes import adopt_copies, note_changes
 from pentad.rooms.directory.records.events import Events, EventType
-from pentad.rooms.directory.records.index_fields import annotations_of, indexed_fields
+from pentad.rooms.directory.records.index_fields import Kind, annotations_of, indexed_fields
 from pentad.rooms.directory.records.namespaces import check_immutable, namespaces
 from pentad.rooms.directory.records.popularity import Popularity
 from pentad.rooms.directory.records.push_batcher import PushBatcher
@@ -255,6 +255,23 @@ class Records:
         )
         found = await self._database.read(lambda rows: rows.all(sql, prefix, prefix + "~", count))
         return [cid for (cid,) in found]
+
+    async def common_terms(self, kind: Kind, most: int) -> list[tuple[str, int]]:
+        """The most frequent terms of a kind, in lower case, with the number of their records."""
+        sql = (
+            "SELECT text, records FROM directory_terms WHERE kind = ? AND records > 0 ORDER BY records DESC, text LIMIT"
+        )
+        found = await self._database.read(lambda rows: rows.all(f"{sql} ?", int(kind), most))
+        return [(text, records) for text, records in found]
+
+    async def version_counts(self, names: Sequence[str]) -> dict[str, int]:
+        """How many records have each of these names, by the name in lower case."""
+        wanted = list(dict.fromkeys(name.lower() for name in names))
+        places = ", ".join("?" for _ in wanted)
+        sql = f"SELECT text, records FROM directory_terms WHERE kind = ? AND substr(text, 1, 200) IN ({places})"  # noqa: S608
+        starts = [name[:200] for name in wanted]
+        found = await self._database.read(lambda rows: rows.all(sql, int(Kind.NAME), *starts)) if wanted else []
+        return dict(found)
 
     async def count(self) -> int:
         return await self._database.read(store.count)

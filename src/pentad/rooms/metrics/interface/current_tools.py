@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import msgspec.structs
 
 from pentad.kernel.errors import InvalidInput, PentadError
+from pentad.mcp.app_views import AppView
 from pentad.mcp.call import Call
 from pentad.mcp.content import Text
 from pentad.mcp.declarations import ToolResult, tool
@@ -60,6 +61,9 @@ from pentad.rooms.metrics.metric_keys import Match, split_list
 from pentad.rooms.metrics.models import Query
 from pentad.rooms.metrics.service import Metrics
 
+if TYPE_CHECKING:
+    from pentad.kernel.pages import Sheet
+
 _SECONDS: Final = 620.0
 """A query may take ten minutes; the tool needs a little more to answer."""
 
@@ -77,13 +81,32 @@ async def get_available_collectors(call: Call[Metrics]) -> ToolResult:
     return ToolResult(content=[Text(text=to_json(ids)), *notes], structured=structured)
 
 
+async def _show_figures(
+    call: Call[Metrics], arguments: CollectorMetricsArguments, _found: Mapping[str, Any]
+) -> "Sheet | None":
+    """The view of one collector's figures. The facts were fetched for the answer, so this costs no further calls."""
+    from pentad.rooms.metrics.interface.dashboards import collector_sheet, sample_rows
+
+    filters = arguments.filters_in_use()
+    ids = call.service.select_collectors(arguments.collectors(), allow_all=arguments.allow_all, filters=filters)
+    if len(ids) != 1 or arguments.dry_run or arguments.raw:
+        return None
+    query = _query(call, ids[0], arguments, keys=split_list(arguments.fields))
+    answer = await call.service.collect(ids[0], query)
+    return await collector_sheet(call.service, answer.info, sample_rows(answer.info, answer.snapshot.samples))
+
+
 @_remote_read(
-    "getPlatformMetricsByCollector", title="Metrics of a collector", output_schema=ANSWER, rare=RARE_BY_COLLECTOR
+    "getPlatformMetricsByCollector",
+    title="Metrics of a collector",
+    output_schema=ANSWER,
+    rare=RARE_BY_COLLECTOR,
+    view=AppView("figures", "Metrics of a collector", _show_figures),
 )
 async def get_platform_metrics_by_collector(arguments: CollectorMetricsArguments, call: Call[Metrics]) -> ToolResult:
     """All current figures of one collector, by business group, environment and region.
 
-    Missing values are null, with the reason in `problems`. For one figure use getPlatformMetricByKey.
+    Missing values are null; `problems` says why. For one figure use getPlatformMetricByKey.
     """
     metrics = call.service
     ids = metrics.select_collectors(

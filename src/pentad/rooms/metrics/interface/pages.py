@@ -1,27 +1,32 @@
-"""The console pages: collectors and alerts, the figures of one collector, the history of one metric.
+"""The console pages: collectors and alerts, the figures of one collector, one metric with its explanation, exports.
 
 A page reads the recorded history. Only local collectors, which cost nothing, are asked for current figures; those of
-platforms are from the last poll.
+platforms are from the last poll. Explaining and exporting ask the source, as the tools do.
 """
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
-from pentad.kernel.charts import format_number
 from pentad.kernel.errors import PentadError
 from pentad.kernel.pages import (
     Block,
+    Button,
     Card,
     Cards,
     Cell,
+    Chart,
+    Choice,
+    Code,
     Column,
     Facts,
+    Form,
     Hint,
     Links,
     Note,
     Page,
     Pages,
     Place,
+    Prose,
     SearchBox,
     Section,
     Sheet,
@@ -29,20 +34,33 @@ from pentad.kernel.pages import (
     Visit,
     when,
 )
-from pentad.rooms.metrics.history.alerts import Alert
+from pentad.rooms.metrics.history.alerts import Alert, AlertChange
 from pentad.rooms.metrics.history.collector_health import CollectorHealth
-from pentad.rooms.metrics.history.metric_history import HistoryLine, HistoryLines
-from pentad.rooms.metrics.interface.arguments import parse_time
-from pentad.rooms.metrics.interface.presentation import history_chart, label_text, plot_points, series_label
-from pentad.rooms.metrics.models import Info, Labels, Metric, Scalar
+from pentad.rooms.metrics.interface.dashboards import (
+    Row,
+    collector_charts,
+    duration,
+    figure_table,
+    latest_rows,
+    metric_blocks,
+    nothing_recorded,
+    period_of,
+    sample_rows,
+    time_picker,
+    value_text,
+    with_earlier,
+)
+from pentad.rooms.metrics.interface.needs import needs
+from pentad.rooms.metrics.interface.presentation import label_text
+from pentad.rooms.metrics.loaders.formats import FORMATS
+from pentad.rooms.metrics.models import Info
 from pentad.rooms.metrics.service import Metrics
 from pentad.rooms.metrics.verbs import FIRST_CONTENT
 
 REFRESH: Final = 5.0
 LOCAL: Final = ("host", "pentad")
-_MOST_ROWS: Final = 500
-_MOST_CHARTS: Final = 6
-_SPANS: Final = ("1h", "6h", "24h", "7d", "14d", "90d")
+_HISTORY_SECONDS: Final = 7 * 86_400
+_MOST_CHANGES: Final = 50
 
 
 async def overview(metrics: Metrics, _visit: Visit) -> Sheet:
@@ -61,7 +79,12 @@ async def overview(metrics: Metrics, _visit: Visit) -> Sheet:
         if await metrics.history.is_empty()
         else "Everything is within its thresholds."
     )
-    blocks: list[Block] = [Section("Alerts", [_alert_table(alerts, nothing)]), Section("Collectors", [Cards(cards)])]
+    changes = await metrics.history.alert_changes(metrics.now() - _HISTORY_SECONDS, _MOST_CHANGES)
+    blocks: list[Block] = [
+        Section("Alerts", [_alert_table(alerts, nothing)]),
+        *([Section("Raised and cleared in the last 7 days", [_change_table(changes)], folded=True)] if changes else []),
+        Section("Collectors", [Cards(cards)]),
+    ]
     return Sheet("Metrics", blocks, lead="Everything measured here, with its history.", refresh=REFRESH)
 
 
@@ -70,50 +93,130 @@ async def one_collector(metrics: Metrics, visit: Visit) -> Sheet:
     info = metrics.info(visit.path["collector"])
     if not info.ready:
         return Sheet(info.title, [Note(f"Not set up. {info.missing}")], lead=info.description)
-    words = visit.asked().casefold()
+    words, period = visit.asked().casefold(), period_of(visit, metrics.now())
     blocks: list[Block] = []
-    charts = [] if words else await _charts(metrics, info)
-    if charts:
-        blocks.append(Section("The last 24 hours", charts))
+    if not words and (charts := await collector_charts(metrics, info, period)):
+        blocks += [*time_picker(period, (info.id,)), *charts]
     try:
         rows = await _figure_rows(metrics, info)
     except PentadError as error:
         rows = []
         blocks.append(Note(error.sentence(), "bad"))
     rows = [row for row in rows if words in str(row[0].text).casefold() or words in str(row[1]).casefold()]
-    columns = ("Metric", "Of", Column("Value", True), Column("State", short=True), Column("At", short=True))
-    empty = "No metric matches." if words else _nothing_recorded(info.id)
-    blocks += [SearchBox("Find a metric", visit.asked(), "Find"), Table(columns, rows[:_MOST_ROWS], empty)]
+    health = [one for one in await metrics.history.health() if one.collector == info.id]
+    blocks += [
+        SearchBox("Find a metric", visit.asked(), "Find"),
+        figure_table(rows, "No metric matches." if words else nothing_recorded(info.id)),
+        *([] if words or not health else [Section("Polls", [_poll_table(health)])]),
+        Links([Cell("Export", Place((info.id, "export"))), Cell("What changed", Place((info.id, "changes")))]),
+    ]
     return Sheet(info.title, blocks, lead=info.description, refresh=None if words else REFRESH)
 
 
 async def one_metric(metrics: Metrics, visit: Visit) -> Sheet:
-    """A metric: a chart of its history, a forecast, and what it means."""
-    info = metrics.info(visit.path["collector"])
-    key, chosen = visit.path["key"], visit.asked("span") or "24h"
-    now = metrics.now()
-    found = await metrics.history.lines(info.id, [key], parse_time(f"now-{chosen}", now), now + 1, with_forecast=True)
-    blocks: list[Block] = [
-        Links([Cell(span, Place((info.id, key), {"span": span})) if span != chosen else span for span in _SPANS]),
-        *_history_charts(metrics, f"{key}, last {chosen}", found),
-    ]
-    if not found.lines:
-        blocks.append(_nothing_recorded(info.id))
-    if found.left_out:
-        blocks.append(Note(f"{found.left_out:,} more lines are not drawn."))
-    blocks += [
-        Section(series_label(line.series), [Facts([(when(at), _value_text(value)) for at, value in line.texts])])
-        for line in found.lines
-        if line.texts
-    ]
-    ahead = [(series_label(line.series), _forecast_text(line)) for line in found.lines if line.forecast is not None]
-    if ahead:
-        blocks.append(Section("Forecast", [Facts(ahead)]))
+    """A metric: a chart of its history, gaps, a forecast, and what it means."""
+    info, key = metrics.info(visit.path["collector"]), visit.path["key"]
+    period, compared = period_of(visit, metrics.now()), visit.asked("compare") == "yes"
+    found = await metrics.history.lines(info.id, [key], period.begin, period.end, with_forecast=True)
+    picker = time_picker(period, (info.id, key))
+    blocks = [*picker, *metric_blocks(metrics, info, [key], found, period)]
+    if compared:
+        blocks = [
+            await with_earlier(metrics, info.id, key, one, period) if isinstance(one, Chart) else one for one in blocks
+        ]
+    before = f"Compare with the {duration(period.seconds)} before"
+    other = {**period.asked} if compared else {**period.asked, "compare": "yes"}
+    links = Links(
+        [
+            Cell("This period alone" if compared else before, Place((info.id, key), other)),
+            Cell("Where it comes from", Place((info.id, key, "explain"))),
+        ]
+    )
     metric = next((one for one in info.catalogue if one.key == key), None)
-    if metric is not None:
-        blocks.append(Section("About", [Facts(_metric_facts(metric))]))
     lead = metric.description if metric is not None else ""
+    blocks.insert(len(picker), links)
     return Sheet(key, blocks, lead=lead, trail=[Cell(info.title, Place((info.id,)))], refresh=REFRESH)
+
+
+async def explained(metrics: Metrics, visit: Visit) -> Sheet:
+    """Where the figures of a metric come from: formula, values, and the facts behind them."""
+    info, key = metrics.info(visit.path["collector"]), visit.path["key"]
+    found = await visit.call("explainMetric", {"collector": info.id, "metricKey": key})
+    blocks: list[Block] = []
+    for one in found.get("explained") or ():
+        blocks += [Prose(str(one["formula"])), *_explained_values(one), *_explained_facts(one)]
+        blocks += [Note(f"Missing: {missing['message']} ({missing['call']})", "bad") for missing in one["missing"]]
+    coverage: Mapping[str, Any] = found.get("coverage") or {}
+    counts = ", ".join(f"{number} {name}" for name, number in coverage.items() if number)
+    blocks.append(
+        Facts([("As of", str(found.get("asOf") or "")), ("Source", str(found.get("source") or "")), ("Facts", counts)])
+    )
+    trail = [Cell(info.title, Place((info.id,))), Cell(key, Place((info.id, key)))]
+    return Sheet(f"Where {key} comes from", blocks, trail=trail)
+
+
+def _explained_values(one: Mapping[str, Any]) -> list[Block]:
+    rows = [
+        (
+            _labels_of(each),
+            value_text(each["value"], one.get("unit")),
+            each["state"],
+            each["as_of"],
+        )
+        for each in one["values"]
+    ]
+    columns = ("Of", Column("Value", True), Column("State", short=True), Column("As of", short=True))
+    return [Section("Values", [Table(columns, rows, "There is no value.")])]
+
+
+def _labels_of(value: Mapping[str, Any]) -> str:
+    labels: Mapping[str, str] = value.get("labels") or {}
+    return label_text(sorted(labels.items()))
+
+
+def _explained_facts(one: Mapping[str, Any]) -> list[Block]:
+    rows = [
+        (each["fact"], each["fetched"], duration(each["age_seconds"]), each["source"], each.get("problem", ""))
+        for each in one["facts"]
+    ]
+    columns = ("Fact", Column("Fetched", short=True), Column("Age", True), Column("From", short=True), "Problem")
+    return [Section("Facts", [Table(columns, rows, "It needs none.")])]
+
+
+async def exported(metrics: Metrics, visit: Visit) -> Sheet:
+    """The figures of a collector in the format of another system."""
+    info, form = metrics.info(visit.path["collector"]), visit.asked("format", 40)
+    choice = Choice("format", "Format", [(name, name) for name in FORMATS], form)
+    blocks: list[Block] = [Form([choice], [Button("Export")], method="get")]
+    if form:
+        found = await visit.call("exportMetrics", {"collector": info.id, "format": form, "max_tokens": 25_000})
+        facts = Facts([("Records", f"{found['records']:,}"), ("Type", str(found["contentType"]))])
+        blocks += [facts, Code(str(found["body"]), copy=True)]
+    return Sheet(f"Export {info.title}", blocks, trail=[Cell(info.title, Place((info.id,)))])
+
+
+async def changes(metrics: Metrics, visit: Visit) -> Sheet:
+    """What differs between the two ends of a period."""
+    info, period = metrics.info(visit.path["collector"]), period_of(visit, metrics.now())
+    trail = [Cell(info.title, Place((info.id,)))]
+    blocks = time_picker(period, (info.id, "changes"))
+    try:
+        found = await metrics.history.changes(info.id, period.begin, period.end)
+    except PentadError as error:
+        return Sheet(f"What changed in {info.title}", [*blocks, Note(error.sentence())], lead=period.title, trail=trail)
+    rows = [
+        (
+            Cell(one.key, Place((info.id, one.key))),
+            label_text(one.labels),
+            value_text(one.before, one.unit),
+            value_text(one.after, one.unit),
+            one.what if one.percent is None else f"{one.percent:+g} %",
+        )
+        for one in found
+    ]
+    columns = ("Metric", "Of", Column("Before", True), Column("After", True), Column("Change", True))
+    blocks.append(Table(columns, rows, "Nothing changed."))
+    return Sheet(f"What changed in {info.title}", blocks, lead=period.title, trail=trail)
 
 
 async def figures(metrics: Metrics, _visit: Visit) -> Sequence[tuple[str, str]]:
@@ -122,75 +225,26 @@ async def figures(metrics: Metrics, _visit: Visit) -> Sequence[tuple[str, str]]:
     return [("collectors", f"{len(ready):,}"), ("alert" if len(alerts) == 1 else "alerts", f"{len(alerts):,}")]
 
 
-def _nothing_recorded(collector: str) -> Hint:
-    return Hint("Nothing is recorded yet. Record now with", f"pentad metrics poll {collector}")
-
-
 PAGES: Final[Pages[Metrics]] = Pages(
-    [Page("", overview), Page("{collector}", one_collector), Page("{collector}/{key}", one_metric)], figures
+    [
+        Page("", overview),
+        Page("{collector}", one_collector),
+        Page("{collector}/export", exported),
+        Page("{collector}/changes", changes),
+        Page("{collector}/{key}", one_metric),
+        Page("{collector}/{key}/explain", explained),
+    ],
+    figures,
+    needs=needs,
 )
-
-Row = tuple[Cell, str, str, str, str]
 
 
 async def _figure_rows(metrics: Metrics, info: Info) -> list[Row]:
     """Current figures of a local collector, else those of the last poll."""
     if info.id in LOCAL:
         answer = await metrics.collect(info.id, metrics.query(info.id))
-        return [
-            _row(info, one.key, one.labels, one.value, one.unit, one.state, one.as_of)
-            for one in answer.snapshot.samples
-        ]
-    return [
-        _row(info, one.series.key, one.series.labels, one.value, one.series.unit, one.state, one.at)
-        for one in await metrics.history.latest(info.id)
-    ]
-
-
-def _row(info: Info, key: str, labels: Labels, value: Scalar, unit: str | None, state: str, at: float) -> Row:
-    of = label_text(labels)
-    return Cell(key, Place((info.id, key))), of, _value_text(value, unit), "" if state == "ok" else state, when(at)
-
-
-async def _charts(metrics: Metrics, info: Info) -> list[Block]:
-    judged = [one.key for one in info.catalogue if one.warn is not None or one.alarm is not None or one.limit]
-    now = metrics.now()
-    drawn: list[Block] = []
-    for key in judged[:_MOST_CHARTS]:
-        found = await metrics.history.lines(info.id, [key], now - 86_400, now + 1, most=120)
-        drawn += _history_charts(metrics, key, found)
-    return drawn
-
-
-def _history_charts(metrics: Metrics, title: str, found: HistoryLines) -> list[Block]:
-    """The chart of some lines, if there is anything to draw."""
-    if not any(plot_points(line) for line in found.lines):
-        return []
-    return [history_chart(title, found.lines, found.begin, found.end, metrics.history.marks(found.lines))]
-
-
-def _forecast_text(line: HistoryLine) -> str:
-    forecast, unit = line.forecast, line.series.unit
-    if forecast is None:
-        return ""
-    pace = f"{format_number(forecast.per_day, unit)} a day"
-    if forecast.limit is None:
-        return pace
-    if forecast.is_reached:
-        since = f" since {when(forecast.reached_at)}" if forecast.reached_at is not None else ""
-        return f"{pace}; beyond {format_number(forecast.limit, unit)}{since}"
-    if forecast.reached_at is None:
-        return f"{pace}; the limit of {format_number(forecast.limit, unit)} is not reached"
-    return f"{pace}; {format_number(forecast.limit, unit)} is reached on {when(forecast.reached_at)[:10]}"
-
-
-def _metric_facts(metric: Metric) -> list[tuple[str, str]]:
-    fields = (("Unit", metric.unit), ("Kind", metric.kind), ("Formula", metric.formula), ("Limit", metric.limit))
-    found = [(name, text) for name, text in fields if text]
-    for name, threshold in (("Warns at", metric.warn), ("Alarms at", metric.alarm)):
-        if threshold is not None:
-            found.append((name, format_number(threshold, metric.unit)))
-    return found
+        return sample_rows(info, answer.snapshot.samples)
+    return latest_rows(info, await metrics.history.latest(info.id))
 
 
 def _alert_count(collector: str, alerts: Sequence[Alert]) -> list[tuple[str, str]]:
@@ -202,14 +256,37 @@ def _poll_state(collector: str, health: Sequence[CollectorHealth]) -> list[tuple
     return [("polls", f"{one.state} since {when(one.since)}") for one in health if one.collector == collector][:1]
 
 
+def _poll_table(health: Sequence[CollectorHealth]) -> Table:
+    """How the polls of a collector go."""
+    rows = [
+        (
+            one.name,
+            one.state,
+            when(one.since),
+            when(one.tried_at),
+            "never" if one.succeeded_at is None else when(one.succeeded_at),
+            f"{one.calls:,}",
+            "" if one.state == "ok" else one.problem or "",
+        )
+        for one in health
+    ]
+    columns = (
+        "Polls of",
+        *(Column(name, short=True) for name in ("State", "Since", "Last try", "Last success")),
+        Column("Calls", True),
+        "Problem",
+    )
+    return Table(columns, rows)
+
+
 def _alert_table(alerts: Sequence[Alert], empty: str | Hint) -> Table:
     rows = [
         (
             alert.level,
             Cell(f"{alert.collector} {alert.key}", Place((alert.collector, alert.key))),
             label_text(alert.labels),
-            _value_text(alert.value, alert.unit),
-            _value_text(alert.threshold, alert.unit),
+            value_text(alert.value, alert.unit),
+            value_text(alert.threshold, alert.unit),
             when(alert.since),
         )
         for alert in alerts
@@ -218,9 +295,15 @@ def _alert_table(alerts: Sequence[Alert], empty: str | Hint) -> Table:
     return Table(columns, rows, empty)
 
 
-def _value_text(value: Scalar, unit: str | None = None) -> str:
-    if value is None:
-        return "-"
-    if isinstance(value, list):
-        return ", ".join(value)
-    return value if isinstance(value, str) else format_number(value, unit)
+def _change_table(found: Sequence[AlertChange]) -> Table:
+    rows = [
+        (
+            when(one.at),
+            Cell(f"{one.collector} {one.key}", Place((one.collector, one.key))),
+            label_text(one.labels),
+            f"{one.before} to {one.after}",
+            value_text(one.value),
+        )
+        for one in found
+    ]
+    return Table((Column("At", short=True), "Metric", "Of", Column("Level", short=True), Column("Value", True)), rows)

@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from pentad.kernel.charts import svg_chart
 from pentad.kernel.clock import iso
+from pentad.mcp.app_views import AppView
 from pentad.mcp.call import Call
 from pentad.mcp.content import Content, Image, Text
 from pentad.mcp.declarations import Tool, ToolResult, tool
@@ -49,6 +50,9 @@ from pentad.rooms.metrics.interface.silence_tools import silence_alerts, silence
 from pentad.rooms.metrics.metric_keys import split_list
 from pentad.rooms.metrics.service import Metrics
 
+if TYPE_CHECKING:
+    from pentad.kernel.pages import Sheet
+
 _MOST_CHANGES: Final = 100
 _MOST_CHARTS: Final = 12
 _FEWEST_POINTS: Final = 5
@@ -56,10 +60,25 @@ _SAFETY: Final = 0.8
 """Merged points are longer than single samples."""
 
 
-@tool("getMetricHistory", title="History of a metric", read_only=True, output_schema=HISTORY, rare=RARE_HISTORY)
-async def get_metric_history(arguments: HistoryArguments, call: Call[Metrics]) -> ToolResult:
-    """Recorded points of metrics in a period, with rates of counters; optionally a forecast or a chart."""
-    metrics, now = call.service, call.service.now()
+async def _show_history(call: Call[Metrics], arguments: HistoryArguments, _found: Mapping[str, Any]) -> "Sheet":
+    """The view of a history. It has the lines as they are recorded, not cut to the tokens of the answer."""
+    from pentad.rooms.metrics.interface.dashboards import history_sheet, last_span, period_between
+
+    metrics, keys = call.service, split_list(arguments.metric_key)
+    found, _notes = await _lines(metrics, arguments)
+    is_span = arguments.end == "now" and arguments.begin.startswith("now-")
+    asked = {"from": arguments.begin, "to": arguments.end}
+    period = (
+        last_span(arguments.begin.removeprefix("now-"), metrics.now())
+        if is_span
+        else period_between(found.begin, found.end, asked)
+    )
+    return history_sheet(metrics, metrics.info(arguments.one_collector()), keys, found, period)
+
+
+async def _lines(metrics: Metrics, arguments: HistoryArguments) -> tuple[HistoryLines, list[str]]:
+    """The lines that were asked for, and notes about them."""
+    now = metrics.now()
     begin, end = parse_time(arguments.begin, now), parse_time(arguments.end, now)
     collector, keys = arguments.one_collector(), split_list(arguments.metric_key)
     step = None if arguments.step is None else parse_duration(arguments.step)
@@ -74,9 +93,23 @@ async def get_metric_history(arguments: HistoryArguments, call: Call[Metrics]) -
         most=arguments.max_points,
         with_forecast=arguments.forecast,
     )
-    found, notes = await metrics.with_source_history(found, collector, keys, step=step, most=arguments.max_points)
+    return await metrics.with_source_history(found, collector, keys, step=step, most=arguments.max_points)
+
+
+@tool(
+    "getMetricHistory",
+    title="History of a metric",
+    read_only=True,
+    output_schema=HISTORY,
+    rare=RARE_HISTORY,
+    view=AppView("chart", "History of a metric", _show_history),
+)
+async def get_metric_history(arguments: HistoryArguments, call: Call[Metrics]) -> ToolResult:
+    """Recorded points of metrics, with rates of counters; optionally a forecast or a chart."""
+    metrics = call.service
+    found, notes = await _lines(metrics, arguments)
     shown = _fitting_lines(found.lines, arguments.max_tokens, notes)
-    view: dict[str, Any] = {"from": iso(begin), "to": iso(end), "series": shown}
+    view: dict[str, Any] = {"from": iso(found.begin), "to": iso(found.end), "series": shown}
     if arguments.forecast and any(line.forecast is None and line.points for line in found.lines):
         notes.append("No forecast where fewer than 4 points, or less than 6 hours, are recorded.")
     if found.left_out:

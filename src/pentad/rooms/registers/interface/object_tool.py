@@ -1,11 +1,12 @@
 """The `objects` tool: its arguments, and a method for each of its actions."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
 
 from pydantic import Field
 
 from pentad.kernel.errors import InvalidInput, NotFound
+from pentad.mcp.app_views import AppView
 from pentad.mcp.arguments import ActionTable, Arguments
 from pentad.mcp.call import Call
 from pentad.mcp.declarations import ToolResult, tool
@@ -38,6 +39,9 @@ from pentad.rooms.registers.query.datetimes import parse_as_of
 from pentad.rooms.registers.query.models import DEFAULT_LIMIT, Query, QueryResult
 from pentad.rooms.registers.query.parser import parse_fields
 from pentad.rooms.registers.service import Registers
+
+if TYPE_CHECKING:
+    from pentad.kernel.pages import Sheet
 
 Answer = dict[str, Any]
 _QUERY: Final = ("filter", "search", "sort", "cursor", "page", "facets", "as_of", "deleted")
@@ -553,10 +557,38 @@ def actions_of(arguments: Mapping[str, Any]) -> set[str]:
     return {action, *_IN_PLANS} if action in ("commit", "undo") else {action}
 
 
+async def _show_objects(call: Call[Registers], arguments: ObjectsArguments, found: Mapping[str, Any]) -> "Sheet | None":
+    """The view of a list of objects, or of one."""
+    from pentad.kernel.pages import Cell, Links, Pager, Sheet, ToolCall, Visit
+    from pentad.rooms.registers.interface.console.object_blocks import object_facts, object_table
+    from pentad.rooms.registers.interface.console.pair_page import PairPage
+    from pentad.rooms.registers.interface.console.values import Values
+
+    registers, caller = call.service, Caller.of(call, arguments.reason)
+    pair = await registers.catalogue.pair(caller, *arguments.place())
+    page = PairPage(registers, Visit(caller.principal), caller, pair)
+    if arguments.action == "list":
+        table = await object_table(page, found["results"], arguments.fields_)
+        given = {**arguments.model_dump(mode="json", by_alias=True, exclude_unset=True), **page.arguments}
+        more = ToolCall("objects", {**given, "cursor": found["cursor"]}) if "cursor" in found else None
+        total = [Pager(f"{found['total']:,} in all")] if "total" in found else []
+        return Sheet(page.title, [table, *total, *([Links([Cell("Next page", call=more)])] if more else [])])
+    about = found.get("@self")
+    if not isinstance(about, dict):
+        return None
+    every = ToolCall("objects", {"action": "list", **page.arguments})
+    return Sheet(
+        str(cast("dict[str, Any]", about).get("name") or found.get("id") or page.title),
+        [object_facts(page, found, await Values.of(page, [found])), Links([Cell(f"All of {page.title}", call=every)])],
+        lead=page.title,
+    )
+
+
 @tool(
     "objects",
     title="Objects",
     action="read",
+    view=AppView("objects", "Objects", _show_objects),
     input_schema=tool_schemas.OBJECTS,
     read_schema=tool_schemas.reading(tool_schemas.OBJECTS),
     rare=tool_schemas.RARE,
@@ -565,8 +597,8 @@ def actions_of(arguments: Mapping[str, Any]) -> set[str]:
     output_schema=tool_schemas.OBJECTS_ANSWER,
 )
 async def objects(arguments: ObjectsArguments, call: Call[Registers]) -> ToolResult:
-    """Query and change objects of a schema; every change is kept and can be undone. uses/used: what an object refers
-    to/what refers to it; can_delete: what deletion would touch; verify: is its history intact; changes: all changes."""
+    """Query and change objects of a schema; every change is kept and can be undone. uses/used: what it refers to/what
+    refers to it; can_delete: what deletion would touch; verify: is its history intact; changes: all changes."""
     caller = Caller.of(call, arguments.reason)
     return ToolResult(structured=await ObjectActions(call.service, caller, arguments).run())
 

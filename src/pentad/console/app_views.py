@@ -1,0 +1,61 @@
+"""The views of MCP Apps: one self-contained HTML document, and fragments of it made by the console's renderer.
+
+A document loads nothing and has no data. It has the style sheet and the charts of the console, and the script that
+talks with the host.
+"""
+
+from functools import cache
+from typing import Final
+
+from pentad.console.forms import call_attributes
+from pentad.console.html import Html, element
+from pentad.console.rendering import LONGEST_CELL, LONGEST_FACT, Renderer, cut
+from pentad.console.scripts import APP_SCRIPT, APP_STYLE, CHARTS, STYLE, UPLOT, UPLOT_STYLE, Asset
+from pentad.kernel.pages import Sheet
+from pentad.mcp.app_views import AppView, CallOf
+
+_SLOWEST_REFRESH: Final = 60.0
+
+
+class AppViews:
+    """Implements `ViewRenderer`."""
+
+    def document(self, view: AppView, tool: str) -> str:
+        head = element(
+            "head",
+            element("meta", charset="utf-8"),
+            element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+            element("meta", name="color-scheme", content="light dark"),
+            element("title", view.title),
+            *(Html(f"<style>{_text(one)}</style>") for one in (UPLOT_STYLE, STYLE, APP_STYLE)),
+        )
+        body = element(
+            "body",
+            element("p", "Waiting for the result.", id="status", class_="note", role="status", aria_live="polite"),
+            element("main", id="main", tabindex="-1", aria_label=view.title),
+            *(Html(f"<script>{_text(one)}</script>") for one in (UPLOT, CHARTS, APP_SCRIPT)),
+        )
+        page = element("html", head, body, lang="en", data_tool=tool, data_keys=" ".join(view.keys) or None)
+        return "<!doctype html>" + page
+
+    def fragment(self, sheet: Sheet, call_of: CallOf) -> str:
+        call = None if sheet.call is None else call_of(sheet.call)
+        refresh = sheet.refresh if call is not None else None
+        article = element(
+            "article",
+            element("h1", cut(sheet.title, LONGEST_CELL)),
+            element("p", cut(sheet.lead, LONGEST_FACT), class_="lead") if sheet.lead else "",
+            Renderer(call_of=call_of).blocks(sheet.blocks),
+            **call_attributes(call),
+            data_refresh=None if refresh is None else f"{min(max(refresh, 2.0), _SLOWEST_REFRESH):g}",
+        )
+        return str(article)
+
+
+@cache
+def _text(asset: Asset) -> str:
+    """A file as it can stand inside an element."""
+    text = asset.content().decode()
+    if "</s" in text.lower():
+        raise ValueError(f"{asset.file} would end the element it stands in.")
+    return text

@@ -1,0 +1,127 @@
+"""An avatar's answer as blocks, for the pages of the console and for views in somebody's client: what it says, the
+cited passages beside it with the quoted words marked, and why it is as sure as it is."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from pentad.kernel.pages import (
+    Beside,
+    Block,
+    Cell,
+    Facts,
+    Links,
+    Marked,
+    Note,
+    Place,
+    Prose,
+    Quote,
+    Section,
+    Sheet,
+    ToolCall,
+)
+from pentad.rooms.avatars.avatar_snapshot import AvatarSnapshot
+from pentad.rooms.avatars.interface.presentation import AnswerView, CitationView, NearestView
+from pentad.rooms.avatars.models import section_below
+
+ASK: Final = "generate_response"
+_SURE: Final = {"high": "very sure", "medium": "fairly sure", "low": "not sure", "none": "silent"}
+_LEVELS: Final = {
+    "high": "The answer is in words of the corpus that are shown.",
+    "medium": "The corpus supports it, but what is shown may not be all of the answer.",
+    "low": "The corpus says something about it, perhaps not what was asked.",
+    "none": "The corpus does not cover the question.",
+}
+
+
+async def answer_sheet(avatar: AvatarSnapshot, question: str, answer: AnswerView) -> Sheet:
+    """An answer for a view."""
+    return Sheet(question, await answer_blocks(avatar, answer, question), lead=f"{avatar.persona.name} answers.")
+
+
+async def answer_blocks(avatar: AvatarSnapshot, answer: AnswerView, question: str = "") -> list[Block]:
+    """An answer with its sources, or why there is none and where to look."""
+    if answer.abstained:
+        return [Section("No answer", _silence(answer, question))]
+    said: list[Block] = [Prose(answer.response), _origin(answer), Section("How sure it is", _confidence(answer))]
+    sources = await _sources(avatar, answer.citations)
+    return [Beside(said, [Section("Sources", sources)])] if sources else said
+
+
+def _silence(answer: AnswerView, question: str) -> list[Block]:
+    blocks: list[Block] = [Prose(answer.response)]
+    if answer.suggestion:
+        blocks.append(Note(answer.suggestion))
+    if answer.redirect:
+        call = ToolCall(ASK, {"avatar": answer.redirect, "question": question})
+        place = Place((answer.redirect,), {"q": question})
+        blocks.append(Links([Cell(f"Ask {answer.redirect}", place, call)]))
+    if answer.nearest:
+        blocks.append(Section("Closest passages", [Quote(one.quote, reference(one)) for one in answer.nearest]))
+    return blocks
+
+
+async def _sources(avatar: AvatarSnapshot, citations: Sequence[CitationView]) -> list[Block]:
+    """Each cited passage with the cited words marked; citations of one passage together."""
+    together: dict[int, list[CitationView]] = {}
+    for one in citations:
+        together.setdefault(one.chunk_id, []).append(one)
+    passages = {one.id: one for one in await avatar.passages(list(together))}
+    blocks: list[Block] = []
+    for number, cited in together.items():
+        names = " ".join(f"[{one.n}]" for one in cited)
+        title = f"{names} {reference(cited[0])}"
+        passage = passages.get(number)
+        if passage is None:  # an ingest has replaced it since
+            blocks += [Quote(one.quote, f"[{one.n}] {reference(one)}") for one in cited]
+            continue
+        spans = sorted((one.char_start - passage.char_start, one.char_end - passage.char_start) for one in cited)
+        query = {"from": str(cited[0].char_start), "to": str(cited[0].char_end)}
+        blocks += [
+            Links([Cell(title, Place((avatar.id, "passages", number), query))]),
+            Marked(passage.content, spans),
+            *(Note(one.warning, "bad") for one in cited if one.warning),
+        ]
+    return blocks
+
+
+def _confidence(answer: AnswerView) -> list[Block]:
+    """Why the avatar is as sure as it is."""
+    grounding = answer.grounding
+    counts = (
+        ("quoted word for word", grounding.quoted), ("supported by a passage", grounding.supported),
+        ("replaced by the source's words", grounding.requoted), ("corrected", grounding.corrected),
+        ("dropped", grounding.dropped),
+    )  # fmt: skip
+    checked = ", ".join(f"{number} {what}" for what, number in counts if number)
+    searched = "by words and meaning" if answer.retrieval == "hybrid" else "by words alone"
+    facts = Facts(
+        [
+            ("Confidence", f"{_SURE[answer.confidence]} ({answer.confidence_score:.2f}). {_LEVELS[answer.confidence]}"),
+            ("Statements", checked),
+            ("Searched", searched),
+            (
+                "Drafted by",
+                {"extractive": "the corpus' own sentences"}.get(answer.mode, "a language model, then checked"),
+            ),
+            ("Problems", "; ".join(grounding.problems or ())),
+        ]
+    )
+    return [facts, Note(answer.ai_label)]
+
+
+def _origin(answer: AnswerView) -> Links:
+    if answer.uri is None:
+        return Links([])
+    return Links([Cell("What made this answer", Place(query={"uri": answer.uri}, room="lineage"))])
+
+
+def reference(one: CitationView | NearestView) -> str:
+    """Where a quote is: source, section and page."""
+    page = page_text(one.page, one.page_end if isinstance(one, CitationView) else None)
+    return ", ".join(filter(None, (one.source, section_below(one.section, one.source), page and f"page {page}")))
+
+
+def page_text(first: int | str | None, last: int | str | None) -> str:
+    if first is None:
+        return ""
+    return str(first) if last in (None, first) else f"{first} to {last}"

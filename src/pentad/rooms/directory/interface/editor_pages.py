@@ -1,0 +1,244 @@
+"""Pages that change the directory: edit a record or write a new one, compare two, import agents.
+
+A record never changes: what is saved is a new one, with a new CID. Everything is a call of a tool, made for the
+visitor. The editor checks while somebody types, and applies the fixes that are certain.
+"""
+
+import base64
+from binascii import Error
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, cast
+
+import msgspec
+
+from pentad.kernel.counts import counted
+from pentad.kernel.errors import InvalidInput
+from pentad.kernel.pages import (
+    FILE_NAME,
+    Action,
+    Block,
+    Button,
+    Cell,
+    Choice,
+    Column,
+    FileField,
+    Form,
+    Hidden,
+    Note,
+    Page,
+    Place,
+    Section,
+    Sheet,
+    Table,
+    Text,
+    TextField,
+    Visit,
+)
+from pentad.mcp.rights import check_right
+from pentad.rooms.directory.service import Directory
+
+_CHECK: Final = "check"
+_FORMATS: Final = ("mcp", "a2a", "agentskills", "ghcopilot", "claude", "cursor", "vscode", "oasf")
+_NEW: Final = """{
+  "schema_version": "1.0.0",
+  "name": "example.org/my-agent",
+  "version": "v1.0.0",
+  "description": "",
+  "authors": [],
+  "created_at": "2026-01-31T00:00:00Z",
+  "skills": [],
+  "domains": [],
+  "locators": []
+}"""
+
+
+async def new_record(_directory: Directory, visit: Visit) -> Sheet:
+    """The editor with the outline of a record."""
+    check_right(visit.principal, "directory", "write")
+    return await _editor(visit, "New record", _NEW, "/console/directory/new")
+
+
+async def edit_record(directory: Directory, visit: Visit) -> Sheet:
+    """The editor with a record."""
+    check_right(visit.principal, "directory", "write")
+    record = await directory.records.pull(visit.path["cid"])
+    text = msgspec.json.format(record.text.encode(), indent=2).decode()
+    name = str(record.data.get("name") or record.cid)
+    here = Cell(name, Place(("records", record.cid)))
+    return await _editor(visit, f"Edit {name}", text, f"/console/directory/records/{record.cid}/edit", [here])
+
+
+async def save_new(directory: Directory, visit: Visit) -> Sheet | Place:
+    """Check, fix or store a new record."""
+    return await _save(visit) or await new_record(directory, visit)
+
+
+async def save_edited(directory: Directory, visit: Visit) -> Sheet | Place:
+    """Check, fix or store a changed record."""
+    return await _save(visit) or await edit_record(directory, visit)
+
+
+async def compare(directory: Directory, visit: Visit) -> Sheet:
+    """What differs between two records, by meaning."""
+    before, after = visit.asked("before"), visit.asked("after")
+    form = Form(
+        [
+            TextField("before", "One record", before, "Name, name:version or CID."),
+            TextField("after", "The other", after, "Name, name:version or CID."),
+        ],
+        [Button("Compare")],
+        "/console/directory/compare",
+        method="get",
+    )
+    blocks: list[Block] = [form]
+    if before and after:
+        found = await visit.call("directory_diff", {"before": before, "after": after})
+        blocks += _differences(found)
+    return Sheet("Compare records", blocks, lead="Changes that break a caller are marked.")
+
+
+async def import_form(_directory: Directory, visit: Visit) -> Sheet:
+    """The form for files that describe agents."""
+    check_right(visit.principal, "directory", "write")
+    lead = "An MCP server.json, an A2A card, a SKILL.md, an MCP configuration of a client, or an OASF record."
+    return Sheet("Import agents", [_import_form(visit)], lead=lead)
+
+
+async def run_import(_directory: Directory, visit: Visit) -> Sheet:
+    """Preview what would be imported, or import it."""
+    text = _uploaded(visit) or visit.fields.get("text", "")
+    if not text.strip():
+        raise InvalidInput("There is nothing to import.", hint="Choose a file, or paste its text.")
+    is_preview = visit.typed("do") != "import"
+    label = visit.fields.get(f"{FILE_NAME}file", "")[:200]
+    source = {"content": text, "label": label, **({"format": visit.typed("format")} if visit.typed("format") else {})}
+    found = await visit.call("directory_import", {"sources": [source], "dry_run": is_preview})
+    outcomes = cast("Sequence[Mapping[str, Any]]", found["outcomes"])
+    blocks = _outcomes(outcomes)
+    good = int(found["imported"]) + int(found["already_there"])
+    if is_preview:
+        said = f"Nothing is stored yet. {counted(good, 'record')} of {len(outcomes)} can be imported."
+        blocks = [Note(said, "good" if good else "bad"), *blocks, Section("Go on", [_import_form(visit, text)])]
+    else:
+        blocks = [Note(f"{counted(int(found['imported']), 'record')} imported.", "good" if good else "bad"), *blocks]
+    return Sheet("Preview of the import" if is_preview else "Imported", blocks, trail=[_IMPORT])
+
+
+async def _editor(visit: Visit, title: str, text: str, path: str, trail: Sequence[Cell] = ()) -> Sheet:
+    """The text of a record, and what a check says of it. A fix takes the place of the text."""
+    given = visit.fields.get("record", text) if visit.posted else text
+    fix = visit.typed("do") == "fix"
+    found = await visit.call("agntcy_oasf_validate_record", {"record_json": given, "fix": fix})
+    if fix and (fixed := found.get("fixed_record_json")):
+        given = msgspec.json.format(str(fixed).encode(), indent=2).decode()
+    field = TextField("record", "Record", given, lines=24, code=True)
+    buttons = [
+        Button("Save as a new record", "do", "save"),
+        Button("Fix what is certain", "do", "fix", kind="plain"),
+        Button("Check", "do", _CHECK, kind="plain"),
+    ]
+    form = Form([field], buttons, path, validated=True, live=_CHECK)
+    return Sheet(title, [form, Section("What a check says", _findings(found), anchor=_CHECK)], trail=trail)
+
+
+async def _save(visit: Visit) -> Place | None:
+    """The stored record; None if nothing is to be stored."""
+    if visit.typed("do") != "save":
+        return None
+    found = await visit.call("agntcy_dir_push_record", {"record_json": visit.fields.get("record", "")})
+    if not found.get("cid"):
+        raise InvalidInput(str(found.get("error_message") or "The record was not stored."))
+    return Place(("records", str(found["cid"])))
+
+
+def _findings(found: Mapping[str, Any]) -> list[Block]:
+    patch = cast("Sequence[Mapping[str, Any]]", found.get("patch") or ())
+    blocks: list[Block] = []
+    if patch:
+        rows = [(str(one.get("op", "")), str(one.get("path", "")), str(one.get("value", ""))) for one in patch]
+        blocks += [Note(f"{counted(len(patch), 'fix', 'fixes')} applied. Nothing is stored yet.", "good")]
+        blocks.append(Table((Column("Fix", short=True), "Where", "Value"), rows))
+    if found.get("error_message"):
+        return [*blocks, Note(str(found["error_message"]), "bad")]
+    left = found.get("left") if found.get("fixed_record_json") else found.get("validation_errors")
+    lines = [str(one) for one in cast("Sequence[Any]", left or ())]
+    if lines:
+        kind = "plain" if found.get("valid") else "bad"
+        blocks += [Note(line, kind) for line in lines[:50]]
+    elif found.get("valid"):
+        blocks.append(Note(f"A valid record of OASF {found.get('schema_version', '')}.", "good"))
+    return blocks
+
+
+def _differences(found: Mapping[str, Any]) -> list[Block]:
+    if found.get("same"):
+        return [Note("They say the same.", "good")]
+    rows = [
+        (
+            str(one.get("what", "")),
+            str(one.get("name", "")),
+            str(one.get("kind", "")),
+            _short(one.get("before")),
+            _short(one.get("after")),
+            "breaking" if one.get("breaking") else "",
+        )
+        for one in cast("Sequence[Mapping[str, Any]]", found.get("changes") or ())
+    ]
+    columns = (Column("What", short=True), "Name", Column("Change", short=True), "Before", "After", "")
+    told = [Note(str(found["hint"]))] if found.get("hint") else []
+    return [*told, Table(columns, rows)]
+
+
+def _outcomes(outcomes: Sequence[Mapping[str, Any]]) -> list[Block]:
+    rows: list[tuple[Text, ...]] = []
+    for one in outcomes:
+        error = cast("Mapping[str, Any]", one.get("error") or {})
+        errors = [str(line) for line in cast("Sequence[Any]", one.get("errors") or ())]
+        suggested = [
+            str(cast("Mapping[str, Any]", found).get("name", ""))
+            for family in ("suggested_skills", "suggested_domains")
+            for found in cast("Sequence[Any]", one.get(family) or ())
+        ]
+        cid, status = str(one.get("cid") or ""), str(one.get("status", ""))
+        link = Cell(status, Place(("records", cid))) if cid and status in ("imported", "already there") else status
+        problems = "; ".join([*errors, *([str(error["message"])] if error.get("message") else [])])
+        rows.append((str(one.get("source", "")), link, ", ".join(suggested), problems))
+    return [Table(("Source", Column("Result", short=True), "Suggested skills and domains", "Problems"), rows)]
+
+
+def _import_form(visit: Visit, text: str = "") -> Form:
+    formats = [("", "found out"), *((one, one) for one in _FORMATS)]
+    name = Hidden(f"{FILE_NAME}file", visit.fields.get(f"{FILE_NAME}file", ""))
+    source = [Hidden("text", text), name] if text else [
+        FileField("file", "File"),
+        TextField("text", "Or its text", visit.fields.get("text", ""), lines=8, code=True, required=False),
+    ]  # fmt: skip
+    do = Button("Import", "do", "import", kind="main" if text else "plain")
+    preview = Button("Preview", "do", "preview", kind="plain" if text else "main")
+    fields = [*source, Choice("format", "Format", formats, visit.typed("format"))]
+    return Form(fields, [do, preview] if text else [preview, do], "/console/directory/import")
+
+
+def _uploaded(visit: Visit) -> str:
+    try:
+        return base64.b64decode(visit.fields.get("file", ""), validate=True).decode("utf-8-sig")
+    except (Error, ValueError):
+        raise InvalidInput("The file is not text.", hint="Choose a JSON file or a SKILL.md.") from None
+
+
+def _short(value: Any) -> str:
+    return "" if value is None else value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+_IMPORT: Final = Cell("Import agents", Place(("import",)))
+EDITOR_PAGES: Final = (
+    Page("new", new_record),
+    Page("compare", compare),
+    Page("import", import_form),
+    Page("records/{cid}/edit", edit_record),
+)
+EDITOR_ACTIONS: Final = (
+    Action("new", new_record, save_new, ""),
+    Action("import", import_form, run_import, ""),
+    Action("records/{cid}/edit", edit_record, save_edited, ""),
+)

@@ -1,0 +1,303 @@
+"""What pages of the console and views in somebody's client show of metrics: charts, coverage, gaps, figures.
+
+Both are made of the same blocks. A link to a page has the call of a tool beside it, for views.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from pentad.kernel.charts import format_number
+from pentad.kernel.pages import (
+    Block,
+    Button,
+    Cell,
+    Chart,
+    Column,
+    Facts,
+    Form,
+    Hint,
+    Links,
+    Note,
+    Place,
+    Section,
+    Series,
+    Sheet,
+    Table,
+    TextField,
+    ToolCall,
+    Visit,
+    when,
+)
+from pentad.rooms.metrics.history.metric_history import HistoryLine, HistoryLines
+from pentad.rooms.metrics.interface.arguments import parse_time
+from pentad.rooms.metrics.interface.presentation import history_chart, label_text, plot_points, series_label
+from pentad.rooms.metrics.models import Info, Labels, Metric, Sample, Scalar
+from pentad.rooms.metrics.service import Metrics
+from pentad.rooms.metrics.store import Gap, Latest
+
+HISTORY: Final = "getMetricHistory"
+FIGURES: Final = "getPlatformMetricsByCollector"
+MOST_ROWS: Final = 500
+_MOST_CHARTS: Final = 6
+_CHART_POINTS: Final = 120
+_DAY: Final = 86_400.0
+_DEFAULT: Final = "24h"
+_SPANS: Final = {
+    "1h": "The last hour",
+    "6h": "The last 6 hours",
+    "24h": "The last 24 hours",
+    "7d": "The last 7 days",
+    "14d": "The last 14 days",
+    "90d": "The last 90 days",
+}
+_COLUMNS: Final = ("Metric", "Of", Column("Value", True), Column("State", short=True), Column("At", short=True))
+_UNITS: Final = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
+
+Row = tuple[Cell, str, str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """A chosen stretch of time. `asked` is how to ask for it again, `span` its name if it has one."""
+
+    begin: float
+    end: float
+    title: str
+    span: str = ""
+    asked: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def seconds(self) -> float:
+        return self.end - self.begin
+
+
+def period_of(visit: Visit, now: float) -> Period:
+    """The period in the URL of a page: a span up to now, or two dates."""
+    first, last = visit.asked("from", 60), visit.asked("to", 60)
+    if first or last:
+        return period_between(parse_time(first or "now-24h", now), _day_end(last, now), {"from": first, "to": last})
+    return last_span(visit.asked("span", 20) or _DEFAULT, now)
+
+
+def last_span(span: str, now: float) -> Period:
+    """The time up to now."""
+    title = _SPANS.get(span) or f"The last {span}"
+    return Period(parse_time(f"now-{span}", now), now + 1, title, span, {"span": span})
+
+
+def period_between(begin: float, end: float, asked: Mapping[str, str]) -> Period:
+    return Period(begin, end, f"{when(begin)} to {when(end)} UTC", asked=asked)
+
+
+def _day_end(text: str, now: float) -> float:
+    """The end of a period. A date alone means all of that day."""
+    at = parse_time(text, now)
+    return at + _DAY if len(text) == len("2026-01-01") and text.count("-") == 2 else at
+
+
+def time_picker(
+    period: Period, parts: tuple[str, ...], call: Callable[[str], ToolCall] | None = None
+) -> list[Block]:  # fmt: skip
+    """The usual spans, and two dates of one's own. `parts` are those of the page's path."""
+    spans = [
+        span if span == period.span else Cell(span, Place(parts, {"span": span}), None if call is None else call(span))
+        for span in _SPANS
+    ]
+    fields = [
+        TextField("from", "From", period.asked.get("from", ""), kind="date", required=False),
+        TextField("to", "To", period.asked.get("to", ""), kind="date", required=False),
+    ]
+    return [Links(spans), Form(fields, [Button("Show", kind="plain")], method="get")]
+
+
+# One metric
+
+
+def metric_call(collector: str, key: str, span: str = _DEFAULT) -> ToolCall:
+    """The call that shows the history of a metric."""
+    return ToolCall(HISTORY, {"collector": collector, "metricKey": key, "from": f"now-{span}"})
+
+
+def metric_blocks(
+    metrics: Metrics, info: Info, keys: Sequence[str], found: HistoryLines, period: Period
+) -> list[Block]:
+    """The history of metrics in a period: charts, how much of the period is known, gaps, texts and forecasts."""
+    blocks: list[Block] = []
+    for key in dict.fromkeys(line.series.key for line in found.lines):
+        some = HistoryLines(
+            begin=found.begin, end=found.end, lines=[one for one in found.lines if one.series.key == key], left_out=0
+        )
+        blocks += charts(metrics, f"{key}. {period.title}", some)
+    if not found.lines:
+        blocks.append(nothing_recorded(info.id))
+    if found.left_out:
+        blocks.append(Note(f"{found.left_out:,} more lines are not drawn."))
+    blocks += [
+        Section(series_label(line.series), [Facts([(when(at), value_text(value)) for at, value in line.texts])])
+        for line in found.lines
+        if line.texts
+    ]
+    numeric = [line for line in found.lines if line.points or line.gaps]
+    if numeric:
+        blocks.append(Section("Coverage", [_coverage_table(numeric, found.begin, found.end)]))
+    gaps = [(line, gap) for line in numeric for gap in line.gaps]
+    if gaps:
+        blocks.append(Section("Gaps", [_gap_table(gaps, found.end)], folded=True))
+    ahead = [(series_label(line.series), _forecast_text(line)) for line in found.lines if line.forecast is not None]
+    if ahead:
+        blocks.append(Section("Forecast", [Facts(ahead)]))
+    for metric in info.catalogue:
+        if metric.key in keys:
+            blocks.append(Section(f"About {metric.key}", [Facts(_metric_facts(metric))]))
+    return blocks
+
+
+def history_sheet(metrics: Metrics, info: Info, keys: Sequence[str], found: HistoryLines, period: Period) -> Sheet:
+    """The history of metrics, for a view."""
+    key = ",".join(keys)
+    picker = time_picker(period, (info.id, key), lambda span: metric_call(info.id, key, span))
+    dashboard = Cell(f"All of {info.title}", Place((info.id,)), ToolCall(FIGURES, {"collector": info.id}))
+    blocks = [*picker, *metric_blocks(metrics, info, keys, found, period), Links([dashboard])]
+    return Sheet(key, blocks, lead=f"{info.title}. {period.title}.")
+
+
+def charts(metrics: Metrics, title: str, found: HistoryLines) -> list[Block]:
+    """The chart of some lines, if there is anything to draw."""
+    if not any(plot_points(line) for line in found.lines):
+        return []
+    return [history_chart(title, found.lines, found.begin, found.end, metrics.history.marks(found.lines))]
+
+
+async def with_earlier(metrics: Metrics, collector: str, key: str, chart: Chart, period: Period) -> Chart:
+    """The chart with the same lines of the period before, moved onto this one."""
+    earlier = await metrics.history.lines(collector, [key], period.begin - period.seconds, period.begin)
+    moved = [
+        Series(f"{series_label(line.series)}, before", [(x + period.seconds, y) for x, y in plot_points(line)])
+        for line in earlier.lines
+        if line.points
+    ]
+    return Chart(chart.title, [*chart.series, *moved], chart.unit, True, chart.span, chart.gaps, chart.marks)
+
+
+def _coverage_table(lines: Sequence[HistoryLine], begin: float, end: float) -> Table:
+    """How much of the period each line knows, its latest value, and its lowest, mean and highest."""
+    rows: list[tuple[str, ...]] = []
+    for line in lines:
+        unit, known = line.series.unit, [y for _, y in plot_points(line) if y is not None]
+        spread = (
+            [format_number(value, unit) for value in (known[-1], min(known), sum(known) / len(known), max(known))]
+            if known
+            else [""] * 4
+        )
+        rows.append((series_label(line.series), f"{_known_share(line.gaps, begin, end):.0%}", *spread))
+    names = ("Known", "Last", "Lowest", "Mean", "Highest")
+    return Table(("Line", *(Column(name, True) for name in names)), sorted(rows))
+
+
+def _known_share(gaps: Sequence[Gap], begin: float, end: float) -> float:
+    """How much of the period is in no gap."""
+    missing = sum(max(0.0, min(end, end if gap.end is None else gap.end) - max(begin, gap.begin)) for gap in gaps)
+    return max(0.0, 1 - missing / (end - begin))
+
+
+def _gap_table(gaps: Sequence[tuple[HistoryLine, Gap]], end: float) -> Table:
+    rows = [
+        (
+            when(gap.begin),
+            "lasts" if gap.end is None else when(gap.end),
+            duration((end if gap.end is None else gap.end) - gap.begin),
+            gap.reason.replace("_", " "),
+            series_label(line.series),
+        )
+        for line, gap in sorted(gaps, key=lambda one: -one[1].begin)[:MOST_ROWS]
+    ]
+    columns = (Column("From", short=True), Column("To", short=True), Column("Length", True), "Reason", "Line")
+    return Table(columns, rows)
+
+
+def duration(seconds: float) -> str:
+    """A length of time in its largest unit: `3 hours`."""
+    size, name = next((one for one in _UNITS if seconds >= one[0]), _UNITS[-1])
+    count = round(seconds / size)
+    return f"{count} {name}" if count == 1 else f"{count} {name}s"
+
+
+def _forecast_text(line: HistoryLine) -> str:
+    forecast, unit = line.forecast, line.series.unit
+    if forecast is None:
+        return ""
+    pace = f"{format_number(forecast.per_day, unit)} a day"
+    if forecast.limit is None:
+        return pace
+    if forecast.is_reached:
+        since = f" since {when(forecast.reached_at)}" if forecast.reached_at is not None else ""
+        return f"{pace}; beyond {format_number(forecast.limit, unit)}{since}"
+    if forecast.reached_at is None:
+        return f"{pace}; the limit of {format_number(forecast.limit, unit)} is not reached"
+    return f"{pace}; {format_number(forecast.limit, unit)} is reached on {when(forecast.reached_at)[:10]}"
+
+
+def _metric_facts(metric: Metric) -> list[tuple[str, str]]:
+    fields = (
+        ("What it is", metric.description), ("Unit", metric.unit), ("Kind", metric.kind), ("Formula", metric.formula),
+        ("Limit", metric.limit),
+    )  # fmt: skip
+    found = [(name, text) for name, text in fields if text]
+    for name, threshold in (("Warns at", metric.warn), ("Alarms at", metric.alarm)):
+        if threshold is not None:
+            found.append((name, format_number(threshold, metric.unit)))
+    return found
+
+
+# One collector
+
+
+async def collector_charts(metrics: Metrics, info: Info, period: Period) -> list[Block]:
+    """Charts of the metrics that have thresholds or limits."""
+    judged = [one.key for one in info.catalogue if one.warn is not None or one.alarm is not None or one.limit]
+    drawn: list[Block] = []
+    for key in judged[:_MOST_CHARTS]:
+        found = await metrics.history.lines(info.id, [key], period.begin, period.end, most=_CHART_POINTS)
+        drawn += charts(metrics, key, found)
+    return [Section(period.title, drawn)] if drawn else []
+
+
+async def collector_sheet(metrics: Metrics, info: Info, rows: Sequence[Row]) -> Sheet:
+    """The figures of a collector, for a view."""
+    period = last_span(_DEFAULT, metrics.now())
+    blocks = [*await collector_charts(metrics, info, period), figure_table(rows, nothing_recorded(info.id))]
+    return Sheet(info.title, blocks, lead=info.description)
+
+
+def figure_table(rows: Sequence[Row], empty: str | Hint) -> Table:
+    return Table(_COLUMNS, rows[:MOST_ROWS], empty)
+
+
+def sample_rows(info: Info, samples: Sequence[Sample]) -> list[Row]:
+    """Figures that were fetched just now."""
+    return [_row(info, one.key, one.labels, one.value, one.unit, one.state, one.as_of) for one in samples]
+
+
+def latest_rows(info: Info, values: Sequence[Latest]) -> list[Row]:
+    """Figures of the last poll."""
+    return [
+        _row(info, one.series.key, one.series.labels, one.value, one.series.unit, one.state, one.at) for one in values
+    ]
+
+
+def _row(info: Info, key: str, labels: Labels, value: Scalar, unit: str | None, state: str, at: float) -> Row:
+    name = Cell(key, Place((info.id, key)), metric_call(info.id, key))
+    return name, label_text(labels), value_text(value, unit), "" if state == "ok" else state.replace("_", " "), when(at)
+
+
+def nothing_recorded(collector: str) -> Hint:
+    return Hint("Nothing is recorded yet. Record now with", f"pentad metrics poll {collector}")
+
+
+def value_text(value: Scalar, unit: str | None = None) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, list):
+        return ", ".join(value)
+    return value if isinstance(value, str) else format_number(value, unit)

@@ -1,0 +1,1 @@
+"""Console pages about the objects of a register and schema."""

@@ -1,0 +1,151 @@
+"""Changing many objects at once: a plan is made of the objects that the page showed, previewed, and then carried out or
+left. A plan that was carried out can be undone."""
+
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from pentad.kernel.counts import counted
+from pentad.kernel.errors import InvalidInput
+from pentad.kernel.pages import (
+    Action,
+    Block,
+    Button,
+    Cell,
+    Column,
+    Facts,
+    Form,
+    Hidden,
+    Note,
+    Page,
+    Place,
+    Section,
+    Sheet,
+    Table,
+    Text,
+    Visit,
+)
+from pentad.kernel.schema_forms import read_form, schema_form
+from pentad.rooms.registers.interface.console.object_forms import object_schema
+from pentad.rooms.registers.interface.console.pair_page import PairPage
+from pentad.rooms.registers.interface.console.selection import Selection, described, filter_text, selection_of
+from pentad.rooms.registers.interface.console.values import Values
+from pentad.rooms.registers.models import StoredObject
+from pentad.rooms.registers.objects.plans import MOST_OPERATIONS, Plan
+from pentad.rooms.registers.query.models import Query
+from pentad.rooms.registers.service import Registers
+
+_TOOL: Final = "objects"
+_MOST_ROWS: Final = 200
+
+
+async def bulk_form(registers: Registers, visit: Visit) -> Sheet:
+    """The form: what is filled in becomes the value of every chosen object."""
+    page = await PairPage.open(registers, visit)
+    registers.access.check(page.caller, page.pair, "update")
+    selection = selection_of(page)
+    total = await _total(page, selection)
+    schema = _optional_schema(page)
+    kept = [Hidden("filter", filter_text(selection.filter))]
+    form = schema_form(schema, visit, [Button("Preview")], f"{page.path}/bulk", extra=kept)
+    chosen = " and ".join(described(page, one) for one in selection.conditions) or "all of them"
+    few = [] if total <= MOST_OPERATIONS else [Note(f"At most {MOST_OPERATIONS:,} can be changed at once.", "bad")]
+    about = Facts([("Which", chosen), ("How many", f"{total:,}")])
+    lead = "What you fill in becomes the value of all of them. Nothing is changed before you have seen the preview."
+    return Sheet(f"Change {page.title}", [about, *few, form], lead=lead, trail=page.trail)
+
+
+async def make_plan(registers: Registers, visit: Visit) -> Place:
+    """Plan the change."""
+    page = await PairPage.open(registers, visit)
+    data = read_form(_optional_schema(page), visit.fields)
+    if not data:
+        raise InvalidInput("Nothing is filled in.", hint="Fill in the values that the objects should have.")
+    chosen = selection_of(page).filter or {}
+    made = await visit.call(_TOOL, {"action": "plan", **page.arguments, "filter": dict(chosen), "data": data})
+    return _place(page, str(made["id"]))
+
+
+async def one_plan(registers: Registers, visit: Visit) -> Sheet:
+    """A plan: what each object would become, or became."""
+    page = await PairPage.open(registers, visit)
+    plan = await registers.plans.get(page.caller, visit.path["plan"])
+    rows = await _rows(page, plan)
+    failed = sum(row.get("error") is not None for row in plan.preview)
+    path = f"{page.path}/plans/{plan.id}"
+    columns = ("Object", Column("What", short=True), "Changes", "Problem")
+    shown = f" These are the first {_MOST_ROWS}." if len(plan.preview) > _MOST_ROWS else ""
+    blocks: list[Block] = []
+    if plan.state == "open" and plan.valid:
+        said = f"Nothing is written yet. {counted(len(plan.preview), 'object')} would be changed."
+        blocks += [Note(said), Form([], [Button("Do it")], f"{path}/commit")]
+    elif plan.state == "open":
+        said = f"Nothing is written: {counted(failed, 'object')} would break a rule. Correct the values and try again."
+        blocks.append(Note(said, "bad"))
+    elif plan.state == "committed":
+        done = Note(f"Done: {counted(len(plan.preview), 'object')}.", "good")
+        blocks += [done, Form([], [Button("Undo all of it", kind="plain")], f"{path}/undo")]
+    else:
+        blocks.append(Note("It was undone."))
+    blocks.append(Section(f"What it does.{shown}", [Table(columns, rows)]))
+    return Sheet("Planned change", blocks, trail=page.trail)
+
+
+async def commit(registers: Registers, visit: Visit) -> Place:
+    """Carry the plan out."""
+    return await _with_plan(registers, visit, "commit")
+
+
+async def undo(registers: Registers, visit: Visit) -> Place:
+    """Take back what the plan did."""
+    return await _with_plan(registers, visit, "undo")
+
+
+async def _with_plan(registers: Registers, visit: Visit, action: str) -> Place:
+    page = await PairPage.open(registers, visit)
+    await visit.call(_TOOL, {"action": action, **page.arguments, "plan": visit.path["plan"]})
+    return _place(page, visit.path["plan"])
+
+
+def _place(page: PairPage, plan: str) -> Place:
+    return Place((*page.place, "plans", plan))
+
+
+def _optional_schema(page: PairPage) -> dict[str, Any]:
+    """The schema of an object of which any part may be left out."""
+    return {name: value for name, value in object_schema(page, existing=True).items() if name != "required"}
+
+
+async def _total(page: PairPage, selection: Selection) -> int:
+    members = {**selection.members(), "limit": 0}
+    query: Query = await page.registers.objects.query_of(page.caller, page.pair, members)
+    return (await page.registers.objects.find(page.caller, page.pair, query)).total or 0
+
+
+async def _rows(page: PairPage, plan: Plan) -> list[tuple[Text, ...]]:
+    first = sorted(plan.preview, key=lambda row: row.get("error") is None)[:_MOST_ROWS]
+    related = await page.registers.objects.related(page.caller, [row["uuid"] for row in first if row.get("uuid")])
+    return [_row(page, row, related.get(row.get("uuid") or "")) for row in first]
+
+
+def _row(page: PairPage, row: Mapping[str, Any], found: tuple[Any, StoredObject] | None) -> tuple[Text, ...]:
+    values = Values()
+    uuid = str(row.get("uuid") or "")
+    name = Cell(page.name_of(found[1]), Place((*page.place, uuid))) if found is not None else uuid
+    changes = [
+        f"{page.label(str(one.get('path', '')).strip('/'))}: {values.plain(one.get('was'))} → "
+        f"{values.plain(one.get('value'))}"
+        for one in cast("list[Mapping[str, Any]]", row.get("diff") or [])
+    ]
+    error = cast("Mapping[str, Any]", row.get("error") or {})
+    return name, str(row.get("status", "")), "\n".join(changes), str(error.get("message") or "")
+
+
+BULK_PAGES: Final = (
+    Page("{register}/{schema}/bulk", bulk_form),
+    Page("{register}/{schema}/plans/{plan}", one_plan),
+)
+BULK_ACTIONS: Final = (
+    Action("{register}/{schema}/bulk", bulk_form, make_plan, ""),
+    Action("{register}/{schema}/plans/{plan}/commit", one_plan, commit, ""),
+    Action("{register}/{schema}/plans/{plan}/undo", one_plan, undo, ""),
+)

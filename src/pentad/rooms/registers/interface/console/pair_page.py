@@ -1,0 +1,102 @@
+"""What every page about the objects of a register and schema starts from: the visitor, the pair, and the way there."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pentad.kernel.errors import PentadError
+from pentad.kernel.pages import Cell, Place, Visit
+from pentad.rooms.registers.access.authorization import Right
+from pentad.rooms.registers.definitions.properties import Property
+from pentad.rooms.registers.models import Caller, Pair, StoredObject
+from pentad.rooms.registers.presentation import present
+from pentad.rooms.registers.service import Registers
+
+
+def caller_of(visit: Visit) -> Caller:
+    return Caller(visit.principal, visit.browser)
+
+
+def is_allowed(check: Callable[[], None]) -> bool:
+    """Whether a check of rights passes. Pages offer nothing that would be refused."""
+    try:
+        check()
+    except PentadError:
+        return False
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class PairPage:
+    """A visit to a page about the objects of one register and schema."""
+
+    registers: Registers
+    visit: Visit
+    caller: Caller
+    pair: Pair
+
+    @classmethod
+    async def open(cls, registers: Registers, visit: Visit) -> "PairPage":
+        caller = caller_of(visit)
+        pair = await registers.catalogue.pair(caller, visit.path["register"], visit.path["schema"])
+        return cls(registers, visit, caller, pair)
+
+    @property
+    def title(self) -> str:
+        return self.pair.schema.title or self.pair.schema.slug
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """The parts of the pair's path."""
+        return self.pair.register.id, self.pair.schema.id
+
+    @property
+    def path(self) -> str:
+        return f"/console/registers/{self.pair.register.id}/{self.pair.schema.id}"
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The pair as tools take it."""
+        return {"register": self.pair.register.id, "schema": self.pair.schema.id}
+
+    @property
+    def trail(self) -> list[Cell]:
+        register = Cell(self.pair.register.title or self.pair.register.slug, Place((self.pair.register.id,)))
+        return [register, Cell(self.title, Place(self.place))]
+
+    def trail_to(self, stored: StoredObject) -> list[Cell]:
+        return [*self.trail, Cell(self.name_of(stored), Place((*self.place, stored.uuid)))]
+
+    def may(self, right: Right) -> bool:
+        """Whether the visitor has a right on any object of the pair."""
+        return is_allowed(lambda: self.registers.access.check(self.caller, self.pair, right))
+
+    def may_with(self, right: Right, stored: StoredObject) -> bool:
+        """Whether the visitor has a right on this object."""
+        return is_allowed(lambda: self.registers.access.check_object(self.caller, self.pair, right, stored))
+
+    def properties(self) -> list[Property]:
+        """The properties that the visitor may know of."""
+        hidden = self.registers.access.hidden(self.caller, self.pair)
+        return [one for name, one in self.pair.definition.properties.items() if name not in hidden]
+
+    def wire(self, stored: StoredObject) -> dict[str, Any]:
+        """An object as the visitor may read it."""
+        return present(self.registers.access, self.caller, self.pair, stored)
+
+    def data(self, stored: StoredObject) -> dict[str, Any]:
+        """The declared properties of an object, as the visitor may read them."""
+        declared = self.pair.definition.properties
+        return {name: value for name, value in self.wire(stored).items() if name != "@self" and name in declared}
+
+    def name_of(self, stored: StoredObject) -> str:
+        return str(self.wire(stored)["@self"].get("name") or stored.uuid)
+
+    def label(self, name: str) -> str:
+        """A property for people."""
+        known = self.pair.definition.properties.get(name)
+        return (known.title if known is not None else None) or name
+
+    async def stored(self) -> StoredObject:
+        """The object that the path names."""
+        return await self.registers.objects.get(self.caller, self.pair, self.visit.path["id"])

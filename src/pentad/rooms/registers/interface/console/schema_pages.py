@@ -1,0 +1,246 @@
+"""Schemas: the list, one with its properties and history, and an editor that shows what a change would do first."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, cast
+
+from pentad.kernel.counts import counted
+from pentad.kernel.errors import InvalidInput
+from pentad.kernel.pages import (
+    Action,
+    Block,
+    Button,
+    Cell,
+    Code,
+    Column,
+    Event,
+    Facts,
+    Form,
+    Hidden,
+    Hint,
+    Links,
+    Note,
+    Page,
+    Pager,
+    Place,
+    Section,
+    Sheet,
+    Table,
+    Timeline,
+    Visit,
+    when,
+)
+from pentad.kernel.schema_forms import read_form, schema_form
+from pentad.rooms.registers.interface.console.pair_page import caller_of
+from pentad.rooms.registers.interface.console.values import as_json
+from pentad.rooms.registers.models import Register, Schema, prune
+from pentad.rooms.registers.service import Registers
+
+MOST_LISTED: Final = 200
+_MOST_VERSIONS: Final = 20
+_TOOL: Final = "schemas"
+_FIRST_SCHEMA: Final = """pentad call schemas action=create data='{"slug": "book", "title": "Book"}'"""
+CHANGED: Final = Column("Changed", short=True)
+_SCHEMAS: Final = Cell("Schemas", Place(("schemas",)))
+_TYPES: Final = ["string", "number", "integer", "boolean", "array", "object"]
+_OPERATIONS: Final[dict[str, Any]] = {
+    "type": "object",
+    "required": ["operations"],
+    "properties": {
+        "operations": {
+            "type": "array",
+            "title": "Change",
+            "minItems": 1,
+            "items": {
+                "type": "object",
+                "required": ["op", "property"],
+                "properties": {
+                    "op": {"enum": ["add", "change", "rename", "drop"], "title": "What to do"},
+                    "property": {"type": "string", "title": "Property", "description": "Its name in the objects."},
+                    "to": {"type": "string", "title": "New name", "description": "If you rename it."},
+                    "definition": {
+                        "type": "object",
+                        "title": "Definition",
+                        "description": "If you add or change it. What is left empty stays as it is.",
+                        "properties": {
+                            "type": {"enum": _TYPES, "title": "Type"},
+                            "title": {"type": "string", "title": "Title"},
+                            "description": {"type": "string", "title": "Description"},
+                            "format": {"type": "string", "title": "Format", "examples": ["date", "date-time", "email"]},
+                            "enum": {"type": "array", "title": "Allowed value", "items": {"type": "string"}},
+                            "facetable": {"type": "boolean", "title": "Facet"},
+                        },
+                    },
+                    "required": {"type": "boolean", "title": "Required"},
+                    "value": {
+                        "title": "Value for existing objects",
+                        "description": "Objects without a value get this one.",
+                    },
+                },
+            },
+        }
+    },
+}
+"""The operations of a schema patch, for the form. The tool knows more: nested properties, maps of values, the order."""
+
+
+async def all_schemas(registers: Registers, visit: Visit) -> Sheet:
+    """The schemas that the visitor may see, in a register or not."""
+    found = await registers.catalogue.schemas.list(caller_of(visit), MOST_LISTED)
+    rows = [
+        (
+            Cell(one.title or one.slug, Place(("schemas", one.id))),
+            description_of(one),
+            one.version,
+            when(one.updated_at),
+        )
+        for one in found
+    ]
+    table = Table(
+        ("Schema", "What it describes", Column("Version", short=True), CHANGED),
+        rows,
+        Hint("You have no schemas yet. Create one with", _FIRST_SCHEMA),
+    )
+    return Sheet("Schemas", [table, listed(len(rows), found.total, "schema")])
+
+
+async def one_schema(registers: Registers, visit: Visit) -> Sheet:
+    """One schema: its properties, how it changed, and its JSON."""
+    caller = caller_of(visit)
+    schema = await registers.catalogue.schemas.get(caller, visit.path["schema"])
+    facts = Facts([("Slug", schema.slug), ("Version", schema.version), ("Changed", when(schema.updated_at))])
+    blocks: list[Block] = [facts]
+    blocks.append(Section("Properties", [_properties(schema)]))
+    if registers.access.defines(caller, schema):
+        blocks.insert(0, Links([Cell("Change it", Place(("schemas", schema.id, "edit")))], actions=True))
+        history = await registers.catalogue.schemas.history(caller, schema.id, _MOST_VERSIONS, 0)
+        events = [_event(one) for one in history.items]
+        blocks.append(Section("History", [Timeline(events, "It has not been changed yet.")]))
+    blocks.append(Section("The schema as JSON", [Code(as_json(prune(schema.wire())))], folded=True))
+    return Sheet(schema.title or schema.slug, blocks, lead=description_of(schema), trail=[_SCHEMAS])
+
+
+async def edit_schema(registers: Registers, visit: Visit) -> Sheet:
+    """The form for changes of a schema."""
+    schema = await registers.catalogue.schemas.get(caller_of(visit), visit.path["schema"])
+    registers.access.check_define(caller_of(visit), schema)
+    return _editor(schema, visit, [Button("Preview")], [])
+
+
+async def change_schema(registers: Registers, visit: Visit) -> Sheet | Place:
+    """Show what the changes would do; after the preview, make them."""
+    schema = await registers.catalogue.schemas.get(caller_of(visit), visit.path["schema"])
+    given = cast("Sequence[Mapping[str, Any]]", read_form(_OPERATIONS, visit.fields).get("operations") or ())
+    operations = [_operation(one) for one in given]
+    call: dict[str, Any] = {"id": schema.id, "operations": operations}
+    if visit.typed("do") == "change":
+        token = visit.typed("token")
+        version = {"if_version": visit.typed("version")} if visit.typed("version") else {}
+        await visit.call(_TOOL, {"action": "patch", **call, **version, **({"confirm": token} if token else {})})
+        return Place(("schemas", schema.id))
+    report = await visit.call(_TOOL, {"action": "plan", **call})
+    buttons = [Button("Change the schema", "do", "change"), Button("Preview again", kind="plain")]
+    return _editor(schema, visit, buttons, _report(report), report)
+
+
+def _editor(
+    schema: Schema,
+    visit: Visit,
+    buttons: Sequence[Button],
+    told: Sequence[Block],
+    report: Mapping[str, Any] | None = None,
+) -> Sheet:
+    token = str((report or {}).get("confirm") or "")
+    extra = [Hidden("token", token), Hidden("version", schema.version)] if report is not None else []
+    path = f"/console/registers/schemas/{schema.id}/edit"
+    form: Form = schema_form(_OPERATIONS, visit, buttons, path, extra=extra)
+    here = Cell(schema.title or schema.slug, Place(("schemas", schema.id)))
+    present = Section("Properties as they are", [_properties(schema)], folded=True)
+    lead = "Nothing is changed before you have seen what it does to the objects."
+    return Sheet(f"Change {schema.title or schema.slug}", [*told, form, present], lead=lead, trail=[_SCHEMAS, here])
+
+
+def _operation(one: Mapping[str, Any]) -> dict[str, Any]:
+    """One operation as the tool takes it: without the members that it does not have."""
+    taken = {
+        "add": ("property", "definition", "required", "value"),
+        "change": ("property", "definition", "required", "value"),
+        "rename": ("property", "to"),
+        "drop": ("property",),
+    }
+    op = str(one.get("op", ""))
+    if op not in taken:
+        raise InvalidInput("A change does not say what to do.", hint="Choose add, change, rename or drop.")
+    given = {name: one[name] for name in taken[op] if one.get(name) not in (None, "")}
+    return {"op": op, **({"definition": {}} if op == "add" else {}), **given}
+
+
+def _report(report: Mapping[str, Any]) -> list[Block]:
+    """What a change would do, as the plan says it."""
+    failing = int(report.get("failing_after_migration", report.get("failing", 0)) or 0)
+    lines = [str(one) for one in cast("Sequence[Any]", report.get("changes") or ())]
+    total = int(report.get("total") or 0)
+    migrated = cast("Mapping[str, Any]", report.get("migrated") or {})
+    blocks: list[Block] = [
+        Note(
+            f"{counted(failing, 'object')} of {total:,} would break the new schema." if failing
+            else f"All {counted(total, 'object')} fit the new schema.",
+            "bad" if failing else "good",
+        ),
+        Section("What changes", [Table(("In the schema",), [(line,) for line in lines], "Nothing changes.")]),
+    ]  # fmt: skip
+    facts = [("Objects that are migrated", f"{migrated['objects']:,}")] if migrated else []
+    for name, words in (("lost", "Values that are lost"), ("orphaned", "Values that stay under an unknown name")):
+        found = cast("Mapping[str, Mapping[str, Any]]", report.get(name) or {})
+        facts += [(words, f"{one}: {counted(int(about['objects']), 'object')}") for one, about in found.items()]
+    if report.get("complete") is False:
+        facts.append(("Not counted", str(report.get("reason", ""))))
+    samples = cast("Mapping[str, Sequence[Mapping[str, Any]]]", report.get("samples") or {})
+    rows = [
+        (str(one.get("name") or one.get("uuid") or ""), str(one.get("message") or kind))
+        for kind, found in samples.items()
+        for one in found
+    ]
+    if facts:
+        blocks.append(Facts(facts))
+    return [*blocks, Section("Objects that do not fit", [Table(("Object", "Problem"), rows)])] if rows else blocks
+
+
+def _event(one: Mapping[str, Any]) -> Event:
+    lines = [str(line) for line in cast("Sequence[Any]", one.get("changes") or ())]
+    about = [str(one.get(name) or "") for name in ("principal", "agent", "reason")]
+    title = f"Version {one.get('version', '')}: {one.get('action', 'changed')}"
+    at = str(one.get("at") or "")[:16].replace("T", " ")
+    return Event(title, at, about, blocks=[Table(("What changed",), [(line,) for line in lines])] if lines else ())
+
+
+def _properties(schema: Schema) -> Table:
+    body = cast("Mapping[str, Any]", schema.body.get("properties") or {})
+    required = cast("Sequence[Any]", schema.body.get("required") or ())
+    rows: list[tuple[str, ...]] = []
+    for name, one in body.items():
+        node: Mapping[str, Any] = cast("Mapping[str, Any]", one) if isinstance(one, Mapping) else {}
+        kind = node.get("type") or ("reference" if "$ref" in node else "anything")
+        types = " or ".join(map(str, cast("Sequence[Any]", kind))) if isinstance(kind, list) else str(kind)
+        about = str(node.get("description") or node.get("title") or "")
+        rows.append((name, types, "yes" if name in required else "", about))
+    return Table(("Property", "Type", "Required", "What it is"), rows, "It has no properties yet.")
+
+
+def description_of(entity: Register | Schema) -> str:
+    """What a register or schema says of itself."""
+    found = entity.body.get("description") or entity.body.get("summary")
+    return found if isinstance(found, str) else ""
+
+
+def listed(count: int, total: int, what: str) -> Pager:
+    """How many of all a list shows."""
+    some = f"{count:,} of " if count < total else ""
+    return Pager(f"{some}{counted(total, what)}")
+
+
+SCHEMA_PAGES: Final = (
+    Page("schemas", all_schemas),
+    Page("schemas/{schema}", one_schema),
+    Page("schemas/{schema}/edit", edit_schema),
+)
+SCHEMA_ACTIONS: Final = (Action("schemas/{schema}/edit", edit_schema, change_schema, ""),)

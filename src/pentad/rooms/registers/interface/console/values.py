@@ -1,0 +1,121 @@
+"""Values of objects for people: references are the names of the objects they lead to, URLs are links; values inside
+values are tables or trees where there is room for them, and JSON where there is not."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
+
+from pentad.kernel.pages import Cell, Column, Fact, Place, Table, Text, ToolCall, Tree
+from pentad.rooms.registers.interface.console.pair_page import PairPage
+from pentad.rooms.registers.presentation import present
+
+_UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_WIDEST_NUMBER: Final = 1_000
+_MOST_VALUES: Final = 50
+_MOST_COLUMNS: Final = 8
+_MOST_REFERENCES: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Turns values into text. `links` lead to the referenced objects, by uuid."""
+
+    links: Mapping[str, Cell] = field(default_factory=dict[str, Cell])
+
+    @classmethod
+    async def of(cls, page: PairPage, rows: Iterable[Mapping[str, Any]]) -> "Values":
+        """With the names of all objects whose uuids are in the rows and the visitor may see: one query for all."""
+        found = dict.fromkeys(
+            uuid for row in rows for name, value in row.items() if name != "id" for uuid in _uuids(value)
+        )
+        if not found:
+            return cls()
+        related = await page.registers.objects.related(page.caller, list(found)[:_MOST_REFERENCES])
+        access = page.registers.access
+        links: dict[str, Cell] = {}
+        for uuid, (pair, stored) in related.items():
+            name = str(present(access, page.caller, pair, stored)["@self"].get("name") or uuid)
+            place = {"register": pair.register.id, "schema": pair.schema.id}
+            call = ToolCall("objects", {"action": "get", **place, "id": uuid})
+            links[uuid.lower()] = Cell(name, Place(("objects", uuid)), call)
+        return cls(links)
+
+    def fact(self, value: Any) -> Fact:
+        """The value with room around it: a list of links, a table of flat objects, a tree of anything deeper."""
+        if isinstance(value, dict):
+            return Tree(value) if value else ""
+        if not isinstance(value, list):
+            return self.text(value)
+        values = cast("list[Any]", value)
+        if not any(isinstance(one, dict | list) for one in values):
+            rest = [f"and {len(values) - _MOST_VALUES:,} more"] if len(values) > _MOST_VALUES else []
+            return [*(self.text(one) for one in values[:_MOST_VALUES]), *rest]
+        columns = _columns(values)
+        if not columns:
+            return Tree(values)
+        heads = [Column(name, is_number) for name, is_number in columns.items()]
+        return Table(heads, [[self.text(row.get(name)) for name in columns] for row in values])
+
+    def text(self, value: Any) -> Text:
+        if value is None:
+            return ""
+        if isinstance(value, bool):
+            return "yes" if value else "no"
+        if isinstance(value, str):
+            return self._string(value)
+        if isinstance(value, list):
+            return self._list(cast("list[Any]", value))
+        return as_json(value) if isinstance(value, dict) else _number(value)
+
+    def plain(self, value: Any) -> str:
+        """The text without a link."""
+        text = self.text(value)
+        return text if isinstance(text, str) else text.text
+
+    def _string(self, text: str) -> Text:
+        if _UUID.fullmatch(text):
+            return self.links.get(text.lower()) or Cell(text, Place(("objects", text)))
+        return Cell(text, text) if text.startswith(("http://", "https://")) else text
+
+    def _list(self, values: Sequence[Any]) -> Text:
+        if len(values) == 1:
+            return self.text(values[0])
+        if all(isinstance(one, str | int | float) for one in values):
+            rest = f" and {len(values) - _MOST_VALUES:,} more" if len(values) > _MOST_VALUES else ""
+            return ", ".join(self.plain(one) for one in values[:_MOST_VALUES]) + rest
+        return as_json(list(values))
+
+
+def _columns(values: Sequence[Any]) -> dict[str, bool]:
+    """The members of objects without values inside, and whether they are numbers; nothing if the objects have some."""
+    columns: dict[str, bool] = {}
+    for one in values:
+        if not isinstance(one, dict):
+            return {}
+        for name, value in cast("dict[str, Any]", one).items():
+            if isinstance(value, dict | list):
+                return {}
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            columns[name] = columns.get(name, True) and (is_number or value is None)
+    return columns if len(columns) <= _MOST_COLUMNS else {}
+
+
+def as_json(value: Any) -> str:
+    """JSON with line breaks."""
+    try:
+        return json.dumps(value, indent=2, ensure_ascii=False)
+    except ValueError:
+        return "This value has a number too large to show here."
+
+
+def _uuids(value: Any) -> list[str]:
+    values = cast("list[Any]", value) if isinstance(value, list) else [value]
+    return [one.lower() for one in values if isinstance(one, str) and _UUID.fullmatch(one)]
+
+
+def _number(value: float) -> str:
+    if isinstance(value, int) and value.bit_length() > _WIDEST_NUMBER:
+        return "a very large number"
+    return str(value)

@@ -1,0 +1,102 @@
+"""The stories of README.md about the directory, in a real browser."""
+
+import json
+from collections.abc import Sequence
+
+import pytest
+
+from tests.browser.conftest import HOSTILE, NARROW, LogIn
+from tests.rooms.directory.oasf.samples import sample
+
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
+
+BOTH = pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
+HOME = "/console/directory"
+SERVER = {
+    "name": "io.github.example/forecast",
+    "description": f"Forecasts {HOSTILE}",
+    "version": "1.2.0",
+    "remotes": [{"type": "streamable-http", "url": "https://example.org/mcp"}],
+}
+
+
+def record(name: str, version: str, **changes: object) -> str:
+    return json.dumps({**sample("1.0.0"), "name": name, "version": version, **changes}, indent=2)
+
+
+@pytest.fixture(scope="module")
+def two(log_in: LogIn) -> Sequence[str]:
+    """Two versions of a record, saved by an administrator; their pages."""
+    root = log_in("root", scripts=False)
+    saved = [
+        root.do(
+            {"go": root.url(f"{HOME}/new")},
+            {"fill": {"Record": record("example.org/told", version, description=f"{version} {HOSTILE}")}},
+            {"press": "Save as a new record"},
+        )[-1]["url"]
+        for version in ("v1.0.0", "v2.0.0")
+    ]
+    assert all("/records/" in one for one in saved), saved
+    return saved
+
+
+@BOTH
+@pytest.mark.requirement("console:directory:browse")
+def test_records_are_narrowed_by_a_facet(log_in: LogIn, two: Sequence[str], scripts: bool) -> None:
+    rita = log_in("rita", NARROW, scripts=scripts)
+    *_, narrowed = rita.do(
+        {"go": rita.url(HOME)},
+        {"wait": ".badge:text-is('2 versions')"},
+        {"click": ".facets a"},
+        {"wait": ".facets .chosen"},
+    )
+    assert "example.org/told" in narrowed["text"]
+
+
+@pytest.mark.requirement("console:directory:compare")
+def test_two_versions_are_compared(log_in: LogIn, two: Sequence[str]) -> None:
+    rita = log_in("rita")
+    *_, shown = rita.do({"go": two[1]}, {"click": "main a:text-is('Compare')"}, {"wait": "td:text-is('changed')"})
+    assert f"v1.0.0 {HOSTILE}" in shown["text"]
+    assert f"v2.0.0 {HOSTILE}" in shown["text"]
+
+
+@pytest.mark.requirement("console:directory:edit")
+def test_a_record_is_checked_while_somebody_types(log_in: LogIn, two: Sequence[str]) -> None:
+    root = log_in("root")
+    broken = record("example.org/told", "v3.0.0", authors="one person")
+    *_, told = root.do(
+        {"go": f"{two[0]}/edit"},
+        {"wait": "#check .note.good"},
+        {"fill": {"Record": broken}},
+        {"wait": "#check .note.bad"},
+    )
+    assert "authors" in told["text"]
+    assert told["url"].endswith("/edit")
+
+
+@BOTH
+@pytest.mark.requirement("console:directory:edit")
+def test_what_is_certain_is_fixed_at_a_button(log_in: LogIn, two: Sequence[str], scripts: bool) -> None:
+    root = log_in("root", NARROW, scripts=scripts)
+    *_, fixed = root.do(
+        {"go": f"{two[0]}/edit"},
+        {"fill": {"Record": record("example.org/told", "v3.0.0", authors="one person")}},
+        {"press": "Fix what is certain"},
+    )
+    assert "applied. Nothing is stored yet." in fixed["text"]
+
+
+@BOTH
+@pytest.mark.requirement("console:directory:import")
+def test_a_server_is_imported_after_a_preview(log_in: LogIn, scripts: bool) -> None:
+    root = log_in("root", scripts=scripts)
+    server = {**SERVER, "name": f"io.github.example/forecast-{'with' if scripts else 'without'}"}
+    pages = root.do(
+        {"go": root.url(f"{HOME}/import")},
+        {"upload": {"File": {"name": "server.json", "text": json.dumps(server)}}},
+        {"press": "Preview"},
+        {"press": "Import"},
+    )
+    assert "Nothing is stored yet. 1 record of 1 can be imported." in pages[2]["text"]
+    assert "1 record imported." in pages[3]["text"]

@@ -1,0 +1,206 @@
+"""The stories of README.md about registers, in a real browser."""
+
+import pytest
+
+from tests.browser.conftest import HOSTILE, NARROW, LogIn, ask
+from tests.conformance.server import Served, password_of
+
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
+
+BOTH = pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
+LIST = "/console/registers/1/1"
+OBJECTS = "/api/objects/1/1"
+
+
+def make(server: Served, **data: object) -> str:
+    return ask(server, "POST", OBJECTS, data)["id"]
+
+
+@BOTH
+@pytest.mark.requirement("console:registers:browse")
+def test_objects_are_found_sorted_and_narrowed(log_in: LogIn, server: Served, scripts: bool) -> None:
+    make(server, holder="Story dear", fee=100, state="open")
+    make(server, holder="Story cheap", fee=10, state="closed")
+    rita = log_in("rita", scripts=scripts)
+    pages = rita.do(
+        {"go": rita.url(LIST)},
+        {"open": "Filter and columns"},
+        {"choose": {"Property": "fee", "Condition": "gte"}},
+        {"fill": {"Value": "10"}},
+        {"press": "Apply"},
+        {"click": "th a:text-is('Fee')"},
+        {"wait": "th[aria-sort=ascending]"},
+        {"click": ".facets a:text-is('closed')"},
+        {"wait": ".facets .chosen"},
+    )
+    found, narrowed = pages[6], pages[8]
+    assert "Fee is at least 10" in found["text"]
+    assert found["text"].index("Story cheap") < found["text"].index("Story dear")
+    assert "Story dear" not in narrowed["text"]
+    assert "State is closed" in narrowed["text"]
+
+
+@pytest.mark.requirement("console:registers:browse")
+def test_a_list_is_exported(log_in: LogIn, server: Served) -> None:
+    make(server, holder="Story exported", fee=77)
+    rita = log_in("rita")
+    fetched = "async () => await (await fetch(document.querySelector('a[href*=\"format=csv\"]').href)).text()"
+    *_, csv = rita.do({"go": rita.url(f'{LIST}?filter={{"fee":77}}')}, {"run": fetched})
+    assert "Story exported" in csv["found"]
+
+
+@BOTH
+@pytest.mark.requirement("console:registers:views")
+def test_a_list_is_saved_as_a_view(log_in: LogIn, scripts: bool) -> None:
+    wanda = log_in("wanda", NARROW, scripts=scripts)
+    *_, saved, gone = wanda.do(
+        {"go": wanda.url(f'{LIST}?filter={{"state":"open"}}')},
+        {"open": "Save as a view"},
+        {"fill": {"Title": f"Open ones {HOSTILE}"}},
+        {"press": "Save view"},
+        {"wait": "h1:text('Open ones')"},
+        {"open": "Delete it"},
+        {"press": "Delete view"},
+    )
+    assert f"Open ones {HOSTILE}" in saved["text"]
+    assert "Open ones" not in gone["text"]
+
+
+@BOTH
+@pytest.mark.requirement("console:registers:bulk")
+def test_many_objects_are_changed_and_it_is_undone(log_in: LogIn, server: Served, scripts: bool) -> None:
+    fee = 5000 if scripts else 6000
+    for number in range(3):
+        make(server, holder=f"Story many {number}", fee=fee)
+    root = log_in("root", scripts=scripts)
+    pages = root.do(
+        {"go": root.url(f'{LIST}?filter={{"fee":{fee}}}')},
+        {"click": "main a:text-is('Change all of these')"},
+        {"wait": "h1:text('Change Permit')"},
+        {"choose": {"State": "closed"}},
+        {"press": "Preview"},
+        {"press": "Do it"},
+        {"press": "Undo all of it"},
+    )
+    assert "Nothing is written yet. 3 objects would be changed." in pages[4]["text"]
+    assert "Done: 3 objects." in pages[5]["text"]
+    assert "It was undone." in pages[6]["text"]
+
+
+@BOTH
+@pytest.mark.requirement("console:registers:import")
+def test_a_file_is_previewed_imported_and_undone(log_in: LogIn, scripts: bool) -> None:
+    wanda = log_in("wanda", NARROW, scripts=scripts)
+    name = f"Filed {'with' if scripts else 'without'} {HOSTILE}".replace('"', "'")
+    file = {"name": "rows.csv", "text": f'holder,fee\n"{name}",1\nX,cheap\n'}
+    pages = wanda.do(
+        {"go": wanda.url(f"{LIST}/import")},
+        {"upload": {"File": file}},
+        {"press": "Preview"},
+        {"check": "Import the good rows even if others are bad"},
+        {"press": "Import"},
+        {"press": "Undo the import"},
+    )
+    assert "1 row cannot be imported" in pages[2]["text"]
+    assert "cheap" in pages[2]["text"]
+    assert "Imported: 1 object written." in pages[4]["text"]
+    assert "It was undone." in pages[5]["text"]
+
+
+@BOTH
+@pytest.mark.requirement("console:registers:schema")
+def test_a_schema_is_changed_after_a_preview(log_in: LogIn, server: Served, scripts: bool) -> None:
+    slug = f"story-{'with' if scripts else 'without'}"
+    schema = {"slug": slug, "title": "Story", "properties": {"fee": {"type": "number"}, "old": {"type": "string"}}}
+    made = ask(server, "POST", "/api/schemas", schema)
+    root = log_in("root", scripts=scripts)
+    path = f"/console/registers/schemas/{made['id']}"
+    pages = root.do(
+        {"go": root.url(path)},
+        {"click": "main a:text-is('Change it')"},
+        {"wait": "[name='/operations/0/property']"},
+        {"choose": {"What to do": "rename"}},
+        {"fill": {"Property": "fee", "New name": "amount"}},
+        {"press": "Preview"},
+        {"press": "Change the schema"},
+    )
+    assert "fee: renamed to amount" in pages[5]["text"]
+    assert pages[6]["url"] == root.url(path)
+    assert "amount" in pages[6]["text"]
+
+
+@BOTH
+@pytest.mark.requirement("console:registers:history")
+def test_somebody_goes_back_in_the_history(log_in: LogIn, server: Served, scripts: bool) -> None:
+    uuid = make(server, holder="Story past", fee=1)
+    ask(server, "PATCH", f"{OBJECTS}/{uuid}", {"fee": 2})
+    root = log_in("root", scripts=scripts)
+    pages = root.do(
+        {"go": root.url(f"{LIST}/{uuid}")},
+        {"click": ".timeline a:text-is('Version 1: create')"},
+        {"wait": "p:text('This is the object as of')"},
+        {"go": root.url(f"{LIST}/{uuid}")},
+        {"press": "Go back to version 1"},
+        {"press": "Undo this change"},
+    )
+    assert "version 1" in pages[2]["text"]
+    assert "Version 3: revert" in pages[4]["text"]
+    assert "Version 4" in pages[5]["text"]
+
+
+@BOTH
+@pytest.mark.requirement("console:registers:files")
+def test_a_file_is_attached_and_deleted_after_a_question(log_in: LogIn, server: Served, scripts: bool) -> None:
+    uuid = make(server, holder="Story with files")
+    root = log_in("root", NARROW, scripts=scripts)
+    pages = root.do(
+        {"go": root.url(f"{LIST}/{uuid}")},
+        {"open": "Attach a file"},
+        {"upload": {"File": {"name": "letter.txt", "text": "Dear all"}}},
+        {"press": "Attach"},
+        {"open": "Delete a file"},
+        {"press": "Delete file"},
+        {"press": "Yes, do it"},
+    )
+    assert "letter.txt" in pages[3]["text"]
+    assert "Are you sure?" in pages[5]["text"]
+    assert "letter.txt" not in pages[6]["text"]
+
+
+@BOTH
+@pytest.mark.requirement("console:objects:conflict")
+def test_an_edit_after_somebody_elses_loses_nothing(log_in: LogIn, server: Served, scripts: bool) -> None:
+    uuid = make(server, holder="Story conflict", fee=1, state="open")
+    root = log_in("root", scripts=scripts)
+    change = {"method": "PATCH", "url": root.url(f"{OBJECTS}/{uuid}"), "json": {"state": "closed"}}
+    pages = root.do(
+        {"go": root.url(f"{LIST}/{uuid}/edit")},
+        {"fill": {"Fee": "42"}},
+        {"request": {**change, "basic": f"root:{password_of('root')}"}},
+        {"press": "Save"},
+        {"press": "Save"},
+    )
+    assert "Somebody changed this object while you edited it." in pages[3]["text"]
+    assert "closed" in pages[3]["text"]
+    assert "42" in pages[4]["text"]
+    assert "closed" in pages[4]["text"], "what somebody else wrote is kept"
+
+
+@pytest.mark.requirement("console:registers:browse")
+def test_a_deleted_object_is_restored(log_in: LogIn, server: Served) -> None:
+    uuid = make(server, holder="Story restored")
+    ask(server, "DELETE", f"{OBJECTS}/{uuid}")
+    root = log_in("root", NARROW)
+    *_, restored = root.do(
+        {"go": root.url(f"{LIST}/deleted")}, {"choose": {"Object": uuid}}, {"press": "Restore"},
+    )  # fmt: skip
+    assert restored["url"] == root.url(f"{LIST}/{uuid}")
+
+
+@pytest.mark.requirement("console:rights")
+def test_a_reader_is_offered_no_change_of_an_object(log_in: LogIn, server: Served) -> None:
+    uuid = make(server, holder="Story to read")
+    rita = log_in("rita", NARROW)
+    for page in rita.do({"go": rita.url(LIST)}, {"go": rita.url(f"{LIST}/{uuid}")}):
+        for word in ("Edit", "Delete it", "Attach a file", "Undo", "Import", "Save as a view"):
+            assert word not in page["text"].splitlines(), (page["url"], word)

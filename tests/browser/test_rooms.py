@@ -1,0 +1,101 @@
+"""The stories of metrics and avatars in README.md, at the demo, in a real browser."""
+
+from typing import Any
+
+import pytest
+
+from tests.browser.conftest import NARROW, WIDE, LogIn
+
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
+
+BOTH = pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
+SIZES = pytest.mark.parametrize("options", [WIDE, NARROW], ids=["wide and light", "narrow and dark"])
+QUESTION = "How many young trees must be planted for each felled tree?"
+METRIC = "/console/metrics/host/cpu.percent"
+
+
+@SIZES
+@pytest.mark.requirement("metrics:pages")
+def test_no_page_of_metrics_and_avatars_is_too_wide_and_no_script_fails(
+    at_demo: LogIn, options: dict[str, Any]
+) -> None:
+    admin = at_demo(options)
+    paths = ("/console/metrics", "/console/metrics/host", METRIC, f"{METRIC}?compare=yes&span=1h", f"{METRIC}/explain",
+             "/console/metrics/host/export?format=csv", "/console/metrics/host/changes", "/console/avatars",
+             "/console/avatars/panel?q=Who+built+the+engine%3F", "/console/avatars/tree-office/chat")  # fmt: skip
+    for page in admin.do(*({"go": admin.url(path)} for path in paths)):
+        assert page["found"] == 200, page["url"]
+
+
+@BOTH
+@pytest.mark.requirement("metrics:pages")
+def test_somebody_picks_a_time_and_the_heading_says_it(at_demo: LogIn, scripts: bool) -> None:
+    admin = at_demo(scripts=scripts)
+    first, week, own = admin.do(
+        {"go": admin.url(METRIC)}, {"go": admin.url(f"{METRIC}?span=7d")},
+        {"go": admin.url(f"{METRIC}?from=2026-01-01&to=2026-01-02")},
+    )  # fmt: skip
+    assert "The last 24 hours" in first["text"]
+    assert "The last 7 days" in week["text"]
+    assert "Coverage" in first["text"]
+    assert "The last" not in own["text"]
+
+
+@pytest.mark.requirement("console:charts")
+def test_the_figures_under_the_pointer_are_shown_and_the_axis_is_the_span(at_demo: LogIn) -> None:
+    admin = at_demo()
+    *_, hovered, span = admin.do(
+        {"go": admin.url(METRIC)},
+        {"wait": ".interactive canvas"},
+        {"hover": ".interactive .u-over"},
+        {"run": "() => [...document.querySelectorAll('.u-legend .u-value')].map((one) => one.textContent)"},
+        {"run": "() => JSON.parse(document.querySelector('figure[data-chart]').dataset.chart).span"},
+    )
+    assert all(text for text in hovered["found"])
+    assert 86_000 < span["found"][1] - span["found"][0] < 87_000
+
+
+@pytest.mark.requirement("metrics:pages")
+def test_somebody_asks_where_a_figure_comes_from_and_exports_it(at_demo: LogIn) -> None:
+    admin = at_demo()
+    *_, explained, _, exported = admin.do(
+        {"go": admin.url(METRIC)},
+        {"click": "main a:text-is('Where it comes from')"},
+        {"wait": "h2:text-is('Facts')"},
+        {"go": admin.url("/console/metrics/host/export?format=csv")},
+        {"wait": ".copied pre"},
+    )
+    assert "Values" in explained["text"]
+    assert "cpu.percent" in exported["text"]
+
+
+@BOTH
+@pytest.mark.requirement("console:avatars")
+def test_somebody_talks_with_an_avatar_and_sees_the_words_it_cites(at_demo: LogIn, scripts: bool) -> None:
+    admin = at_demo(NARROW, scripts=scripts)
+    *_, answered, _, second = admin.do(
+        {"go": admin.url("/console/avatars/tree-office/chat")},
+        {"fill": {"Ask Tree Office": QUESTION}},
+        {"press": "Ask"},
+        {"wait": "mark"},
+        {"fill": {"Ask Tree Office": "And for a hedge?"}},
+        {"press": "Ask"},
+    )
+    assert "How sure it is" in answered["text"]
+    assert second["text"].index(QUESTION) < second["text"].index("And for a hedge?")
+
+
+@pytest.mark.requirement("console:avatars")
+def test_a_cited_passage_and_its_source_are_browsed(at_demo: LogIn) -> None:
+    admin = at_demo()
+    pages = admin.do(
+        {"go": admin.url(f"/console/avatars/tree-office?q={QUESTION.replace(' ', '+')}")},
+        {"click": "aside .tags a"},
+        {"wait": "h1:has-text('Passage')"},
+        {"run": "() => document.querySelector('mark').textContent"},
+        {"go": admin.url("/console/avatars/tree-office")},
+        {"click": "table a"},
+        {"wait": "dt:text-is('Hash of the file')"},
+    )
+    assert "for each felled tree" in pages[3]["found"]
+    assert "passages" in pages[6]["text"]

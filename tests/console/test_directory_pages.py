@@ -1,0 +1,138 @@
+"""What people do with the directory in the console: narrow the list, write, check, fix, save, compare, import."""
+
+import json
+from base64 import b64encode
+from collections.abc import AsyncIterator
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from pentad.kernel.principal import Principal
+from tests.console.house import House, csrf_of, open_house
+from tests.console.reading import is_inert
+from tests.http.browsing import Browser, Page
+from tests.rooms.directory.oasf.samples import sample
+
+pytestmark = pytest.mark.anyio
+
+ROOT = Principal("user:root", "root", frozenset({"*:*"}))
+BREAKOUT = '"><script>alert(1)</script>'
+HOME = "/console/directory"
+SERVER = {
+    "$schema": "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json",
+    "name": "io.github.example/weather",
+    "description": "Weather forecasts for any place.",
+    "version": "1.2.0",
+    "packages": [
+        {
+            "registryType": "npm",
+            "identifier": "@example/weather",
+            "version": "1.2.0",
+            "transport": {"type": "stdio"},
+        }
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[House]:
+    async with open_house(tmp_path_factory.mktemp("directory"), ("directory",)) as house:
+        for version in ("v1.0.0", "v2.0.0"):
+            await push(house, name="example.org/two-versions", version=version, description=f"In {version} {BREAKOUT}")
+        yield house
+
+
+@pytest.fixture
+async def root(house: House) -> Browser:
+    return await house.browser("root")
+
+
+async def push(house: House, **changes: Any) -> str:
+    record = json.dumps({**sample("1.0.0"), **changes})
+    answer = await house.app.neighbours.call_tool(ROOT, "agntcy_dir_push_record", {"record_json": record})
+    cid = answer["structuredContent"].get("cid")
+    assert cid, answer
+    return cid
+
+
+async def post(browser: Browser, path: str, fields: dict[str, str]) -> Page:
+    shown = await browser.post(path, {**fields, "csrf": await csrf_of(browser)})
+    if shown.status != 303:
+        is_inert(shown.html)
+    return shown
+
+
+@pytest.mark.requirement("console:directory:browse")
+async def test_records_are_cards_with_badges_and_facets(house: House, root: Browser) -> None:
+    shown = await root.get(HOME)
+    is_inert(shown.html)
+    assert "example.org/two-versions" in shown.html.texts
+    assert {"v2.0.0", "2 versions"} <= set(shown.html.texts)
+    assert {"Skill", "Domain", "Type"} <= set(shown.html.texts)
+    facet = next(one for one in shown.html.values("a", "href") if "skill=" in one)
+    narrowed = await root.get(facet)
+    assert "example.org/two-versions" in narrowed.html.texts
+    assert "chosen" in narrowed.html.values("li", "class")
+
+
+@pytest.mark.requirement("console:directory:compare")
+async def test_two_versions_are_compared(house: House, root: Browser) -> None:
+    before = await push(house, name="example.org/compared", version="v1.0.0", description="One")
+    after = await push(house, name="example.org/compared", version="v1.1.0", description=f"Other {BREAKOUT}")
+    record = await root.get(f"{HOME}/records/{after}")
+    query = urlencode({"before": before, "after": after})
+    assert f"{HOME}/compare?{query}" in record.html.values("a", "href")
+    shown = await root.get(f"{HOME}/compare?{query}")
+    is_inert(shown.html)
+    assert f"Other {BREAKOUT}" in shown.html.text
+    assert "description" in shown.html.text
+    assert (await root.get(f"{HOME}/compare?before=nothing&after=nobody")).status == 404
+
+
+@pytest.mark.requirement("console:directory:edit")
+async def test_a_record_is_checked_fixed_and_saved_as_a_new_one(house: House, root: Browser) -> None:
+    cid = await push(house, name="example.org/edited", version="v1.0.0")
+    form = await root.get(f"{HOME}/records/{cid}/edit")
+    assert "A valid record of OASF 1.0.0." in form.html.text
+    assert form.html.values("form", "hx-post") == [f"{HOME}/records/{cid}/edit"]
+    record = {**sample("1.0.0"), "name": "example.org/edited", "version": "v1.1.0", "description": BREAKOUT}
+    broken = json.dumps({**record, "authors": "one person"})
+    checked = await post(root, f"{HOME}/records/{cid}/edit", {"record": broken})
+    assert checked.status == 200
+    assert "authors" in checked.html.text
+    fixed = await post(root, f"{HOME}/records/{cid}/edit", {"record": broken, "do": "fix"})
+    assert "applied. Nothing is stored yet." in fixed.html.text
+    refused = await post(root, f"{HOME}/records/{cid}/edit", {"record": broken, "do": "save"})
+    assert refused.status == 422
+    assert "one person" in refused.html.text, "what was typed is still there"
+    saved = await post(root, f"{HOME}/records/{cid}/edit", {"record": json.dumps(record), "do": "save"})
+    assert saved.status == 303, saved.html.text
+    assert saved.location != f"{HOME}/records/{cid}"
+    assert BREAKOUT in (await root.get(saved.location or "")).html.text
+
+
+@pytest.mark.requirement("console:directory:import")
+async def test_a_file_is_previewed_and_imported(house: House, root: Browser) -> None:
+    content = b64encode(json.dumps(SERVER).encode()).decode()
+    preview = await post(root, f"{HOME}/import", {"file": content, "name:file": "server.json", "do": "preview"})
+    assert preview.status == 200
+    assert "Nothing is stored yet. 1 record of 1 can be imported." in preview.html.text
+    text = preview.hidden("text")
+    assert json.loads(text) == SERVER, "the file waits in the form"
+    done = await post(root, f"{HOME}/import", {"text": text, "do": "import"})
+    assert "1 record imported." in done.html.text
+    link = next(one for one in done.html.values("a", "href") if "/records/" in one)
+    assert (await root.get(link)).status == 200
+    assert (await post(root, f"{HOME}/import", {"do": "preview"})).status == 422
+
+
+@pytest.mark.requirement("console:rights")
+async def test_readers_are_offered_nothing_that_writes(house: House) -> None:
+    rita = await house.browser("rita")
+    cid = await push(house, name="example.org/readable")
+    for path in (HOME, f"{HOME}/records/{cid}"):
+        shown = await rita.get(path)
+        assert not {"New record", "Import agents", "Edit"} & set(shown.html.texts), path
+    for path in (f"{HOME}/new", f"{HOME}/import", f"{HOME}/records/{cid}/edit"):
+        assert (await rita.get(path)).status == 403, path

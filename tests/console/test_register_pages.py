@@ -1,0 +1,341 @@
+"""What people do with registers in the console: find, sort, save views, change many objects, import, change schemas,
+go back in history, attach files. All of it without scripts, with hostile data."""
+
+import json
+from base64 import b64encode
+from collections.abc import AsyncIterator
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from pentad.kernel.principal import Principal
+from tests.console.house import House, csrf_of, open_house
+from tests.console.reading import is_inert
+from tests.http.browsing import Browser, Page
+
+pytestmark = pytest.mark.anyio
+
+ROOT = Principal("user:root", "root", frozenset({"*:*"}))
+BREAKOUT = '"><script>alert(1)</script>'
+LIST = "/console/registers/1/1"
+SCHEMA: dict[str, Any] = {
+    "slug": "permit",
+    "title": "Permit",
+    "configuration": {"objectNameField": "holder"},
+    "required": ["holder"],
+    "properties": {
+        "holder": {"type": "string", "title": "Holder", "minLength": 2},
+        "fee": {"type": "number", "title": "Fee", "minimum": 0},
+        "state": {"type": "string", "title": "State", "enum": ["open", "closed"], "facetable": True},
+        "parent": {"$ref": "permit", "title": "Parent"},
+        "related": {"type": "array", "title": "Related", "items": {"$ref": "permit"}},
+        "checks": {"type": "array", "title": "Checks", "items": {"type": "object"}},
+        "origin": {"type": "object", "title": "Origin"},
+    },
+}
+
+
+@pytest.fixture(scope="module")
+async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[House]:
+    async with open_house(tmp_path_factory.mktemp("pages"), ("registers",), confirm=("objects:delete",)) as house:
+        schema = await tool(house, "schemas", {"action": "create", "data": SCHEMA})
+        await tool(house, "registers", {"action": "create", "data": {"title": "City", "schemas": [schema["id"]]}})
+        yield house
+
+
+@pytest.fixture
+async def root(house: House) -> Browser:
+    return await house.browser("root")
+
+
+async def tool(house: House, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    answer = await house.app.neighbours.call_tool(ROOT, name, arguments)
+    assert not answer.get("isError"), answer
+    return answer["structuredContent"]
+
+
+async def objects(house: House, action: str, **given: Any) -> dict[str, Any]:
+    return await tool(house, "objects", {"action": action, "register": 1, "schema": 1, **given})
+
+
+async def make(house: House, **data: Any) -> str:
+    return (await objects(house, "create", data=data))["id"]
+
+
+async def post(browser: Browser, path: str, fields: dict[str, str]) -> Page:
+    shown = await browser.post(path, {**fields, "csrf": await csrf_of(browser)})
+    if shown.status != 303:
+        is_inert(shown.html)
+    return shown
+
+
+async def agree(browser: Browser, path: str, fields: dict[str, str]) -> Page:
+    """Send a form that may delete something, and agree when asked."""
+    asked = await post(browser, path, fields)
+    assert "Are you sure?" in asked.html.text
+    return await post(browser, path, {**fields, "confirm_token": asked.hidden("confirm_token")})
+
+
+async def listed(browser: Browser, **query: str) -> Page:
+    shown = await browser.get(f"{LIST}?{urlencode(query)}")
+    assert shown.status == 200, shown.body
+    is_inert(shown.html)
+    return shown
+
+
+@pytest.mark.requirement("console:registers:browse")
+async def test_objects_are_found_by_conditions_and_facets_and_sorted(house: House, root: Browser) -> None:
+    parent = await make(house, holder=f"Browse parent {BREAKOUT}", fee=7, state="open")
+    await make(house, holder="Browse cheap", fee=1, state="closed", parent=parent)
+    shown = await listed(root, property="fee", op="gte", value="7", q="")
+    assert "Fee is at least 7" in shown.html.text
+    assert f"Browse parent {BREAKOUT}" in shown.html.text
+    assert "Browse cheap" not in shown.html.text
+    cheap = await listed(root, filter='{"state":"closed"}', **{"column:parent": "yes"})
+    assert "Browse cheap" in cheap.html.text
+    assert cheap.html.text.count(f"Browse parent {BREAKOUT}") == 1, "the reference is a name"
+    facets = [one for one in cheap.html.values("a", "href") if one.startswith(LIST) and "state" in one]
+    assert facets
+    sorted_ = await listed(root, sort="-fee")
+    assert sorted_.html.values("th", "aria-sort") == ["descending"]
+    names = [one for one in sorted_.html.texts if one.startswith("Browse")]
+    assert names.index(f"Browse parent {BREAKOUT}") < names.index("Browse cheap")
+    for link in {one for one in shown.html.values("a", "href") if one.startswith("/console")}:
+        assert (await root.get(link)).status == 200, link
+
+
+@pytest.mark.requirement("console:objects:values")
+async def test_values_inside_values_are_shown_for_people(house: House, root: Browser) -> None:
+    first, second = [await make(house, holder=f"Related {number} {BREAKOUT}") for number in (1, 2)]
+    uuid = await make(
+        house,
+        holder="Nested",
+        parent=first,
+        related=[first, second],
+        checks=[{"rule": f"Height {BREAKOUT}", "metres": 7.5, "passed": True}, {"rule": "Distance", "metres": 3}],
+        origin={"source": f"openregister://objects/1/1/{second}", "pages": [1, {"to": 4}]},
+    )
+    shown = await root.get(f"{LIST}/{uuid}")
+    is_inert(shown.html)
+    links = shown.html.values("a", "href")
+    assert links.count(f"/console/registers/objects/{first}") == 2
+    assert links.count(f"/console/registers/objects/{second}") == 1
+    assert f"{LIST}/{second}" in links, "its URI"
+    assert shown.html.text.count(f"Related 1 {BREAKOUT}") == 2
+    assert {"rule", "metres", "passed"} <= set(shown.html.values("td", "data-label"))
+    above = shown.html.text.partition("The object as JSON")[0]
+    assert '"rule"' not in above
+    assert '"pages"' not in above
+    assert "pages" in above
+
+
+@pytest.mark.requirement("console:registers:browse")
+async def test_a_condition_that_cannot_hold_is_explained_with_a_way_out(root: Browser) -> None:
+    for wrong in ('{"fee": "cheap"}', "not json", '{"nothing": 1}'):
+        shown = await listed(root, filter=wrong)
+        assert "Show everything" in shown.html.text
+
+
+@pytest.mark.requirement("console:registers:browse")
+async def test_what_a_list_shows_is_exported(house: House, root: Browser) -> None:
+    await make(house, holder="Exported", fee=123, state="open")
+    await make(house, holder="Not exported", fee=2)
+    shown = await listed(root, filter='{"fee":123}')
+    links = [one for one in shown.html.values("a", "href") if one.startswith("/api/")]
+    assert {kind for kind in ("csv", "xlsx", "json") if any(f"format={kind}" in one for one in links)} == {
+        "csv", "xlsx", "json",
+    }  # fmt: skip
+    answer = await root.get(next(one for one in links if "format=csv" in one), sec_fetch_mode="cors")
+    assert answer.status == 200
+    assert "Exported" in answer.body
+    assert "Not exported" not in answer.body
+
+
+@pytest.mark.requirement("console:registers:views")
+async def test_a_list_is_saved_as_a_view_and_the_view_deleted(house: House, root: Browser) -> None:
+    await make(house, holder="Viewed", fee=55)
+    fields = {"title": f"Mine {BREAKOUT}", "filter": '{"fee":55}', "column:fee": "yes"}
+    saved = await post(root, f"{LIST}/views", fields)
+    assert saved.status == 303, saved.html.text
+    view = await root.get(saved.location or "")
+    assert f"Mine {BREAKOUT}" in view.html.text
+    assert "55" in view.html.text
+    gone = await post(root, f"{saved.location}/delete", {})
+    assert gone.status == 303
+    assert f"Mine {BREAKOUT}" not in (await root.get("/console/registers/views")).html.text
+
+
+@pytest.mark.requirement("console:registers:bulk")
+async def test_many_objects_are_changed_after_a_preview_and_it_is_undone(house: House, root: Browser) -> None:
+    ids = [await make(house, holder=f"Bulk {number}", fee=900 + number) for number in range(3)]
+    query = '{"fee":{"gte":900}}'
+    form = await root.get(f"{LIST}/bulk?{urlencode({'filter': query})}")
+    assert form.status == 200
+    assert "Fee is at least 900" in form.html.text
+    nothing = await post(root, f"{LIST}/bulk", {"filter": query})
+    assert nothing.status == 422
+    wrong = await post(root, f"{LIST}/bulk", {"filter": query, "/fee": "-1"})
+    refused = await root.get(wrong.location or "")
+    assert "would break a rule" in refused.html.text
+    assert f"{wrong.location}/commit" not in refused.html.values("form", "action")
+    planned = await post(root, f"{LIST}/bulk", {"filter": query, "/state": "closed"})
+    preview = await root.get(planned.location or "")
+    is_inert(preview.html)
+    assert "Nothing is written yet. 3 objects would be changed." in preview.html.text
+    assert "state" not in (await objects(house, "get", id=ids[0]))
+    assert (await agree(root, f"{planned.location}/commit", {})).status == 303
+    assert (await objects(house, "get", id=ids[0]))["state"] == "closed"
+    assert "Done: 3 objects." in (await root.get(planned.location or "")).html.text
+    assert (await agree(root, f"{planned.location}/undo", {})).status == 303
+    assert "state" not in (await objects(house, "get", id=ids[0]))
+
+
+@pytest.mark.requirement("console:registers:import")
+async def test_a_file_is_previewed_with_its_bad_rows_imported_and_undone(house: House, root: Browser) -> None:
+    bad = b64encode(b"holder,fee\nImported one,1\nX,cheap\n").decode()
+    fields = {"file": bad, "name:file": "rows.csv", "do": "preview"}
+    shown = await post(root, f"{LIST}/import", fields)
+    assert shown.status == 200
+    assert "1 row cannot be imported" in shown.html.text
+    assert "Rows with problems" in shown.html.text
+    assert bad in shown.html.values("input", "value"), "the file waits in the form"
+    assert "Imported one" not in (await listed(root, q="Imported")).html.text
+    done = await post(root, f"{LIST}/import", {"kept": bad, "name:file": "rows.csv", "do": "import", "partial": "yes"})
+    assert done.status == 303, done.html.text
+    report = await root.get(done.location or "")
+    is_inert(report.html)
+    assert "Imported: 1 object written." in report.html.text
+    assert "Imported one" in (await listed(root, q="Imported")).html.text
+    assert (await post(root, f"{done.location}/undo", {})).status == 303
+    assert "It was undone." in (await root.get(done.location or "")).html.text
+    assert "Imported one" not in (await listed(root, q="Imported")).html.text
+    unknown = await post(root, f"{LIST}/import", {"file": bad, "name:file": "rows.doc", "do": "preview"})
+    assert unknown.status == 422
+
+
+@pytest.mark.requirement("console:registers:schema")
+async def test_a_schema_is_changed_after_its_plan_was_seen(house: House, root: Browser) -> None:
+    schema = await tool(house, "schemas", {"action": "create", "data": {**SCHEMA, "slug": "edited", "title": "Edited"}})
+    register = {"title": "Edited", "schemas": [schema["id"]]}
+    register = await tool(house, "registers", {"action": "create", "data": register})
+    place = {"register": register["id"], "schema": schema["id"]}
+    await tool(house, "objects", {"action": "create", **place, "data": {"holder": "Ada", "fee": 1.5}})
+    path = f"/console/registers/schemas/{schema['id']}"
+    assert f"{path}/edit" in (await root.get(path)).html.values("a", "href")
+    fields = {
+        "/operations/0/op": "rename", "/operations/0/property": "fee", "/operations/0/to": "amount",
+        "/operations/1/op": "drop", "/operations/1/property": "state",
+    }  # fmt: skip
+    planned = await post(root, f"{path}/edit", fields)
+    assert planned.status == 200, planned.html.text
+    assert "fee: renamed to amount" in planned.html.text
+    assert "amount" in planned.html.values("input", "value")
+    assert "fee" in (await tool(house, "schemas", {"action": "get", "id": schema["id"]}))["properties"]
+    again = {**fields, "token": planned.hidden("token"), "version": planned.hidden("version"), "do": "change"}
+    changed = await post(root, f"{path}/edit", again)
+    assert changed.status == 303, changed.html.text
+    now = (await tool(house, "schemas", {"action": "get", "id": schema["id"]}))["properties"]
+    assert "amount" in now
+    assert "state" not in now
+    assert "fee: renamed to amount" in (await root.get(path)).html.text, "the history says so"
+    wrong = await post(root, f"{path}/edit", {"/operations/0/op": "drop", "/operations/0/property": BREAKOUT})
+    assert wrong.status == 422
+
+
+@pytest.mark.requirement("console:registers:history")
+async def test_history_shows_differences_and_leads_back(house: House, root: Browser) -> None:
+    uuid = await make(house, holder=f"Past {BREAKOUT}", fee=1)
+    for fee in (2, 3):
+        await objects(house, "patch", id=uuid, data={"fee": fee})
+    path = f"{LIST}/{uuid}"
+    page = await root.get(path)
+    is_inert(page.html)
+    assert page.html.count("del") == 2
+    assert page.html.count("ins") == 2
+    past = next(one for one in page.html.values("a", "href") if "as_of=change" in one)
+    assert "This is the object as of" in (await root.get(past)).html.text
+    back = await post(root, f"{path}/revert", {"to": "1", "version": "3"})
+    assert back.status == 303, back.html.text
+    assert (await objects(house, "get", id=uuid))["fee"] == 1
+    stale = await agree(root, f"{path}/undo", {"version": "3"})
+    assert stale.status == 412
+    undone = await agree(root, f"{path}/undo", {"version": "4"})
+    assert undone.status == 303, undone.html.text
+    assert (await objects(house, "get", id=uuid))["fee"] == 3
+
+
+@pytest.mark.requirement("console:registers:files")
+async def test_files_are_attached_downloaded_and_deleted(house: House, root: Browser) -> None:
+    path = f"{LIST}/{await make(house, holder='With files')}"
+    content = b64encode(b"What the applicant wrote.").decode()
+    sent = await post(root, f"{path}/files", {"file": content, "name:file": "C:\\letters\\letter.txt"})
+    assert sent.status == 303, sent.html.text
+    page = await root.get(path)
+    link = next(one for one in page.html.values("a", "href") if one.endswith("letter.txt"))
+    assert (await root.get(link, sec_fetch_mode="cors")).body == "What the applicant wrote."
+    assert (await post(root, f"{path}/files/delete", {"name": "letter.txt"})).status == 303
+    assert "letter.txt" not in (await root.get(path)).html.text
+
+
+@pytest.mark.requirement("console:registers:browse")
+async def test_a_deleted_object_is_restored(house: House, root: Browser) -> None:
+    uuid = await make(house, holder="Gone for a while")
+    assert (await agree(root, f"{LIST}/{uuid}/delete", {})).status == 303
+    deleted = await root.get(f"{LIST}/deleted")
+    assert "Gone for a while" in deleted.html.text
+    back = await post(root, f"{LIST}/deleted", {"id": uuid})
+    assert back.status == 303
+    assert (await root.get(back.location or "")).status == 200
+
+
+@pytest.mark.requirement("console:objects:conflict")
+async def test_an_edit_after_somebody_elses_keeps_what_was_typed_and_shows_what_changed(
+    house: House, root: Browser
+) -> None:
+    uuid = await make(house, holder="Ada", fee=1, state="open")
+    form = await root.get(f"{LIST}/{uuid}/edit")
+    seen = {"version": form.hidden("version"), "/holder": f"Mine {BREAKOUT}", "/fee": "1", "/state": "open"}
+    await objects(house, "patch", id=uuid, data={"fee": 9, "holder": "Theirs"})
+    shown = await post(root, f"{LIST}/{uuid}/edit", seen)
+    assert shown.status == 412
+    assert f"Mine {BREAKOUT}" in shown.html.values("input", "value"), "what was typed is there"
+    assert "9" in shown.html.values("input", "value"), "so is what somebody else changed elsewhere"
+    assert "Theirs" in shown.html.text
+    assert shown.hidden("version") == "2"
+    merged = {**seen, "version": "2", "/fee": "9"}
+    assert (await post(root, f"{LIST}/{uuid}/edit", merged)).status == 303
+    now = await objects(house, "get", id=uuid)
+    assert (now["holder"], now["fee"]) == (f"Mine {BREAKOUT}", 9)
+
+
+@pytest.mark.requirement("console:rights")
+async def test_readers_see_no_button_that_would_be_refused_and_are_not_asked_first(house: House) -> None:
+    uuid = await make(house, holder="Only to be read")
+    rita = await house.browser("rita")
+    for path in (LIST, f"{LIST}/{uuid}", "/console/registers/schemas/1", f"{LIST}/deleted"):
+        page = await rita.get(path)
+        assert page.status == 200, path
+        forms = [one for one in page.html.values("form", "action") if one.startswith("/console/registers")]
+        assert all(one in (LIST, f"{LIST}/{uuid}") for one in forms), (path, forms)
+        for word in ("New Permit", "Import", "Change it", "Delete", "Undo"):
+            assert word not in page.html.texts, (path, word)
+    refused = await post(rita, f"{LIST}/{uuid}/delete", {"version": "1"})
+    assert refused.status == 403
+    assert "Are you sure?" not in refused.html.text
+    assert "registers:write" in refused.html.text
+
+
+@pytest.mark.requirement("console:forms")
+async def test_a_long_text_is_not_cut_by_its_form(house: House, root: Browser) -> None:
+    long = "x" * 50_000
+    uuid = await make(house, holder=long)
+    form = await root.get(f"{LIST}/{uuid}/edit")
+    assert long in form.html.values("input", "value")
+
+
+async def test_pages_are_json_too(house: House, root: Browser) -> None:
+    await make(house, holder="As JSON", fee=1)
+    answer = await root.get(f"{LIST}.json", sec_fetch_mode="cors")
+    kinds = {block["kind"] for block in json.loads(answer.body)["blocks"]}
+    assert {"table", "facets", "links"} <= kinds

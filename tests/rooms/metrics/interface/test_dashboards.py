@@ -1,0 +1,45 @@
+"""Dashboards: the period is the chosen one, and its heading says so."""
+
+import pytest
+
+from pentad.kernel.pages import Cell, Links, Visit
+from pentad.kernel.principal import LOCAL
+from pentad.rooms.metrics.interface.dashboards import duration, last_span, period_of, time_picker
+
+NOW = 1_800_000_000.0
+
+
+def asked(**query: str) -> Visit:
+    return Visit(LOCAL, query=query)
+
+
+@pytest.mark.parametrize(
+    ("query", "seconds", "title"),
+    [
+        ({}, 86_401, "The last 24 hours"),
+        ({"span": "1h"}, 3_601, "The last hour"),
+        ({"span": "90d"}, 90 * 86_400 + 1, "The last 90 days"),
+        ({"span": "3h"}, 3 * 3_600 + 1, "The last 3h"),
+        ({"from": "2026-01-01", "to": "2026-01-02"}, 2 * 86_400, "2026-01-01 00:00 to 2026-01-03 00:00 UTC"),
+    ],
+)
+@pytest.mark.requirement("metrics:pages")
+def test_the_heading_says_which_time_is_shown(query: dict[str, str], seconds: float, title: str) -> None:
+    period = period_of(asked(**query), NOW)
+    assert (period.seconds, period.title) == (seconds, title)
+
+
+@pytest.mark.requirement("metrics:pages")
+def test_the_chosen_span_is_no_link() -> None:
+    links, _ = time_picker(last_span("7d", NOW), ("host",))
+    assert isinstance(links, Links)
+    assert [one for one in links.links if isinstance(one, str)] == ["7d"]
+    assert all(one.link is not None for one in links.links if isinstance(one, Cell))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(1, "1 second"), (59, "59 seconds"), (3_600, "1 hour"), (86_401, "1 day"), (604_800, "7 days")],
+)
+def test_lengths_of_time_are_told_in_their_largest_unit(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
