@@ -33,7 +33,7 @@ TOKENS = {
     "/mcp": (6_000, 6_000),
     "/mcp/core": (1_200, 1_200),
     "/mcp/read-only": (5_400, 5_400),
-    "/mcp/full": (16_000, 29_000),
+    "/mcp/full": (15_600, 27_000),
     "/mcp/support": (2_550, 2_550),
     "/rooms/directory/mcp": (4_100, 7_300),
     "/rooms/registers/mcp": (2_900, 3_100),
