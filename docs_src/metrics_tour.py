@@ -25,6 +25,17 @@ TOUR: dict[str, Ask] = {
     "top": Ask(
         "queryMetrics", {"collector": "ch", "metricKey": "vcoresUsed", "group_by": "businessGroup", "aggregate": "sum"}
     ),
+    "bars": Ask(
+        "queryMetrics",
+        {
+            "collector": "ch",
+            "metricKey": "applicationsTotal",
+            "group_by": "businessGroup,environmentName",
+            "aggregate": "sum",
+            "chart": "ascii",
+        },
+        block=1,
+    ),
     "items": Ask(
         "queryMetrics",
         {

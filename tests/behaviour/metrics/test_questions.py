@@ -1,5 +1,6 @@
 """Questions over MCP, REST and keys by words: the same answers, states kept, within the budget."""
 
+import base64
 from pathlib import Path
 from typing import Any
 
@@ -136,3 +137,31 @@ async def test_a_large_organisation_fits_and_an_outage_is_told(tmp_path: Path) -
             (whole,) = (await ask(app, "queryMetrics", **given, aggregate="sum", environment="Live"))["rows"]
             assert whole["state"] == "partial"
             assert whole["missing"] == {"no_permission": 1, "not_selected": 40}
+
+
+@pytest.mark.requirement("metrics:pictures:rows")
+@pytest.mark.parametrize("kind", [True, "dark", "svg", "ascii"])
+async def test_a_question_is_drawn_as_bars_beside_its_rows(lab: App, org: str, kind: str | bool) -> None:
+    given = {"collector": "ch", "metricKey": "applicationsTotal", "bg": org, "group_by": "environmentName"}
+    client = await connect_http(lab, HTTP_MODERN)
+    plain = (await client.call("queryMetrics", given)).result
+    result = (await client.call("queryMetrics", {**given, "chart": kind})).result
+    assert result["structuredContent"]["rows"] == plain["structuredContent"]["rows"]
+    _, picture = result["content"]
+    if kind == "ascii":
+        assert all(str(row["sum"]) in picture["text"] for row in plain["structuredContent"]["rows"])
+        return
+    assert picture["mimeType"] == ("image/svg+xml" if kind == "svg" else "image/png")
+    assert base64.b64decode(picture["data"]).startswith(b"<svg" if kind == "svg" else b"\x89PNG")
+
+
+@pytest.mark.requirement("metrics:pictures:rows")
+async def test_rows_that_cannot_be_drawn_are_told_with_the_reason(lab: App, org: str) -> None:
+    client = await connect_http(lab, HTTP_MODERN)
+    given = {"collector": "ch", "metricKey": "applicationsTotal", "bg": org, "of": "items", "chart": True}
+    result = (await client.call("queryMetrics", given)).result
+    assert result["isError"] is False
+    assert result["structuredContent"]["rows"]
+    assert "no number to draw" in result["structuredContent"]["notes"][-1]
+    refused_by_rest = await over_rest(lab, "/api/metrics/query?metricKey=load&chart=png")
+    assert "chart" in refused_by_rest["detail"], "REST answers with data alone, and says so"

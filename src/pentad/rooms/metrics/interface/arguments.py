@@ -39,7 +39,11 @@ RARE_BY_COLLECTOR: Final = _FOR_PROGRAMS
 """The same for the tool whose document names `collectorId` and `filters`."""
 RARE_HISTORY: Final = RARE | {"environment", "chart", "max_points", "max_tokens"}
 RARE_EXPORT: Final = RARE | {"max_tokens"}
-RARE_QUERY: Final = RARE | {"max_tokens", "offset", "columns", "region", "recursive"}
+RARE_QUERY: Final = RARE | {"max_tokens", "offset", "columns", "region", "recursive", "chart"}
+
+ChartKind = Annotated[
+    Literal["png", "dark", "svg", "ascii"] | bool | None, Field(description="true: a PNG; dark: a dark one.")
+]
 
 
 def _offering_ids(schema: dict[str, Any]) -> None:
@@ -243,9 +247,7 @@ class HistoryArguments(CollectorArguments):
     max_points: Annotated[int, Field(ge=1, le=5_000)] = 100
     environment: Annotated[str | None, Field(max_length=200)] = None
     forecast: Annotated[bool, Field(description="Forecast when a limit is reached.")] = False
-    chart: Annotated[
-        Literal["png", "dark", "svg", "ascii"] | bool | None, Field(description="true: a PNG; dark: a dark one.")
-    ] = None
+    chart: ChartKind = None
     max_tokens: Annotated[int, Field(ge=100, le=1_000_000)] = TOKENS
 
 
@@ -287,6 +289,12 @@ class QueryArguments(PlaceArguments):
 
     def conditions(self) -> list[str]:
         return [self.where] if isinstance(self.where, str) else self.where or []
+
+
+class QueryToolArguments(QueryArguments):
+    """The same of the tool, which can also draw the rows."""
+
+    chart: ChartKind = None
 
 
 class AlertsArguments(Arguments):

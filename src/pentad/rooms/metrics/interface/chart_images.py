@@ -33,7 +33,7 @@ class Theme:
 
 LIGHT: Final = Theme("#ffffff", "#1f2937", "#d1d5db", "#e5e7eb", "#92400e")
 DARK: Final = Theme("#111827", "#e5e7eb", "#374151", "#1f2937", "#fbbf24")
-_DARK_COLOURS: Final = (
+DARK_COLOURS: Final = (
     "#60a5fa", "#f87171", "#34d399", "#fbbf24", "#a78bfa", "#22d3ee", "#f472b6", "#a3e635", "#94a3b8", "#fb923c",
     "#2dd4bf", "#c084fc",
 )  # fmt: skip
@@ -44,13 +44,13 @@ def png_chart(chart: Chart, *, dark: bool = False) -> bytes:
     """The chart as a PNG: lines that break at gaps, shaded gaps, thresholds, and a legend below."""
     from PIL import Image, ImageDraw, ImageFont
 
-    theme, colours = (DARK, _DARK_COLOURS) if dark else (LIGHT, COLOURS)
+    theme, colours = (DARK, DARK_COLOURS) if dark else (LIGHT, COLOURS)
     plotted = plot(chart)
     names = [name for name, _ in plotted.lines][:_MOST_IN_LEGEND] if plotted is not None else []
     legend = len(names) if len(names) > 1 else 0
     image = Image.new("RGB", (WIDTH, HEIGHT + legend * _LINE), theme.background)
     draw, font = ImageDraw.Draw(image), ImageFont.load_default(20)
-    draw.text((_LEFT, 14), _short(chart.title), fill=theme.text, font=ImageFont.load_default(24))
+    draw.text((_LEFT, 14), one_line(chart.title), fill=theme.text, font=ImageFont.load_default(24))
     if plotted is None:
         draw.text((_LEFT, HEIGHT / 2), "No values yet.", fill=theme.text, font=font)
     else:
@@ -59,7 +59,7 @@ def png_chart(chart: Chart, *, dark: bool = False) -> bytes:
         for place, name in enumerate(names[:legend]):
             y = HEIGHT + place * _LINE
             draw.line([(_LEFT, y + 12), (_LEFT + 36, y + 12)], fill=colours[place % len(colours)], width=5)
-            draw.text((_LEFT + 48, y), _short(name), fill=theme.text, font=font)
+            draw.text((_LEFT + 48, y), one_line(name), fill=theme.text, font=font)
     out = io.BytesIO()
     image.save(out, "PNG", optimize=True)
     return out.getvalue()
@@ -109,6 +109,7 @@ def _reasons(plotted: Plot) -> str:
     return ", ".join(dict.fromkeys(why for _, _, why in plotted.gaps))
 
 
-def _short(text: str) -> str:
+def one_line(text: str, most: int = _LONGEST_NAME) -> str:
+    """A text in one line of at most so many characters."""
     plain = " ".join(text.split())
-    return plain if len(plain) <= _LONGEST_NAME else f"{plain[: _LONGEST_NAME - 3]}..."
+    return plain if len(plain) <= most else f"{plain[: most - 3]}..."

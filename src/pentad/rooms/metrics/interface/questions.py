@@ -3,13 +3,15 @@
 REST (`rest.py`) and the command line call the same functions.
 """
 
+import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from pentad.kernel.clock import iso
 from pentad.kernel.errors import InvalidInput, PentadError
 from pentad.mcp.call import Call
+from pentad.mcp.content import Content, Image, Text
 from pentad.mcp.declarations import ToolResult, tool
 from pentad.rooms.metrics.engine.metric_rows import FIGURE_COLUMNS, ITEM_COLUMNS, at_one_level
 from pentad.rooms.metrics.engine.query_engine import Answer
@@ -24,9 +26,11 @@ from pentad.rooms.metrics.interface.arguments import (
     ChangesArguments,
     ListKeysArguments,
     QueryArguments,
+    QueryToolArguments,
     parse_time,
     request_credentials,
 )
+from pentad.rooms.metrics.interface.bar_charts import BarChart, bar_chart, png_bars, svg_bars, text_bars
 from pentad.rooms.metrics.interface.presentation import (
     COMPARED,
     KEYS,
@@ -34,6 +38,7 @@ from pentad.rooms.metrics.interface.presentation import (
     answer_metadata,
     change_view,
     metric_view,
+    to_json,
 )
 from pentad.rooms.metrics.metric_keys import split_list
 from pentad.rooms.metrics.models import Query
@@ -58,10 +63,27 @@ _LOST: Final = ("missing", "back")
     listed="room",
     rare=RARE_QUERY,
 )
-async def query_metrics(arguments: QueryArguments, call: Call[Metrics]) -> ToolResult:
+async def query_metrics(arguments: QueryToolArguments, call: Call[Metrics]) -> ToolResult:
     """Filter, group, add up and rank figures; or, with `of: items`, name what they count: stopped applications, APIs
-    without a policy. `level` and states as in the room: missing values are never zeros."""
-    return ToolResult(structured=await query_view(call.service, arguments, request_credentials(call), call.progress))
+    without a policy. Missing values are never zeros. `chart` draws the rows as bars."""
+    view = await query_view(call.service, arguments, request_credentials(call), call.progress)
+    if not arguments.chart:
+        return ToolResult(structured=view)
+    try:
+        drawn = bar_chart(view, _row_query(arguments), split_list(arguments.metric_key))
+    except InvalidInput as error:  # the rows are there, and cost calls
+        view["notes"] = [*view.get("notes", ()), f"No chart: {error.sentence()}"]
+        return ToolResult(structured=view)
+    kind = "png" if arguments.chart is True else arguments.chart
+    return ToolResult(content=[Text(text=to_json(view)), await _picture(drawn, kind)], structured=view)
+
+
+async def _picture(chart: BarChart, kind: str) -> Content:
+    if kind == "ascii":
+        return Text(text=text_bars(chart))
+    if kind == "svg":
+        return Image.of(svg_bars(chart).encode(), "image/svg+xml")
+    return Image.of(await asyncio.to_thread(png_bars, chart, dark=kind == "dark"), "image/png")
 
 
 @tool(
@@ -107,13 +129,7 @@ async def query_view(
     keys = split_list(arguments.metric_key)
     if not keys:
         raise InvalidInput("metricKey is empty.", hint="listMetricKeys finds keys by words.")
-    question = parse_query(
-        arguments.conditions(),
-        split_list(arguments.group_by),
-        split_list(arguments.aggregate),
-        split_list(arguments.sort),
-        default="sum" if arguments.of == "figures" else "count",
-    )
+    question = _row_query(arguments)
     sources, errors = await _sources(metrics, arguments, keys, credentials, progress)
     rows = [row for source in sources for row in source.rows]
     if arguments.of == "figures":
@@ -129,7 +145,18 @@ async def query_view(
     if found.undecided:
         view["undecided"] = dict(found.undecided)
     hidden = _LEFT_OUT | {"collector"} if len(sources) == 1 else _LEFT_OUT
-    return _fitted(view, _shown(found.rows, question, split_list(arguments.columns), hidden), arguments)
+    shown = _shown(found.rows, question, split_list(arguments.columns), hidden)
+    return _fitted(view, shown, arguments, {one.name for one in question.aggregates})
+
+
+def _row_query(arguments: QueryArguments) -> RowQuery:
+    return parse_query(
+        arguments.conditions(),
+        split_list(arguments.group_by),
+        split_list(arguments.aggregate),
+        split_list(arguments.sort),
+        default="sum" if arguments.of == "figures" else "count",
+    )
 
 
 async def _sources(
@@ -199,11 +226,13 @@ def _shown(rows: Sequence[Row], question: RowQuery, columns: Sequence[str], hidd
     return [{name: value for name, value in row.items() if is_shown(name)} for row in rows]
 
 
-def _fitted(view: dict[str, Any], rows: list[Row], arguments: QueryArguments) -> dict[str, Any]:
+def _fitted(
+    view: dict[str, Any], rows: list[Row], arguments: QueryArguments, aggregates: Collection[str]
+) -> dict[str, Any]:
     """The rows of a page, without what all of them have in common, as far as the budget reaches."""
     total = len(rows)
     page = rows[arguments.offset :][: arguments.top]
-    common = _common(page)
+    common = _common(page, aggregates)
     slim = [{name: value for name, value in row.items() if name not in common} for row in page]
     room = arguments.max_tokens * CHARACTERS_PER_TOKEN - json_size(view) - json_size(common) - _ROOM
     kept: list[Row] = []
@@ -224,7 +253,7 @@ def _fitted(view: dict[str, Any], rows: list[Row], arguments: QueryArguments) ->
     return result
 
 
-def _common(rows: Sequence[Row]) -> Row:
+def _common(rows: Sequence[Row], aggregates: Collection[str]) -> Row:
     """The columns with the same value in every row of several; values and states stay where they are."""
     if len(rows) < 2:
         return {}
@@ -232,7 +261,7 @@ def _common(rows: Sequence[Row]) -> Row:
     return {
         name: value
         for name, value in first.items()
-        if name not in (VALUE, STATE, "name") and all(name in row and row[name] == value for row in rows)
+        if name not in (VALUE, STATE, "name", *aggregates) and all(name in row and row[name] == value for row in rows)
     }
 
 

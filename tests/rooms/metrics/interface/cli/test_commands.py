@@ -41,6 +41,16 @@ def test_pentad_has_figures_of_every_room_on_a_fresh_install(home: Path) -> None
     assert {"metrics", "directory", "registers", "agents", "avatars"} & rooms >= {"metrics", "avatars"}
 
 
+@pytest.mark.requirement("metrics:pictures:rows")
+def test_the_rows_of_a_question_are_drawn_in_the_terminal(home: Path) -> None:
+    drawn = metrics(home, "query", "memory.percent", "--collector", "host", "--chart")
+    assert drawn.returncode == 0, drawn.stderr
+    title, bar, note = drawn.stdout.strip().splitlines()
+    assert (title, note[:6]) == ("memory.percent", "as of ")
+    assert "█" in bar
+    assert bar.endswith("%")
+
+
 @pytest.mark.requirement("metrics:cli:show")
 def test_collectors_say_what_they_need_and_unknown_ones_are_an_exit_code(home: Path) -> None:
     listed = metrics(home, "collectors")

@@ -4,7 +4,7 @@ Without --url the collectors run in this process; with it the server's tools ans
 """
 
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -13,7 +13,6 @@ import click
 from pentad.entry_points import entry_points
 from pentad.rooms.metrics.interface.cli.delivery_commands import alerts, dashboard, promql, silence
 from pentad.rooms.metrics.interface.cli.formatting import (
-    MOST_ROWS,
     collector_rows,
     line_texts,
     missing_lines,
@@ -22,6 +21,14 @@ from pentad.rooms.metrics.interface.cli.formatting import (
 )
 from pentad.rooms.metrics.interface.cli.options import where_options
 from pentad.rooms.metrics.interface.cli.questions import changes, keys, query
+from pentad.rooms.metrics.interface.cli.server_answers import (
+    catalogue_of,
+    export_figures,
+    list_collectors,
+    scope_arguments,
+    show_figures,
+    show_history,
+)
 from pentad.terminal.client import server_options
 from pentad.terminal.launcher import run_in_room
 from pentad.terminal.options import json_option
@@ -223,8 +230,8 @@ def watch(
         await watch_rounds(collect)
 
     async def watch_server(client: "Client") -> None:
-        title, catalogue = await _catalogue(client, collector)
-        chosen, scope = keys or _worth_watching(catalogue), _scope_arguments(collector, how)
+        title, catalogue = await catalogue_of(client, collector)
+        chosen, scope = keys or _worth_watching(catalogue), scope_arguments(collector, how)
 
         async def collect() -> Round:
             answers = [await client.call_tool("explainMetric", {**scope, "metricKey": key}) for key in chosen]
@@ -330,136 +337,3 @@ def _outcome(answer: "Answer") -> ExitCode:
 def _prints_unicode() -> bool:
     """Whether stdout supports more than ASCII."""
     return (getattr(sys.stdout, "encoding", "") or "").lower().replace("-", "").startswith("utf")
-
-
-_MOST_TOKENS: Final = 1_000_000
-_MOST_KEYS: Final = 1000
-_EVERYTHING: Final = "**"
-
-
-def list_collectors(target: "Target", as_json: bool) -> None:
-    """The collectors of the server."""
-
-    async def work(client: "Client") -> list[tuple[dict[str, Any], int]]:
-        found = (await client.call_tool("getCapabilities", {}))["collectors"]
-        keys = [await client.call_tool("listMetricKeys", {"collector": one["id"], "limit": 1}) for one in found]
-        return [(one, known["total"]) for one, known in zip(found, keys, strict=True)]
-
-    found = target.run(work)
-    if as_json:
-        print_json([one for one, _ in found])
-        return
-    rows = [(one["id"], one["title"], count, _collector_state(one)) for one, count in found]
-    print_table(("id", "title", "metrics", "state"), rows, empty="There are no collectors.")
-
-
-def _collector_state(view: Mapping[str, Any]) -> str:
-    """Whether a collector is set up and, if its polls do not go well, how they go."""
-    unwell = [one["state"] for one in view.get("polls", ()) if one["state"] != "ok"]
-    return unwell[0] if unwell else "ready" if view["ready"] else "not set up"
-
-
-def show_figures(
-    target: "Target", collector: str, keys: Sequence[str], how: Mapping[str, Any], *, dry_run: bool, as_json: bool
-) -> ExitCode:
-    """The figures as they are now; the plan of an answer is always JSON."""
-    arguments = {**_scope_arguments(collector, how), "max_tokens": _MOST_TOKENS}
-    if dry_run or how["raw"] or how["legacy"] or as_json:
-        more = {"fields": list(keys) or None, "raw": how["raw"], "dry_run": dry_run}
-        found, notes = _call_tool(target, "getPlatformMetricsByCollector", {**arguments, **more})
-        _warn_all(notes)
-        print_json(found["plan"] if dry_run else found)
-    else:
-        flat = {"metricKey": list(keys) or [_EVERYTHING], "shape": "flat"}
-        found, notes = _call_tool(target, "getPlatformMetricByKey", {**arguments, **flat})
-        _warn_all(notes)
-        rows = [(one["path"], _row_labels(one), _row_value(one), one.get("state", "")) for one in found["rows"]]
-        print_table(("key", "of", "value", "state"), rows[:MOST_ROWS], empty="There are no figures.")
-    coverage: Mapping[str, Any] = found.get("coverage") or {}
-    return ExitCode.UNAVAILABLE if coverage.get("failed") and not coverage.get("ok") else ExitCode.OK
-
-
-async def _all_keys(client: "Client", collector: str) -> list[dict[str, Any]]:
-    """All metrics of a collector, page after page."""
-    keys: list[dict[str, Any]] = []
-    offset: int | None = 0
-    while offset is not None:
-        page = {"collector": collector, "limit": _MOST_KEYS, "offset": offset}
-        found = await client.call_tool("listMetricKeys", page)
-        keys += found["keys"]
-        offset = found.get("nextOffset")
-    return keys
-
-
-async def _catalogue(client: "Client", collector: str) -> "tuple[str, list[Metric]]":
-    """The title of a collector on the server, and its figures."""
-    import msgspec
-
-    from pentad.rooms.metrics.models import Metric
-
-    keys = await _all_keys(client, collector)
-    collectors = (await client.call_tool("getCapabilities", {}))["collectors"]
-    titles = {one["id"]: one["title"] for one in collectors}
-    return titles.get(keys[0]["collector"] if keys else collector, collector), msgspec.convert(keys, list[Metric])
-
-
-def show_history(target: "Target", arguments: Mapping[str, Any], as_json: bool) -> None:
-    """What the server recorded, as data or as charts."""
-    found, blocks = _call_tool(
-        target, "getMetricHistory", {**arguments, "chart": None if as_json else "ascii", "max_tokens": _MOST_TOKENS}
-    )
-    if as_json:
-        print_json(found["series"])
-        return
-    for chart in blocks:
-        print_text(chart)
-    for note in found.get("notes", ()):
-        say(note)
-
-
-def export_figures(
-    target: "Target", collector: str, keys: Sequence[str], how: Mapping[str, Any], form: str
-) -> tuple[str, int]:
-    """The figures in another system's format, and how many records that is."""
-    arguments = {**_scope_arguments(collector, how), "keys": list(keys) or None, "format": form}
-    found, notes = _call_tool(target, "exportMetrics", {**arguments, "max_tokens": _MOST_TOKENS})
-    _warn_all(notes)
-    return found["body"], found["records"]
-
-
-def _call_tool(target: "Target", tool: str, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """The data of a tool's answer, and its text blocks after the first."""
-
-    async def work(client: "Client") -> tuple[dict[str, Any], list[str]]:
-        result = await client.call(tool, arguments)
-        blocks: list[dict[str, Any]] = result.get("content") or []
-        return result["structuredContent"], [one["text"] for one in blocks[1:] if one.get("type") == "text"]
-
-    return target.run(work)
-
-
-def _scope_arguments(collector: str, how: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "collector": collector,
-        "bg": how["bg"],
-        "environment": list(how["environments"]) or None,
-        "region": list(how["regions"]) or None,
-        "compat": "legacy" if how.get("legacy") else None,
-        "timeout_seconds": how.get("timeout"),
-    }
-
-
-def _row_labels(row: Mapping[str, Any]) -> str:
-    labels: Mapping[str, str] = row.get("labels") or {}
-    return ", ".join(labels.values())
-
-
-def _row_value(row: Mapping[str, Any]) -> str:
-    value, unit = row.get("value"), row.get("unit")
-    return "-" if value is None else f"{value} {unit}" if unit else str(value)
-
-
-def _warn_all(notes: Sequence[str]) -> None:
-    for note in notes:
-        for line in note.splitlines():
-            warn(line)

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import click
 
 from pentad.rooms.metrics.interface.cli.options import where_options
+from pentad.rooms.metrics.interface.cli.server_answers import call_tool
 from pentad.terminal.client import server_options
 from pentad.terminal.options import json_option
-from pentad.terminal.output import print_json, print_table, say, warn
+from pentad.terminal.output import print_json, print_table, print_text, say, warn
 
 if TYPE_CHECKING:
     from pentad.terminal.client import Target
@@ -29,6 +30,7 @@ _CHANGE_COLUMNS: Final = ("collector", "key", "of", "before", "after", "delta")
 @click.option("--sort", "-s", multiple=True, help="A column; 'value desc' for the greatest first.")
 @click.option("--top", type=click.IntRange(1), help="The most rows.")
 @click.option("--level", type=click.Choice(("group", "environment", "region")), help="Whose figures.")
+@click.option("--chart", is_flag=True, help="Draw the rows as bars.")
 @where_options
 @json_option
 @server_options()
@@ -41,15 +43,24 @@ def query(key: str, items: bool, as_json: bool, target: "Target", **how: Any) ->
         "level": how["level"], "bg": how["bg"], "environment": list(how["environments"]) or None,
         "region": list(how["regions"]) or None, "max_tokens": _MOST_TOKENS,
     }  # fmt: skip
-    found = _call(target, "queryMetrics", arguments)
-    if as_json:
-        print_json(found)
-        return
+    if how["chart"] and not as_json:
+        found, charts = call_tool(target, "queryMetrics", {**arguments, "chart": "ascii"}, "metrics")
+        for chart in charts:
+            print_text(chart)
+    else:
+        found = _call(target, "queryMetrics", arguments)
+        if as_json:
+            print_json(found)
+            return
+        _print_rows(found)
+    for line in _warnings(found):
+        warn(line)
+
+
+def _print_rows(found: Mapping[str, Any]) -> None:
     rows = [{**found.get("common", {}), **row} for row in found["rows"]]
     columns = list(dict.fromkeys(name for row in rows for name in row))
     print_table(columns, [[_cell(row.get(name)) for name in columns] for row in rows], empty="Nothing fits.")
-    for line in _warnings(found):
-        warn(line)
 
 
 @click.command()

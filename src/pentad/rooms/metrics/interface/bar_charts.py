@@ -1,0 +1,217 @@
+"""The rows of a query as bars: a PNG, light or dark, an SVG, or text for terminals.
+
+A row without a value has no bar but its state in words, so that nothing missing looks like a zero. Figures of different
+units have no common scale and are not drawn together.
+"""
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any, Final
+
+from pentad.kernel.charts import COLOURS, even_ticks, format_number, tick_labels
+from pentad.kernel.errors import InvalidInput
+from pentad.rooms.metrics.engine.row_query import STATE, UNIT, VALUE, Row, RowQuery
+from pentad.rooms.metrics.interface.chart_images import DARK, DARK_COLOURS, LIGHT, WIDTH, one_line
+
+_MOST_BARS: Final = 40
+_LEFT, _TOP, _RIGHT, _BOTTOM, _BAR = 430, 96, 150, 52, 34
+_LONGEST_NAME: Final = 40
+_TEXT_WIDTH: Final = 40
+_NOT_NAMES: Final = frozenset({STATE, UNIT, VALUE, "limit", "percent", "missing", "level", "key", "businessGroupId"})
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One row: its name, its number, the limit of that number, and what a reader has to know of it."""
+
+    name: str
+    value: float | None
+    limit: float | None = None
+    state: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BarChart:
+    """Bars on a common scale that includes zero. `note` says of when they are, and how many more there are."""
+
+    title: str
+    bars: Sequence[Bar]
+    unit: str = ""
+    note: str = ""
+
+    def scale(self) -> list[float]:
+        """The marks of the axis."""
+        known = [value for bar in self.bars for value in (bar.value, bar.limit) if value is not None]
+        return even_ticks(min([0.0, *known]), max([0.0, *known]))
+
+    def labels(self, ticks: Sequence[float]) -> list[str]:
+        """The labels of the axis."""
+        return tick_labels(ticks, self.unit.replace("By", "B"))
+
+    def value_text(self, bar: Bar) -> str:
+        """The number of a bar with its limit, and its state if that is not ok."""
+        number = "" if bar.value is None else format_number(bar.value, self.unit)
+        if number and bar.limit is not None:
+            number = f"{number} of {format_number(bar.limit, self.unit if self.unit == 'By' else '')}"
+        return ", ".join(part for part in (number, bar.state.replace("_", " ")) if part) or "no value"
+
+
+def bar_chart(view: Mapping[str, Any], query: RowQuery, keys: Sequence[str]) -> BarChart:
+    """The rows of an answer as bars."""
+    rows: list[Row] = [{**view.get("common", {}), **row} for row in view["rows"]]
+    column = _number_column(rows, query)
+    units = {_unit(row, column) for row in rows}
+    if len(units) > 1:
+        named = ", ".join(sorted(one or "none" for one in units))
+        raise InvalidInput(f"Figures of different units have no common scale: {named}.", hint="Name one metricKey.")
+    drawn = rows[:_MOST_BARS]
+    telling = _telling_columns(drawn, {column, *(one.name for one in query.aggregates)})
+    bars = [
+        Bar(
+            ", ".join(str(row[name]) for name in telling if row.get(name) is not None) or str(row.get("metric", "all")),
+            _number(row.get(column)),
+            _number(row.get("limit")) if column == VALUE else None,
+            str(row.get(STATE, "")),
+        )
+        for row in drawn
+    ]
+    metrics = list(dict.fromkeys(str(row["metric"]) for row in rows if "metric" in row)) or list(keys)
+    what = ", ".join(metrics) if column == VALUE else f"{column}: {', '.join(metrics)}"
+    return BarChart(what, bars, next(iter(units), ""), _note(view, len(bars)))
+
+
+def _number_column(rows: Sequence[Row], query: RowQuery) -> str:
+    """The column that is drawn: the first aggregate, the value, or the first column with numbers that sorts."""
+    names = [*(one.name for one in query.aggregates), VALUE, *(name for name, _ in query.sort)]
+    for name in names:
+        if any(_number(row.get(name)) is not None for row in rows):
+            return name
+    if not rows or any(VALUE in row for row in rows):
+        return VALUE
+    raise InvalidInput(
+        "These rows have no number to draw.", hint="Add `aggregate` or `group_by`, or `sort` by a column of numbers."
+    )
+
+
+def _unit(row: Row, column: str) -> str:
+    """The unit of the drawn number: that of the figure, unless something else is counted."""
+    if column in (VALUE, "sum", "mean", "min", "max"):
+        return str(row.get(UNIT, ""))
+    return "%" if column == "percent" else ""
+
+
+def _telling_columns(rows: Sequence[Row], numbers: set[str]) -> list[str]:
+    """The columns that tell the rows apart; `name` alone, if that does."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    if "name" in names and len({row.get("name") for row in rows}) == len(rows):
+        return ["name"]
+    texts = [name for name in names if name not in numbers | _NOT_NAMES]
+    if len(rows) == 1:
+        return [name for name in texts if name != "metric"]
+    return [name for name in texts if len({str(row.get(name)) for row in rows}) > 1]
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _note(view: Mapping[str, Any], drawn: int) -> str:
+    answers: Sequence[Mapping[str, Any]] = view.get("answers") or [view]
+    times = sorted(str(answer["asOf"]) for answer in answers if "asOf" in answer)
+    parts = [f"as of {times[0][:16].replace('T', ' ')} UTC"] if times else []
+    if any(answer.get("source") == "stale" for answer in answers):
+        parts.append("stale: the source fails")
+    undecided = sum(view.get("undecided", {}).values())
+    if undecided:
+        parts.append(f"rows that could not be judged: {undecided}")
+    if view["total"] > drawn:
+        parts.append(f"{drawn} of {view['total']} rows")
+    return "; ".join(parts)
+
+
+def png_bars(chart: BarChart, *, dark: bool = False) -> bytes:
+    """The bars as a PNG. A limit is a line across its bar."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    theme, colour = (DARK, DARK_COLOURS[0]) if dark else (LIGHT, COLOURS[0])
+    tall, wide = _BAR * max(1, len(chart.bars)), WIDTH - _LEFT - _RIGHT
+    image = Image.new("RGB", (WIDTH, _TOP + tall + _BOTTOM), theme.background)
+    draw, font, ticks = ImageDraw.Draw(image), ImageFont.load_default(20), chart.scale()
+    draw.text((28, 14), one_line(chart.title), fill=theme.text, font=ImageFont.load_default(24))
+    draw.text((28, 52), one_line(chart.note), fill=theme.text, font=font)
+    for tick, label in zip(ticks, chart.labels(ticks), strict=True):
+        x = _LEFT + _share(tick, ticks) * wide
+        draw.line([(x, _TOP), (x, _TOP + tall)], fill=theme.grid, width=1)
+        draw.text((x, _TOP + tall + 10), label, fill=theme.text, font=font, anchor="ma")
+    for place, bar in enumerate(chart.bars):
+        top = _TOP + place * _BAR
+        middle, text_at = top + _BAR / 2, _LEFT + _share(0.0, ticks) * wide
+        draw.text((_LEFT - 12, middle), one_line(bar.name, _LONGEST_NAME), fill=theme.text, font=font, anchor="rm")
+        if bar.value is not None:
+            left, right = sorted((text_at, _LEFT + _share(bar.value, ticks) * wide))
+            draw.rectangle([left, top + 5, max(right, left + 1), top + _BAR - 5], fill=colour)
+            text_at = right
+        if bar.limit is not None:
+            x = _LEFT + _share(bar.limit, ticks) * wide
+            draw.line([(x, top + 1), (x, top + _BAR - 1)], fill=theme.mark, width=3)
+            text_at = max(text_at, x)
+        draw.text((text_at + 8, middle), chart.value_text(bar), fill=theme.text, font=font, anchor="lm")
+    if not chart.bars:
+        draw.text((_LEFT, _TOP), "Nothing fits.", fill=theme.text, font=font)
+    out = io.BytesIO()
+    image.save(out, "PNG", optimize=True)
+    return out.getvalue()
+
+
+def svg_bars(chart: BarChart) -> str:
+    """The bars as an SVG document. All texts are escaped."""
+    left, row, top = 220, 18, 44
+    height, wide, ticks = top + row * max(1, len(chart.bars)) + 26, 640 - left - 80, chart.scale()
+    bottom = height - 22
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 {height}" role="img" font-family="sans-serif"',
+        f' font-size="11"><title>{escape(chart.title)}</title>',
+        f'<text x="12" y="16" font-size="13" font-weight="bold">{escape(chart.title)}</text>',
+        f'<text x="12" y="32">{escape(chart.note)}</text>',
+    ]
+    for tick, label in zip(ticks, chart.labels(ticks), strict=True):
+        x = left + _share(tick, ticks) * wide
+        parts.append(f'<path d="M{x:.1f},{top}V{bottom}" stroke="#ccc" stroke-width="0.5"/>')
+        parts.append(f'<text x="{x:.1f}" y="{height - 8}" text-anchor="middle">{escape(label)}</text>')
+    zero = left + _share(0.0, ticks) * wide
+    for place, bar in enumerate(chart.bars):
+        y, end = top + place * row, zero
+        name = escape(one_line(bar.name, _LONGEST_NAME))
+        parts.append(f'<text x="{left - 6}" y="{y + 13}" text-anchor="end">{name}</text>')
+        if bar.value is not None:
+            low, end = sorted((zero, left + _share(bar.value, ticks) * wide))
+            size = f'width="{max(end - low, 1):.1f}" height="{row - 6}"'
+            parts.append(f'<rect x="{low:.1f}" y="{y + 3}" {size} fill="{COLOURS[0]}"/>')
+        if bar.limit is not None:
+            x = left + _share(bar.limit, ticks) * wide
+            parts.append(f'<path d="M{x:.1f},{y + 1}v{row - 2}" stroke="{LIGHT.mark}" stroke-width="2"/>')
+            end = max(end, x)
+        parts.append(f'<text x="{end + 5:.1f}" y="{y + 13}">{escape(chart.value_text(bar))}</text>')
+    return "".join([*parts, "</svg>"])
+
+
+def text_bars(chart: BarChart) -> str:
+    """The bars for terminals, one on each line."""
+    ticks = chart.scale()
+    names = [one_line(bar.name, _LONGEST_NAME) for bar in chart.bars]
+    margin = max((len(name) for name in names), default=0)
+    lines = [chart.title]
+    for name, bar in zip(names, chart.bars, strict=True):
+        ends = sorted(round(_share(value, ticks) * _TEXT_WIDTH) for value in (0.0, bar.value or 0.0))
+        drawn = " " * ends[0] + "█" * (ends[1] - ends[0])
+        lines.append(f"{name:>{margin}} |{drawn:<{_TEXT_WIDTH}} {chart.value_text(bar)}")
+    if not chart.bars:
+        lines.append("  (nothing fits)")
+    return "\n".join([*lines, *([chart.note] if chart.note else [])])
+
+
+def _share(value: float, ticks: Sequence[float]) -> float:
+    """Where a value is on the axis, from 0 at its left to 1 at its right."""
+    return (value - ticks[0]) / (ticks[-1] - ticks[0])
