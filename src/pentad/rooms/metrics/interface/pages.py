@@ -201,7 +201,7 @@ async def changes(metrics: Metrics, visit: Visit) -> Sheet:
     trail = [Cell(info.title, Place((info.id,)))]
     blocks = time_picker(period, (info.id, "changes"))
     try:
-        found = await metrics.history.changes(info.id, period.begin, period.end)
+        found = await metrics.history.changes([info.id], period.begin, period.end)
     except PentadError as error:
         return Sheet(f"What changed in {info.title}", [*blocks, Note(error.sentence())], lead=period.title, trail=trail)
     rows = [
@@ -212,7 +212,7 @@ async def changes(metrics: Metrics, visit: Visit) -> Sheet:
             value_text(one.after, one.unit),
             one.what if one.percent is None else f"{one.percent:+g} %",
         )
-        for one in found
+        for one in found.changes
     ]
     columns = ("Metric", "Of", Column("Before", True), Column("After", True), Column("Change", True))
     blocks.append(Table(columns, rows, "Nothing changed."))
