@@ -1,6 +1,7 @@
 """Questions answered: what is fetched and what is not, how often, how much at once, and what an answer admits."""
 
 import asyncio
+import time
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from pentad.rooms.metrics.interface.presentation import explanations
 from pentad.rooms.metrics.models import Fact, Query
 from tests.rooms.metrics.sources import Asked, Told, TurnedClock, http_source
 from tests.rooms.metrics.toys import Toy, engine_of, refused
+from tests.waiting import PATIENCE
 
 
 def question(toy: Toy, clock: Clock | None = None, **more: Any) -> Query:
@@ -164,8 +166,8 @@ async def test_who_gives_up_does_not_take_the_others_answer_along():
 async def test_who_has_more_time_gets_the_answer_that_came_too_late_for_another():
     began, never = asyncio.Event(), asyncio.Event()
 
-    async def slow_at_first(_asked: Asked) -> Told:
-        if not began.is_set():
+    async def slow_at_first(asked: Asked) -> Told:
+        if asked.path == "/size" and not began.is_set():
             began.set()
             await never.wait()
         return Told(json=7)
@@ -178,9 +180,13 @@ async def test_who_has_more_time_gets_the_answer_that_came_too_late_for_another(
         toy = Toy(1, fetching=over_http)
         engine = engine_of(toy)
         engine.pool.trusted.add(("http", source.url.removeprefix("http://")))
-        first = asyncio.create_task(engine.answer("toy", question(toy, seconds=1)))
-        await began.wait()
-        patient = await engine.answer("toy", question(toy, seconds=30))
+        # As much time as twenty requests take here: too little for the slow one, enough to send it.
+        start = time.monotonic()
+        assert (await engine.pool.fetcher.fetch(f"{source.url}/other", trusted=True)).status == 200
+        enough = max(1.0, 20 * (time.monotonic() - start))
+        first = asyncio.create_task(engine.answer("toy", question(toy, seconds=enough)))
+        await asyncio.wait_for(began.wait(), PATIENCE)
+        patient = await engine.answer("toy", question(toy, seconds=enough + PATIENCE))
         hasty = await first
         never.set()
         assert isinstance(engine.pool.fetcher, HttpFetcher)
