@@ -114,6 +114,11 @@ class Drill:
         value = await self.shape("value")
         assert (value["value"], value["asOf"][:15]) == (TRUTH, iso(fetched)[:15])
 
+        asked = await self.call("queryMetrics", collector="ch", metricKey=KEY, chart="ascii")
+        assert (asked["structuredContent"]["source"], asked["structuredContent"]["coverage"]["ok"]) == ("stale", 0)
+        assert [row["state"] for row in asked["structuredContent"]["rows"]] == ["stale"]
+        assert "stale: the source fails" in asked["content"][1]["text"]
+
         scraped = await self.scraped()
         assert scraped == {"pentad_ch_collector_up": 0}
         text = (await self.call("exportMetrics", collector="ch", keys=KEY, format="prometheus"))["structuredContent"]

@@ -11,6 +11,7 @@ from pentad.mcp.call import Call
 from pentad.mcp.content import Content, Image, Text
 from pentad.mcp.declarations import Tool, ToolResult, tool
 from pentad.rooms.metrics.engine.response_budget import CHARACTERS_PER_TOKEN, FRAME, fit_entries, json_size
+from pentad.rooms.metrics.history.collector_health import CollectorHealth
 from pentad.rooms.metrics.history.metric_history import HistoryLine, HistoryLines, with_fewer_points
 from pentad.rooms.metrics.history.silences import silence_of
 from pentad.rooms.metrics.interface.arguments import (
@@ -229,10 +230,20 @@ async def get_capabilities(call: Call[Metrics]) -> ToolResult:
         structured={
             "description": DESCRIPTION,
             "tools": [_tool_view(one) for one in described],
-            "collectors": [collector_view(info, health) for info in call.service.infos()],
+            "collectors": _collector_views(call.service, health),
             "faq": [{"question": question, "answer": answer} for question, answer in FAQ],
         }
     )
+
+
+def _collector_views(metrics: Metrics, health: Sequence[CollectorHealth]) -> list[dict[str, Any]]:
+    """All collectors. What several of them lack is told once, with the first."""
+    views = [collector_view(info, health) for info in metrics.infos()]
+    told: dict[str, str] = {}
+    for view in views:
+        if "missing" in view and (first := told.setdefault(view["missing"], view["id"])) != view["id"]:
+            view["missing"] = f"The same as for {first}."
+    return views
 
 
 def _tool_view(one: Tool) -> dict[str, Any]:
