@@ -331,12 +331,10 @@ def naming_service(directory: Directory) -> Service:
 
 def change_service(directory: Directory) -> Service:
     """What changed after a position, for Pentads that follow this one."""
-    database = directory.platform.database
 
     async def changes(call: Caller, request: changes_pb2.ListChangesRequest) -> changes_pb2.ListChangesResponse:
-        found = await database.read(
-            lambda rows: list_changes(rows, database.dialect, request.position, request.limit)
-        )  # fmt: skip
+        database = directory.platform.database
+        found = await database.read(lambda rows: list_changes(rows, database.dialect, request.position, request.limit))
         listed = [changes_pb2.Change(cid=one.cid, name=one.name, deleted=one.deleted) for one in found.changes]
         return changes_pb2.ListChangesResponse(
             changes=listed, position=found.position, more=found.more, reset=found.reset
