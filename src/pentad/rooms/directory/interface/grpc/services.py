@@ -15,7 +15,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from pentad.kernel.errors import InvalidInput, Overloaded, Unavailable
 from pentad.net.grpc_calls import Caller, Method, Service
-from pentad.rooms.directory.models import Signer
+from pentad.rooms.directory.models import NotOffered, Signer
 from pentad.rooms.directory.records.changes import list_changes
 from pentad.rooms.directory.records.events import Event
 from pentad.rooms.directory.records.publications import Publication, PublishRequest
@@ -33,7 +33,6 @@ from pentad.rooms.directory.wire.protos import (
     search_pb2,
     sign_pb2,
 )
-from pentad.rooms.directory.wire.statuses import NotOffered
 from pentad.rooms.directory.wire.structs import encoded_record, length_delimited
 
 RECORDS_AT_ONCE: Final = 32
