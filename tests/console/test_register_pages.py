@@ -269,6 +269,21 @@ async def test_history_shows_differences_and_leads_back(house: House, root: Brow
     assert (await objects(house, "get", id=uuid))["fee"] == 3
 
 
+@pytest.mark.requirement("console:registers:history")
+async def test_history_shows_values_inside_values_by_their_parts_and_no_json(house: House, root: Browser) -> None:
+    checks = [{"by": "Ann", "met": True}]
+    uuid = await make(house, holder="Nested", origin={"form": {"page": 1, "kept": 5}}, checks=checks)
+    more = [*checks, {"by": BREAKOUT, "where": {"room": 7}}]
+    await objects(house, "patch", id=uuid, data={"origin": {"form": {"page": 2, "kept": 5}}, "checks": more})
+    await objects(house, "patch", id=uuid, data={"checks": []})
+    page = await root.get(f"{LIST}/{uuid}")
+    is_inert(page.html)
+    assert {"Origin / form / page", "Checks / 1 / by", "Checks / 1 / where / room"} <= set(page.html.texts)
+    timeline = page.body[page.body.index('class="timeline"') : page.body.index("About the object")]
+    assert "Origin / form / kept" not in timeline, "it did not change"
+    assert "{" not in timeline
+
+
 @pytest.mark.requirement("console:registers:files")
 async def test_files_are_attached_downloaded_and_deleted(house: House, root: Browser) -> None:
     path = f"{LIST}/{await make(house, holder='With files')}"
