@@ -49,7 +49,7 @@ _OTHERS = f"SELECT min(backend_start), count(*) FILTER (WHERE state <> 'idle') {
 _LEDGER = "schema_migrations"
 _STEPS = "SELECT 'step', concat_ws(' ', set_name, number, checksum) FROM schema_migrations"
 _MOST_OPEN = 3
-_MEMORY = Path("/dev/shm")  # noqa: S108  a folder of its own is made there
+_MEMORY = Path("/dev/shm")
 _ROOM_BYTES = 4 * 1024**3
 _TUNING = {
     "autovacuum": "off",
