@@ -31,15 +31,8 @@ from pentad.rooms.metrics.interface.arguments import (
     request_credentials,
 )
 from pentad.rooms.metrics.interface.bar_charts import BarChart, bar_chart, png_bars, svg_bars, text_bars
-from pentad.rooms.metrics.interface.presentation import (
-    COMPARED,
-    KEYS,
-    QUERIED,
-    answer_metadata,
-    change_view,
-    metric_view,
-    to_json,
-)
+from pentad.rooms.metrics.interface.presentation import answer_metadata, change_view, metric_view, to_json
+from pentad.rooms.metrics.interface.result_schemas import COMPARED, KEYS, QUERIED
 from pentad.rooms.metrics.metric_keys import split_list
 from pentad.rooms.metrics.models import Query
 from pentad.rooms.metrics.service import Metrics, RowSource
