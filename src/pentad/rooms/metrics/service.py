@@ -23,7 +23,7 @@ from pentad.rooms.metrics.engine.catalogue import Catalogue, find_collectors
 from pentad.rooms.metrics.engine.key_search import KeySearch
 from pentad.rooms.metrics.engine.metric_rows import figure_rows, item_rows, with_limits
 from pentad.rooms.metrics.engine.query_engine import Answer, DryRun, QueryEngine, QueryOptions, build_query
-from pentad.rooms.metrics.engine.query_execution import Progress
+from pentad.rooms.metrics.engine.query_execution import Progress, shared_progress
 from pentad.rooms.metrics.engine.row_query import Row
 from pentad.rooms.metrics.history.collector_health import PollOutcome
 from pentad.rooms.metrics.history.history_lines import HistoryLine, HistoryLines, merge_lines
@@ -154,16 +154,11 @@ class Metrics:
         self, queries: Sequence[tuple[str, Query]], progress: Progress | None = None
     ) -> list[Answer | PentadError]:
         """The answers, or errors, of several collectors at once. Progress is that of all of them together."""
-        reported = [(0.0, 0.0)] * len(queries)
+        reports = shared_progress(progress, len(queries))
 
         async def one(place: int, name: str, query: Query) -> Answer | PentadError:
-            async def report(done: float, planned: float | None, message: str | None) -> None:
-                reported[place] = (done, planned or 0.0)
-                if progress is not None and done:
-                    await progress(sum(done for done, _ in reported), sum(planned for _, planned in reported), message)
-
             try:
-                return await self.collect(name, query, report)
+                return await self.collect(name, query, reports[place])
             except PentadError as error:
                 return error
 
