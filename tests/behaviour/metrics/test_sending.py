@@ -184,12 +184,14 @@ async def test_legacy_rows_are_those_of_the_toolkit(anypoint: dict[str, str], tm
 
 
 @pytest.mark.requirement("metrics:progress")
+@pytest.mark.parametrize("tool", ["getPlatformMetricsByCollector", "queryMetrics"])
 @pytest.mark.parametrize("collector", ["amq", ["amq", "ch"]], ids=["one", "several"])
-async def test_an_answer_on_its_way_tells_how_far_it_is(connect: Connect, org: str, collector: str | list[str]) -> None:
+async def test_an_answer_on_its_way_tells_how_far_it_is(
+    connect: Connect, org: str, collector: str | list[str], tool: str
+) -> None:
     client = await connect()
-    reply = await client.call(
-        "getPlatformMetricsByCollector", {"collector": collector, "bg": org}, meta={"progressToken": "p"}
-    )
+    keys = {"metricKey": "**"} if tool == "queryMetrics" else {}
+    reply = await client.call(tool, {"collector": collector, "bg": org, **keys}, meta={"progressToken": "p"})
     assert reply.result["isError"] is False
     told = reply.notified("notifications/progress")
     assert told

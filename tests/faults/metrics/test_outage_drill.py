@@ -10,6 +10,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from pentad.app import App, open_app
 from pentad.kernel.clock import SystemClock, iso
+from pentad.rooms.metrics.engine import upstream
 from pentad.rooms.metrics.service import Metrics
 from pentad.settings.model import Settings
 from tests.anypoint.asking import APP
@@ -152,7 +153,9 @@ def _svg(block: dict[str, Any]) -> str:
 
 
 @pytest.fixture
-async def drill(tmp_path: Path) -> AsyncIterator[Drill]:
+async def drill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Drill]:
+    monkeypatch.setattr(upstream, "FIRST_PAUSE", 0.005)  # many questions are asked, and each tries again
+    monkeypatch.setattr(upstream, "MOST_WAITS", 2)
     clock = MovedClock()
     async with serving(Platform(World())) as platform:
         tables = {

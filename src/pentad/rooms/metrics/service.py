@@ -7,34 +7,27 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Final, NamedTuple, Unpack
+from typing import Final, NamedTuple, Unpack
 
 import msgspec.structs
 
 from pentad.jobs.job import Schedule
-from pentad.kernel.errors import InvalidInput, Misconfigured, NotFound, PentadError, Unavailable
+from pentad.kernel.errors import InvalidInput, NotFound, PentadError, Unavailable
 from pentad.kernel.ids import uuid7_text
-from pentad.kernel.names import did_you_mean
 from pentad.kernel.ports import Transaction
 from pentad.mcp.changes import resource_updated
 from pentad.platform import Platform
 from pentad.rooms.metrics.collectors.contract import CollectorContext, ListsItems
+from pentad.rooms.metrics.configuration import check_loaders, checked_thresholds, poll_intervals
 from pentad.rooms.metrics.engine.catalogue import Catalogue, find_collectors
 from pentad.rooms.metrics.engine.key_search import KeySearch
 from pentad.rooms.metrics.engine.metric_rows import figure_rows, item_rows, with_limits
 from pentad.rooms.metrics.engine.query_engine import Answer, DryRun, QueryEngine, QueryOptions, build_query
-from pentad.rooms.metrics.engine.query_execution import Progress
+from pentad.rooms.metrics.engine.query_execution import Progress, shared_progress
 from pentad.rooms.metrics.engine.row_query import Row
-from pentad.rooms.metrics.history.alerts import rule_of
 from pentad.rooms.metrics.history.collector_health import PollOutcome
-from pentad.rooms.metrics.history.metric_history import (
-    ALERTS_URI,
-    MOST_SERIES,
-    HistoryLine,
-    HistoryLines,
-    MetricHistory,
-    merge_lines,
-)
+from pentad.rooms.metrics.history.history_lines import HistoryLine, HistoryLines, merge_lines
+from pentad.rooms.metrics.history.metric_history import ALERTS_URI, MOST_SERIES, MetricHistory
 from pentad.rooms.metrics.history.retention import Retention, roll_up_all
 from pentad.rooms.metrics.history.scrape import ScrapePage
 from pentad.rooms.metrics.history.silences import Silence, active_silences, add_silence, end_silence
@@ -161,16 +154,11 @@ class Metrics:
         self, queries: Sequence[tuple[str, Query]], progress: Progress | None = None
     ) -> list[Answer | PentadError]:
         """The answers, or errors, of several collectors at once. Progress is that of all of them together."""
-        reported = [(0.0, 0.0)] * len(queries)
+        reports = shared_progress(progress, len(queries))
 
         async def one(place: int, name: str, query: Query) -> Answer | PentadError:
-            async def report(done: float, planned: float | None, message: str | None) -> None:
-                reported[place] = (done, planned or 0.0)
-                if progress is not None and done:
-                    await progress(sum(done for done, _ in reported), sum(planned for _, planned in reported), message)
-
             try:
-                return await self.collect(name, query, report)
+                return await self.collect(name, query, reports[place])
             except PentadError as error:
                 return error
 
@@ -416,60 +404,3 @@ def _log_outcome(info: Info, done: PollOutcome, before: Mapping[str, str]) -> No
     else:
         facts = f"{done.facts_ok} facts ok, {done.facts_stale} stale, {done.facts_failed} failed"
         _log.warning("The collector %s is %s (%s): %s", name, done.state, facts, done.problem)
-
-
-def poll_intervals(infos: Iterable[Info], given: Mapping[str, Any]) -> dict[str, float]:
-    """How often each collector is polled: its own interval, or the one in the settings under `poll`; 0 is never.
-
-    A scope follows a slash, as in `"ch/Root/Sub" = 3600`. An unknown name is only logged: it may belong to a collector
-    that is no longer installed.
-    """
-    known = {info.id: info for info in infos}
-    polls = {
-        info.id: info.poll_seconds
-        for info in known.values()
-        if info.ready and info.poll_seconds and info.id not in given
-    }
-    for name, value in given.items():
-        collector = name.partition("/")[0]
-        seconds = _poll_seconds(name, value)
-        if collector not in known:
-            _log.warning("rooms.metrics.poll names no collector: %s. %s", name, did_you_mean(collector, known) or "")
-        elif known[collector].ready:
-            polls[name] = seconds
-        elif seconds:
-            _log.warning("rooms.metrics.poll names a collector that is not set up: %s.", name)
-    return {name: seconds for name, seconds in polls.items() if seconds > 0}
-
-
-def _poll_seconds(name: str, given: Any) -> float:
-    try:
-        seconds = float(given)
-    except (TypeError, ValueError):
-        raise Misconfigured(
-            f"rooms.metrics.poll.{name} is not a number.", hint="It is in seconds; 0 is never."
-        ) from None
-    if not 0 <= seconds < float("inf"):
-        raise Misconfigured(f"rooms.metrics.poll.{name} is {seconds:g}.", hint="Use 0 or more.")
-    return seconds
-
-
-def check_loaders(catalogue: Catalogue, destinations: Destinations) -> None:
-    """Misconfigured if a loader names a collector that does not exist."""
-    for name, one in destinations.scheduled().items():
-        for entry in one.collectors:
-            try:
-                catalogue.find(entry.partition("/")[0])
-            except PentadError as error:
-                raise Misconfigured(f"rooms.metrics.loaders.{name}: {error.message}", hint=error.hint) from None
-
-
-def checked_thresholds(catalogue: Catalogue, given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The thresholds of the settings; Misconfigured if one makes no sense. An unknown metric is only logged."""
-    known = {f"{owner}.{metric.key}": metric for owner, metric in catalogue.metrics()}
-    for name, rule in given.items():
-        if name in known:
-            rule_of(known[name], rule)
-        else:
-            _log.warning("rooms.metrics.thresholds names no metric: %s. %s", name, did_you_mean(name, known) or "")
-    return given

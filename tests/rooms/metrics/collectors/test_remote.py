@@ -11,7 +11,7 @@ from pentad.rooms.metrics.collectors import host, http_json, postgres, prometheu
 from pentad.rooms.metrics.collectors.contract import CollectorContext, KeepsHistory
 from pentad.rooms.metrics.collectors.http_json import Missing, figure_at
 from pentad.rooms.metrics.engine.upstream import UpstreamSession
-from pentad.rooms.metrics.history.metric_history import HistoryLine, merge_lines
+from pentad.rooms.metrics.history.history_lines import HistoryLine, merge_lines
 from pentad.rooms.metrics.models import FetchError
 from pentad.rooms.metrics.store import Gap, Series, sampled
 from pentad.storage.postgres import PostgresDatabase

@@ -9,7 +9,8 @@ from pentad.kernel.ports import Database
 from pentad.rooms.metrics.collectors.contract import Collector
 from pentad.rooms.metrics.engine.catalogue import Catalogue
 from pentad.rooms.metrics.history.collector_health import PollOutcome
-from pentad.rooms.metrics.history.metric_history import HistoryLine, MetricHistory
+from pentad.rooms.metrics.history.history_lines import HistoryLine
+from pentad.rooms.metrics.history.metric_history import MetricHistory
 from pentad.rooms.metrics.history.retention import Retention, roll_up_all
 from pentad.rooms.metrics.interface.presentation import history_chart, line_chart, line_view
 from pentad.rooms.metrics.models import Info, Snapshot

@@ -26,6 +26,23 @@ PLANNING_SHARE: Final = 4
 MOST_FACTS: Final = 200_000
 
 
+def shared_progress(progress: Progress | None, count: int) -> list[Progress | None]:
+    """The progress of so many queries that run at once, each told as that of all of them together."""
+    if progress is None or count == 1:
+        return [progress] * count
+    reported = [(0.0, 0.0)] * count
+
+    def part(place: int) -> Progress:
+        async def report(done: float, planned: float | None, message: str | None) -> None:
+            reported[place] = (done, planned or 0.0)
+            if done:
+                await progress(sum(done for done, _ in reported), sum(planned for _, planned in reported), message)
+
+        return report
+
+    return [part(place) for place in range(count)]
+
+
 class QueryExecution:
     """One run of a query against one collector."""
 

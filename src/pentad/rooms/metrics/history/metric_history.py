@@ -4,9 +4,7 @@ Numbers are recorded every time, texts and lists when they change. A number that
 gap with its reason, and so is the time nobody polled: a chart breaks off there instead of falling to zero.
 """
 
-from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
 from typing import Any, Final
 
 import msgspec
@@ -32,10 +30,7 @@ from pentad.rooms.metrics.history.alerts import (
 from pentad.rooms.metrics.history.changes import (
     Change,
     compare_values,
-    downsample,
     largest_first,
-    rates,
-    total_rise,
     values_of,
     without_explained,
 )
@@ -48,7 +43,13 @@ from pentad.rooms.metrics.history.collector_health import (
     with_lateness,
     write_outcome,
 )
-from pentad.rooms.metrics.history.forecast import Forecast, forecast
+from pentad.rooms.metrics.history.history_lines import (
+    HistoryLine,
+    HistoryLines,
+    last_limit,
+    line_forecast,
+    read_line,
+)
 from pentad.rooms.metrics.history.recording import (
     FAILED,
     NOT_COLLECTED,
@@ -58,79 +59,13 @@ from pentad.rooms.metrics.history.recording import (
     write_samples,
 )
 from pentad.rooms.metrics.metric_keys import resolve_keys
-from pentad.rooms.metrics.models import Info, Labels, Metric, Scalar, Snapshot, State
-from pentad.rooms.metrics.store import Gap, Point, Series
+from pentad.rooms.metrics.models import Info, Labels, Metric, Snapshot, State
+from pentad.rooms.metrics.store import Gap, Series
 
 MOST_SERIES: Final = 50
 ALERTS_URI: Final = "metrics://alerts"
 DEFAULT_SCOPE: Final = "default"
 _GROUP_LABELS: Final = ("businessGroup", "businessGroupId")
-_LIMIT_SECONDS: Final = 30 * 86_400
-"""How far back the last known value of a limit may be."""
-
-
-class HistoryLine(msgspec.Struct, kw_only=True):
-    """One series in a period."""
-
-    series: Series
-    points: list[Point] = msgspec.field(default_factory=list[Point])
-    rates: list[tuple[float, float]] = msgspec.field(default_factory=list[tuple[float, float]])
-    """For a counter: its increase per second."""
-    rise: float | None = None
-    texts: list[tuple[float, Scalar]] = msgspec.field(default_factory=list[tuple[float, Scalar]])
-    forecast: Forecast | None = None
-    gaps: list[Gap] = msgspec.field(default_factory=list[Gap])
-    """When points are missing, and why."""
-    limit: float | None = None
-    """The last known value of the metric that limits this one."""
-
-
-def with_fewer_points(line: HistoryLine, most: int) -> HistoryLine:
-    """The same line with at most so many points; the last ones of a text."""
-    points = downsample(line.points, most)
-    return msgspec.structs.replace(
-        line,
-        points=points,
-        rates=rates(points, line.gaps) if line.rates else [],
-        texts=line.texts[-most:],
-        gaps=line.gaps[-most:],
-    )
-
-
-def merge_lines(recorded: Sequence[HistoryLine], remembered: Sequence[HistoryLine]) -> list[HistoryLine]:
-    """Lines recorded here together with those a source remembers. Where the source has points, they count."""
-    theirs = {(line.series.key, line.series.labels): line for line in remembered}
-    merged = [_merged_line(line, theirs.pop((line.series.key, line.series.labels), None)) for line in recorded]
-    return [*merged, *theirs.values()]
-
-
-def _merged_line(ours: HistoryLine, theirs: HistoryLine | None) -> HistoryLine:
-    if theirs is None or not theirs.points:
-        return ours
-    times = [point.at for point in theirs.points]
-    step = min((later - earlier for earlier, later in pairwise(times)), default=0.0)
-    own = [point for point in ours.points if not _is_near(point.last_at, times, step)]
-    gaps = [gap for gap in ours.gaps if not any(_is_inside(at, gap) for at in times)]
-    points = sorted([*theirs.points, *own], key=lambda point: point.at)
-    return msgspec.structs.replace(ours, points=points, gaps=gaps, rates=rates(points, gaps) if ours.rates else [])
-
-
-def _is_near(at: float, times: Sequence[float], step: float) -> bool:
-    place = bisect_left(times, at)
-    return any(abs(near - at) <= step for near in times[max(0, place - 1) : place + 1])
-
-
-def _is_inside(at: float, gap: Gap) -> bool:
-    return gap.begin < at and (gap.end is None or at < gap.end)
-
-
-class HistoryLines(msgspec.Struct, kw_only=True):
-    """Some lines of a period; `left_out` is how many more there are."""
-
-    begin: float
-    end: float
-    lines: list[HistoryLine]
-    left_out: int
 
 
 class Changes(msgspec.Struct, kw_only=True):
@@ -268,15 +203,15 @@ class MetricHistory:
             known = store.find_series(rows, info.id, keys=names)
             matching = [one for one in known if _is_in_scope(one, scope) and _has_labels(one.labels, labels or {})]
             late = _late_since(with_lateness(read_health(rows), self.intervals, now), info.id)
-            lines = [_line(rows, one, begin, end, step=step, most=most) for one in matching[:MOST_SERIES]]
+            lines = [read_line(rows, one, begin, end, step=step, most=most) for one in matching[:MOST_SERIES]]
             for line in lines:
                 metric = metrics.get(line.series.key)
-                line.limit = _limit(rows, line.series, metric, now)
+                line.limit = last_limit(rows, line.series, metric, now)
                 since = late.get(line.series.scope, end)
                 if since < end and not (line.gaps and line.gaps[-1].end is None):
                     line.gaps.append(Gap(since, None, NOT_COLLECTED))
                 if with_forecast and line.series.kind == "gauge":
-                    line.forecast = _forecast(rows, line, metric, begin, end, now)
+                    line.forecast = line_forecast(rows, line, metric, begin, end, now)
             return HistoryLines(begin=begin, end=end, lines=lines, left_out=max(0, len(matching) - MOST_SERIES))
 
         return await self._database.read(work)
@@ -441,40 +376,3 @@ def _resolved_keys(infos: Sequence[Info], keys: Sequence[str]) -> dict[str, froz
                 raise
             found[info.id] = frozenset()
     return found
-
-
-def _line(rows: Rows, series: Series, begin: float, end: float, *, step: int | None, most: int) -> HistoryLine:
-    if series.kind in ("text", "list"):
-        return HistoryLine(series=series, texts=store.texts(rows, series.id, begin, end)[-most:])
-    found = store.points(rows, series.id, begin, end)
-    is_counter = series.kind == "counter"
-    points = downsample(found, most, step)
-    gaps = store.gaps(rows, series.id, begin, end)
-    return HistoryLine(
-        series=series,
-        points=points,
-        rates=rates(points, gaps) if is_counter else [],
-        rise=total_rise(found) if is_counter else None,
-        gaps=gaps,
-    )
-
-
-def _limit(rows: Rows, series: Series, metric: Metric | None, now: float) -> float | None:
-    """The last known value of the metric that limits this one."""
-    if metric is None or metric.limit is None:
-        return None
-    others = store.find_series(rows, series.collector, scope=series.scope, keys=[metric.limit])
-    limits = [one for one in others if one.labels == series.labels]
-    last = store.points(rows, limits[0].id, now - _LIMIT_SECONDS, now + 1) if limits else []
-    return last[-1].last if last else None
-
-
-def _forecast(
-    rows: Rows, line: HistoryLine, metric: Metric | None, begin: float, end: float, now: float
-) -> Forecast | None:
-    series, limit = line.series, line.limit
-    if metric is not None and metric.limit is None:
-        limit = metric.alarm if metric.alarm is not None else metric.warn
-    is_floor = metric is not None and metric.better == "higher" and metric.limit is None
-    points = store.points(rows, series.id, begin, end)
-    return forecast([(point.last_at, point.last) for point in points], limit, now, is_floor=is_floor)

@@ -40,11 +40,6 @@ from pentad.rooms.metrics.interface.arguments import (
     request_credentials,
 )
 from pentad.rooms.metrics.interface.presentation import (
-    ANSWER,
-    COLLECTORS,
-    EXPLAINED,
-    EXPORTED,
-    LOADED,
     answer_metadata,
     answer_notes,
     content_blocks,
@@ -56,6 +51,7 @@ from pentad.rooms.metrics.interface.presentation import (
     to_json,
     tool_result,
 )
+from pentad.rooms.metrics.interface.result_schemas import ANSWER, COLLECTORS, EXPLAINED, EXPORTED, LOADED
 from pentad.rooms.metrics.loaders.rows import benefit_rows, business_groups
 from pentad.rooms.metrics.metric_keys import Match, split_list
 from pentad.rooms.metrics.models import Query

@@ -29,7 +29,7 @@ from pentad.kernel.pages import (
     Visit,
     when,
 )
-from pentad.rooms.metrics.history.metric_history import HistoryLine, HistoryLines
+from pentad.rooms.metrics.history.history_lines import HistoryLine, HistoryLines
 from pentad.rooms.metrics.interface.arguments import parse_time
 from pentad.rooms.metrics.interface.presentation import history_chart, label_text, plot_points, series_label
 from pentad.rooms.metrics.models import Info, Labels, Metric, Sample, Scalar

@@ -1,4 +1,4 @@
-"""The answers of the tools: their JSON Schemas, and the functions that turn results into JSON data.
+"""The answers of the tools: functions that turn results into JSON data.
 
 An answer's first text block holds the figures alone, as in the original. A second one follows only if there is more to
 say: what is missing and why, or what was left out.
@@ -20,99 +20,9 @@ from pentad.rooms.metrics.history.alerts import Alert, AlertChange
 from pentad.rooms.metrics.history.changes import Change
 from pentad.rooms.metrics.history.collector_health import CollectorHealth
 from pentad.rooms.metrics.history.forecast import Forecast
-from pentad.rooms.metrics.history.metric_history import HistoryLine
+from pentad.rooms.metrics.history.history_lines import HistoryLine
 from pentad.rooms.metrics.models import Difference, Info, Metric, Problem, Sample, Snapshot
 from pentad.rooms.metrics.store import Gap, Latest, Point, Series
-
-ANSWER: Final[dict[str, Any]] = {
-    "type": "object",
-    "properties": {
-        "collector": {"type": "string"},
-        "asOf": {"type": "string", "description": "When the oldest figure was fetched."},
-        "ageSeconds": {"type": "number"},
-        "source": {"enum": ["live", "cache", "mixed", "stale"]},
-        "states": {"type": "object"},
-        "calls": {"type": "integer"},
-        "coverage": {"type": "object"},
-        "problems": {"type": "array"},
-        "differences": {"type": "array", "description": "Where the original's figures differ from the right ones."},
-        "notes": {"type": "array", "items": {"type": "string"}},
-        "metrics": {"description": "The figures; a list of business groups if the collector has groups."},
-        "rows": {"type": "array"},
-        "value": {},
-        "answers": {"type": "array"},
-        "plan": {"type": "object"},
-    },
-}
-
-
-_TEXT: Final = {"type": "string"}
-_COUNT: Final = {"type": "integer"}
-_LIST: Final = {"type": "array"}
-
-
-def _object(*required: str, **members: Any) -> dict[str, Any]:
-    return {"type": "object", "properties": members, "required": list(required)}
-
-
-CAPABILITIES: Final = _object(
-    "description", "tools",
-    description=_TEXT,
-    tools={"type": "array", "items": _object("name", "description", "inputSchema")},
-    collectors={"type": "array", "items": _object("id", "title", "ready")},
-    faq={"type": "array", "items": _object("question", "answer")},
-)  # fmt: skip
-COLLECTORS: Final = _object(
-    "collectors",
-    collectors={"type": "array", "items": _TEXT},
-    unwell=_LIST,
-)
-KEYS: Final = _object(
-    "keys", "total",
-    keys={"type": "array", "items": _object("collector", "key", "description")},
-    total=_COUNT,
-    nextOffset={"type": "integer", "description": "Offset of the next page; missing on the last."},
-)  # fmt: skip
-EXPLAINED: Final[dict[str, Any]] = {
-    **ANSWER,
-    "properties": {
-        **ANSWER["properties"],
-        "explained": {"type": "array", "items": _object("key", "formula", "values", "facts")},
-    },
-}
-EXPORTED: Final = _object(
-    "format", "contentType", "records", "body",
-    format=_TEXT, contentType=_TEXT, records=_COUNT, body=_TEXT, problems=_LIST,
-)  # fmt: skip
-LOADED: Final = _object("message", "records", "errors", message=_TEXT, records=_COUNT, errors=_LIST, problems=_LIST)
-HISTORY: Final = _object(
-    "from", "to", "series",
-    to=_TEXT,
-    series={"type": "array", "items": _object("collector", "key", "kind")},
-    notes=_LIST,
-    **{"from": _TEXT},
-)  # fmt: skip
-QUERIED: Final[dict[str, Any]] = {
-    **ANSWER,
-    "properties": {
-        **{name: ANSWER["properties"][name] for name in ("asOf", "source", "states", "coverage", "problems", "notes")},
-        "rows": {"type": "array", "items": {"type": "object"}},
-        "total": {"type": "integer", "description": "How many rows there are."},
-        "common": {"type": "object", "description": "Columns with the same value in every row."},
-        "undecided": {"type": "object", "description": "Rows that could not be judged, by state."},
-        "answers": _LIST,
-        "errors": {"type": "object", "description": "By collector."},
-    },
-    "required": ["rows", "total"],
-}
-COMPARED: Final = _object(
-    "before", "after", "changes", "total",
-    before=_TEXT, after=_TEXT, changes=_LIST, total=_COUNT,
-    availability={"type": "array", "description": "Values that went missing or came back."},
-    notRecorded={"type": "array", "description": "Collectors without a record of that time."},
-    notes=_LIST,
-)  # fmt: skip
-ALERTS: Final = _object("alerts", alerts=_LIST, silences=_LIST, changes=_LIST, notes=_LIST)
 
 _MOST_PROBLEMS: Final = 8
 _MOST_PLACES: Final = 5

@@ -15,7 +15,7 @@ from pentad.mcp.content import Content, Image, Text
 from pentad.mcp.declarations import ToolResult, tool
 from pentad.rooms.metrics.engine.metric_rows import FIGURE_COLUMNS, ITEM_COLUMNS, at_one_level
 from pentad.rooms.metrics.engine.query_engine import Answer
-from pentad.rooms.metrics.engine.query_execution import Progress
+from pentad.rooms.metrics.engine.query_execution import Progress, shared_progress
 from pentad.rooms.metrics.engine.response_budget import CHARACTERS_PER_TOKEN, fit_entries, json_size
 from pentad.rooms.metrics.engine.row_query import STATE, VALUE, Row, RowQuery, parse_query, run_query
 from pentad.rooms.metrics.history.changes import Change
@@ -31,15 +31,8 @@ from pentad.rooms.metrics.interface.arguments import (
     request_credentials,
 )
 from pentad.rooms.metrics.interface.bar_charts import BarChart, bar_chart, png_bars, svg_bars, text_bars
-from pentad.rooms.metrics.interface.presentation import (
-    COMPARED,
-    KEYS,
-    QUERIED,
-    answer_metadata,
-    change_view,
-    metric_view,
-    to_json,
-)
+from pentad.rooms.metrics.interface.presentation import answer_metadata, change_view, metric_view, to_json
+from pentad.rooms.metrics.interface.result_schemas import COMPARED, KEYS, QUERIED
 from pentad.rooms.metrics.metric_keys import split_list
 from pentad.rooms.metrics.models import Query
 from pentad.rooms.metrics.service import Metrics, RowSource
@@ -168,17 +161,21 @@ async def _sources(
 ) -> tuple[list[RowSource], dict[str, str]]:
     """The rows of each collector, and the errors of those that failed. One collector alone has to succeed."""
     queries = _queries(metrics, arguments, keys, credentials)
-    sources: list[RowSource] = []
-    failed: dict[str, PentadError] = {}
-    for one, query in queries:
+    reports = shared_progress(progress, len(queries))
+    ask = metrics.figure_rows if arguments.of == "figures" else metrics.item_rows
+
+    async def one(place: int, name: str, query: Query) -> RowSource | PentadError:
         try:
-            ask = metrics.figure_rows if arguments.of == "figures" else metrics.item_rows
-            sources.append(await ask(one, query, progress))
+            return await ask(name, query, reports[place])
         except PentadError as error:
-            failed[one] = error
+            return error
+
+    found = await asyncio.gather(*(one(place, *query) for place, query in enumerate(queries)))
+    sources = [source for source in found if isinstance(source, RowSource)]
+    failed = {name: error for (name, _), error in zip(queries, found, strict=True) if isinstance(error, PentadError)}
     if failed and not sources:
         raise next(iter(failed.values()))
-    return sources, {one: error.sentence() for one, error in failed.items()}
+    return sources, {name: error.sentence() for name, error in failed.items()}
 
 
 def _queries(

@@ -11,7 +11,7 @@ from pentad.mcp.call import Call
 from pentad.mcp.content import Content, Image, Text
 from pentad.mcp.declarations import Tool, ToolResult, tool
 from pentad.rooms.metrics.engine.response_budget import CHARACTERS_PER_TOKEN, FRAME, fit_entries, json_size
-from pentad.rooms.metrics.history.metric_history import HistoryLine, HistoryLines, with_fewer_points
+from pentad.rooms.metrics.history.history_lines import HistoryLine, HistoryLines, with_fewer_points
 from pentad.rooms.metrics.history.silences import silence_of
 from pentad.rooms.metrics.interface.arguments import (
     RARE_HISTORY,
@@ -33,9 +33,6 @@ from pentad.rooms.metrics.interface.current_tools import (
     load_metrics,
 )
 from pentad.rooms.metrics.interface.presentation import (
-    ALERTS,
-    CAPABILITIES,
-    HISTORY,
     alert_change_view,
     alert_view,
     collector_views,
@@ -46,6 +43,7 @@ from pentad.rooms.metrics.interface.presentation import (
 )
 from pentad.rooms.metrics.interface.promql_tools import list_prometheus_metrics, query_prometheus
 from pentad.rooms.metrics.interface.questions import list_metric_keys, query_metrics, what_changed
+from pentad.rooms.metrics.interface.result_schemas import ALERTS, CAPABILITIES, HISTORY
 from pentad.rooms.metrics.interface.silence_tools import silence_alerts, silence_view
 from pentad.rooms.metrics.metric_keys import split_list
 from pentad.rooms.metrics.service import Metrics

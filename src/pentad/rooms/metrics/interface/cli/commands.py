@@ -36,7 +36,7 @@ from pentad.terminal.output import ExitCode, print_json, print_table, print_text
 
 if TYPE_CHECKING:
     from pentad.rooms.metrics.engine.query_engine import Answer
-    from pentad.rooms.metrics.history.metric_history import HistoryLines
+    from pentad.rooms.metrics.history.history_lines import HistoryLines
     from pentad.rooms.metrics.models import Metric, Query
     from pentad.rooms.metrics.service import Metrics
     from pentad.settings.model import Settings

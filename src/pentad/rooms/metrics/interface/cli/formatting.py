@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from pentad.rooms.metrics.engine.query_engine import Answer, DryRun
-    from pentad.rooms.metrics.history.metric_history import HistoryLine
+    from pentad.rooms.metrics.history.history_lines import HistoryLine
     from pentad.rooms.metrics.models import Info, Sample
 
 MOST_ROWS: Final = 2_000

@@ -4,9 +4,9 @@ import pytest
 from msgspec import structs
 
 from pentad.kernel.errors import Misconfigured
+from pentad.rooms.metrics.configuration import checked_thresholds, poll_intervals
 from pentad.rooms.metrics.engine.catalogue import Catalogue
 from pentad.rooms.metrics.models import Info
-from pentad.rooms.metrics.service import checked_thresholds, poll_intervals
 from tests.rooms.metrics.toys import Toy
 
 
