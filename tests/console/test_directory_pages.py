@@ -74,6 +74,10 @@ async def test_records_are_cards_with_badges_and_facets(house: House, root: Brow
     narrowed = await root.get(facet)
     assert "example.org/two-versions" in narrowed.html.texts
     assert "chosen" in narrowed.html.values("li", "class")
+    weak = await root.get(f"{HOME}?{urlencode({'q': 'versions of tides, bees, stars, clocks and other harbours'})}")
+    assert "example.org/two-versions" in weak.html.texts
+    assert "No good match. These are the nearest." in weak.html.text
+    assert "No good match" not in (await root.get(f"{HOME}?q=two-versions")).html.text
 
 
 @pytest.mark.requirement("console:directory:compare")

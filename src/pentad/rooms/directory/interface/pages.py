@@ -70,6 +70,8 @@ async def records(directory: Directory, visit: Visit) -> Sheet:
     if not directory.is_local:
         blocks.append(Note(f"The tools of this server use the directory at {directory.node.address}, not this one."))
     blocks.append(Facets([await _facet(directory, name, params) for name in _FILTERS]))
+    if cards and found.no_good_match:
+        blocks.append(Note("No good match. These are the nearest."))
     empty = "No records found." if words or filters else Hint("There are no records yet. Add some with", FIRST_CONTENT)
     blocks.append(Cards(cards, empty))
     if cards:

@@ -272,15 +272,15 @@ def exactly_named(rows: Rows, plan: Plan, text: str) -> set[int]:
 
 def _similar(rows: Rows, plan: Plan, query: "VectorQuery") -> set[int]:
     """The records most similar to the query among those that pass the filters."""
-    if plan.is_open:
-        return set(query.nearest(_NEAR))
-    if plan.of_all_versions().is_open:
-        near = query.nearest(_NEAR)
-        left = ids_among(rows, plan, list(near))
-        if len(left) < _FEW_LEFT and len(near) == _NEAR:  # the versions of a few agents are nearer than all others
-            left = ids_among(rows, plan, list(query.nearest(_MANY_VERSIONS)))
-        return left
-    return set(_nearest_left(rows, plan, query, _NEAR))
+    every = plan.of_all_versions()
+    near = _nearest_left(rows, every, query, _NEAR)
+    if every == plan:
+        return set(near)
+    left = ids_among(rows, plan, near)
+    if len(left) < _FEW_LEFT and len(near) == _NEAR:  # the versions of a few agents are nearer than all others
+        wide = list(query.nearest(_MANY_VERSIONS)) if every.is_open else _nearest_left(rows, plan, query, _FEW_LEFT)
+        left |= ids_among(rows, plan, wide)
+    return left
 
 
 def _nearest(rows: Rows, plan: Plan, query: "VectorQuery", known: Collection[int]) -> list[int]:
@@ -291,6 +291,8 @@ def _nearest(rows: Rows, plan: Plan, query: "VectorQuery", known: Collection[int
 
 def _nearest_left(rows: Rows, plan: Plan, query: "VectorQuery", most: int, *, related: bool = True) -> list[int]:
     """The nearest of the records that pass the filters, best first."""
+    if plan.is_open:
+        return list(query.nearest(most, related=related))
 
     def left(records: list[int]) -> set[int]:
         return ids_among(rows, plan, records)
