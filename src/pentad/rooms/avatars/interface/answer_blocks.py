@@ -4,6 +4,7 @@ cited passages beside it with the quoted words marked, and why it is as sure as 
 from collections.abc import Sequence
 from typing import Final
 
+from pentad.documents.document import CLEAR_SCAN
 from pentad.kernel.pages import (
     Beside,
     Block,
@@ -21,7 +22,7 @@ from pentad.kernel.pages import (
 )
 from pentad.rooms.avatars.avatar_snapshot import AvatarSnapshot
 from pentad.rooms.avatars.interface.presentation import AnswerView, CitationView, NearestView
-from pentad.rooms.avatars.models import section_below
+from pentad.rooms.avatars.models import Passage, section_below
 
 ASK: Final = "generate_response"
 _SURE: Final = {"high": "very sure", "medium": "fairly sure", "low": "not sure", "none": "silent"}
@@ -80,8 +81,16 @@ async def _sources(avatar: AvatarSnapshot, citations: Sequence[CitationView]) ->
             Links([Cell(title, Place((avatar.id, "passages", number), query))]),
             Marked(passage.content, spans),
             *(Note(one.warning, "bad") for one in cited if one.warning),
+            *_scan(passage),
         ]
     return blocks
+
+
+def _scan(passage: Passage) -> list[Note]:
+    if passage.recognition is None:
+        return []
+    sure = f"The text was recognized on a scan, {passage.recognition:.2f} sure."
+    return [Note(f"{sure} The passage shows the page.", "plain" if passage.recognition >= CLEAR_SCAN else "bad")]
 
 
 def _confidence(answer: AnswerView) -> list[Block]:
