@@ -5,7 +5,7 @@ Only the sandboxed process imports this module.
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -300,19 +300,17 @@ def _page(document: pdfium.PdfDocument, index: int) -> RawPage:
 
 def _has_objects(page: pdfium.PdfPage) -> bool:
     """Whether something is drawn on a page."""
-    objects: Iterator[Any] = page.get_objects(max_depth=2)  # pyright: ignore[reportUnknownMemberType]  likewise
-    return next(objects, None) is not None
+    foreign: Any = page
+    return next(foreign.get_objects(max_depth=2), None) is not None
 
 
 def _recognized(document: pdfium.PdfDocument, page: RawPage, scanned: ScannedPages) -> RawPage:
     """The page with the text on its picture."""
 
     def picture() -> "Image":
-        opened = document[page.number - 1]
+        opened: Any = document[page.number - 1]
         try:
-            scale = LONGEST_SIDE / max(*opened.get_size(), 1)
-            bitmap: Any = opened.render(scale=scale)  # pyright: ignore[reportUnknownMemberType]  likewise
-            return bitmap.to_pil()
+            return opened.render(scale=LONGEST_SIDE / max(*opened.get_size(), 1)).to_pil()
         finally:
             opened.close()
 
