@@ -69,21 +69,24 @@ async def _sources(avatar: AvatarSnapshot, citations: Sequence[CitationView]) ->
     passages = {one.id: one for one in await avatar.passages(list(together))}
     blocks: list[Block] = []
     for number, cited in together.items():
-        names = " ".join(f"[{one.n}]" for one in cited)
-        title = f"{names} {reference(cited[0])}"
         passage = passages.get(number)
         if passage is None:  # an ingest has replaced it since
             blocks += [Quote(one.quote, f"[{one.n}] {reference(one)}") for one in cited]
             continue
         spans = sorted((one.char_start - passage.char_start, one.char_end - passage.char_start) for one in cited)
-        query = {"from": str(cited[0].char_start), "to": str(cited[0].char_end)}
         blocks += [
-            Links([Cell(title, Place((avatar.id, "passages", number), query))]),
+            Links([Cell(f"[{one.n}] {reference(one)}", _place(avatar.id, one)) for one in cited]),
             Marked(passage.content, spans),
             *(Note(one.warning, "bad") for one in cited if one.warning),
             *_scan(passage),
         ]
     return blocks
+
+
+def _place(avatar_id: str, cited: CitationView) -> Place:
+    """Where exactly the cited words are marked."""
+    span = {"from": str(cited.char_start), "to": str(cited.char_end)}
+    return Place((avatar_id, "passages", cited.chunk_id), span)
 
 
 def _scan(passage: Passage) -> list[Note]:
