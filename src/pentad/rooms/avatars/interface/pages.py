@@ -58,7 +58,7 @@ async def everybody(avatars: Avatars, _visit: Visit) -> Sheet:
         for one in await avatars.list()
     ]
     empty = Hint("There are no avatars yet. Create one with", FIRST_CONTENT)
-    together = [Links([Cell("Ask all of them", Place(("panel",)))])] if len(cards) > 1 else []
+    together = [Links([Cell("Ask all of them", Place(("panel",)))], actions=True)] if len(cards) > 1 else []
     lead = "Experts who answer from their own corpus and cite every statement."
     return Sheet("Avatars", [*together, Cards(cards, empty)], lead=lead)
 
@@ -67,16 +67,13 @@ async def one_avatar(avatars: Avatars, visit: Visit) -> Sheet:
     """An avatar: a question and its answer, then facts and sources."""
     avatar = await avatars.open(visit.path["avatar"])
     info, question = info_view(avatar, avatars.model), visit.asked()
-    blocks: list[Block] = [
-        SearchBox(f"Ask {info.name}", question, "Ask"),
-        Links([Cell("Chat", Place((avatar.id, "chat")))]),
-    ]
+    ways = [Cell("Chat", Place((avatar.id, "chat"))), Cell("Evaluation", Place((avatar.id, "evaluation")))]
+    blocks: list[Block] = [Links(ways, actions=True), SearchBox(f"Ask {info.name}", question, "Ask")]
     if question:
         answer = await avatars.pipeline(avatar).answer(question)
         kept = await avatars.keep_answer(visit.principal, avatar, question, answer)
         blocks += await answer_blocks(avatar, answer_view(avatar.id, kept), question)
-    more = Cell("Evaluation", Place((avatar.id, "evaluation")))
-    blocks.append(Section("About", [Facts(_facts(avatar, info)), Links([*info.expertise, more])]))
+    blocks.append(Section("About", [Facts(_facts(avatar, info)), Links(info.expertise)]))
     columns = (
         "Source",
         Column("Kind", short=True),
@@ -162,9 +159,16 @@ async def one_evaluation(avatars: Avatars, visit: Visit) -> Sheet:
 
 def _figure(line: Mapping[str, Any]) -> Sequence[Text]:
     goal = "" if line["goal"] is None else f"{'at most' if line['at_most'] else 'at least'} {line['goal']:.2f}"
-    verdict = "" if line["goal"] is None else "reached" if line["passed"] else "missed"
+    verdict = Cell("reached", kind="good") if line["passed"] else Cell("missed", kind="bad")
     interval = f"{line['low']:.2f} to {line['high']:.2f}"
-    return (line["name"], f"{line['value']:.3f}", interval, f"{line['of']:,}", goal, verdict)
+    return (
+        line["name"],
+        f"{line['value']:.3f}",
+        interval,
+        f"{line['of']:,}",
+        goal,
+        "" if line["goal"] is None else verdict,
+    )
 
 
 async def one_source(avatars: Avatars, visit: Visit) -> Sheet:

@@ -157,7 +157,7 @@ async def _history(page: PairPage, stored: StoredObject) -> Section:
     pager = [Pager("", following, Place(here) if cursor else None)] if following or cursor else []
     moment = Form(
         [TextField("as_of", "As of", page.visit.query.get("as_of", ""), required=False, placeholder="2026-01-31")],
-        [Button("Show")],
+        [Button("Show", kind="plain")],
         f"{page.path}/{stored.uuid}",
         method="get",
     )
