@@ -79,7 +79,7 @@ def even_ticks(low: float, high: float) -> list[float]:
     if high - low <= max(abs(low), abs(high)) * _FLAT:
         low, high = min(low, 0.0), max(high, 0.0)
     if high - low < _SMALLEST:
-        low, high = -1.0, 1.0
+        high = low + 1.0
     rough = (high - low) / _STEPS
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor >= rough * 0.999)

@@ -62,7 +62,8 @@ const drawCharts = (() => {
       ctx.moveTo(bbox.left, down);
       ctx.lineTo(bbox.left + bbox.width, down);
       ctx.stroke();
-      ctx.fillText(name, bbox.left + bbox.width - 4, down - 4);
+      const above = down - 15 * devicePixelRatio > bbox.top;
+      ctx.fillText(name, bbox.left + bbox.width - 4, above ? down - 4 : down + 12 * devicePixelRatio);
     }
     ctx.restore();
   };

@@ -1,5 +1,6 @@
 """The directory's console pages: the list of records, newest first or by search, and one record in full."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
@@ -165,9 +166,13 @@ async def _facet(directory: Directory, name: str, params: Mapping[str, str]) -> 
     found = dict(await directory.records.common_terms(_TERMS[name], _MOST_VALUES))
     chosen, is_whole = params[name].lower(), not any(params.values())
     values = [*found, *([chosen] if chosen and chosen not in found else [])]
+    names = Counter(_readable(value) for value in values)
     options = [
         Option(
-            Cell(_readable(value), Place((), {**params, name: "" if value == chosen else value})),
+            Cell(
+                _readable(value, whole=names[_readable(value)] > 1),
+                Place((), {**params, name: "" if value == chosen else value}),
+            ),
             f"{found[value]:,}" if is_whole else "",
             value == chosen,
         )
@@ -283,9 +288,9 @@ def _moment(text: str) -> str:
     return text[:16].replace("T", " ")
 
 
-def _readable(term: str) -> str:
-    """The last part of a class in words."""
-    return term.rpartition("/")[2].replace("_", " ")
+def _readable(term: str, *, whole: bool = False) -> str:
+    """The last part of a class in words; the whole where the last parts of several are the same."""
+    return (term.replace("/", " / ") if whole else term.rpartition("/")[2]).replace("_", " ")
 
 
 def _comparison(before: str, after: str) -> Place:
