@@ -27,7 +27,7 @@ LOGIN: Final = "admin"
 _HOST: Final = "127.0.0.1"
 _COMMANDS: Final = (
     "pentad list tools",
-    "pentad avatars ask --avatar charles-babbage 'Who paid for the engine?'",
+    "pentad avatars ask --avatar charles-babbage 'Who assembled the engine?'",
     "pentad users list",
     "pentad keys create laptop",
     "pentad doctor",
