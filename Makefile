@@ -59,7 +59,7 @@ screenshots: .venv/.dev .venv/.models ## pictures of the console for documents, 
 ci: lint types contracts conformance interop newcomer coverage ## all that must be green
 
 lock: .venv/.dev ## resolve the dependencies anew
-	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header pyproject.toml --all-extras -o requirements.lock
+	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header pyproject.toml --extra postgres -o requirements.lock
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header -c requirements.lock --group dev -o requirements-dev.lock
 
 protos: .venv/.dev ## generate the code of the gRPC messages anew

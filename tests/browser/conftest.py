@@ -25,6 +25,8 @@ START_SECONDS = 180.0
 DRIVER = Path(__file__).with_name("driver.py")
 WIDE = {"viewport": {"width": 1440, "height": 900}, "color_scheme": "light"}
 NARROW = {"viewport": {"width": 380, "height": 800}, "color_scheme": "dark"}
+PAPER = {"viewport": {"width": 680, "height": 960}, "color_scheme": "dark"}
+"""A4 with margins, printed by somebody who reads in the dark."""
 LARGE = {"viewport": {"width": 1920, "height": 1080}, "color_scheme": "dark"}
 HOSTILE = '"><script>document.title = "owned"</script><img src=x onerror=alert(1)>'
 PERMIT = {

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.conftest import HOSTILE, LARGE, NARROW, WIDE, LogIn, ask
+from tests.browser.conftest import HOSTILE, LARGE, NARROW, PAPER, WIDE, LogIn, ask
 from tests.conformance.server import Served
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(600)]
@@ -47,8 +47,11 @@ def test_hostile_data_stays_text_on_every_page(log_in: LogIn, server: Served) ->
 
 @pytest.mark.requirement("console:style")
 def test_a_printed_page_has_content_and_no_controls(log_in: LogIn) -> None:
-    root = log_in("root", NARROW)
+    root = log_in("root", PAPER)
     shown = "(names) => names.map((one) => getComputedStyle(document.querySelector(one)).display)"
     names = "['body > header', 'main form', '.actions', 'main table']"
     *_, printed = root.do({"go": root.url(LIST)}, {"media": "print"}, {"run": f"() => ({shown})({names})"})
     assert printed["found"] == ["none", "none", "none", "table"]
+    steps = [step for path in PAGES for step in ({"go": root.url(path)}, {"media": "print"})]
+    *_, ground = root.do(*steps, {"run": "() => getComputedStyle(document.body).backgroundColor"})
+    assert ground["found"] == "rgb(255, 255, 255)"

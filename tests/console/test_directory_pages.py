@@ -56,6 +56,26 @@ async def push(house: House, **changes: Any) -> str:
     return cid
 
 
+@pytest.mark.requirement("console:directory:states")
+async def test_a_record_is_deprecated_with_a_reason_and_approved_again(house: House, root: Browser) -> None:
+    cid = await push(house, name="example.org/stateful", version="v1.0.0")
+    page, action = f"{HOME}/records/{cid}", f"{HOME}/records/{cid}/state"
+    assert action in (await root.get(page)).html.values("form", "action")
+    sent = await post(root, action, {"state": "deprecated", "reason": f"Old {BREAKOUT}"})
+    assert sent.status == 303, sent.html.text
+    shown = await root.get(page)
+    is_inert(shown.html)
+    assert f"Old {BREAKOUT}" in shown.html.texts
+    assert "deprecated" in (await root.get(f"{HOME}?q=stateful")).html.texts, "the card says so"
+    again = await post(root, action, {"state": "deprecated"})
+    assert again.status == 409
+    assert "is deprecated already" in again.html.text
+    assert (await post(root, action, {"state": "approved"})).status == 303
+    rita = await house.browser("rita")
+    assert action not in (await rita.get(page)).html.values("form", "action")
+    assert (await post(rita, action, {"state": "withdrawn"})).status == 403
+
+
 async def post(browser: Browser, path: str, fields: dict[str, str]) -> Page:
     shown = await browser.post(path, {**fields, "csrf": await csrf_of(browser)})
     if shown.status != 303:
@@ -74,6 +94,10 @@ async def test_records_are_cards_with_badges_and_facets(house: House, root: Brow
     narrowed = await root.get(facet)
     assert "example.org/two-versions" in narrowed.html.texts
     assert "chosen" in narrowed.html.values("li", "class")
+    weak = await root.get(f"{HOME}?{urlencode({'q': 'versions of tides, bees, stars, clocks and other harbours'})}")
+    assert "example.org/two-versions" in weak.html.texts
+    assert "No good match. These are the nearest." in weak.html.text
+    assert "No good match" not in (await root.get(f"{HOME}?q=two-versions")).html.text
 
 
 @pytest.mark.requirement("console:directory:compare")

@@ -153,17 +153,21 @@ async def test_what_a_list_shows_is_exported(house: House, root: Browser) -> Non
 
 
 @pytest.mark.requirement("console:registers:views")
-async def test_a_list_is_saved_as_a_view_and_the_view_deleted(house: House, root: Browser) -> None:
+@pytest.mark.parametrize("name", ["root", "rita"])
+async def test_whoever_reads_a_list_saves_it_as_a_view_and_deletes_the_view(house: House, name: str) -> None:
     await make(house, holder="Viewed", fee=55)
+    person = await house.browser(name)
+    assert f"{LIST}/views" in (await person.get(LIST)).html.values("form", "action")
     fields = {"title": f"Mine {BREAKOUT}", "filter": '{"fee":55}', "column:fee": "yes"}
-    saved = await post(root, f"{LIST}/views", fields)
+    saved = await post(person, f"{LIST}/views", fields)
     assert saved.status == 303, saved.html.text
-    view = await root.get(saved.location or "")
+    view = await person.get(saved.location or "")
     assert f"Mine {BREAKOUT}" in view.html.text
     assert "55" in view.html.text
-    gone = await post(root, f"{saved.location}/delete", {})
+    assert f"{saved.location}/delete" in view.html.values("form", "action")
+    gone = await post(person, f"{saved.location}/delete", {})
     assert gone.status == 303
-    assert f"Mine {BREAKOUT}" not in (await root.get("/console/registers/views")).html.text
+    assert f"Mine {BREAKOUT}" not in (await person.get("/console/registers/views")).html.text
 
 
 @pytest.mark.requirement("console:registers:bulk")
@@ -265,6 +269,21 @@ async def test_history_shows_differences_and_leads_back(house: House, root: Brow
     assert (await objects(house, "get", id=uuid))["fee"] == 3
 
 
+@pytest.mark.requirement("console:registers:history")
+async def test_history_shows_values_inside_values_by_their_parts_and_no_json(house: House, root: Browser) -> None:
+    checks = [{"by": "Ann", "met": True}]
+    uuid = await make(house, holder="Nested", origin={"form": {"page": 1, "kept": 5}}, checks=checks)
+    more = [*checks, {"by": BREAKOUT, "where": {"room": 7}}]
+    await objects(house, "patch", id=uuid, data={"origin": {"form": {"page": 2, "kept": 5}}, "checks": more})
+    await objects(house, "patch", id=uuid, data={"checks": []})
+    page = await root.get(f"{LIST}/{uuid}")
+    is_inert(page.html)
+    assert {"Origin / form / page", "Checks / 1 / by", "Checks / 1 / where / room"} <= set(page.html.texts)
+    timeline = page.body[page.body.index('class="timeline"') : page.body.index("About the object")]
+    assert "Origin / form / kept" not in timeline, "it did not change"
+    assert "{" not in timeline
+
+
 @pytest.mark.requirement("console:registers:files")
 async def test_files_are_attached_downloaded_and_deleted(house: House, root: Browser) -> None:
     path = f"{LIST}/{await make(house, holder='With files')}"
@@ -317,7 +336,7 @@ async def test_readers_see_no_button_that_would_be_refused_and_are_not_asked_fir
         page = await rita.get(path)
         assert page.status == 200, path
         forms = [one for one in page.html.values("form", "action") if one.startswith("/console/registers")]
-        assert all(one in (LIST, f"{LIST}/{uuid}") for one in forms), (path, forms)
+        assert all(one in (LIST, f"{LIST}/{uuid}", f"{LIST}/views") for one in forms), (path, forms)
         for word in ("New Permit", "Import", "Change it", "Delete", "Undo"):
             assert word not in page.html.texts, (path, word)
     refused = await post(rita, f"{LIST}/{uuid}/delete", {"version": "1"})

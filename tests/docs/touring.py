@@ -31,6 +31,7 @@ from tests.waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]
 WIDTH = 108
+TIME_OF_FILES = 1_780_000_000
 EXAMPLES = ('{"', '["', '"{{')
 PARAMETER = re.compile(r"[@_a-z][\w@.\[\]]*=\S+$")
 MARK = re.compile(r"<!-- tour: (?P<name>[a-z-]+) -->\n(?P<block>.*?)<!-- end -->", re.DOTALL)
@@ -48,7 +49,7 @@ class StillClock(SystemClock):
         self._later = later
 
     def now(self) -> float:
-        return 1_780_000_000.0 + self._later
+        return TIME_OF_FILES + self._later
 
 
 def tour_named(monkeypatch: pytest.MonkeyPatch, name: str) -> Any:
@@ -126,6 +127,7 @@ def command(step: Any, home: Path, database: str | None = None) -> str:
     if step.file is not None:
         name, content = step.file
         (home / name).write_text(content, encoding="utf-8")
+        os.utime(home / name, (TIME_OF_FILES, TIME_OF_FILES))  # the date of a file can become part of a CID
         text = f"```\n$ cat {name}\n{content.rstrip()}\n"
     else:
         text = "```\n"

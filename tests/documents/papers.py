@@ -5,6 +5,8 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from xml.sax.saxutils import escape
 
+from PIL import Image, ImageDraw, ImageFont
+
 _W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 _OPF = 'xmlns="http://www.idpf.org/2007/opf" xmlns:dc="http://purl.org/dc/elements/1.1/"'
 
@@ -51,6 +53,29 @@ def pdf(
         lock = add(f"<< /Filter /Standard /V 1 /R 2 /O <{'41' * 32}> /U <{'42' * 32}> /P -4 >>")
         trailer += f" /Encrypt {lock} 0 R /ID [<{'00' * 16}> <{'00' * 16}>]"
     return _pdf_file(objects, trailer)
+
+
+def picture(lines: Sequence[str], kind: str = "PNG") -> bytes:
+    """A picture of a page with these lines."""
+    out = io.BytesIO()
+    _drawn(lines).save(out, kind)
+    return out.getvalue()
+
+
+def scan(pages: Sequence[Sequence[str]], kind: str = "PDF") -> bytes:
+    """A PDF, or a TIFF, whose pages are nothing but pictures of these lines; no lines make a white one."""
+    out = io.BytesIO()
+    first, *others = [_drawn(lines) for lines in pages]
+    first.save(out, kind, save_all=True, append_images=others)
+    return out.getvalue()
+
+
+def _drawn(lines: Sequence[str]) -> Image.Image:
+    page = Image.new("L", (1000, 1200), "white")
+    ImageDraw.Draw(page).multiline_text(
+        (80, 100), "\n".join(lines), font=ImageFont.load_default(28), fill="black", spacing=14
+    )
+    return page
 
 
 def _page_stream(lines: Sequence[str]) -> bytes:

@@ -5,7 +5,7 @@ import pytest
 from pentad.documents.chunks import chunks
 from pentad.documents.document import Extracted, Unreadable
 from pentad.documents.pdf import read
-from tests.documents.papers import pdf
+from tests.documents.papers import pdf, scan
 
 
 def page_of(document: Extracted, words: str) -> tuple[int, str | None]:
@@ -59,10 +59,16 @@ def test_brackets_accents_and_quotes_come_through():
     assert document.text == "Caf\u00e9 (in Z\u00fcrich) \u2013 \u201cso be it\u201d, 5 % \\ more."
 
 
-def test_a_scan_without_text_is_said_to_be_one():
-    with pytest.raises(Unreadable, match="No text on any of its 3 pages: a scan needs OCR first") as refused:
+def test_blank_pages_are_said_to_have_no_text():
+    with pytest.raises(Unreadable, match=r"No text on any of its 3 pages\.") as refused:
         read(pdf([[], [], []]))
     assert refused.value.reason == "no_text"
+
+
+@pytest.mark.requirement("documents:scan:hint")
+def test_a_scan_says_what_to_install():
+    with pytest.raises(Unreadable, match=r"a scan: install text recognition with: pip install 'pentad\[ocr\]'"):
+        read(scan([["Nothing here is text."]]))
 
 
 def test_an_encrypted_file_is_said_to_be_one():

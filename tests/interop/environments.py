@@ -22,6 +22,7 @@ SCHEMATHESIS = "schemathesis==4.32.5"
 A2A_03 = ("a2a-sdk[signing]==0.3.26",)
 A2A_10 = ("a2a-sdk[signing]==1.0.3",)
 A2A = ("a2a-sdk[grpc,http-server,signing]==1.3.0", "uvicorn")
+OCR = "rapidocr==3.10.0"
 LANGGRAPH = ("langgraph==1.2.20", "langchain-core==1.7.2")
 
 
@@ -73,6 +74,11 @@ def a2a_10_python() -> Path:
 def langgraph_packages() -> Path:
     """The folder of LangGraph's and LangChain's packages, for a Pentad that hosts objects of theirs."""
     return next(_python_with(*LANGGRAPH).parent.parent.glob("lib/python*/site-packages"))
+
+
+def ocr_packages() -> Path:
+    """The folder of what the extra `ocr` installs, for a Pentad that recognizes text."""
+    return next(_python_with(OCR).parent.parent.glob("lib/python*/site-packages"))
 
 
 def oidc_mock_python() -> Path:

@@ -79,6 +79,8 @@ async def test_the_page_shows_hits_with_links_and_says_when_there_are_none(house
     assert status == 200
     assert NOTE in page
     assert 'href="/console/registers/objects/' in page
+    _, tools = await get(house, "/console/search", q="rate an answer", kind="tool")
+    assert 'href="/console/tools/tool/rate_answer"' in tools
     status, nothing = await get(house, "/console/search", q="xylophone", kind="object")
     assert "Nothing was found." in nothing
     _, home = await get(house, "/")

@@ -99,7 +99,7 @@ REPEATED: dict[str, dict[str, Any]] = {
 """A call of each tool that promises that a second one changes nothing."""
 DELETING = re.compile(r"delete|remove|purge|cancel|drop", re.IGNORECASE)
 OWN_BOOKS = re.compile(
-    r"^(audit|call_totals|job|search_|agent_task_(texts|words|indexes)|signals|sqlite_|directory_verifications"
+    r"^(audit|call_(totals|hours)|job|search_|agent_task_(texts|words|indexes)|signals|sqlite_|directory_verifications"
     r"|events|avatar_answers)"
 )
 """Tables of the server's own accounts: who called, what happened, what is to be done, what is indexed or verified."""
@@ -330,7 +330,10 @@ async def test_what_readers_may_change_is_refused_where_nothing_can_be_changed(
 async def test_tools_made_from_a_schema_carry_hints_that_hold(filled: tuple[App, dict[str, str]]) -> None:
     app, names = filled
     async with app.client(app.profile("typed")) as client:
-        found = {tool["name"]: tool["annotations"] for tool in await client.list_all("tools/list", "tools")}
+        assumed = hints(destructive=True, idempotent=False, open_world=True)  # by a client that finds no such hint
+        listed = await client.list_all("tools/list", "tools")
+        found = {tool["name"]: tool["annotations"] for tool in listed}
+        found |= {name: assumed | given for name, given in found.items() if not given["readOnlyHint"]}
         reading = {"readOnlyHint": True, "openWorldHint": False}
         assert found == {name: hints(*decided) if decided else reading for name, decided in TYPED.items()}
         before = await app.database.read(contents)

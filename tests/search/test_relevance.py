@@ -13,12 +13,14 @@ from pentad.search.relevance import (
     MINILM,
     RELATED,
     CosineScale,
+    is_doubtful,
     logistic,
     logit,
     logit_of_words,
     measure_cosines,
     never_rising,
 )
+from pentad.search.scoring import WordMatch, reasons
 from tests.search.hashing import HashingEmbedder
 
 pytestmark = pytest.mark.anyio
@@ -69,6 +71,23 @@ def test_words_alone_count_as_much_as_they_do_on_average_with_a_vector() -> None
     assert logit_of_words(0.5, 1.0) == pytest.approx(logit(0.5, 0.48))
     assert logistic(logit_of_words(0.5, 1.0)) > 0.9
     assert logistic(logit_of_words(0.05, 0.1)) < GOOD_MATCH
+
+
+def test_some_of_the_words_without_the_meaning_are_doubtful() -> None:
+    assert is_doubtful(0.3, 0.3)
+    assert not is_doubtful(0.7, 0.3)
+    assert not is_doubtful(0.3, 0.4)
+
+
+@pytest.mark.requirement("search:scores")
+def test_reasons_add_up_to_the_rounded_score() -> None:
+    """Each is rounded, and the errors of thirty would be seen."""
+    match = WordMatch({(f"field{n}", "word"): 1.0 for n in range(30)}, {"word": 1.0})
+    for score in (1.0, 0.99996, 0.12346, 0.0):
+        found = reasons(match, score, score * 0.7, has_vector=True)
+        assert round(sum(reason.contribution for reason in found), 4) == round(score, 4)
+        values = [reason.contribution for reason in found]
+        assert values == sorted(values, reverse=True)
 
 
 def test_scores_never_rise_down_a_ranking() -> None:

@@ -147,7 +147,9 @@ class Renderer:
             if self.place_of is None or (place := self.place_of(text)) is None:
                 return joined([cut(text, most)])
             text = Cell(text, place)
-        label = cut(text.text, most)
+        label: str | Html = cut(text.text, most)
+        if text.kind and label:
+            label = element("span", label, class_=f"badge {text.kind}")
         if (call := self._call(text.call)) is not None:
             return element("button", label or "—", type="button", class_="link", **call_attributes(call))
         if self.call_of is not None and not isinstance(text.link, str):
@@ -249,7 +251,9 @@ class Renderer:
         return element("nav", element("span", pager.here), *ways, class_="pager", aria_label="Pages")
 
     def _card(self, card: Card) -> Html:
-        figures = [element("li", element("b", number), " ", name) for name, number in card.figures]
+        figures = [
+            element("li", *([element("b", number), " ", name] if name else [number])) for name, number in card.figures
+        ]
         text = element("p", cut(card.text, LONGEST_CELL))
         badges = [element("li", cut(one.text, LONGEST_CELL), class_=f"badge {one.kind}") for one in card.badges]
         return element(

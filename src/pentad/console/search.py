@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from pentad.console.admin_page import SEARCH, AdminPage
+from pentad.console.admin_page import SEARCH, TOOLS, AdminPage
 from pentad.kernel.pages import (
     Block,
     Button,
@@ -20,6 +20,7 @@ from pentad.kernel.pages import (
     Visit,
 )
 from pentad.room_search.search import LONGEST_QUERY, Answer, Filters, Group, RankedItem, RoomSearch
+from pentad.room_search.tools import TOOLS as TOOL_SOURCE
 from pentad.search.scoring import Reason
 
 _PATH: Final = f"/console/{SEARCH}"
@@ -77,7 +78,10 @@ def _section(group: Group) -> Section:
 
 def _row(hit: RankedItem) -> Sequence[str | Cell]:
     item = hit.item
-    place = None if item.page is None else Place(item.page, room=hit.source.room)
+    if hit.source.kind == TOOL_SOURCE.kind:
+        place = Place(("tool", *item.title.split("/")), room=TOOLS)
+    else:
+        place = None if item.page is None else Place(item.page, room=hit.source.room)
     return (str(hit.rank), Cell(item.title or item.uri, place), hit.snippet, _why(item.why), f"{item.score:.2f}")
 
 

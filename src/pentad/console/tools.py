@@ -145,16 +145,13 @@ class ToolPages:
 
     def _tool_sheet(self, visit: Visit, bound: BoundTool, arguments: Any, outcome: Sequence[Block]) -> Sheet:
         tool = bound.declared
-        changes = not tool.hints.get("readOnlyHint")
-        destroys = bool(changes and tool.hints.get("destructiveHint"))
-        button = Button(f"Run {tool.name}", kind="bad" if destroys else "main")
-        form = schema_form(tool.input_schema, visit, [button], _path(_TOOL, tool.name), arguments)
+        form = schema_form(tool.input_schema, visit, [Button(f"Run {tool.name}")], _path(_TOOL, tool.name), arguments)
         given = {} if arguments is MISSING else cast("dict[str, Any]", arguments)
         facts = Facts(
             [
                 ("Room", bound.room),
                 ("Needs", f"{bound.room}:{tool.action}" if bound.room else ""),
-                ("Effect", "changes nothing" if not changes else "may delete or overwrite" if destroys else "adds"),
+                ("Effect", _effect(tool)),
                 ("Asks first", "yes" if bound.confirm is not None else ""),
             ]
         )
@@ -271,6 +268,12 @@ _COLUMNS: Final = ("Tool", "What it does", Column("Effect", short=True))
 def _tool_row(tool: Tool) -> tuple[Text, ...]:
     effect = "" if tool.hints.get("readOnlyHint") else "deletes" if tool.hints.get("destructiveHint") else "writes"
     return (Cell(tool.name, _place(_TOOL, tool.name)), _first(tool.description), effect)
+
+
+def _effect(tool: Tool) -> str:
+    if tool.hints.get("readOnlyHint"):
+        return "changes nothing"
+    return "may delete or overwrite" if tool.hints.get("destructiveHint") else "adds"
 
 
 def _prompt_schema(prompt: Prompt) -> dict[str, Any]:

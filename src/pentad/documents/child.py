@@ -15,9 +15,10 @@ import msgspec
 
 from pentad.documents.chunks import chunks
 from pentad.documents.confinement import confine
-from pentad.documents.document import Extracted, Unreadable
+from pentad.documents.document import SCANNED, Extracted, Unreadable
 from pentad.documents.instructions import instruction_hint
-from pentad.documents.protocol import Done, Failed, Found, Head, Line, Task
+from pentad.documents.protocol import Done, Failed, Found, Head, Line, Scanned, Task
+from pentad.documents.text_recognition import TextRecognizer
 from pentad.documents.tokens import tokens
 
 _KINDS: Final = (
@@ -47,7 +48,7 @@ def _checksum_holds(number: str) -> bool:
 
 _READERS: Final = {
     "pdf": "pdf", "markdown": "markdown", "text": "plain_text", "html": "html", "docx": "docx", "epub": "epub",
-    "lines": "lines",
+    "lines": "lines", "image": "image",
 }  # fmt: skip
 _LONGEST_TITLE: Final = 300
 
@@ -79,7 +80,7 @@ def run(task: Task, source: BinaryIO, out: BinaryIO) -> None:
     if not data.strip():
         raise Unreadable("empty", "It is empty.")
     digest = hashlib.sha256(data).hexdigest()
-    document = extracted(task.format, data)
+    document = extracted(task, data)
     del data
     if len(document.text) > task.text_characters:
         raise Unreadable("too_large", f"It has more than {task.text_characters:,} characters of text.")
@@ -93,12 +94,17 @@ def run(task: Task, source: BinaryIO, out: BinaryIO) -> None:
     ))  # fmt: skip
     for chunk in found:
         write(out, Found(chunk))
+    for scan in document.scans if found else ():
+        write(out, Scanned(scan))
     write(out, Done())
 
 
-def extracted(kind: str, data: bytes) -> Extracted:
+def extracted(task: Task, data: bytes) -> Extracted:
     """The text of a document."""
-    return load(kind).read(data)
+    reader = load(task.format)
+    if task.format in SCANNED and task.scan_seconds:
+        return reader.read(data, TextRecognizer(task.scan_seconds))
+    return reader.read(data)
 
 
 def load(kind: str) -> ModuleType:

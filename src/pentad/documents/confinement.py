@@ -49,7 +49,7 @@ def confine(task: Task) -> None:
     """Confine this process, as far as the operating system supports it. There is no way back."""
     if sys.platform == "win32":
         return
-    signal.alarm(math.ceil(task.wall_seconds) + 1)  # ends it even if nobody waits for it any more
+    signal.alarm(math.ceil(task.wall_seconds) + task.scan_seconds + 1)  # ends it even if nobody waits for it any more
     _limit_resources(task)
     if sys.platform == "linux":
         _forbid_system_calls()
@@ -58,17 +58,29 @@ def confine(task: Task) -> None:
 def _limit_resources(task: Task) -> None:
     import resource
 
-    for kind, most in (
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_FSIZE, 0),
-        (resource.RLIMIT_NOFILE, _MOST_FILES),
-        (resource.RLIMIT_CPU, task.cpu_seconds),
-        (resource.RLIMIT_AS, task.memory_bytes),
+    for kind, most, reserve in (
+        (resource.RLIMIT_CORE, 0, 0),
+        (resource.RLIMIT_FSIZE, 0, 0),
+        (resource.RLIMIT_NOFILE, _MOST_FILES, 0),
+        (resource.RLIMIT_CPU, task.cpu_seconds, task.scan_seconds),
+        (resource.RLIMIT_AS, task.memory_bytes, task.scan_memory_bytes),
     ):
         _, hard = resource.getrlimit(kind)
-        allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        allowed = most + reserve if hard == resource.RLIM_INFINITY else min(most + reserve, hard)
         with suppress(OSError, ValueError):  # macOS knows a limit of memory and takes none
-            resource.setrlimit(kind, (allowed, allowed))
+            resource.setrlimit(kind, (min(most, allowed), allowed))
+
+
+def use_reserve() -> None:
+    """Raise the limits of this process to what its task reserves for recognizing text."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    for kind in (resource.RLIMIT_CPU, resource.RLIMIT_AS):
+        _, hard = resource.getrlimit(kind)
+        with suppress(OSError, ValueError):
+            resource.setrlimit(kind, (hard, hard))
 
 
 def _forbid_system_calls() -> None:

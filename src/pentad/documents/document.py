@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-Format = Literal["pdf", "markdown", "text", "html", "docx", "epub", "lines"]
+Format = Literal["pdf", "markdown", "text", "html", "docx", "epub", "lines", "image"]
 Reason = Literal["damaged", "encrypted", "empty", "no_text", "too_large", "too_slow", "unsafe", "changed", "unreadable"]
 
 FORMATS: Final[dict[str, Format]] = {
@@ -15,10 +15,14 @@ FORMATS: Final[dict[str, Format]] = {
     ".html": "html", ".htm": "html", ".xhtml": "html", ".docx": "docx", ".epub": "epub",
 }  # fmt: skip
 """The format of a document by its extension in lower case."""
+PICTURE_FORMATS: Final[dict[str, Format]] = dict.fromkeys((".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp"), "image")
+"""The same for pictures, whose text has to be recognized."""
 LINE_FORMATS: Final[dict[str, Format]] = dict.fromkeys(
     (".csv", ".tsv", ".json", ".jsonl", ".xml", ".yaml", ".yml", ".toml", ".ini", ".log", ".eml", ".sql"), "lines"
 )
 """The same for plain text that is no prose: its lines stay as they are."""
+SCANNED: Final[tuple[Format, ...]] = ("pdf", "image")
+"""Formats whose text may have to be recognized."""
 
 
 class Unreadable(Exception):
@@ -58,6 +62,19 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
+class Scan:
+    """A page whose text was recognized: its number, how sure that is (0 to 1), and what it looks like, as WebP."""
+
+    page: int
+    confidence: float
+    picture: bytes
+
+
+CLEAR_SCAN: Final = 0.9
+"""Text that is recognized with less confidence may have wrong letters."""
+
+
+@dataclass(frozen=True, slots=True)
 class Extracted:
     """The text of a document, with pages or, for formats without pages, headings."""
 
@@ -66,6 +83,7 @@ class Extracted:
     pages: Sequence[Page] = ()
     title: str | None = None
     notes: Sequence[str] = field(default_factory=tuple[str, ...])
+    scans: Sequence[Scan] = ()
 
 
 def of_blocks(blocks: Iterable[Block], *, title: str | None = None, notes: Sequence[str] = ()) -> Extracted:

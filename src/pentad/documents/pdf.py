@@ -6,13 +6,18 @@ Only the sandboxed process imports this module.
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
 
 import pypdfium2 as pdfium  # pyright: ignore[reportMissingTypeStubs]  it has annotations, not everywhere
 
 from pentad.documents.document import Extracted, Page, Unreadable
 from pentad.documents.normalization import normal
+from pentad.documents.scans import ScannedPages
+from pentad.documents.text_recognition import INSTALL, LONGEST_SIDE, TextRecognizer
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 _EDGE: Final = 2
 """Lines at the top and bottom of a page that may be running heads."""
@@ -45,11 +50,15 @@ _AGREE: Final = 0.6
 
 @dataclass(frozen=True, slots=True)
 class RawPage:
-    """A page as read from the file; `text` is None if it could not be read."""
+    """A page as read from the file; `text` is None if it could not be read.
+
+    `drawn` says that there is something on a page without text: it may be a scan.
+    """
 
     number: int
     text: str | None
     label: str | None = None
+    drawn: bool = False
 
 
 def of_pages(raw: Sequence[RawPage], *, title: str | None = None, notes: Sequence[str] = ()) -> Extracted:
@@ -235,13 +244,17 @@ _PASSWORD: Final = "password"  # noqa: S105  a word in the library's message
 _LONGEST_LABEL: Final = 20
 
 
-def read(data: bytes) -> Extracted:
+def read(data: bytes, recognizer: TextRecognizer | None = None) -> Extracted:
+    """The text of a PDF. With a recognizer, scanned pages have the text that it finds on them."""
     document = _opened(data)
+    scanned = None if recognizer is None else ScannedPages(recognizer)
     try:
         count = len(document)
         if count > MOST_PAGES:
             raise Unreadable("too_large", f"It has {count:,} pages; the limit is {MOST_PAGES:,}.")
         pages = [_page(document, index) for index in range(count)]
+        if scanned is not None:
+            pages = [_recognized(document, page, scanned) if page.drawn else page for page in pages]
         title = str(document.get_metadata_value("Title")).strip() or None  # pyright: ignore[reportUnknownMemberType]  likewise
     finally:
         document.close()
@@ -249,10 +262,12 @@ def read(data: bytes) -> Extracted:
     if broken := [page.number for page in pages if page.text is None]:
         notes.append(f"{_of(broken, count)} could not be read")
     if blank := [page.number for page in pages if page.text is not None and not page.text.strip()]:
+        advice = f" (a scan: {INSTALL})" if scanned is None and any(page.drawn for page in pages) else ""
         if len(blank) + len(broken) == count:
-            raise Unreadable("no_text", f"No text on any of its {count:,} pages: a scan needs OCR first.")
-        notes.append(f"{_of(blank, count)} {'has' if len(blank) == 1 else 'have'} no text")
-    return of_pages(pages, title=title, notes=notes)
+            raise Unreadable("no_text", f"No text on any of its {count:,} pages{advice}.")
+        notes.append(f"{_of(blank, count)} {'has' if len(blank) == 1 else 'have'} no text{advice}")
+    found = of_pages(pages, title=title, notes=notes)
+    return found if scanned is None else scanned.added_to(found, count)
 
 
 def _opened(data: bytes) -> pdfium.PdfDocument:
@@ -273,13 +288,36 @@ def _page(document: pdfium.PdfDocument, index: int) -> RawPage:
         try:
             words = page.get_textpage()
             try:
-                return RawPage(index + 1, words.get_text_range(), label)
+                text = words.get_text_range()
+                return RawPage(index + 1, text, label, drawn=not text.strip() and _has_objects(page))
             finally:
                 words.close()
         finally:
             page.close()
     except (pdfium.PdfiumError, UnicodeError):
         return RawPage(index + 1, None, label)
+
+
+def _has_objects(page: pdfium.PdfPage) -> bool:
+    """Whether something is drawn on a page."""
+    foreign: Any = page
+    return next(foreign.get_objects(max_depth=2), None) is not None
+
+
+def _recognized(document: pdfium.PdfDocument, page: RawPage, scanned: ScannedPages) -> RawPage:
+    """The page with the text on its picture."""
+
+    def picture() -> "Image":
+        opened: Any = document[page.number - 1]
+        try:
+            return opened.render(scale=LONGEST_SIDE / max(*opened.get_size(), 1)).to_pil()
+        finally:
+            opened.close()
+
+    try:
+        return replace(page, text=scanned.text(page.number, picture))
+    except pdfium.PdfiumError:
+        return replace(page, text=None)
 
 
 def _of(numbers: list[int], count: int) -> str:

@@ -2,6 +2,7 @@
 
     {"type": "document", "text": ..., "sha256": ..., "title": ..., "pages": 12, "tokens": 9000, "notes": [...]}
     {"type": "passage", "chunk": {"start": 0, "end": 812, "sentences": [[0, 120], ...], ...}}     for every passage
+    {"type": "scan", "scan": {"page": 3, "confidence": 0.97, "picture": ...}}        for every page that was recognized
     {"type": "done"}                        or                   {"type": "failed", "reason": ..., "message": ...}
 
 A malicious document may have taken over the reader, so its messages are validated.
@@ -12,11 +13,15 @@ from typing import Final
 import msgspec
 
 from pentad.documents.chunks import Chunk
-from pentad.documents.document import Format, Reason
+from pentad.documents.document import Format, Reason, Scan
 
 
 class Task(msgspec.Struct, frozen=True):
-    """What to read, and the limits the process puts on itself. Without a chunk size only the text is wanted."""
+    """What to read, and the limits the process puts on itself. Without a chunk size only the text is wanted.
+
+    `scan_seconds` and `scan_memory_bytes` come on top of the limits once text has to be recognized. Without them it is
+    not.
+    """
 
     format: Format
     chunk_size: int
@@ -26,6 +31,8 @@ class Task(msgspec.Struct, frozen=True):
     wall_seconds: float
     file_bytes: int
     text_characters: int
+    scan_seconds: int = 0
+    scan_memory_bytes: int = 0
 
 
 class Head(msgspec.Struct, frozen=True, tag="document"):
@@ -45,6 +52,12 @@ class Found(msgspec.Struct, frozen=True, tag="passage"):
     chunk: Chunk
 
 
+class Scanned(msgspec.Struct, frozen=True, tag="scan"):
+    """One page whose text was recognized."""
+
+    scan: Scan
+
+
 class Done(msgspec.Struct, frozen=True, tag="done"):
     """The end: everything was sent."""
 
@@ -56,5 +69,5 @@ class Failed(msgspec.Struct, frozen=True, tag="failed"):
     message: str
 
 
-Line = Head | Found | Done | Failed
+Line = Head | Found | Scanned | Done | Failed
 LINES: Final = msgspec.json.Decoder(Line)

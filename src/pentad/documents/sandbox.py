@@ -10,7 +10,7 @@ import signal
 import socket
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Final, Self
@@ -18,17 +18,19 @@ from typing import BinaryIO, Final, Self
 import msgspec
 
 from pentad.documents.chunks import Chunk
-from pentad.documents.document import Format, Unreadable
-from pentad.documents.protocol import LINES, Done, Failed, Found, Head, Line, Task
+from pentad.documents.document import SCANNED, Format, Scan, Unreadable
+from pentad.documents.protocol import LINES, Done, Failed, Found, Head, Line, Scanned, Task
+from pentad.documents.text_recognition import is_installed
 from pentad.kernel.default_limits import MIB
 
 _AT_ONCE: Final = 1 * MIB
 _EXIT_CODE_BYTES: Final = 4
+_LARGEST_PICTURE: Final = 1 * MIB
 
 
 @dataclass(frozen=True, slots=True)
 class ReadingLimits:
-    """The resources one document may use."""
+    """The resources one document may use; those for scans come on top if text has to be recognized."""
 
     file_bytes: int = 256 * MIB
     memory_bytes: int = 1536 * MIB
@@ -36,6 +38,8 @@ class ReadingLimits:
     wall_seconds: float = 240.0
     text_characters: int = 32 * MIB
     output_bytes: int = 256 * MIB
+    scan_seconds: int = 1800
+    scan_memory_bytes: int = 1024 * MIB
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,7 @@ class ReadDocument:
     tokens: int
     notes: list[str]
     chunks: list[Chunk]
+    scans: list[Scan] = field(default_factory=list[Scan])
 
 
 class DocumentReaders:
@@ -79,9 +84,11 @@ class DocumentReaders:
     async def read_open(self, source: BinaryIO, kind: Format, size: int = 0, overlap: int = 0) -> ReadDocument:
         """The same for an open file. Without a size only the text is wanted."""
         limits = self._limits
+        recognizes = kind in SCANNED and is_installed()
         task = Task(
             kind, size, overlap, limits.memory_bytes, limits.cpu_seconds, limits.wall_seconds, limits.file_bytes,
-            limits.text_characters,
+            limits.text_characters, limits.scan_seconds if recognizes else 0,
+            limits.scan_memory_bytes if recognizes else 0,
         )  # fmt: skip
         output, code = await self._output(source, task)
         return _checked(output, code, limits, passages=size > 0)
@@ -89,7 +96,7 @@ class DocumentReaders:
     async def _output(self, source: BinaryIO, task: Task) -> tuple[bytes, int]:
         """The output of the process that read the document, and its exit code."""
         try:
-            async with asyncio.timeout(self._limits.wall_seconds):
+            async with asyncio.timeout(task.wall_seconds + task.scan_seconds):
                 if sys.platform == "win32":
                     return await _output_of_new_process(source, task, self._limits)
                 server = await self._ready()
@@ -101,7 +108,7 @@ class DocumentReaders:
                 self._idle.append(server)
                 return answer
         except TimeoutError:
-            message = f"Reading it took longer than {self._limits.wall_seconds:g} seconds."
+            message = f"Reading it took longer than {task.wall_seconds + task.scan_seconds:g} seconds."
             raise Unreadable("too_slow", message) from None
 
     async def _ready(self) -> "_ForkServer":
@@ -238,6 +245,7 @@ def _checked(output: bytes, code: int, limits: ReadingLimits, *, passages: bool)
     """The document in these messages, if they are complete and consistent."""
     head: Head | None = None
     chunks: list[Chunk] = []
+    scans: list[Scan] = []
     try:
         for raw in output.splitlines():
             line: Line = LINES.decode(raw)
@@ -248,10 +256,12 @@ def _checked(output: bytes, code: int, limits: ReadingLimits, *, passages: bool)
                     pass
                 case Found(chunk):
                     chunks.append(chunk)
+                case Scanned(scan):
+                    scans.append(scan)
                 case Done():
-                    if head is not None and bool(chunks) is passages and _agree(head, chunks):
+                    if head is not None and bool(chunks) is passages and _agree(head, chunks) and _fit(head, scans):
                         return ReadDocument(
-                            head.text, head.sha256, head.title, head.pages, head.tokens, head.notes, chunks
+                            head.text, head.sha256, head.title, head.pages, head.tokens, head.notes, chunks, scans
                         )
     except msgspec.DecodeError:
         pass
@@ -266,6 +276,17 @@ def _agree(head: Head, chunks: list[Chunk]) -> bool:
         and len(chunk.pages) in (0, len(chunk.sentences))
         and all(chunk.start <= start < end <= chunk.end for start, end in chunk.sentences)
         for chunk in chunks
+    )
+
+
+def _fit(head: Head, scans: list[Scan]) -> bool:
+    """Whether each scan is a picture of a page of its own."""
+    return len({scan.page for scan in scans}) == len(scans) and all(
+        1 <= scan.page <= (head.pages or 0)
+        and 0 <= scan.confidence <= 1
+        and len(scan.picture) <= _LARGEST_PICTURE
+        and (scan.picture[:4], scan.picture[8:12]) == (b"RIFF", b"WEBP")
+        for scan in scans
     )
 
 

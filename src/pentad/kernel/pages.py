@@ -51,11 +51,13 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A text that may be a link. In a view it calls a tool, if it has a `call`."""
+    """A text that may be a link. In a view it calls a tool, if it has a `call`. With a `kind` it is a badge, such as a
+    state."""
 
     text: str
     link: Link | None = None
     call: ToolCall | None = None
+    kind: Literal["", "plain", "good", "bad"] = ""
 
 
 Text = str | Cell

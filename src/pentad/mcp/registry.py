@@ -4,11 +4,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 from pentad.kernel.errors import Misconfigured
 from pentad.kernel.names import did_you_mean
-from pentad.kernel.pages import ToolCall
 from pentad.kernel.principal import ANY_ROOM, Action, Principal
 from pentad.mcp.app_views import EXTENSION, MIME_TYPE, RESOURCE_META, SCHEME, SECONDS_FRESH, AppView, ViewRenderer
 from pentad.mcp.arguments import Reader, strict_reader
@@ -22,6 +21,9 @@ from pentad.mcp.results import Encoder, ResultFormat, encoder_of
 from pentad.mcp.revisions import REVISIONS, Revision
 from pentad.mcp.tasks import TASKS, TaskSource
 from pentad.mcp.wire_errors import INVALID_PARAMS, ProtocolError
+
+if TYPE_CHECKING:
+    from pentad.kernel.pages import ToolCall
 
 T = TypeVar("T")
 _UNLISTED: Final = (
@@ -285,7 +287,7 @@ class Registry:
             extensions[EXTENSION] = {}
         return {**found, **({"extensions": extensions} if extensions else {}), "logging": {}}
 
-    def reachable(self, call: ToolCall, principal: Principal) -> ToolCall | None:
+    def reachable(self, call: "ToolCall", principal: Principal) -> "ToolCall | None":
         """A call that a view offers, as hosts let it through: they refuse tools that are not listed. None if the caller
         may not make it."""
         bound = self.tools.get(call.tool)
@@ -293,7 +295,9 @@ class Registry:
             return None
         if self._is_listed(bound):
             return call
-        return ToolCall(CALL_TOOL, {"name": call.tool, "arguments": call.arguments}) if self.search_tools else None
+        if not self.search_tools:
+            return None
+        return replace(call, tool=CALL_TOOL, arguments={"name": call.tool, "arguments": call.arguments})
 
     async def find_tool(self, name: str, principal: Principal) -> BoundTool:
         """A declared tool, or one generated for the caller."""

@@ -1,7 +1,6 @@
 """The gRPC server: the services of all rooms over one port, opened and closed together with HTTP."""
 
 import asyncio
-import contextlib
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -47,10 +46,8 @@ async def open_grpc(
     try:
         yield
     finally:
-        ending.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await ending
-        await server.stop(GRACE_SECONDS)
+        access.stopping.set()  # calls that wait for events end; the grace is for those at work
+        await ending
 
 
 def server_credentials(

@@ -280,19 +280,25 @@ class VectorQuery:
         return {int(id_): float(cosine) for id_, cosine in zip(ids, near.cosines, strict=True) if cosine >= least}
 
     def nearest_left(
-        self, most: int, many: int, matching: Callable[[int], Several[int]], among: Callable[[list[int]], Several[int]]
+        self,
+        most: int,
+        many: int,
+        matching: Callable[[int], Several[int]],
+        among: Callable[[list[int]], Several[int]],
+        *,
+        related: bool = True,
     ) -> dict[int, float]:
         """The nearest of the documents a room's filters leave: `matching` gives so many of these at most, `among` those
         of some ids. Up to `many` only they are compared; beyond, the nearest of all are checked first."""
         allowed = matching(many + 1)
         if len(allowed) > many:
-            wide = self.nearest(_WIDE)
+            wide = self.nearest(_WIDE, related=related)
             left = set(among(list(wide)))
             near = {id_: cosine for id_, cosine in wide.items() if id_ in left}
             if len(wide) < _WIDE or len(near) >= most:  # all that are near were seen, or enough of them
                 return dict(list(near.items())[:most])
             allowed = matching(_ALL)
-        return self.nearest(most, allowed)
+        return self.nearest(most, allowed, related=related)
 
     def cosines(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Those of the documents that have a vector here, and how near they are."""

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 GOOD_MATCH: Final = 0.45
 """If no hit reaches this score, the answer says that there is no good match."""
+FEW_WORDS, FAR = 0.62, 0.32
+"""A best hit with less than this share of the question's words and less than this cosine was right half of the time."""
 RELATED: Final = 0.165
 """A document that has none of the words is found from this score on."""
 
@@ -39,6 +41,12 @@ def logit(share: Number, cosine: Number) -> Number:
 def logit_of_words(share: Number, coverage: Number) -> Number:
     """The same for a document without a vector: it counts as one with the usual cosine of its coverage."""
     return logit(share, _COSINE_OF_NONE + (_COSINE_OF_ALL - _COSINE_OF_NONE) * coverage)
+
+
+def is_doubtful(coverage: float, cosine: float) -> bool:
+    """Whether a best hit shares some words with the question but not its meaning, as a desk for returned goods does
+    with a tax return. Its score is too high then. The cosine is on MiniLM's scale."""
+    return coverage < FEW_WORDS and cosine < FAR
 
 
 def part_of_words(score: float, share: float, cosine: float | None) -> float:

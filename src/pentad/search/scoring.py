@@ -6,7 +6,7 @@ each further time. A room declares its fields (`searchable.py`). `WordScorer` sc
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
 from pentad.search.searchable import SearchFields, field_named
@@ -81,15 +81,29 @@ class Reason:
 
 
 def reasons(match: WordMatch, score: float, by_words: float, *, has_vector: bool) -> list[Reason]:
-    """The reasons that a score is made of, the strongest first. `by_words` is the part of it that the words gave."""
+    """The reasons that a score is made of, the strongest first. `by_words` is the part of it that the words gave.
+
+    They add up to the rounded score: what rounding each of them adds or takes goes to the strongest.
+    """
     whole = match.score
     found = [
-        Reason(name, words, round(given / whole * by_words, _DIGITS) if whole else 0.0)
+        Reason(name, words, given / whole * by_words if whole else 0.0)
         for name, (words, given) in match.by_field().items()
     ]
     if has_vector:
-        found.append(Reason("meaning", (), round(score - by_words, _DIGITS)))
-    return sorted(found, key=lambda reason: (-reason.contribution, reason.field))
+        found.append(Reason("meaning", (), score - by_words))
+    return rounded(found)
+
+
+def rounded(found: Sequence[Reason]) -> list[Reason]:
+    """Reasons with rounded contributions, the strongest first, whose sum is the rounded sum."""
+    if not found:
+        return []
+    strongest, *others = sorted(found, key=lambda reason: -reason.contribution)
+    others = [replace(reason, contribution=round(reason.contribution, _DIGITS)) for reason in others]
+    left = sum(reason.contribution for reason in found) - sum(reason.contribution for reason in others)
+    strongest = replace(strongest, contribution=round(left, _DIGITS))
+    return sorted([strongest, *others], key=lambda reason: (-reason.contribution, reason.field))
 
 
 class WordScorer:

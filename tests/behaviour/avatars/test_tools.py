@@ -178,9 +178,18 @@ async def _passage(door: Door, citation: Any) -> str:
 async def test_the_same_question_has_the_same_answer_on_every_way(door: Door, quick: Door) -> None:
     one, other = [await way.ask("generate_response", question=SLUICES) for way in (door, quick)]
     uris = [answer.pop("uri") for answer in (one, other)]
+    links = [[_span(cited.pop("link")) for cited in answer["citations"]] for answer in (one, other)]
     assert one == other
+    assert links[0] == links[1], "a page of the console where there is an address, else a resource, of the same words"
     assert uris[0] != uris[1], "each answer is kept on its own"
     assert all(re.fullmatch(r"avatar://ida-brandt/answers/[\w-]{16}", uri) for uri in uris)
+
+
+def _span(link: str) -> tuple[str, ...]:
+    """The passage and the characters that a link shows."""
+    found = re.search(r"/ida-brandt/passages/(\d+)(?:/(\d+)-(\d+)|\?from=(\d+)&to=(\d+))$", link)
+    assert found is not None, link
+    return tuple(filter(None, found.groups()))
 
 
 @pytest.mark.requirement("avatars:response:context")

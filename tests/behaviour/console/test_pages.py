@@ -178,15 +178,15 @@ async def test_an_avatar_answers_with_quotes_that_lead_to_their_passages(world: 
     [said] = [text for text in shown.page.texts if re.search(r"27 sluices in 1931[^”]*” \[\d+\]", text)]
     quotes = re.findall(r"“([^”]+)” \[(\d+)\]", said)
     assert "27 sluices in 1931" in quotes[0][0], "the sentence with the answer comes first"
-    labels = [text for text in shown.page.texts if re.match(r"(\[\d+\] )+Notes on the Lower Marsh", text)]
+    labels = [text for text in shown.page.texts if re.match(r"\[\d+\] Notes on the Lower Marsh", text)]
     passages = [href for href in own_links(shown.page) if "/passages/" in href]
     assert sorted(number for _, number in quotes) == sorted(re.findall(r"\[(\d+)\]", " ".join(labels)))
     linked = list(zip(labels, passages, strict=True))
     for words, number in quotes:
         stands = await world.admin.get(next(href for label, href in linked if f"[{number}]" in label))
-        assert words in " ".join(stands.page.text.split())
         assert "Notes on the Lower Marsh" in stands.page.texts
-        assert stands.page.values("mark", "id") == ["quote"], "the quote is marked in its source"
+        assert stands.page.count("mark") == 1
+        assert words in [" ".join(text.split()) for text in stands.page.texts], "exactly the quote is marked"
     silent = await world.admin.get("/console/avatars/ida-brandt?q=Who+won+the+football+match+yesterday%3F")
     assert "No answer" in silent.page.texts
 

@@ -183,7 +183,7 @@ async def test_starting_asks_nobody_and_a_wrong_mode_is_told_at_once(tmp_path: P
         {"SCHEMA_URL": "no-such-host.invalid", "DIRECTORY_CLIENT_SERVER_ADDRESS": "127.0.0.1:9"},
     ):
         async with door_with(tmp_path, environ) as door:
-            assert len(await door.client.everything("tools/list", "tools")) == 19
+            assert len(await door.client.everything("tools/list", "tools")) == 24
     async with door_with(tmp_path, {}) as door:
         answer = await door.ask("agntcy_dir_push_record", record_json=json.dumps(record()))
         assert answer["server_address"] == "embedded", "without a variable the directory is this one"

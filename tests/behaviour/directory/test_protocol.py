@@ -21,9 +21,14 @@ ORIGINAL = {
 }  # fmt: skip
 OWN = {
     "directory_resolve", "directory_lineage", "directory_diff", "directory_migrate", "directory_import",
-    "directory_sign", "directory_delete",
+    "directory_sign", "directory_delete", "directory_states", "directory_set_state", "directory_import_registry",
+    "directory_trust", "directory_peers",
 }  # fmt: skip
-WRITING = {"agntcy_dir_push_record", "agntcy_oasf_import_record", "directory_import", "directory_sign"}
+DESTROYING = {"directory_delete", "directory_trust", "directory_peers"}
+WRITING = {
+    "agntcy_dir_push_record", "agntcy_oasf_import_record", "directory_import", "directory_sign", "directory_set_state",
+    "directory_import_registry",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("path", ["/mcp", OWN_PATH])
@@ -70,8 +75,8 @@ async def test_the_twelve_tools_are_there_and_few_others(door: Door) -> None:
         return
     for name, tool in tools.items():
         hints = tool["annotations"]
-        assert hints["readOnlyHint"] is (name not in WRITING | {"directory_delete"}), name
-        assert hints.get("destructiveHint", False) is (name == "directory_delete"), name
+        assert hints["readOnlyHint"] is (name not in WRITING | DESTROYING), name
+        assert hints.get("destructiveHint", False) is (name in DESTROYING), name
         assert tool["outputSchema"]["type"] == "object"
 
 

@@ -82,6 +82,12 @@ const drawCharts = (() => {
     box.append(entry.here);
     figure.append(box);
     const { soft, line, series } = entry.colours;
+    const day = "\n{D} {MMM}";
+    const times = [
+      [31536000, "{YYYY}", null, null, null, null, null, null, 1], [2419200, "{MMM}", "\n{YYYY}", null, null, null, null, null, 1],
+      [86400, "{D} {MMM}", "\n{YYYY}", null, null, null, null, null, 1], [60, "{HH}:{mm}", day, null, day, null, null, null, 1],
+      [1, "{HH}:{mm}:{ss}", day, null, day, null, null, null, 1],
+    ];
     const axis = { stroke: soft, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } };
     const value = (_, y) => (y === null || y === undefined ? "–" : `${Number(y.toPrecision(6))}${entry.spec.unit ? ` ${entry.spec.unit}` : ""}`);
     // The axis is the chosen span, until somebody zooms in.
@@ -93,7 +99,7 @@ const drawCharts = (() => {
       width: figure.clientWidth, height: HEIGHT,
       scales: { x: { time: entry.spec.time, range: span }, y: { range: () => entry.spec.range } },
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
-      axes: [axis, { ...axis, size: 60, values: (_, splits) => labels(splits) }],
+      axes: [entry.spec.time ? { ...axis, values: times } : axis, { ...axis, size: 60, values: (_, splits) => labels(splits) }],
       hooks: { drawClear: [overlay(entry)], setCursor: [reason(entry)] },
       series: [
         entry.spec.time ? { value: "{YYYY}-{MM}-{DD} {HH}:{mm}:{ss} UTC" } : {},

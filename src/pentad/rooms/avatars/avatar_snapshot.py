@@ -6,8 +6,9 @@ A call works on one snapshot. If an ingest finishes meanwhile, the next call see
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from pentad.kernel.errors import NotFound
 from pentad.kernel.ports import Database, Rows
 from pentad.rooms.avatars import store
 from pentad.rooms.avatars.models import Avatar, CorpusDocument, Passage
@@ -18,6 +19,8 @@ from pentad.search.index import SearchIndex
 
 if TYPE_CHECKING:
     from pentad.rooms.avatars.calibration.model import Calibration
+
+_LONGEST_NUMBER: Final = 10
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,15 @@ class AvatarSnapshot:
     async def passage_ids(self, document: int) -> Sequence[int]:
         """The numbers of a document's passages."""
         return await self.database.read(lambda rows: store.passage_ids(rows, document))
+
+    async def page_picture(self, source_id: str, page: str) -> bytes:
+        """The picture of a scanned page of a source, as WebP."""
+        number = int(page) if page.isdecimal() and len(page) < _LONGEST_NUMBER else 0
+        found = await self.database.read(lambda rows: store.page_picture(rows, self.avatar.number, source_id, number))
+        if found is None:
+            hint = "Only pages whose text was recognized have one; `page_image` of a citation names it."
+            raise NotFound(f"{source_id[:60]!r} has no picture of page {page[:20]!r}.", hint=hint)
+        return found
 
     async def allowed(self, filters: Filters) -> Sequence[int] | None:
         """The numbers of the passages that match the filters; None for all."""

@@ -107,6 +107,8 @@ class Passage:
     """The pages of each sentence, if the passage crosses a page break."""
     as_of: float | None = None
     """When this version was read, for a source that may change: a page of the web, or a resource of a room."""
+    recognition: float | None = None
+    """How sure the recognition of its text is (0 to 1), if a page of it is a scan."""
 
     @property
     def n(self) -> int:
@@ -153,6 +155,11 @@ class Pages:
 def passage_uri(avatar_id: str, number: int) -> str:
     """The address of a passage as a resource."""
     return f"avatar://{avatar_id}/passages/{number}"
+
+
+def page_image_uri(avatar_id: str, source_id: str, page: int) -> str:
+    """The address of the picture of a scanned page as a resource."""
+    return f"avatar://{avatar_id}/pages/{source_id}/{page}"
 
 
 def quote_link(avatar_id: str, number: int, start: int, end: int, site: str | None) -> str:

@@ -12,6 +12,7 @@ from pentad.rooms.avatars.models import Avatar, AvatarInfo, CorpusDocument, Pass
 
 if TYPE_CHECKING:
     from pentad.documents.chunks import Chunk
+    from pentad.documents.document import Scan
 
 _FOR_EVER: Final = 1e12
 _AT_ONCE: Final = 500
@@ -33,7 +34,9 @@ VERSION: Final = "SELECT number, generation FROM avatars WHERE id = ?"
 _PASSAGES: Final = (
     "SELECT p.id, p.position, p.document, d.title, d.source_id, p.content, p.page_start, p.page_end, p.printed_start,"
     " p.printed_end, p.section, p.char_start, p.char_end, d.year, d.role, d.type, p.tokens, d.sha256, p.sha256,"
-    " p.sentences, CASE WHEN substr(d.path, 1, 11) = 'references/' THEN d.ingested_at END"
+    " p.sentences, CASE WHEN substr(d.path, 1, 11) = 'references/' THEN d.ingested_at END,"
+    " (SELECT MIN(s.confidence) FROM avatar_scans s WHERE s.document = p.document"
+    " AND s.page BETWEEN p.page_start AND COALESCE(p.page_end, p.page_start))"
     " FROM avatar_passages p JOIN avatar_documents d ON d.id = p.document"
 )
 
@@ -238,7 +241,25 @@ def describe_document(tx: Transaction, document: CorpusDocument) -> None:
     )  # fmt: skip
 
 
+def add_scans(tx: Transaction, document: int, scans: "Iterable[Scan]") -> None:
+    """Insert the scanned pages of a document."""
+    tx.run_many(
+        "INSERT INTO avatar_scans (document, page, confidence, picture) VALUES (?, ?, ?, ?)",
+        [(document, scan.page, scan.confidence, scan.picture) for scan in scans],
+    )
+
+
+def page_picture(rows: Rows, number: int, source_id: str, page: int) -> bytes | None:
+    """The picture of a scanned page of a source, as WebP."""
+    sql = (
+        "SELECT s.picture FROM avatar_scans s JOIN avatar_documents d ON d.id = s.document"
+        " WHERE d.avatar = ? AND d.source_id = ? AND s.page = ?"
+    )
+    return rows.value(sql, number, source_id, page)
+
+
 def remove_document(tx: Transaction, document: int) -> None:
+    tx.run("DELETE FROM avatar_scans WHERE document = ?", document)
     tx.run("DELETE FROM avatar_passages WHERE document = ?", document)
     tx.run("DELETE FROM avatar_texts WHERE document = ?", document)
     tx.run("DELETE FROM avatar_documents WHERE id = ?", document)
@@ -324,11 +345,11 @@ def _document(row: Row) -> CorpusDocument:
 
 
 def _passage(row: Row) -> Passage:
-    *values, sentences, as_of = row
+    *values, sentences, as_of, recognition = row
     spans = json.loads(sentences)
     ranges = [(start, end) for start, end, *_ in spans]
     pages: list[Any] = [tuple(pages) for _, _, *pages in spans if pages]
-    return Passage(*values, sentences=ranges, sentence_pages=pages, as_of=as_of)
+    return Passage(*values, sentences=ranges, sentence_pages=pages, as_of=as_of, recognition=recognition)
 
 
 def _json(value: Any) -> str:

@@ -10,6 +10,8 @@ from typing import Any, Final, Literal, get_args
 
 import msgspec
 
+from pentad.kernel.errors import PentadError
+
 State = Literal["draft", "proposed", "approved", "deprecated", "withdrawn"]
 """Whether a record is a draft, waits for approval, may be used, should not be used any more, or must not be."""
 STATES: Final[tuple[State, ...]] = get_args(State)
@@ -18,6 +20,13 @@ PUBLIC_KEY: Final = "agntcy.dir.sign.v1.PublicKey"
 SIGNATURE: Final = "agntcy.dir.sign.v1.Signature"
 SCAN_REPORT: Final = "agntcy.dir.security.v1.ScanReport"
 """The types of statements about a record (referrers)."""
+
+
+class NotOffered(PentadError):
+    """A method of the API that the server does not implement."""
+
+    code = "not_offered"
+    http_status = 501
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from pentad.terminal.verbs import Verb, Verbs
 VERBS: Final[Verbs] = {
     "metrics": Verb(
         "pentad.rooms.metrics.interface.cli.commands:metrics",
-        "Figures by collector and by key, their history, charts and exports.",
+        "Figures by collector and by key, their history, charts, alerts and exports.",
     ),
 }
 FIRST_CONTENT: Final = "pentad metrics poll host"

@@ -46,7 +46,7 @@ async def test_the_right_record_is_among_the_first(halves: tuple[Marks, Marks]) 
 @pytest.mark.interop
 @pytest.mark.requirement("dir:search:questions")
 async def test_most_questions_without_an_answer_have_no_good_match(halves: tuple[Marks, Marks]) -> None:
-    assert fmean(halves[0].silent) >= 0.65
+    assert fmean(halves[0].silent) >= 0.75
 
 
 def test_the_set_is_as_large_as_it_says_and_both_halves_are_alike() -> None:

@@ -179,6 +179,24 @@ async def test_filters_hold_for_what_is_near_too(room: Room, monkeypatch: pytest
         assert (await room.names(found), found.total) == (["pilot"], 1), many
 
 
+@pytest.mark.requirement("dir:search:latest")
+async def test_filters_hold_before_the_nearest_are_taken(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many records are nearer than those that pass the filter, and one of these has an older version."""
+    for limit, few in {"_NEAR": 5, "_FEW_LEFT": 2, "_MANY_VERSIONS": 8}.items():
+        monkeypatch.setattr(ranking, limit, few)
+    fleet = [agent(f"example.org/tug-{n}", description="steers boats through thick fog") for n in range(20)]
+    quay = [
+        agent("example.org/buoy", version=v, description="fog boats steers", authors=["Quay"]) for v in ("v1", "v2")
+    ]
+    await room.records.push_many(LOCAL, [*fleet, *quay])
+    await room.index.embed_pending()
+    found = await room.find("steering", authors=["Quay"])
+    assert (await room.names(found), found.no_good_match) == (["buoy"], True)
+    found = await room.find("steers boats through thick fog", authors=["Quay"])
+    assert await room.names(found) == ["buoy"]
+    assert found.hits[0].meaning is not None
+
+
 async def test_a_deleted_record_is_near_no_more(room: Room) -> None:
     await room.index.embed_pending()
     found = await room.find("sorts letters by street")
@@ -286,5 +304,28 @@ async def test_the_real_model_finds_what_shares_no_word(
         nothing = await room.find("recipe for soup")
         assert nothing.no_good_match
         assert len(nothing.hits) == ranking.NEAREST
+    finally:
+        embedder.close()
+
+
+@pytest.mark.requirement("search:verdict")
+async def test_some_words_with_another_meaning_are_no_good_match(
+    database: Database, stores: Stores, pulled_model: PulledModel
+) -> None:
+    """The hits stay, in their order; their scores say that they are doubtful."""
+    embedder = MiniLM(pulled_model)
+    bridge = agent(
+        "example.org/sketch-bridge", description="reads design files: frames, colours and fonts for web code"
+    )
+    try:
+        room = Room(database, stores, embedder)
+        await room.records.push_many(LOCAL, [*STORY, bridge])
+        await room.index.embed_pending()
+        found = await room.find("design a suspension bridge")
+        assert (await room.names(found))[0] == "sketch-bridge"
+        assert found.no_good_match
+        assert all((hit.score or 0.0) < GOOD_MATCH for hit in found.hits)
+        check_sums(found)
+        assert not (await room.find("read fonts from design files")).no_good_match
     finally:
         embedder.close()

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from pentad.kernel import errors
 from pentad.kernel.incidents import internal_error
-from pentad.rooms.directory.wire.statuses import NotOffered, error_of, shortened, status_of
+from pentad.rooms.directory.models import NotOffered
+from pentad.rooms.directory.wire.statuses import error_of, shortened, status_of
 
 
 def test_every_error_of_the_kernel_has_a_status_of_its_meaning() -> None:

@@ -53,7 +53,7 @@ _SEND_SECONDS: Final = 5.0
 """How long the form waits for a task, so that a quick one is shown with its result."""
 _BUDGET: Final = 100_000
 _TASKS: Final = (
-    ui.Column("Task", short=True),
+    "Task",
     ui.Column("State", short=True),
     "What the agent said",
     ui.Column("Changed", short=True),
@@ -78,7 +78,7 @@ async def overview(agents: Agents, visit: ui.Visit) -> ui.Sheet:
     columns = ("Agent", ui.Column("Runs", short=True), "What it does", ui.Column("Speaks", short=True))
     waiting = await _waiting_approvals(agents, visit)
     blocks: list[ui.Block] = [
-        ui.Links([ui.Cell(waiting or "Approvals", APPROVALS)]),
+        ui.Links([ui.Cell(waiting or "Approvals", APPROVALS)], actions=True),
         ui.SearchBox("Search agents by name and what they do", words),
         ui.Table(columns, rows, "No agents match." if words else _NO_AGENTS),
     ]
@@ -122,8 +122,9 @@ async def one_card(agents: Agents, visit: ui.Visit) -> ui.Sheet:
             path, buttons = card_path(visit), [ui.Button("Send")]
             initial = {"text": example} if example else {}
             form = schema_form(MESSAGE, visit, buttons, path, initial)
-            chat_link = ui.Links([ui.Cell("Chat with it", ui.Place(("cards", visit.path["card"], "chat")))])
-            blocks.append(ui.Section("Send it a task", [form, chat_link]))
+            chat = ui.Cell("Chat", ui.Place(("cards", visit.path["card"], "chat")))
+            blocks.insert(1, ui.Links([chat], actions=True))
+            blocks.append(ui.Section("Send it a task", [form]))
         page = await agents.tasks.list(visit.principal, agent=name, page_size=_RECENT)
         blocks.append(ui.Section("Your tasks with it", [_table(page.tasks)]))
     blocks.append(ui.Section("The card as JSON", [ui.Code(_pretty(card.card))], folded=True))
@@ -196,7 +197,7 @@ async def task_blocks(agents: Agents, visit: ui.Visit, task: Task) -> list[ui.Bl
         ui.Facts(
             [
                 ("Agent", ui.Cell(task.agent, _card(task.agent))),
-                ("State", task.state),
+                ("State", _state(task)),
                 ("Begun", ui.when(task.created_at)),
                 ("Changed", ui.when(task.updated_at)),
                 ("Conversation", ui.Cell(task.context_id, _chat(task))),
@@ -314,13 +315,19 @@ def _table(tasks: Sequence[Task]) -> ui.Table:
     rows = [
         (
             ui.Cell(_title(one), ui.Place(("tasks", one.id))),
-            _STATES.get(one.state, one.state),
+            _state(one),
             task_view(one, one.agent, 300).text,
             ui.when(one.updated_at),
         )
         for one in tasks
     ]
     return ui.Table(_TASKS, rows, ui.Hint("You have no tasks yet. Send one with", "pentad agents send AGENT TEXT"))
+
+
+def _state(task: Task) -> ui.Cell:
+    """The state of a task as a badge."""
+    kind = "good" if task.state == "completed" else "bad" if task.state in TERMINAL else "plain"
+    return ui.Cell(_STATES.get(task.state, task.state), kind=kind)
 
 
 def _title(task: Task) -> str:

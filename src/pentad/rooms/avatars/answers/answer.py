@@ -40,6 +40,8 @@ class Citation:
     """Set if the quote reads like an instruction to a language model."""
     as_of: str | None = None
     """The day this version of the source was read, for a source that may change."""
+    recognition: float | None = None
+    """How sure the recognition of the text is, if it was recognized on a scan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +145,7 @@ class CitationList:
                 sha256=passage.sha256,
                 warning=WARNING if instructs(quote) else None,
                 as_of=day_of(passage),
+                recognition=passage.recognition,
             )
         return self._numbers[key].n
 

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from pentad.documents.document import CLEAR_SCAN
 from pentad.documents.instructions import instructs
 from pentad.kernel.errors import InvalidInput, Unavailable
 from pentad.rooms.avatars.answers.answer import (
@@ -213,6 +214,7 @@ class AnswerPipeline:
             quoted=sum(said.verdict == "quoted" for said in draft.statements) / len(draft.statements),
             common=self._is_common(plan, idf) or any(instructs(one.text) for run in draft.answer for one in run),
             read=draft.mode != "extractive",
+            legible=all((one.recognition or 1.0) >= CLEAR_SCAN for one in draft.citations.all()),
         )
 
     def _is_common(self, plan: Plan, idf: Mapping[str, float]) -> bool:

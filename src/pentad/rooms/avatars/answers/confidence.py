@@ -2,8 +2,9 @@
 
 The number is the probability that the quotes have the answer, from the probability that the corpus covers the question
 and from what the answer sentence shows: the question's words, names and numbers, and something of the kind asked for.
-`high` also needs all of these signs in what is shown first. A paraphrase is at most `medium`, whoever judged it.
-Accepted feedback on an avatar's answers adjusts its numbers. They have neither floor nor cap: they rank answers.
+`high` also needs all of these signs in what is shown first. A paraphrase is at most `medium`, whoever judged it, and
+so is a quote from a scan that could hardly be read. Accepted feedback on an avatar's answers adjusts its numbers. They
+have neither floor nor cap: they rank answers.
 """
 
 import math
@@ -42,6 +43,8 @@ class Grounds:
     """The share of statements that are verbatim quotes."""
     read: bool = False
     """Whether a model read the passages and chose what to say."""
+    legible: bool = True
+    """Whether no quote is of a scan whose letters may be wrong."""
 
     @property
     def complete(self) -> bool:
@@ -77,7 +80,7 @@ def confidence(grounds: Grounds, adjustment: AnswerAdjustment = UNADJUSTED) -> C
     number = round(logistic(adjustment.of(logit)), 4)
     word = level(number)
     proven = grounds.complete or grounds.read
-    if word == "high" and (not proven or grounds.quoted < 1):
+    if word == "high" and (not proven or grounds.quoted < 1 or not grounds.legible):
         word = "medium"
     return Confidence(number, word, round(logistic(logit), 4))
 

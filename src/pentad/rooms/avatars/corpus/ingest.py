@@ -226,10 +226,13 @@ class Ingest:
             except OSError as error:
                 return FileLine(str(file.name), "failed", reason="unreadable", note=f"{error.strerror}.")
 
+        def several(some: Sequence[FoundFile]) -> list[Hashed | FileLine]:
+            return [work(file) for file in some]
+
         hashed: list[Hashed | FileLine] = []
         for start in range(0, len(files), _HASHED_AT_ONCE):
             some = files[start : start + _HASHED_AT_ONCE]
-            hashed += await asyncio.to_thread(lambda given: [work(file) for file in given], some)
+            hashed += await asyncio.to_thread(several, some)
         run.report.lines += [one for one in hashed if isinstance(one, FileLine)]
         return [one for one in hashed if isinstance(one, Hashed)]
 
@@ -245,11 +248,7 @@ class Ingest:
                 try:
                     drafts[place] = Draft(job, await self._document(run, plan.pipeline, job, readers))
                 except Unreadable as refusal:
-                    former = " The former version stays." if job.replaced else ""
-                    path = str(job.file.found.name)
-                    run.report.lines.append(
-                        FileLine(path, "failed", job.source_id, reason=refusal.reason, note=refusal.message + former)
-                    )
+                    run.report.lines.append(_unread(job, refusal))
                 done += 1
                 run.progress("reading", done, len(plan.to_read))
 
@@ -335,6 +334,14 @@ def files_in(paths: Sequence[Path]) -> list[FoundFile | FileLine]:
     for path in paths:
         found.extend(documents_in(path) if path.is_dir() else [document_at(path, Path(path.name))])
     return found
+
+
+def _unread(job: ToRead, refusal: Unreadable) -> FileLine:
+    """A failure, or a picture without text beside the documents, which is none."""
+    path, former = str(job.file.found.name), " The former version stays." if job.replaced else ""
+    if job.file.found.format == "image" and refusal.reason == "no_text" and not job.replaced:
+        return FileLine(path, "skipped", note=refusal.message)
+    return FileLine(path, "failed", job.source_id, reason=refusal.reason, note=refusal.message + former)
 
 
 def _report(run: _Run, plan: Plan) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Final, Literal
 
-from pentad.documents.document import FORMATS, Format
+from pentad.documents.document import FORMATS, PICTURE_FORMATS, Format
 from pentad.documents.normalization import normal
 from pentad.kernel.default_limits import MIB
 from pentad.rooms.avatars.config import CONFIG_FILE, AvatarConfig
@@ -21,7 +21,7 @@ from pentad.rooms.avatars.models import CorpusDocument
 
 CORPUS_FOLDER: Final = "corpus"
 _DESCRIPTIONS: Final = (CONFIG_FILE, SOURCES_FILE)
-_KNOWN: Final = "PDF, Markdown, text, HTML, DOCX and EPUB"
+_KNOWN: Final = "PDF, Markdown, text, HTML, DOCX, EPUB and pictures"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,8 @@ def documents_in(folder: Path) -> Iterator[FoundFile | FileLine]:
 def document_at(path: Path, name: Path, root: Path | None = None) -> FoundFile | FileLine:
     """One file. With `root`, links that lead out of it are skipped."""
     shown = PurePosixPath(normal(name.as_posix()))
-    kind = FORMATS.get(path.suffix.lower())
+    suffix = path.suffix.lower()
+    kind = FORMATS.get(suffix) or PICTURE_FORMATS.get(suffix)
     if root is not None and not path.resolve().is_relative_to(root):
         return FileLine(str(shown), "skipped", note="a link that leads out of the folder")
     if not path.is_file():

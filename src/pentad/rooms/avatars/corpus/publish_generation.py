@@ -166,6 +166,7 @@ class GenerationSwap:
             described = draft.document(self._origin, self._plan.pipeline, generation, self._now)
             document = store.add_document(tx, number, described, read.text)
             store.add_passages(tx, number, document, first, read.text, read.chunks)
+            store.add_scans(tx, document, read.scans)
             firsts.append(first)
             first += len(read.chunks)
         return firsts

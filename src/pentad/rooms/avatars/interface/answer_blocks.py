@@ -4,6 +4,7 @@ cited passages beside it with the quoted words marked, and why it is as sure as 
 from collections.abc import Sequence
 from typing import Final
 
+from pentad.documents.document import CLEAR_SCAN
 from pentad.kernel.pages import (
     Beside,
     Block,
@@ -21,7 +22,7 @@ from pentad.kernel.pages import (
 )
 from pentad.rooms.avatars.avatar_snapshot import AvatarSnapshot
 from pentad.rooms.avatars.interface.presentation import AnswerView, CitationView, NearestView
-from pentad.rooms.avatars.models import section_below
+from pentad.rooms.avatars.models import Passage, section_below
 
 ASK: Final = "generate_response"
 _SURE: Final = {"high": "very sure", "medium": "fairly sure", "low": "not sure", "none": "silent"}
@@ -68,20 +69,31 @@ async def _sources(avatar: AvatarSnapshot, citations: Sequence[CitationView]) ->
     passages = {one.id: one for one in await avatar.passages(list(together))}
     blocks: list[Block] = []
     for number, cited in together.items():
-        names = " ".join(f"[{one.n}]" for one in cited)
-        title = f"{names} {reference(cited[0])}"
         passage = passages.get(number)
         if passage is None:  # an ingest has replaced it since
             blocks += [Quote(one.quote, f"[{one.n}] {reference(one)}") for one in cited]
             continue
         spans = sorted((one.char_start - passage.char_start, one.char_end - passage.char_start) for one in cited)
-        query = {"from": str(cited[0].char_start), "to": str(cited[0].char_end)}
         blocks += [
-            Links([Cell(title, Place((avatar.id, "passages", number), query))]),
+            Links([Cell(f"[{one.n}] {reference(one)}", _place(avatar.id, one)) for one in cited]),
             Marked(passage.content, spans),
             *(Note(one.warning, "bad") for one in cited if one.warning),
+            *_scan(passage),
         ]
     return blocks
+
+
+def _place(avatar_id: str, cited: CitationView) -> Place:
+    """Where exactly the cited words are marked."""
+    span = {"from": str(cited.char_start), "to": str(cited.char_end)}
+    return Place((avatar_id, "passages", cited.chunk_id), span)
+
+
+def _scan(passage: Passage) -> list[Note]:
+    if passage.recognition is None:
+        return []
+    sure = f"The text was recognized on a scan, {passage.recognition:.2f} sure."
+    return [Note(f"{sure} The passage shows the page.", "plain" if passage.recognition >= CLEAR_SCAN else "bad")]
 
 
 def _confidence(answer: AnswerView) -> list[Block]:

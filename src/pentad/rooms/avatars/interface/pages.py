@@ -4,6 +4,7 @@ an evaluation.
 Questions are answered with quotes alone: viewing a page never calls a language model.
 """
 
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ from pentad.kernel.pages import (
     Column,
     Facts,
     Hint,
+    Image,
     Links,
     Marked,
     Note,
@@ -38,7 +40,7 @@ from pentad.rooms.avatars.avatar_snapshot import AvatarSnapshot
 from pentad.rooms.avatars.interface.answer_blocks import answer_blocks, page_text
 from pentad.rooms.avatars.interface.chat_pages import chat, panel, say
 from pentad.rooms.avatars.interface.presentation import InfoView, answer_view, info_view
-from pentad.rooms.avatars.models import CorpusDocument, Role
+from pentad.rooms.avatars.models import CorpusDocument, Passage, Role
 from pentad.rooms.avatars.service import Avatars
 from pentad.rooms.avatars.verbs import FIRST_CONTENT
 
@@ -56,7 +58,7 @@ async def everybody(avatars: Avatars, _visit: Visit) -> Sheet:
         for one in await avatars.list()
     ]
     empty = Hint("There are no avatars yet. Create one with", FIRST_CONTENT)
-    together = [Links([Cell("Ask all of them", Place(("panel",)))])] if len(cards) > 1 else []
+    together = [Links([Cell("Ask all of them", Place(("panel",)))], actions=True)] if len(cards) > 1 else []
     lead = "Experts who answer from their own corpus and cite every statement."
     return Sheet("Avatars", [*together, Cards(cards, empty)], lead=lead)
 
@@ -65,16 +67,13 @@ async def one_avatar(avatars: Avatars, visit: Visit) -> Sheet:
     """An avatar: a question and its answer, then facts and sources."""
     avatar = await avatars.open(visit.path["avatar"])
     info, question = info_view(avatar, avatars.model), visit.asked()
-    blocks: list[Block] = [
-        SearchBox(f"Ask {info.name}", question, "Ask"),
-        Links([Cell("Chat", Place((avatar.id, "chat")))]),
-    ]
+    ways = [Cell("Chat", Place((avatar.id, "chat"))), Cell("Evaluation", Place((avatar.id, "evaluation")))]
+    blocks: list[Block] = [Links(ways, actions=True), SearchBox(f"Ask {info.name}", question, "Ask")]
     if question:
         answer = await avatars.pipeline(avatar).answer(question)
         kept = await avatars.keep_answer(visit.principal, avatar, question, answer)
         blocks += await answer_blocks(avatar, answer_view(avatar.id, kept), question)
-    more = Cell("Evaluation", Place((avatar.id, "evaluation")))
-    blocks.append(Section("About", [Facts(_facts(avatar, info)), Links([*info.expertise, more])]))
+    blocks.append(Section("About", [Facts(_facts(avatar, info)), Links(info.expertise)]))
     columns = (
         "Source",
         Column("Kind", short=True),
@@ -102,6 +101,7 @@ async def one_passage(avatars: Avatars, visit: Visit) -> Sheet:
             ("Page", page),
             ("Year", "" if passage.year is None else str(passage.year)),
             ("Written by", _by(passage.role)),
+            ("Text", "" if passage.recognition is None else f"recognized on a scan, {passage.recognition:.2f} sure"),
             ("Characters", f"{found.char_start:,} to {found.char_end:,}"),
             ("Hash of the file", passage.sha256),
         ]
@@ -110,11 +110,22 @@ async def one_passage(avatars: Avatars, visit: Visit) -> Sheet:
     after = found.after if found.ends else f"{found.after} …"
     trail = [Cell(info_view(avatar, None).name or avatar.id, Place((avatar.id,)))]
     warning = [Note(WARNING, "bad")] if instructs(found.marked) else []
+    marked = Marked(before + found.marked + after, [(len(before), len(before) + len(found.marked))])
     return Sheet(
-        f"Passage {n}",
-        [*warning, Marked(before + found.marked + after, [(len(before), len(before) + len(found.marked))]), facts],
-        trail=trail,
+        f"Passage {n}", [*warning, marked, *await _picture(avatar, passage, found.pages.physical), facts], trail=trail
     )
+
+
+async def _picture(avatar: AvatarSnapshot, passage: Passage, page: int | None) -> list[Block]:
+    """The page of a scan, to compare the recognized words with."""
+    if passage.recognition is None or page is None:
+        return []
+    try:
+        picture = await avatar.page_picture(passage.source_id, str(page))
+    except NotFound:  # another page of the passage is the scan
+        return []
+    data = b64encode(picture).decode("ascii")
+    return [Section("The page", [Image(data, "image/webp", f"Page {page} of {passage.source}")])]
 
 
 def _original(title: str, document: CorpusDocument | None, page: int | None) -> Text:
@@ -148,9 +159,16 @@ async def one_evaluation(avatars: Avatars, visit: Visit) -> Sheet:
 
 def _figure(line: Mapping[str, Any]) -> Sequence[Text]:
     goal = "" if line["goal"] is None else f"{'at most' if line['at_most'] else 'at least'} {line['goal']:.2f}"
-    verdict = "" if line["goal"] is None else "reached" if line["passed"] else "missed"
+    verdict = Cell("reached", kind="good") if line["passed"] else Cell("missed", kind="bad")
     interval = f"{line['low']:.2f} to {line['high']:.2f}"
-    return (line["name"], f"{line['value']:.3f}", interval, f"{line['of']:,}", goal, verdict)
+    return (
+        line["name"],
+        f"{line['value']:.3f}",
+        interval,
+        f"{line['of']:,}",
+        goal,
+        "" if line["goal"] is None else verdict,
+    )
 
 
 async def one_source(avatars: Avatars, visit: Visit) -> Sheet:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pentad.rooms.avatars.models import passage_uri, quote_link
+from pentad.rooms.avatars.models import page_image_uri, passage_uri, quote_link
 
 if TYPE_CHECKING:
     from pentad.rooms.avatars.answers.answer import Answer, Citation
@@ -63,6 +63,8 @@ class PassageView(View):
     char_end: int
     sha256: Annotated[str, Field(description="SHA-256 of the source's file.")]
     warning: str | None = Optional
+    recognition: float | None = Optional
+    page_image: str | None = Optional
 
 
 class FoundPassages(View):
@@ -97,6 +99,8 @@ class CitationView(View):
     match: str
     warning: str | None = Optional
     as_of: str | None = Optional
+    recognition: float | None = Optional
+    page_image: str | None = Optional
     uri: str
     link: Annotated[str, Field(description="Shows the quote marked in its source.")]
 
@@ -332,7 +336,15 @@ def passage_fields(avatar_id: str, passage: "Passage") -> dict[str, Any]:
         "char_end": passage.char_end,
         "sha256": passage.sha256,
         "warning": WARNING if instructs(passage.content) else None,
+        **_scan(avatar_id, passage.source_id, passage.page, passage.recognition),
     }
+
+
+def _scan(avatar_id: str, source_id: str, page: int | None, recognition: float | None) -> dict[str, Any]:
+    """How sure the text of a scan is, and where the picture of its page is."""
+    if recognition is None or page is None:
+        return {}
+    return {"recognition": round(recognition, 2), "page_image": page_image_uri(avatar_id, source_id, page)}
 
 
 def answer_view(
@@ -379,6 +391,7 @@ def citations_view(avatar_id: str, citations: "Sequence[Citation]", site: str | 
         CitationView.model_validate(
             {
                 **asdict(one),
+                **_scan(avatar_id, one.source_id, one.physical_page, one.recognition),
                 "uri": passage_uri(avatar_id, one.chunk_id),
                 "link": quote_link(avatar_id, one.chunk_id, one.char_start, one.char_end, site),
             }

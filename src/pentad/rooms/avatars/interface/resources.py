@@ -92,6 +92,12 @@ async def quote(id: str, n: str, span: str, call: Call[Avatars]) -> str:  # noqa
     return _text({"avatar": opened.id, **shown, **fields})
 
 
+@resource("avatar://{id}/pages/{source}/{page}", name="Picture of a scanned page", mime_type="image/webp")
+async def page_picture(id: str, source: str, page: str, call: Call[Avatars]) -> bytes:  # noqa: A002  as above
+    """The picture of a page whose text was recognized, to compare a citation with. `page` is that of the file."""
+    return await (await call.service.open(id)).page_picture(source, page)
+
+
 @resource("avatar://{id}/evaluation", name="Score card of an avatar", mime_type=_JSON, complete={"id": complete_avatar})
 async def evaluation(id: str, call: Call[Avatars]) -> str:  # noqa: A002  the name in its address
     """The last evaluation of an avatar: each figure with its confidence interval and its goal."""
@@ -130,7 +136,7 @@ async def card(id: str, call: Call[Avatars]) -> str:  # noqa: A002  the name in 
     return _text(card_of((await call.service.open(id)).avatar, call.service.platform.public_url))
 
 
-RESOURCES: Final = (avatar, sources, passage, quote, answer, evaluation, record, card)
+RESOURCES: Final = (avatar, sources, passage, quote, page_picture, answer, evaluation, record, card)
 
 
 def _source(document: CorpusDocument) -> dict[str, Any]:

@@ -69,6 +69,7 @@ def command_routes(avatars: Avatars) -> list[BaseRoute]:
         from pentad.rooms.avatars.evaluation.score_card import read_goals
 
         query, body = request.query_params, await request.body()
+        await avatars.open(query.get("avatar") or None)  # an avatar that is not there is told before bad questions
         questions, goals = read_questions(body) if body else (), read_goals(query.getlist("goal"))
         async with one_at_a_time:
             card = await avatars.evaluate(query.get("avatar") or None, questions=questions, goals=goals)

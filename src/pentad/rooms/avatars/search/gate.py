@@ -20,6 +20,8 @@ Reason = Literal["corpus_miss", "out_of_scope", "after_period", "unverified", "s
 
 OUT_OF_SCOPE_BELOW: Final = 0.15
 _FEW_KNOWN: Final = 0.6
+_ON_TOPIC_WORDS: Final = 2
+"""A question with so many words of the corpus is about its subject, even if nothing answers it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +58,18 @@ def _speaks_of(passage: Passage, later: Sequence[str]) -> bool:
 
 
 def _silence(question: str, found: Retrieved, persona: Persona) -> Reason:
-    """A question most of whose words the corpus has never seen is from elsewhere; others it just does not answer.
+    """A question with hardly a word of the corpus is from elsewhere; others it just does not answer.
 
-    In another language than the corpus nobody knows which of the two it is.
+    The probability alone cannot tell: it is low for near misses, too. In another language than the corpus nobody knows
+    which of the two it is.
     """
     texts = " ".join(scored.passage.content for scored in found.passages[:3])
     if differs(question, texts or persona.description):
         return "language"
     if not found.passages:
         return "out_of_scope"
-    known = found.ranking.features.coverage
-    if found.probability < OUT_OF_SCOPE_BELOW and known < _FEW_KNOWN:
+    known = {word for hit in found.ranking.hits for word in hit.terms}
+    few = found.ranking.features.coverage < _FEW_KNOWN and len(known) < _ON_TOPIC_WORDS
+    if found.probability < OUT_OF_SCOPE_BELOW and few:
         return "out_of_scope"
     return "corpus_miss"

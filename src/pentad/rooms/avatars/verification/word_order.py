@@ -1,7 +1,8 @@
 """Detects exchanged roles: a statement with a sentence's words, but with doer and object in each other's place.
 
 Moving a phrase to the front keeps the order of the rest. Exchanging two words around a third reverses all three, and
-so does the passive voice, where it is right.
+so does the passive voice, where it is right. Where only names differ from the source's words, they are compared one by
+one.
 """
 
 import re
@@ -10,10 +11,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from pentad.rooms.avatars.verification.numbers import is_number, numbers_in
-from pentad.rooms.avatars.verification.wording import normal_words
+from pentad.rooms.avatars.verification.wording import cased_words, normal_words
 from pentad.search.text import STOP_WORDS, stem
 
 _LEAST_IN_ORDER: Final = 0.6
+_FEWEST_ALIKE: Final = 5
 _AGENT: Final = re.compile(r"\b(\w+(?:ed|en|wn|ne|ght|de|ld|nd|pt|st|ut|un))\s+(?:\w+\s+)?by\b")
 
 Token = tuple[str, int]
@@ -27,7 +29,7 @@ def exchanged(statement: str, source: str) -> bool:
     order = [places[token] for token in shared]
     if len(order) >= 3 and _longest_rising(order) < _LEAST_IN_ORDER * len(order):
         return True
-    if _numbers_exchanged(statement, source):
+    if _numbers_exchanged(statement, source) or _names_exchanged(statement, source):
         return True
     passive, active = _agent_verb(statement), _agent_verb(source)
     if (passive is None) == (active is None):
@@ -79,6 +81,26 @@ def _numbers_exchanged(statement: str, source: str) -> bool:
         return False
     places = [theirs.index(value) for value in mine]
     return places != sorted(places)
+
+
+def _names_exchanged(statement: str, source: str) -> bool:
+    """Whether a statement repeats the source word for word, except for names, which are in other places.
+
+    Two names beside each other, or of one letter, leave no reversal among the content words.
+    """
+    mine, theirs = cased_words(statement), cased_words(source)
+    size = len(mine)
+    if size < _FEWEST_ALIKE:
+        return False
+    masked, others = [_masked(word) for word in mine], [_masked(word) for word in theirs]
+    alike = [place for place in range(len(theirs) - size + 1) if others[place + 1 : place + size] == masked[1:]]
+    said = [word.lower() for word in mine]
+    return bool(alike) and not any([word.lower() for word in theirs[at : at + size]] == said for at in alike)
+
+
+def _masked(word: str) -> str:
+    """Names all look the same."""
+    return "" if word[0].isupper() else word
 
 
 def _longest_rising(places: Sequence[int]) -> int:

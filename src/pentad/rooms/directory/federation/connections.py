@@ -38,7 +38,12 @@ class PeerConnections:
             server_name=place.host if place.tls else "",
             deadline=deadline,
             oidc=OidcSettings(
-                given.issuer.rstrip("/"), given.client_id, given.client_secret, given.scopes, given.audience
+                given.issuer.rstrip("/"),
+                given.client_id,
+                given.client_secret,
+                given.scopes,
+                given.audience,
+                issuer_setting=f"the issuer of the peer {peer.name}",
             ),
             roots=given.ca.encode(),
             chain=given.certificate.encode(),

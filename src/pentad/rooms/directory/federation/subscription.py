@@ -18,13 +18,12 @@ from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.kernel.principal import Principal
 from pentad.rooms.directory.federation.connections import PeerConnections
 from pentad.rooms.directory.federation.peers import Peer, Peers
-from pentad.rooms.directory.models import PUBLIC_KEY, SIGNATURE
+from pentad.rooms.directory.models import PUBLIC_KEY, SIGNATURE, NotOffered
 from pentad.rooms.directory.records.changes import Change, Changes, withdrawn
 from pentad.rooms.directory.records.referrers import Referrer, Referrers
 from pentad.rooms.directory.records.service import Records, draft_record
 from pentad.rooms.directory.store import Draft, chunks, ids_of
 from pentad.rooms.directory.trust.service import Trust
-from pentad.rooms.directory.wire.statuses import NotOffered
 
 if TYPE_CHECKING:
     from pentad.rooms.directory.remote.node import RemoteNode

@@ -6,15 +6,19 @@ from typing import Any, Final, cast
 import msgspec
 
 from pentad.kernel.pages import (
+    Action,
     Block,
+    Button,
     Card,
     Cards,
     Cell,
+    Choice,
     Code,
     Column,
     Facet,
     Facets,
     Facts,
+    Form,
     Hint,
     Links,
     Note,
@@ -28,16 +32,17 @@ from pentad.kernel.pages import (
     Section,
     Sheet,
     Table,
+    TextField,
     ToolCall,
     Visit,
 )
 from pentad.rooms.directory.interface.editor_pages import EDITOR_ACTIONS, EDITOR_PAGES
-from pentad.rooms.directory.models import PUBLIC_KEY, SCAN_REPORT, SIGNATURE, Record
+from pentad.rooms.directory.models import PUBLIC_KEY, SCAN_REPORT, SIGNATURE, Record, State
 from pentad.rooms.directory.oasf.versions import Family
 from pentad.rooms.directory.records.index_fields import Kind, annotations_of, classes_of, locators_of
 from pentad.rooms.directory.records.referrers import Referrer
 from pentad.rooms.directory.records.service import RecordSummary
-from pentad.rooms.directory.records.states import RecordState
+from pentad.rooms.directory.records.states import RecordState, allowed_states
 from pentad.rooms.directory.search.query import Filter, FilterKind, Query
 from pentad.rooms.directory.service import Directory
 from pentad.rooms.directory.verbs import FIRST_CONTENT
@@ -50,6 +55,13 @@ _FILTERS: Final[Mapping[str, FilterKind]] = {
     "type": FilterKind.MODULE_NAME,
 }
 _TERMS: Final = {"skill": Kind.SKILL, "domain": Kind.DOMAIN, "type": Kind.MODULE}
+_STATES: Final[Mapping[State, str]] = {
+    "draft": "draft: not shown to hosts",
+    "proposed": "proposed: waits for approval",
+    "approved": "approved: hosts may use it",
+    "deprecated": "deprecated: should not be used any more",
+    "withdrawn": "withdrawn: must not be used",
+}
 _REFERRERS: Final = {SIGNATURE: "signature", PUBLIC_KEY: "public key", SCAN_REPORT: "scan report"}
 
 
@@ -70,6 +82,8 @@ async def records(directory: Directory, visit: Visit) -> Sheet:
     if not directory.is_local:
         blocks.append(Note(f"The tools of this server use the directory at {directory.node.address}, not this one."))
     blocks.append(Facets([await _facet(directory, name, params) for name in _FILTERS]))
+    if cards and found.no_good_match:
+        blocks.append(Note("No good match. These are the nearest."))
     empty = "No records found." if words or filters else Hint("There are no records yet. Add some with", FIRST_CONTENT)
     blocks.append(Cards(cards, empty))
     if cards:
@@ -94,7 +108,7 @@ async def one_record(directory: Directory, visit: Visit) -> Sheet:
     if visit.principal.may("directory", "write"):
         blocks.insert(1, Links([Cell("Edit", Place(("records", record.cid, "edit")))], actions=True))
     blocks += await _lineage(directory, record)
-    blocks += _state_changes(state)
+    blocks += _state_changes(state, allowed_states(visit.principal, state), visit)
     blocks += await _statements(directory, record)
     pretty = msgspec.json.format(record.text.encode(), indent=2).decode()
     blocks.append(Section("The record as JSON", [Code(pretty)], folded=True))
@@ -108,7 +122,8 @@ def record_title(record: Record) -> str:
 def record_blocks(record: Record, state: str = "") -> list[Block]:
     """What a record says of itself, for a page and for a view."""
     data = record.data
-    blocks: list[Block] = [Prose(_text(data, "description")), Facts([*_facts(record, data), ("State", state)])]
+    facts = Facts([*_facts(record, data), ("State", _state_cell(state))])
+    blocks: list[Block] = [Prose(_text(data, "description")), facts]
     for title, family in (("Skills", "skill"), ("Domains", "domain")):
         if classes := _classes(data, cast("Family", family)):
             blocks.append(Section(title, [Links(classes)]))
@@ -119,22 +134,23 @@ async def figures(directory: Directory, _visit: Visit) -> Sequence[tuple[str, st
     return [("records", f"{await directory.records.count():,}")]
 
 
-PAGES: Final[Pages[Directory]] = Pages(
-    [Page("", records), *EDITOR_PAGES, Page("records/{cid}", one_record)],
-    figures,
-    actions=EDITOR_ACTIONS,
-    resources={"directory://records/{cid}": "records/{cid}"},
-)
-
-
 def _card(one: RecordSummary, versions: int) -> Card:
     badges = [Note(f"trusted by {who}", "good") for who in one.trust.trusted_by]
     badges += [Note("domain verified", "good")] if one.verified else []
     badges += [Note(f"in quarantine: {one.trust.quarantined}", "bad")] if one.trust.quarantined else []
+    badges += [_state_badge(one.state)] if one.state != "approved" else []
     badges += [Note(one.version)] if one.version else []
     badges += [Note(f"{versions:,} versions")] if versions > 1 else []
     created = [("", one.created_at[:10])] if one.created_at else []
     return Card(Cell(one.name or one.cid, _place(one.cid)), one.description, created, badges)
+
+
+def _state_badge(state: str) -> Note:
+    return Note(state, "good" if state == "approved" else "bad" if state in ("deprecated", "withdrawn") else "plain")
+
+
+def _state_cell(state: str) -> Cell:
+    return Cell(state, kind=_state_badge(state).kind)
 
 
 def _actions(visit: Visit) -> list[Block]:
@@ -166,7 +182,7 @@ def _facts(record: Record, data: Mapping[str, Any]) -> list[tuple[str, str | Cel
     return [
         ("Version", _text(data, "version")),
         ("OASF", _text(data, "schema_version")),
-        ("Created", _text(data, "created_at")),
+        ("Created", _moment(_text(data, "created_at"))),
         ("Authors", ", ".join(str(one) for one in _list(authors)[:50])),
         ("CID", record.cid),
         ("Replaces", Cell(previous, _place(previous), ToolCall("agntcy_dir_pull_record", {"cid": previous}))),
@@ -211,12 +227,30 @@ async def _lineage(directory: Directory, record: Record) -> list[Block]:
     ]
 
 
-def _state_changes(state: RecordState) -> list[Block]:
-    """Who changed the state of the record, and why."""
-    if not state.history:
-        return []
-    rows = [(one.changed_at[:10], one.new_state, one.changed_by, one.reason) for one in reversed(state.history)]
-    return [Section("State", [Table((Column("Changed", short=True), Column("To", short=True), "By", "Why"), rows)])]
+def _state_changes(state: RecordState, allowed: Sequence[State], visit: Visit) -> list[Block]:
+    """Who changed the state of the record, and why; a form for those who may change it."""
+    rows = [
+        (_moment(one.changed_at), _state_cell(one.new_state), one.changed_by, one.reason)
+        for one in reversed(state.history)
+    ]
+    blocks: list[Block] = []
+    if rows:
+        blocks.append(Table((Column("Changed", short=True), Column("To", short=True), "By", "Why"), rows))
+    if allowed:
+        fields = [
+            Choice("state", "New state", [(one, _STATES[one]) for one in allowed], visit.typed("state")),
+            TextField("reason", "Reason", visit.typed("reason"), "Hosts show it if it is deprecated.", required=False),
+        ]
+        form = Form(fields, [Button("Change the state")], f"/console/directory/records/{state.cid}/state")
+        blocks.append(Section("Approve, deprecate or withdraw it", [form], folded=True))
+    return [Section("State", blocks)] if blocks else []
+
+
+async def set_state(_directory: Directory, visit: Visit) -> Place:
+    """What the form for the state does."""
+    given = {"reference": visit.path["cid"], "state": visit.typed("state"), "reason": visit.typed("reason")}
+    await visit.call("directory_set_state", given)
+    return _place(visit.path["cid"])
 
 
 async def _statements(directory: Directory, record: Record) -> list[Block]:
@@ -229,7 +263,8 @@ async def _statements(directory: Directory, record: Record) -> list[Block]:
         verdict = await directory.trust.verify(record.cid)
         blocks.append(Note(f"Signatures: {verdict.message}.", "good" if verdict.success else "bad"))
         blocks += [Prose(f"Trusted by {', '.join(verdict.trusted_by)}")] if verdict.trusted_by else []
-        blocks += [Prose(f"Signed with {one.issuer}\n{one.identity}") for one in verdict.signers[:20]]
+        for one in verdict.signers[:20]:
+            blocks += [Prose(f"Signed with {one.issuer}"), Code(one.identity)]
         blocks += [Note(problem, "bad") for problem in verdict.problems[:20]]
     blocks.append(
         Table(
@@ -240,7 +275,12 @@ async def _statements(directory: Directory, record: Record) -> list[Block]:
 
 
 def _statement(one: Referrer) -> tuple[str, ...]:
-    return _REFERRERS.get(one.type, one.type), one.created_at, one.cid
+    return _REFERRERS.get(one.type, one.type), _moment(one.created_at), one.cid
+
+
+def _moment(text: str) -> str:
+    """A time as pages show it, to the minute."""
+    return text[:16].replace("T", " ")
 
 
 def _readable(term: str) -> str:
@@ -263,3 +303,11 @@ def _text(data: Mapping[str, Any], key: str) -> str:
 
 def _list(value: Any) -> list[Any]:
     return cast("list[Any]", value) if isinstance(value, list) else []
+
+
+PAGES: Final[Pages[Directory]] = Pages(
+    [Page("", records), *EDITOR_PAGES, Page("records/{cid}", one_record)],
+    figures,
+    actions=[*EDITOR_ACTIONS, Action("records/{cid}/state", one_record, set_state, "")],
+    resources={"directory://records/{cid}": "records/{cid}"},
+)

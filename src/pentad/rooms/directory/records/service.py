@@ -49,6 +49,7 @@ class RecordSummary:
     pushed_by: str
     pushed_at: float
     description: str
+    state: str
 
 
 def summaries_of(rows: Rows, cids: Sequence[str]) -> list[RecordSummary]:
@@ -58,7 +59,7 @@ def summaries_of(rows: Rows, cids: Sequence[str]) -> list[RecordSummary]:
         sql = (
             f"SELECT r.cid, substr(r.name, 1, {_FIELD_CHARS}), substr(r.version, 1, {_FIELD_CHARS}), r.schema_version,"  # noqa: S608  own numbers, only marks
             f" substr(r.created_at, 1, {_FIELD_CHARS}), r.verified,"
-            f" r.pushed_by, r.pushed_at, CASE WHEN length(t.data) <= {_LARGEST_READ} THEN t.data END"
+            f" r.pushed_by, r.pushed_at, CASE WHEN length(t.data) <= {_LARGEST_READ} THEN t.data END, r.state"
             " FROM directory_records r JOIN directory_texts t ON t.record = r.id"
             f" WHERE r.cid IN ({marks(len(part))})"
         )
@@ -68,12 +69,12 @@ def summaries_of(rows: Rows, cids: Sequence[str]) -> list[RecordSummary]:
 
 
 def _summary(row: Row, trust: TrustMark) -> RecordSummary:
-    cid, name, version, schema_version, created_at, verified, pushed_by, pushed_at, text = row
+    cid, name, version, schema_version, created_at, verified, pushed_by, pushed_at, text, state = row
     data: dict[str, Any] = {} if text is None else msgspec.json.decode(text)
     description = data.get("description")
     short = description[: 2 * _FIELD_CHARS] if isinstance(description, str) else ""
     return RecordSummary(
-        cid, name, version, schema_version, created_at, trust, bool(verified), pushed_by, pushed_at, short
+        cid, name, version, schema_version, created_at, trust, bool(verified), pushed_by, pushed_at, short, state
     )
 
 

@@ -16,7 +16,7 @@ from pentad.kernel.principal import Principal
 from pentad.mcp.changes import resource_updated
 from pentad.mcp.rights import refuse_read_only
 from pentad.rooms.directory import store
-from pentad.rooms.directory.models import State
+from pentad.rooms.directory.models import STATES, State
 from pentad.rooms.directory.records.changes import NOT_TOLD, note_changes
 from pentad.rooms.directory.records.service import may_approve, record_not_found
 from pentad.rooms.directory.records.trust_marks import VisibilityObserver
@@ -146,6 +146,13 @@ def _found(rows: Rows, cid: str) -> Row:
 def _state(row: Row, history: tuple[StateChange, ...] = ()) -> RecordState:
     _, cid, name, version, state, pushed_by, pushed_at, quarantined = row
     return RecordState(cid, name, version, state, pushed_by, iso(pushed_at), quarantined, history)
+
+
+def allowed_states(who: Principal, record: RecordState) -> list[State]:
+    """The states that the caller may give a record."""
+    if not who.may("directory", "write") or not (may_approve(who) or record.pushed_by == who.id):
+        return []
+    return [one for one in STATES if one != record.state and (one != "approved" or may_approve(who))]
 
 
 def _check_allowed(who: Principal, state: State, pushed_by: str, what: str) -> None:

@@ -16,11 +16,12 @@ from grpc import StatusCode, aio
 
 from pentad.kernel.clock import Clock, SystemClock
 from pentad.kernel.errors import Misconfigured, PentadError, Unavailable
+from pentad.rooms.directory.models import NotOffered
 from pentad.rooms.directory.remote.client_settings import ClientSettings, file_bytes
 from pentad.rooms.directory.remote.oidc import OidcTokens
 from pentad.rooms.directory.remote.spiffe import Identity, fetch_identity, fetch_token, identity_from_file
 from pentad.rooms.directory.wire.client_calls import end_call
-from pentad.rooms.directory.wire.statuses import NotOffered, error_of
+from pentad.rooms.directory.wire.statuses import error_of
 
 IDENTITY_SECONDS: Final = 600.0
 TOKEN_SECONDS: Final = 60.0

@@ -33,6 +33,8 @@ class OidcSettings:
     redirect_uri: str = f"http://localhost:{CALLBACK_PORT}/callback"
     callback_port: int = CALLBACK_PORT
     auth_timeout: float = AUTH_SECONDS
+    issuer_setting: str = f"{_VARIABLE}OIDC_ISSUER"
+    """Where the issuer was set, for messages."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from pentad.kernel.cid import canonical_json, cid_of, is_cid
 from pentad.kernel.clock import Clock, SystemClock, iso
 from pentad.kernel.errors import InvalidInput, NotFound, Unavailable
 from pentad.kernel.principal import Principal
-from pentad.rooms.directory.models import NamedRef, NameVerdict, Pushed, Record, SignatureVerdict, Signer
+from pentad.rooms.directory.models import NamedRef, NameVerdict, NotOffered, Pushed, Record, SignatureVerdict, Signer
 from pentad.rooms.directory.records.changes import Change, Changes
 from pentad.rooms.directory.records.naming import find_reference
 from pentad.rooms.directory.records.referrers import Referrer
@@ -38,7 +38,6 @@ from pentad.rooms.directory.wire.protos import (
     sign_pb2,
     store_pb2,
 )
-from pentad.rooms.directory.wire.statuses import NotOffered
 from pentad.rooms.directory.wire.structs import decoded_record, encoded_struct, length_delimited, plain_struct
 
 if TYPE_CHECKING:

@@ -116,12 +116,12 @@ class Issuer:
             if answer.status != 200 or not fields:
                 raise Unavailable(
                     f"{issuer} does not describe itself as an OIDC issuer (status {answer.status}).",
-                    hint="Check the address of the issuer.",
+                    hint=f"Check {self._settings.issuer_setting}.",
                 )
             if str(fields.get("issuer", "")).rstrip("/") != issuer:
                 raise Unavailable(
                     f"The OIDC issuer at {issuer} gives another address as its own.",
-                    hint="Check the address of the issuer.",
+                    hint=f"Check {self._settings.issuer_setting}.",
                 )
             methods = fields.get("token_endpoint_auth_methods_supported")
             self._known = _Endpoints(
@@ -158,7 +158,7 @@ class Issuer:
         except PentadError as error:
             raise Unavailable(
                 f"The OIDC issuer {self._settings.issuer} cannot be reached: {error.message}",
-                hint="Check the address of the issuer, and that it runs.",
+                hint=f"Check {self._settings.issuer_setting}, and that the issuer runs.",
             ) from None
 
 

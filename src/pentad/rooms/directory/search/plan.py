@@ -70,6 +70,11 @@ class Plan:
         """The same plan, finding superseded versions too."""
         return replace(self, excluded=tuple(one for one in self.excluded if not isinstance(one, SupersededClause)))
 
+    @property
+    def is_open(self) -> bool:
+        """Whether every record matches."""
+        return self.driver is None and not self.clauses and not self.excluded
+
     def source(self) -> Source:
         driver = self.driver
         if driver is None:

@@ -22,8 +22,18 @@ from pentad.rooms.directory.search.clauses import TermClause, resolve_group
 from pentad.rooms.directory.search.filters import required
 from pentad.rooms.directory.search.plan import Plan, Source, ids_among, matching
 from pentad.rooms.directory.search.query import Filter, FilterKind, Hit, Query
-from pentad.search.relevance import GOOD_MATCH, logistic, logit_of_words
-from pentad.search.scoring import K1, Reason, WordMatch, WordScorer, inverse_frequency, reasons, saturated, word_lists
+from pentad.search.relevance import GOOD_MATCH, is_doubtful, logistic, logit_of_words
+from pentad.search.scoring import (
+    K1,
+    Reason,
+    WordMatch,
+    WordScorer,
+    inverse_frequency,
+    reasons,
+    rounded,
+    saturated,
+    word_lists,
+)
 from pentad.search.word_table import Word
 
 if TYPE_CHECKING:
@@ -34,6 +44,8 @@ COMMON: Final = 10_000
 MANY: Final = 20_000
 """Up to this many records that pass the filters are compared one by one. Beyond, the most similar of all records are
 filtered."""
+_DOUBTFUL: Final = 0.44
+"""The score of a best hit that is doubtful: less than a good match has."""
 NEAREST: Final = 3
 """If fewer records are found and none is a good match, so many of the nearest are listed, however far away."""
 _NEAR: Final = 200
@@ -196,8 +208,10 @@ class Head:
         named = {record for record in exactly_named(rows, plan, text) if record <= ranking.newest}
         near = set[int]() if query is None else _similar(rows, plan, query)
         others = sorted((near | named) - set(by_words))
-        hits = _scored(ranking.matched(rows, [*by_words, *others]), query)
+        matched = ranking.matched(rows, [*by_words, *others])
+        hits = _scored(matched, query)
         hits.update((record, _exact(hits[record], text)) for record in named & hits.keys())
+        hits = _less_sure(hits, matched, named, query)
         if query is not None and len(hits) < NEAREST and all((hit.score or 0.0) < GOOD_MATCH for hit in hits.values()):
             nearest = _nearest(rows, plan, query, hits.keys())
             others += nearest
@@ -218,6 +232,19 @@ def _scored(matched: Mapping[int, Matched], query: "VectorQuery | None") -> dict
 
     ranked = fused([query], {record: one.words for record, one in matched.items()})
     return {record: explained(matched[record], one.score, one.words, one.cosine) for record, one in ranked.items()}
+
+
+def _less_sure(
+    hits: dict[int, Hit], matched: Mapping[int, Matched], named: Collection[int], query: "VectorQuery | None"
+) -> dict[int, Hit]:
+    """The hits in the same order, with lower scores if the best one is doubtful."""
+    best = max(hits, key=lambda record: (hits[record].score or 0.0, record), default=None)
+    if query is None or best is None or named or (meaning := hits[best].meaning) is None:
+        return hits
+    highest = hits[best].score or 0.0
+    if highest < GOOD_MATCH or not is_doubtful(matched[best].words.coverage, query.scale.standard(meaning)):
+        return hits
+    return {record: _rescaled(hit, (hit.score or 0.0) * _DOUBTFUL / highest) for record, hit in hits.items()}
 
 
 def _exact(hit: Hit, text: str) -> Hit:
@@ -246,26 +273,31 @@ def exactly_named(rows: Rows, plan: Plan, text: str) -> set[int]:
 def _similar(rows: Rows, plan: Plan, query: "VectorQuery") -> set[int]:
     """The records most similar to the query among those that pass the filters."""
     every = plan.of_all_versions()
-    if every != plan:
-        near = _similar(rows, every, query)
-        left = ids_among(rows, plan, list(near))
-        if len(left) < _FEW_LEFT and len(near) == _NEAR:  # the versions of a few agents are nearer than all others
-            left = ids_among(rows, plan, list(query.nearest(_MANY_VERSIONS)))
-        return left
-    if plan.driver is None and not plan.clauses and not plan.excluded:
-        return set(query.nearest(_NEAR))
-    return set(
-        query.nearest_left(
-            _NEAR, MANY, lambda most: matching(rows, plan, most), lambda records: ids_among(rows, plan, records)
-        )
-    )
+    near = _nearest_left(rows, every, query, _NEAR)
+    if every == plan:
+        return set(near)
+    left = ids_among(rows, plan, near)
+    if len(left) < _FEW_LEFT and len(near) == _NEAR:  # the versions of a few agents are nearer than all others
+        wide = list(query.nearest(_MANY_VERSIONS)) if every.is_open else _nearest_left(rows, plan, query, _FEW_LEFT)
+        left |= ids_among(rows, plan, wide)
+    return left
 
 
 def _nearest(rows: Rows, plan: Plan, query: "VectorQuery", known: Collection[int]) -> list[int]:
     """The nearest records besides those known, related or not, for an answer without a good match."""
-    near = [record for record in query.nearest(_NEAR, related=False) if record not in known]
-    left = ids_among(rows, plan, near)
-    return [record for record in near if record in left][: NEAREST - len(known)]
+    near = _nearest_left(rows, plan, query, NEAREST + len(known), related=False)
+    return [record for record in near if record not in known][: NEAREST - len(known)]
+
+
+def _nearest_left(rows: Rows, plan: Plan, query: "VectorQuery", most: int, *, related: bool = True) -> list[int]:
+    """The nearest of the records that pass the filters, best first."""
+    if plan.is_open:
+        return list(query.nearest(most, related=related))
+
+    def left(records: list[int]) -> set[int]:
+        return ids_among(rows, plan, records)
+
+    return list(query.nearest_left(most, MANY, lambda count: matching(rows, plan, count), left, related=related))
 
 
 def explained(matched: Matched, score: float, words: float | None = None, cosine: float | None = None) -> Hit:
@@ -277,16 +309,16 @@ def explained(matched: Matched, score: float, words: float | None = None, cosine
 
 def _rescaled(hit: Hit, score: float) -> Hit:
     scale = score / hit.score if hit.score else 0.0
-    why = tuple(Reason(one.field, one.words, round(one.contribution * scale, _DIGITS)) for one in hit.why)
+    why = tuple(rounded([Reason(one.field, one.words, one.contribution * scale) for one in hit.why]))
     return Hit(hit.cid, round(sum(reason.contribution for reason in why), _DIGITS), why, hit.meaning)
 
 
 _MOST_WORDS: Final = 24
 _SHORTEST_FOLDED: Final = 3
 _STOP_WORDS: Final = (
-    "a about an and any are as at be by can could do does find for from get give has have help how i in into is it its"
-    " like looking me my need of on or please search should show some something that the their them there these they"
-    " this to us want was we what when which who will with would you your"
+    "a about an and any are as at be best by can could do does find for from get give good great has have help how i"
+    " in into is it its like looking me my need of on or please search should show some something that the their them"
+    " there these they this to us want was we what when which who will with would you your"
 )
 _KIND_WORDS: Final = "a2a agent agents ai assistant assistants bot bots llm mcp server servers skill skills tool tools"
 """What the records of a directory are: such a word tells none from the others."""

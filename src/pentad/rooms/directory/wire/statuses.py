@@ -23,14 +23,7 @@ from pentad.kernel.errors import (
 )
 from pentad.kernel.incidents import ensure_logged
 from pentad.net.grpc_calls import shortened
-
-
-class NotOffered(PentadError):
-    """A method of the API that the server does not implement."""
-
-    code = "not_offered"
-    http_status = 501
-
+from pentad.rooms.directory.models import NotOffered
 
 _CODES: Final[tuple[tuple[type[PentadError], StatusCode], ...]] = (
     (InvalidInput, StatusCode.INVALID_ARGUMENT),

@@ -128,7 +128,7 @@ def metric_blocks(
         some = HistoryLines(
             begin=found.begin, end=found.end, lines=[one for one in found.lines if one.series.key == key], left_out=0
         )
-        blocks += charts(metrics, f"{key}. {period.title}", some)
+        blocks += charts(metrics, f"{key}. {period.title}", some) or _too_few(some)
     if not found.lines:
         blocks.append(nothing_recorded(info.id))
     if found.left_out:
@@ -167,6 +167,15 @@ def charts(metrics: Metrics, title: str, found: HistoryLines) -> list[Block]:
     if not any(plot_points(line) for line in found.lines):
         return []
     return [history_chart(title, found.lines, found.begin, found.end, metrics.history.marks(found.lines))]
+
+
+def _too_few(found: HistoryLines) -> list[Block]:
+    """Why nothing is drawn of a counter that was recorded once."""
+    if not any(line.points for line in found.lines):
+        return []
+    last = max((point for line in found.lines for point in line.points), key=lambda point: point.last_at)
+    value = format_number(last.last, found.lines[0].series.unit)
+    return [Note(f"It was {value} at {when(last.last_at)} UTC. A counter is drawn as a rate, which needs two values.")]
 
 
 async def with_earlier(metrics: Metrics, collector: str, key: str, chart: Chart, period: Period) -> Chart:

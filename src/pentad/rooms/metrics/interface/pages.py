@@ -7,6 +7,7 @@ platforms are from the last poll. Explaining and exporting ask the source, as th
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from pentad.kernel.counts import counted
 from pentad.kernel.errors import PentadError
 from pentad.kernel.pages import (
     Block,
@@ -70,7 +71,8 @@ async def overview(metrics: Metrics, _visit: Visit) -> Sheet:
         Card(
             Cell(info.title, Place((info.id,))),
             info.description if info.ready else f"Not set up. {info.missing}",
-            [("metrics", f"{len(info.catalogue):,}"), *_alert_count(info.id, alerts), *_poll_state(info.id, health)],
+            [("metrics", f"{len(info.catalogue):,}")],
+            [*_alert_count(info.id, alerts), *_poll_state(info.id, health)],
         )
         for info in sorted(metrics.infos(), key=lambda info: not info.ready)
     ]
@@ -247,13 +249,16 @@ async def _figure_rows(metrics: Metrics, info: Info) -> list[Row]:
     return latest_rows(info, await metrics.history.latest(info.id))
 
 
-def _alert_count(collector: str, alerts: Sequence[Alert]) -> list[tuple[str, str]]:
+def _alert_count(collector: str, alerts: Sequence[Alert]) -> list[Note]:
     mine = sum(alert.collector == collector for alert in alerts)
-    return [("alerts" if mine > 1 else "alert", str(mine))] if mine else []
+    return [Note(counted(mine, "alert"), "bad")] if mine else []
 
 
-def _poll_state(collector: str, health: Sequence[CollectorHealth]) -> list[tuple[str, str]]:
-    return [("polls", f"{one.state} since {when(one.since)}") for one in health if one.collector == collector][:1]
+def _poll_state(collector: str, health: Sequence[CollectorHealth]) -> list[Note]:
+    """Whether the polls of a collector work, as far as anything is known."""
+    states = [one.state for one in health if one.collector == collector]
+    worst = next((state for state in states if state != "ok"), "ok")
+    return [Note(f"polls {worst}", "good" if worst == "ok" else "bad")] if states else []
 
 
 def _poll_table(health: Sequence[CollectorHealth]) -> Table:
@@ -261,7 +266,7 @@ def _poll_table(health: Sequence[CollectorHealth]) -> Table:
     rows = [
         (
             one.name,
-            one.state,
+            Cell(one.state, kind="good" if one.state == "ok" else "bad"),
             when(one.since),
             when(one.tried_at),
             "never" if one.succeeded_at is None else when(one.succeeded_at),
@@ -282,7 +287,7 @@ def _poll_table(health: Sequence[CollectorHealth]) -> Table:
 def _alert_table(alerts: Sequence[Alert], empty: str | Hint) -> Table:
     rows = [
         (
-            alert.level,
+            Cell(alert.level, kind="bad"),
             Cell(f"{alert.collector} {alert.key}", Place((alert.collector, alert.key))),
             label_text(alert.labels),
             value_text(alert.value, alert.unit),

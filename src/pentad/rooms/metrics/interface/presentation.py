@@ -4,7 +4,7 @@ An answer's first text block holds the figures alone, as in the original. A seco
 say: what is missing and why, or what was left out.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -184,6 +184,16 @@ def collector_view(info: Info, health: Sequence[CollectorHealth] = ()) -> dict[s
         view["missing"] = info.missing
     polls = [health_view(one) for one in health if one.collector == info.id]
     return view | {"polls": polls} if polls else view
+
+
+def collector_views(infos: Iterable[Info], health: Sequence[CollectorHealth]) -> list[dict[str, Any]]:
+    """All collectors. What several of them lack is told once, with the first."""
+    views = [collector_view(info, health) for info in infos]
+    told: dict[str, str] = {}
+    for view in views:
+        if "missing" in view and (first := told.setdefault(view["missing"], view["id"])) != view["id"]:
+            view["missing"] = f"The same as for {first}."
+    return views
 
 
 def health_view(one: CollectorHealth) -> dict[str, Any]:

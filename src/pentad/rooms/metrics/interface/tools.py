@@ -11,7 +11,6 @@ from pentad.mcp.call import Call
 from pentad.mcp.content import Content, Image, Text
 from pentad.mcp.declarations import Tool, ToolResult, tool
 from pentad.rooms.metrics.engine.response_budget import CHARACTERS_PER_TOKEN, FRAME, fit_entries, json_size
-from pentad.rooms.metrics.history.collector_health import CollectorHealth
 from pentad.rooms.metrics.history.history_lines import HistoryLine, HistoryLines, with_fewer_points
 from pentad.rooms.metrics.history.silences import silence_of
 from pentad.rooms.metrics.interface.arguments import (
@@ -36,7 +35,7 @@ from pentad.rooms.metrics.interface.current_tools import (
 from pentad.rooms.metrics.interface.presentation import (
     alert_change_view,
     alert_view,
-    collector_view,
+    collector_views,
     history_chart,
     line_chart,
     line_view,
@@ -228,20 +227,10 @@ async def get_capabilities(call: Call[Metrics]) -> ToolResult:
         structured={
             "description": DESCRIPTION,
             "tools": [_tool_view(one) for one in described],
-            "collectors": _collector_views(call.service, health),
+            "collectors": collector_views(call.service.infos(), health),
             "faq": [{"question": question, "answer": answer} for question, answer in FAQ],
         }
     )
-
-
-def _collector_views(metrics: Metrics, health: Sequence[CollectorHealth]) -> list[dict[str, Any]]:
-    """All collectors. What several of them lack is told once, with the first."""
-    views = [collector_view(info, health) for info in metrics.infos()]
-    told: dict[str, str] = {}
-    for view in views:
-        if "missing" in view and (first := told.setdefault(view["missing"], view["id"])) != view["id"]:
-            view["missing"] = f"The same as for {first}."
-    return views
 
 
 def _tool_view(one: Tool) -> dict[str, Any]:

@@ -158,7 +158,7 @@ async def one_view(registers: Registers, visit: Visit) -> Sheet:
     trail = [Cell("Views", Place(("views",)))]
     wire = await registers.views.described(caller, view)
     definition = Section("The view as JSON", [Code(as_json(wire))], folded=True)
-    own = view.principal == visit.principal.id and visit.principal.may("registers", "write")
+    own = view.principal == visit.principal.id and not visit.principal.read_only
     delete = Form((), [Button("Delete view", kind="bad")], f"/console/registers/views/{view.id}/delete")
     below = [definition, *([Section("Delete it", [delete], folded=True)] if own else [])]
     exports = [

@@ -114,6 +114,21 @@ def test_records_are_searched_by_words_and_filters(tmp_path: Path) -> None:
     assert "10*" in directory(tmp_path, "search", "--skill-id", "10*", code=1)
 
 
+@pytest.mark.requirement("dir:cli:search", "dir:search:latest")
+def test_a_search_shows_the_newest_versions_or_all_and_says_if_nothing_fits(tmp_path: Path) -> None:
+    old = pushed(tmp_path)
+    new = pushed(tmp_path, version="v9.0.0")
+    words = ("search", "paper reader summaries")
+    assert (old in directory(tmp_path, *words), old in directory(tmp_path, *words, "--all-versions")) == (False, True)
+    assert old in directory(tmp_path, "search", "--name", "*reader")
+    assert directory(tmp_path, "search", "--name", "*reader", "--latest").count(new) == 1
+    assert old not in directory(tmp_path, "search", "--name", "*reader", "--latest")
+    weak = "reader of minds, tides, bees, stars and clocks"
+    assert json.loads(directory(tmp_path, "search", weak, "--json"))["no_good_match"] is True
+    done = run("directory", "search", weak, "--data", str(tmp_path / "data"), home=tmp_path)
+    assert (new in done.stdout, "No good match" in done.stderr) == (True, True)
+
+
 @pytest.mark.requirement("dir:cli:import", "dir:hostile:bundles")
 def test_a_folder_is_imported_and_bad_sources_are_told(tmp_path: Path) -> None:
     saved(tmp_path, "agents/agent-card.json", CARD)

@@ -6,7 +6,7 @@ from pathlib import Path
 import grpc
 import pytest
 
-from pentad.cli.demo import _demo_settings
+from pentad.cli.demo import demo_settings
 from pentad.rooms.directory.settings import DirectorySettings
 from pentad.rooms.directory.wire.protos import core_pb2, search_pb2
 from pentad.settings.rooms import resolve_room
@@ -82,6 +82,6 @@ def test_a_taken_port_is_one_sentence(tmp_path: Path, workers: str) -> None:
 
 
 def test_the_demo_lets_anybody_on_this_machine_in_by_grpc(tmp_path: Path) -> None:
-    settings = _demo_settings(0, 8888, tmp_path)
+    settings = demo_settings(0, 8888, tmp_path)
     assert resolve_room(settings, "directory", DirectorySettings).values.grpc_auth == "none"
     assert (settings.host, settings.auth) == ("127.0.0.1", "required")

@@ -342,4 +342,5 @@ def place(cited: Mapping[str, Any]) -> str:
         where.append(section)
     year = f" ({cited['year']})" if cited.get("year") else ""
     as_of = f", as of {cited['as_of']}" if cited.get("as_of") else ""
-    return ", ".join(where) + year + as_of
+    scan = f", a scan ({cited['recognition']:.2f})" if cited.get("recognition") else ""
+    return ", ".join(where) + year + as_of + scan

@@ -79,6 +79,11 @@ def versions(as_json: bool, target: "Target") -> None:
 @click.option("--author", "authors", multiple=True, metavar="PATTERN", help="Authors.")
 @click.option("--schema-version", "schema_versions", multiple=True, metavar="PATTERN", help="OASF versions.")
 @click.option("--any", "any_of", is_flag=True, help="Match any kind of filter; by default all must match.")
+@click.option(
+    "--latest/--all-versions",
+    default=None,
+    help="Only the newest version of each agent, or all of them. By default WORDS find the newest, filters alone all.",
+)
 @click.option("--quarantined", is_flag=True, help="Also find records that are held back, with the reason.")
 @click.option("--sort", type=click.Choice(["recency", "popularity", "relevance"]), help="Newest first by default.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Maximum number of records.")
@@ -88,6 +93,7 @@ def versions(as_json: bool, target: "Target") -> None:
 def search(
     words: tuple[str, ...],
     any_of: bool,
+    latest: bool | None,
     quarantined: bool,
     sort: Literal["recency", "popularity", "relevance"] | None,
     limit: int,
@@ -101,6 +107,7 @@ def search(
     if not words and not any(given.values()):
         given["names"] = ["*"]
     given |= {"query": " ".join(words), "match": "any" if any_of else "all", "sort": sort}
+    given |= {} if latest is None else {"latest": latest}
     given |= {"quarantined": True} if quarantined else {}
     found = target.run(
         lambda client: _search(client, {**given, "limit": limit, "offset": offset, "return": "records"}), "directory"
@@ -114,6 +121,8 @@ def search(
     rows = [tuple(one.get(name, "") for name in shown) for one in found["records"]]
     is_narrowed = bool(words) or any(filters.values()) or offset
     empty = "No records found." if is_narrowed else f"There are no records; `{FIRST_CONTENT}` adds some."
+    if rows and found.get("no_good_match"):
+        say("No good match. The nearest:")
     print_table(head, rows, empty=empty)
     if found["has_more"]:
         say(f"{found['total']:,} in total; continue with --offset {offset + len(rows)}.")
@@ -131,7 +140,7 @@ async def _search(client: "Client", arguments: dict[str, Any]) -> dict[str, Any]
         if hit["cid"] in records
     ]
     page = {"records": listed, "total": answer.get("total_count"), "has_more": answer["has_more"]}
-    return {**page, "retrieval": answer["retrieval"]} if "retrieval" in answer else page
+    return page | {name: answer[name] for name in ("retrieval", "waiting", "no_good_match") if name in answer}
 
 
 @directory.command()

@@ -15,7 +15,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from pentad.kernel.errors import InvalidInput, Overloaded, Unavailable
 from pentad.net.grpc_calls import Caller, Method, Service
-from pentad.rooms.directory.models import Signer
+from pentad.rooms.directory.models import NotOffered, Signer
 from pentad.rooms.directory.records.changes import list_changes
 from pentad.rooms.directory.records.events import Event
 from pentad.rooms.directory.records.publications import Publication, PublishRequest
@@ -33,7 +33,6 @@ from pentad.rooms.directory.wire.protos import (
     search_pb2,
     sign_pb2,
 )
-from pentad.rooms.directory.wire.statuses import NotOffered
 from pentad.rooms.directory.wire.structs import encoded_record, length_delimited
 
 RECORDS_AT_ONCE: Final = 32
@@ -331,12 +330,10 @@ def naming_service(directory: Directory) -> Service:
 
 def change_service(directory: Directory) -> Service:
     """What changed after a position, for Pentads that follow this one."""
-    database = directory.platform.database
 
     async def changes(call: Caller, request: changes_pb2.ListChangesRequest) -> changes_pb2.ListChangesResponse:
-        found = await database.read(
-            lambda rows: list_changes(rows, database.dialect, request.position, request.limit)
-        )  # fmt: skip
+        database = directory.platform.database
+        found = await database.read(lambda rows: list_changes(rows, database.dialect, request.position, request.limit))
         listed = [changes_pb2.Change(cid=one.cid, name=one.name, deleted=one.deleted) for one in found.changes]
         return changes_pb2.ListChangesResponse(
             changes=listed, position=found.position, more=found.more, reset=found.reset

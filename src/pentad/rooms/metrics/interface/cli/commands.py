@@ -71,11 +71,11 @@ def collectors(as_json: bool, target: "Target") -> None:
         return
 
     async def work(room: "Metrics") -> None:
-        from pentad.rooms.metrics.interface.presentation import collector_view
+        from pentad.rooms.metrics.interface.presentation import collector_views
 
         infos, health = room.infos(), await room.history.health()
         if as_json:
-            print_json([collector_view(info, health) for info in infos])
+            print_json(collector_views(infos, health))
         else:
             rows = collector_rows(infos, {one.collector: one.state for one in health})
             print_table(("id", "title", "metrics", "state"), rows, empty="There are no collectors.")

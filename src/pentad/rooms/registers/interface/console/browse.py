@@ -248,7 +248,7 @@ class _Listing:
 
     def _views(self) -> list[Block]:
         page = self._page
-        if not page.visit.principal.may("registers", "write"):
+        if page.visit.principal.read_only:
             return []
         kept = [Hidden(name, text) for name, text in self._selection.query().items()]
         form = Form(

@@ -1,6 +1,6 @@
 """One object, now or as it was: its values, its files, and its history with what every change did, to go back to."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final, cast
 
 from pentad.kernel.counts import counted
@@ -14,7 +14,6 @@ from pentad.kernel.pages import (
     Choice,
     Code,
     Column,
-    Difference,
     Download,
     Event,
     Facts,
@@ -34,6 +33,7 @@ from pentad.kernel.pages import (
     Visit,
     when,
 )
+from pentad.rooms.registers.interface.console.differences import differences
 from pentad.rooms.registers.interface.console.object_blocks import object_facts
 from pentad.rooms.registers.interface.console.object_forms import change_forms, seen_version
 from pentad.rooms.registers.interface.console.pair_page import PairPage, caller_of
@@ -157,7 +157,7 @@ async def _history(page: PairPage, stored: StoredObject) -> Section:
     pager = [Pager("", following, Place(here) if cursor else None)] if following or cursor else []
     moment = Form(
         [TextField("as_of", "As of", page.visit.query.get("as_of", ""), required=False, placeholder="2026-01-31")],
-        [Button("Show")],
+        [Button("Show", kind="plain")],
         f"{page.path}/{stored.uuid}",
         method="get",
     )
@@ -175,7 +175,7 @@ def _event(page: PairPage, current: StoredObject, one: Change, values: Values, *
         button = Button(f"Go back to version {one.version}", kind="plain")
         blocks.append(Form(fields, [button], f"{page.path}/{one.uuid}/revert"))
     about = [one.principal, one.agent or "", one.reason or ""]
-    changes = () if one.action == _FIRST else _differences(page, one.changed or {}, values)
+    changes = () if one.action == _FIRST else differences(page, one.changed or {}, values)
     return Event(Cell(f"Version {one.version}: {one.action}", link), when(one.at), about, changes, blocks)
 
 
@@ -185,18 +185,6 @@ def _sides(change: Change) -> list[dict[str, Any]]:
         path: cast("Mapping[str, Any]", one) for path, one in (change.changed or {}).items() if isinstance(one, dict)
     }
     return [{path: one.get(side) for path, one in pairs.items()} for side in ("old", "new")]
-
-
-def _differences(page: PairPage, changed: Mapping[str, Any], values: Values) -> Sequence[Difference]:
-    found: list[Difference] = []
-    for path, one in changed.items():
-        if isinstance(one, str):
-            found.append(Difference(one, "", ""))  # how many more there are
-            continue
-        pair = cast("Mapping[str, Any]", one)
-        label = page.label(path) if "." not in path else path
-        found.append(Difference(label, values.plain(pair.get("old")), values.plain(pair.get("new"))))
-    return found
 
 
 async def _files(page: PairPage, stored: StoredObject) -> list[Block]:
