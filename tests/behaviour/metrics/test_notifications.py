@@ -56,7 +56,8 @@ class Watched:
 
         await until(lambda: jobs.stored(name="metrics.notify"), lambda found: found and all(map(has_run, found)))
 
-    async def looked(self, seconds: float = 31) -> None:
+    async def looked(self, seconds: float = 40) -> None:
+        """By default longer than the interval of the receiver's job, which varies a little."""
         await self.later(seconds)
         await self.rested()
 

@@ -1,6 +1,8 @@
 """Questions over MCP, REST and keys by words: the same answers, states kept, within the budget."""
 
 import base64
+import re
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,8 @@ import msgspec
 import pytest
 
 from pentad.app import App, open_app
+from pentad.console.app_views import AppViews
+from pentad.mcp.app_views import EXTENSION, FRAGMENT, MIME_TYPE
 from pentad.rooms.metrics.engine.response_budget import CHARACTERS_PER_TOKEN
 from pentad.rooms.metrics.service import Metrics
 from pentad.settings.model import Settings
@@ -15,12 +19,13 @@ from tests.anypoint.asking import APP
 from tests.anypoint.faults import Fault
 from tests.anypoint.server import Platform, serving
 from tests.anypoint.world import Size, World
-from tests.behaviour.clients import HTTP_MODERN
+from tests.behaviour.clients import HTTP_MODERN, Object
 from tests.behaviour.connecting import connect_http, front_of
 from tests.behaviour.http_wire import send
 
 pytestmark = pytest.mark.anyio
 POLL = {"host": 0, "pentad": 0}
+SHOWS: Object = {"extensions": {EXTENSION: {"mimeTypes": [MIME_TYPE]}}}
 
 
 async def ask(app: App, tool: str, **given: Any) -> dict[str, Any]:
@@ -165,3 +170,34 @@ async def test_rows_that_cannot_be_drawn_are_told_with_the_reason(lab: App, org:
     assert "no number to draw" in result["structuredContent"]["notes"][-1]
     refused_by_rest = await over_rest(lab, "/api/metrics/query?metricKey=load&chart=png")
     assert "chart" in refused_by_rest["detail"], "REST answers with data alone, and says so"
+
+
+@pytest.mark.requirement("apps:views", "metrics:questions:items")
+async def test_the_view_of_an_answer_leads_to_the_names_behind_it(
+    tmp_path: Path, anypoint: dict[str, str], org: str
+) -> None:
+    tables = {"metrics": {"poll": POLL}}
+    settings = Settings(data=tmp_path, rooms=("metrics",), auth="none", environment=anypoint, room_tables=tables)
+    async with open_app(settings, views=AppViews()) as app:
+        client = await connect_http(app, HTTP_MODERN, SHOWS)
+
+        async def fragment(**given: Any) -> str:
+            return (await client.call("queryMetrics", {"collector": "ch", "bg": org, **given})).result["_meta"][
+                FRAGMENT
+            ]
+
+        shown = await fragment(metricKey="applicationsStopped", where="value >= 0", chart=True)
+        assert "data:image/png;base64," in shown
+        assert 'data-tool="getMetricHistory"' in shown
+        (asked,) = [one for one in _calls_in(shown, "queryMetrics") if one.get("of") == "items"]
+        assert asked == {"collector": "ch", "bg": org, "metricKey": "applicationsStopped", "of": "items"}
+        names = [row["name"] for row in (await ask(app, "queryMetrics", **asked))["rows"]]
+        listed = await fragment(metricKey="applicationsStopped", of="items")
+        assert names
+        assert all(name in listed for name in names)
+        assert "data:image/png" not in listed
+
+
+def _calls_in(html: str, tool: str) -> list[dict[str, Any]]:
+    found = re.findall(rf'data-tool="{tool}" data-arguments="([^"]*)"', html)
+    return [msgspec.json.decode(unescape(text)) for text in found]

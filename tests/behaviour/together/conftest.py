@@ -82,7 +82,10 @@ async def house(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
     home = tmp_path_factory.mktemp("together")
     agents = tuple(f"{HERE}:{name}" for name in ("reviewer", "painter", "reader", "cautious"))
     rooms = ("agents", "avatars", "directory", "metrics", "registers")
-    settings = Settings(data=home / "data", rooms=rooms, auth="none", models=home / "none", agent=agents)
+    tables = {"metrics": {"poll": {"host": 0, "pentad": 0}}}  # figures are recorded once, below, however long it takes
+    settings = Settings(
+        data=home / "data", rooms=rooms, auth="none", models=home / "none", agent=agents, room_tables=tables
+    )
     async with app_database(request, rooms) as url, open_app(replace(settings, database=url), views=AppViews()) as app:
         house = House(app)
         report = await house.avatars.ingest(beekeeper(home))

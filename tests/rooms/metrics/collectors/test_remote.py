@@ -227,7 +227,10 @@ async def test_a_postgresql_that_is_observed_is_left_alone(postgres_server: Post
                     "SELECT query FROM pg_stat_activity WHERE datname = current_database()"
                 ))  # fmt: skip
                 locks = await witness.read(
-                    lambda rows: rows.value("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'")
+                    lambda rows: rows.value(
+                        "SELECT count(*) FROM pg_locks JOIN pg_database ON pg_database.oid = database"
+                        " WHERE locktype = 'advisory' AND datname = current_database()"
+                    )
                 )
                 raised = await witness.read(
                     lambda rows: rows.value(

@@ -6,10 +6,11 @@ REST (`rest.py`) and the command line call the same functions.
 import asyncio
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pentad.kernel.clock import iso
 from pentad.kernel.errors import InvalidInput, PentadError
+from pentad.mcp.app_views import AppView
 from pentad.mcp.call import Call
 from pentad.mcp.content import Content, Image, Text
 from pentad.mcp.declarations import ToolResult, tool
@@ -37,6 +38,9 @@ from pentad.rooms.metrics.metric_keys import split_list
 from pentad.rooms.metrics.models import Query
 from pentad.rooms.metrics.service import Metrics, RowSource
 
+if TYPE_CHECKING:
+    from pentad.kernel.pages import Sheet
+
 _SECONDS: Final = 620.0
 _LEFT_OUT: Final = frozenset({"key", "level", "businessGroupId"})
 """Columns that are long and rarely read; `columns` has them."""
@@ -44,6 +48,13 @@ _ROOM: Final = 200
 """Characters reserved for notes about what was cut."""
 _MOST_KEYS: Final = 5
 _LOST: Final = ("missing", "back")
+
+
+async def _show_answer(call: Call[Metrics], arguments: QueryToolArguments, found: Mapping[str, Any]) -> "Sheet":
+    """The view of an answer."""
+    from pentad.rooms.metrics.interface.answer_sheet import answer_sheet
+
+    return await asyncio.to_thread(answer_sheet, call.service, arguments, _row_query(arguments), found)
 
 
 @tool(
@@ -55,6 +66,7 @@ _LOST: Final = ("missing", "back")
     output_schema=QUERIED,
     listed="room",
     rare=RARE_QUERY,
+    view=AppView("rows", "Answer to a question about figures", _show_answer),
 )
 async def query_metrics(arguments: QueryToolArguments, call: Call[Metrics]) -> ToolResult:
     """Filter, group, add up and rank figures; or, with `of: items`, name what they count: stopped applications, APIs

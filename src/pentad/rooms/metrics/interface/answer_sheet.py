@@ -1,0 +1,95 @@
+"""The view of a question's answer: the picture, if one was asked for, the rows, and where they lead to."""
+
+import base64
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, cast
+
+from pentad.kernel.charts import format_number
+from pentad.kernel.errors import InvalidInput
+from pentad.kernel.pages import Block, Cell, Column, Facts, Image, Links, Note, Place, Sheet, Table, ToolCall
+from pentad.rooms.metrics.collectors.contract import ListsItems
+from pentad.rooms.metrics.engine.row_query import Row, RowQuery
+from pentad.rooms.metrics.interface.arguments import QueryToolArguments
+from pentad.rooms.metrics.interface.bar_charts import bar_chart, png_bars
+from pentad.rooms.metrics.interface.dashboards import MOST_ROWS, metric_call, value_text
+from pentad.rooms.metrics.metric_keys import resolve_keys, split_list
+from pentad.rooms.metrics.service import Metrics
+
+QUERY: Final = "queryMetrics"
+_MOST_HISTORIES: Final = 6
+_ROW_LIMITS: Final = frozenset({"where", "group_by", "aggregate", "sort", "columns", "offset", "level", "chart"})
+"""Arguments about rows of figures, which rows of names do not have."""
+
+
+def answer_sheet(
+    metrics: Metrics, arguments: QueryToolArguments, query: RowQuery, found: Mapping[str, Any]
+) -> Sheet:  # fmt: skip
+    """The rows of an answer as a table. Names of collectors and keys are those of the call."""
+    keys = split_list(arguments.metric_key)
+    rows: list[Row] = [{**found.get("common", {}), **row} for row in found["rows"]]
+    blocks: list[Block] = [Note(str(note)) for note in found.get("notes", ())]
+    if arguments.chart and arguments.chart != "ascii":
+        try:
+            drawn = bar_chart(found, query, keys)
+        except InvalidInput:  # `notes` says why
+            pass
+        else:
+            png = png_bars(drawn, dark=arguments.chart == "dark")
+            blocks.append(Image(base64.b64encode(png).decode(), "image/png", drawn.title))
+    blocks += [_table(rows), Facts(_facts(found))]
+    if links := _links(metrics, arguments, keys):
+        blocks.append(Links(links))
+    return Sheet(", ".join(keys), blocks, lead="What the figures count." if arguments.of == "items" else "")
+
+
+def _table(rows: Sequence[Row]) -> Table:
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    numeric = {name for name in names if all(_is_number(row[name]) for row in rows if row.get(name) is not None)}
+    columns = [Column(name, name in numeric) for name in names]
+    return Table(columns, [[_text(row.get(name)) for name in names] for row in rows[:MOST_ROWS]], "Nothing fits.")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, dict):
+        return ", ".join(f"{count} {name}" for name, count in cast("dict[str, Any]", value).items())
+    if isinstance(value, list):
+        return ", ".join(_text(one) for one in cast("list[Any]", value))
+    return value_text(value)
+
+
+def _facts(found: Mapping[str, Any]) -> list[tuple[str, str]]:
+    answers: Sequence[Mapping[str, Any]] = found.get("answers") or [found]
+    undecided: Mapping[str, int] = found.get("undecided") or {}
+    problems = [str(one["message"]) for answer in answers for one in answer.get("problems", ())]
+    return [
+        ("Rows", f"{len(found['rows']):,} of {format_number(found['total'])}"),
+        ("As of", min((str(answer["asOf"]) for answer in answers if "asOf" in answer), default="")),
+        ("Source", ", ".join(dict.fromkeys(str(answer["source"]) for answer in answers if "source" in answer))),
+        ("Could not be judged", ", ".join(f"{count} {state}" for state, count in undecided.items())),
+        ("Problems", " ".join(dict.fromkeys(problems))),
+        ("Errors", " ".join(f"{name}: {error}" for name, error in found.get("errors", {}).items())),
+    ]
+
+
+def _links(metrics: Metrics, arguments: QueryToolArguments, keys: Sequence[str]) -> list[Cell]:
+    """To the names behind the figures, and to the history of each, if one collector was asked."""
+    named = split_list(arguments.collector) or split_list(arguments.collector_id)
+    if len(named) != 1 or named[0].casefold() == "all":
+        return []
+    collector = metrics.catalogue.find(named[0])
+    info = collector.info()
+    known = resolve_keys(info, keys)
+    links: list[Cell] = []
+    if arguments.of == "figures" and isinstance(collector, ListsItems) and set(known) & set(collector.item_keys()):
+        asked = arguments.model_dump(by_alias=True, exclude_unset=True, exclude=set(_ROW_LIMITS))
+        links.append(Cell("Names behind these figures", call=ToolCall(QUERY, {**asked, "of": "items"})))
+    links += [
+        Cell(f"History of {key}", Place((info.id, key)), metric_call(info.id, key)) for key in known[:_MOST_HISTORIES]
+    ]
+    return links
