@@ -34,7 +34,7 @@ async def fill(room: Room, records: Sequence[dict[str, Any]]) -> None:
 
 @pytest.mark.anyio
 @pytest.mark.interop
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(1200)
 @pytest.mark.requirement("search:rank:pending", "dir:search:exact-name")
 async def test_an_exact_name_is_first_among_twenty_thousand_while_vectors_are_made(stores: Stores) -> None:
     """Every word of the name is in all the other names too, and they are newer."""
