@@ -77,8 +77,8 @@ CORPORA: Final = {
         "How to run Debian systems.",
     ),
 }
-"""Weights were chosen on `administration`, `politics` and `accounting`; the others are for testing only. `building` has no
-questions: it tests the checks of statements."""
+"""Weights were chosen on `administration`, `politics` and `accounting`; the others are for testing only. `building` has
+no questions: it tests the checks of statements."""
 
 
 def build(corpus: Corpus, identifier: str, root: Path, folder: Path) -> int:
