@@ -55,6 +55,20 @@ CORPORA: Final = {
         "Valgrind",
         "How to find errors in memory and threads, and what a program spends its time and memory on.",
     ),
+    "building": Corpus(
+        "rust-docs (a component of rustup)",
+        "share/doc/rust/html/cargo",
+        (
+            "[!4pt]*.html",
+            "appendix/*.html",
+            "commands/*.html",
+            "getting-started/*.html",
+            "guide/*.html",
+            "reference/*.html",
+        ),
+        "Cargo",
+        "A manual of a build tool.",
+    ),
     "administration": Corpus(
         "debian-handbook",
         "usr/share/doc/debian-handbook/html/en-US",
@@ -63,7 +77,8 @@ CORPORA: Final = {
         "How to run Debian systems.",
     ),
 }
-"""Weights were chosen on `administration`, `politics` and `accounting`; the other two are for testing only."""
+"""Weights were chosen on `administration`, `politics` and `accounting`; the others are for testing only. `building` has
+no questions: it tests the checks of statements."""
 
 
 def build(corpus: Corpus, identifier: str, root: Path, folder: Path) -> int:

@@ -19,7 +19,7 @@ from tests.rooms.avatars.acceptance.asking import Battery
 from tests.rooms.avatars.acceptance.marking import Examiner, Mark, holds
 from tests.stores import PostgresServer
 
-pytestmark = [pytest.mark.anyio, pytest.mark.interop]
+pytestmark = [pytest.mark.anyio, pytest.mark.interop, pytest.mark.timeout(400)]
 
 BATTERIES = pytest.mark.parametrize(
     "battery", [babbage.BATTERY, nightingale.BATTERY], ids=["charles-babbage", "florence-nightingale"]

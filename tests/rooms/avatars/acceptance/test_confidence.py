@@ -10,7 +10,7 @@ from tests.rooms.avatars.acceptance import babbage, nightingale
 from tests.rooms.avatars.acceptance.asking import Battery
 from tests.rooms.avatars.acceptance.marking import Examiner, holds
 
-pytestmark = [pytest.mark.anyio, pytest.mark.interop]
+pytestmark = [pytest.mark.anyio, pytest.mark.interop, pytest.mark.timeout(400)]
 
 BATTERIES = pytest.mark.parametrize(
     "battery", [babbage.BATTERY, nightingale.BATTERY], ids=["charles-babbage", "florence-nightingale"]
