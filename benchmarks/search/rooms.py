@@ -6,6 +6,7 @@ two searches take turns, no question comes twice, and every answer is checked.
 """
 
 import asyncio
+import json
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -94,8 +95,8 @@ async def _fill(app: App, items: int, rows: Vectors) -> None:
     fillers: dict[str, Callable[[int], Awaitable[None]]] = {
         "record": lambda count: fill_records(app.database, 0, count),
         "object": lambda count: _objects(app, count),
-        "passage": lambda count: _passages(app, count, rows),
-        "task": lambda count: _tasks(app, count),
+        "passage": lambda count: fill_passages(app, count, rows),
+        "task": lambda count: fill_tasks(app, count),
     }
     for kind, count in counts.items():
         say(f"Search: writing {count:,} {kind}s ...")
@@ -124,7 +125,23 @@ async def _objects(app: App, count: int) -> None:
         await registers.objects.bulk(caller, pair, made, atomic=True)
 
 
-async def _passages(app: App, count: int, rows: Vectors) -> None:
+_CONFIG: Final = {
+    "id": "bench",
+    "name": "Bench",
+    "description": "Made for a benchmark.",
+    "corpus": {"description": "Invented words.", "sources": []},
+    "systemPrompt": {
+        "identity": "You quote invented words.",
+        "tone": "Plain.",
+        "constraints": [],
+        "citationStyle": "By number.",
+    },
+}
+
+
+async def fill_passages(app: App, count: int, rows: Vectors | None) -> None:
+    """An avatar `bench` with one document of so many passages, with vectors or without."""
+
     def make(tx: Transaction) -> tuple[int, int]:
         number = avatars.make_avatar(tx, "bench", _COLLECTION, 0.0)
         document: int = tx.value(
@@ -134,13 +151,14 @@ async def _passages(app: App, count: int, rows: Vectors) -> None:
             " RETURNING id",
             number, count,
         )  # fmt: skip
-        tx.run("UPDATE avatars SET passages = ? WHERE number = ?", count, number)
+        tx.run("UPDATE avatars SET passages = ?, config = ? WHERE number = ?", count, json.dumps(_CONFIG), number)
         return number, document
 
     number, document = await app.database.write(make)
     for start, texts in _batches(count):
         documents = [
-            Document(start + place, text, ["made"], rows[start + place].tobytes()) for place, text in enumerate(texts)
+            Document(start + place, text, ["made"], None if rows is None else rows[start + place].tobytes())
+            for place, text in enumerate(texts)
         ]
 
         def write(tx: Transaction, documents: Sequence[Document] = documents) -> None:
@@ -154,7 +172,8 @@ async def _passages(app: App, count: int, rows: Vectors) -> None:
         await app.database.write(write)
 
 
-async def _tasks(app: App, count: int) -> None:
+async def fill_tasks(app: App, count: int) -> None:
+    """Tasks of the local user, in the search, too."""
     for start, texts in _batches(count):
         short = _short(texts)
 

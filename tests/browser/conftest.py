@@ -6,6 +6,7 @@ import os
 import re
 from base64 import b64encode
 from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -110,15 +111,21 @@ def browsers(tmp_path_factory: pytest.TempPathFactory) -> Generator[Peer]:
         yield peer
 
 
-@pytest.fixture(scope="session")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Generator[Demo]:
+@contextmanager
+def running_demo(home: Path) -> Generator[Demo]:
     """All rooms with something in them, searched by words alone."""
     args = ("demo", "--port", "0", "--grpc-port", "0", "--no-open")
-    with child(*args, home=tmp_path_factory.mktemp("demo"), PENTAD_SEARCH_EMBEDDER="none") as server:
+    with child(*args, home=home, PENTAD_SEARCH_EMBEDDER="none") as server:
         wait_until(lambda: any("demo is ready" in line for line in server.stdout), "It never got ready.", START_SECONDS)
         found = re.search(r"http://127\.0\.0\.1:\d+", server.line("Pentad demo is ready"))
         assert found is not None
         yield Demo(found[0])
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Generator[Demo]:
+    with running_demo(tmp_path_factory.mktemp("demo")) as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

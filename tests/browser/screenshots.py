@@ -1,69 +1,55 @@
 """`python -m tests.browser.screenshots`: pictures for documents, of the demo in the machine's Chromium.
 
-They are made anew in `docs/screenshots/`. A picture of 150 kB or more is refused: every clone has to fetch it.
+They are made anew in `docs/screenshots/`, with few colours. One of 100 kB or more is refused: every clone fetches it.
 """
 
-import subprocess
 import sys
 import tempfile
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from tests.browser.conftest import DRIVER
-from tests.conformance.server import REPOSITORY, Served, environment, pentad, wait_until_healthy
+from PIL import Image
+
+from tests.browser.conftest import DEMO_LOGIN, DRIVER, running_demo
+from tests.conformance.server import REPOSITORY
 from tests.interop.environments import playwright_python
 from tests.interop.oauth_peers import chromium, started
-from tests.ports import free_port
 
 FOLDER: Final = REPOSITORY / "docs" / "screenshots"
-LARGEST: Final = 150_000
+LARGEST: Final = 100_000
+COLOURS: Final = 256
 WINDOW: Final[dict[str, Any]] = {"viewport": {"width": 1280, "height": 800}, "color_scheme": "light"}
-QUESTION: Final = "/console/avatars/charles-babbage?q=Who+paid+for+the+engine%3F"
+QUESTION: Final = "/console/avatars/tree-office?q=How+many+young+trees+must+be+planted+for+each+felled+tree%3F"
 PICTURES: Final = {
     "home": "/",
-    "registers": "/console/registers/1/1",
-    "directory": "/console/directory",
+    "registers": "/console/registers/1/3",
     "avatars": QUESTION,
+    "metrics": "/console/metrics/ch/applications.production.vcoresUsed?span=14d",
 }
-
-
-@contextmanager
-def demo(folder: Path) -> Generator[Served]:
-    """The demo, with a folder of its own."""
-    port, log = free_port(), folder / "log"
-    command = [pentad(), "demo", "--port", str(port), "--grpc-port", "0", "--data", str(folder / "data"), "--no-open"]
-    with log.open("wb") as sink:
-        process = subprocess.Popen(command, cwd=REPOSITORY, env=environment(), stdout=sink, stderr=sink)
-    served = Served(port, log, process)
-    try:
-        wait_until_healthy(served)
-        yield served
-    finally:
-        process.terminate()
-        process.wait(timeout=30)
 
 
 def main() -> None:
     if (program := chromium()) is None:
         sys.exit("There is no Chromium on this machine: install the package `chromium`.")
     FOLDER.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="pentad-screenshots-") as folder, demo(Path(folder)) as served:
+    with tempfile.TemporaryDirectory(prefix="pentad-screenshots-") as folder, running_demo(Path(folder)) as demo:
         steps: list[dict[str, Any]] = [
-            {"go": f"{served.site}/login"},
-            {"fill": {"Name": "admin", "Password": "admin"}},
+            {"go": f"{demo.site}/login"},
+            {"fill": dict(zip(("Name", "Password"), DEMO_LOGIN, strict=True))},
             {"press": "Log in"},
         ]
         for name, path in PICTURES.items():
-            steps += [{"go": f"{served.site}{path}"}, {"window": str(FOLDER / f"{name}.png")}]
+            steps += [{"go": f"{demo.site}{path}"}, {"window": str(FOLDER / f"{name}.png")}]
         with started([playwright_python(), DRIVER, program], Path(folder) / "browser") as browser:
             browser.tell({"browser": "admin", "options": WINDOW, "steps": steps})
             answer = browser.hear()
     if "failed" in answer:
         sys.exit(f"{answer['failed']}\nat {answer['url']}:\n{answer['text']}")
     for name in PICTURES:
-        size = (FOLDER / f"{name}.png").stat().st_size
+        path = FOLDER / f"{name}.png"
+        with Image.open(path) as picture:
+            picture.convert("RGB").quantize(COLOURS, Image.Quantize.MAXCOVERAGE).save(path, optimize=True)
+        size = path.stat().st_size
         print(f"{name}.png  {size:,} bytes")  # noqa: T201
         if size >= LARGEST:
             sys.exit(f"{name}.png is too large.")

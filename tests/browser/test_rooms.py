@@ -21,7 +21,8 @@ def test_no_page_of_metrics_and_avatars_is_too_wide_and_no_script_fails(
 ) -> None:
     admin = at_demo(options)
     paths = ("/console/metrics", "/console/metrics/host", METRIC, f"{METRIC}?compare=yes&span=1h", f"{METRIC}/explain",
-             "/console/metrics/host/export?format=csv", "/console/metrics/host/changes", "/console/avatars",
+             "/console/metrics/host/export?format=csv", "/console/metrics/host/changes",
+             "/console/metrics/ch?span=14d", "/console/avatars",
              "/console/avatars/panel?q=Who+built+the+engine%3F", "/console/avatars/tree-office/chat")  # fmt: skip
     for page in admin.do(*({"go": admin.url(path)} for path in paths)):
         assert page["found"] == 200, page["url"]

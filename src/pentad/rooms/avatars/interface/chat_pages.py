@@ -6,7 +6,6 @@ The conversation is in the form, so it lasts as long as the page. Asking is a ca
 import json
 from collections.abc import Sequence
 from typing import Final
-from urllib.parse import quote
 
 import msgspec
 
@@ -32,6 +31,7 @@ from pentad.kernel.pages import (
 )
 from pentad.rooms.avatars.avatar_snapshot import AvatarSnapshot
 from pentad.rooms.avatars.interface.answer_blocks import ASK, answer_blocks
+from pentad.rooms.avatars.interface.author_pages import RATE, THANKS, path_of, rating_form, send_rating
 from pentad.rooms.avatars.interface.presentation import AnswerView, PairView, PanelView, QuotedView
 from pentad.rooms.avatars.service import Avatars
 
@@ -58,6 +58,9 @@ async def say(avatars: Avatars, visit: Visit) -> Sheet:
     """What the form of the conversation does."""
     avatar = await avatars.open(visit.path["avatar"])
     question, turns = visit.typed(_QUESTION), _turns(visit)
+    if visit.typed(RATE):
+        await send_rating(visit)
+        return _sheet(avatar, visit, turns, [], below=[Note(THANKS, "good")])
     if not question:
         problem = {"path": _QUESTION, "message": "There is nothing to answer. Ask something."}
         raise InvalidInput("There is nothing to answer.", details={"problems": [problem]})
@@ -66,7 +69,9 @@ async def say(avatars: Avatars, visit: Visit) -> Sheet:
     answer = AnswerView.model_validate(found)
     asked = [*turns, _Turn(_YOU, question[:_LONGEST_TURN])]
     blocks = await answer_blocks(avatar, answer, question)
-    return _sheet(avatar, visit, asked, blocks, said=answer.response)
+    kept = Hidden(_TURNS, _kept([*asked, _Turn("assistant", answer.response[:_LONGEST_TURN])]))
+    rating = rating_form(visit, answer, f"{path_of(avatar.id)}/chat", [kept])
+    return _sheet(avatar, visit, asked, blocks, said=answer.response, below=rating)
 
 
 def _sheet(
@@ -76,6 +81,7 @@ def _sheet(
     answer: Sequence[Block],
     typed: str = "",
     said: str = "",
+    below: Sequence[Block] = (),
 ) -> Sheet:
     name, you = avatar.persona.name, visit.principal.name
     messages = [
@@ -86,9 +92,14 @@ def _sheet(
         turns = [*turns, _Turn("assistant", said[:_LONGEST_TURN])]
     hidden = Hidden(_TURNS, _kept(turns))
     field = TextField(_QUESTION, f"Ask {name}", typed if not answer else "", error=visit.problems.get(_QUESTION, ""))
-    path = f"/console/avatars/{quote(avatar.id, safe='')}/chat"
-    form = Form([field, hidden], [Button("Ask")], path, validated=True, focus=_QUESTION if answer else "")
-    blocks: list[Block] = [Conversation(messages, f"Ask {name} something, and go on from the answer."), form]
+    form = Form(
+        [field, hidden],
+        [Button("Ask")],
+        f"{path_of(avatar.id)}/chat",
+        validated=True,
+        focus=_QUESTION if answer else "",
+    )
+    blocks: list[Block] = [Conversation(messages, f"Ask {name} something, and go on from the answer."), *below, form]
     if messages:
         blocks.append(Links([Cell("New conversation", Place((avatar.id, "chat")))]))
     return Sheet(f"Chat with {name}", blocks, trail=[Cell(name, Place((avatar.id,)))])

@@ -18,6 +18,7 @@ from pentad.kernel.pages import (
     Cell,
     Column,
     Facts,
+    Hidden,
     Hint,
     Image,
     Links,
@@ -38,6 +39,17 @@ from pentad.kernel.pages import (
 from pentad.rooms.avatars.answers.source_excerpt import source_excerpt
 from pentad.rooms.avatars.avatar_snapshot import AvatarSnapshot
 from pentad.rooms.avatars.interface.answer_blocks import answer_blocks, page_text
+from pentad.rooms.avatars.interface.author_pages import (
+    THANKS,
+    add,
+    add_form,
+    author_links,
+    feedback,
+    path_of,
+    rate,
+    rating_form,
+    review,
+)
 from pentad.rooms.avatars.interface.chat_pages import chat, panel, say
 from pentad.rooms.avatars.interface.presentation import InfoView, answer_view, info_view
 from pentad.rooms.avatars.models import CorpusDocument, Passage, Role
@@ -68,11 +80,17 @@ async def one_avatar(avatars: Avatars, visit: Visit) -> Sheet:
     avatar = await avatars.open(visit.path["avatar"])
     info, question = info_view(avatar, avatars.model), visit.asked()
     ways = [Cell("Chat", Place((avatar.id, "chat"))), Cell("Evaluation", Place((avatar.id, "evaluation")))]
+    ways += author_links(avatar.id, visit)
     blocks: list[Block] = [Links(ways, actions=True), SearchBox(f"Ask {info.name}", question, "Ask")]
     if question:
         answer = await avatars.pipeline(avatar).answer(question)
         kept = await avatars.keep_answer(visit.principal, avatar, question, answer)
-        blocks += await answer_blocks(avatar, answer_view(avatar.id, kept), question)
+        shown = answer_view(avatar.id, kept)
+        blocks += await answer_blocks(avatar, shown, question)
+        if visit.query.get("rated"):
+            blocks.append(Note(THANKS, "good"))
+        else:
+            blocks += rating_form(visit, shown, f"{path_of(avatar.id)}/rate", [Hidden("q", question)])
     blocks.append(Section("About", [Facts(_facts(avatar, info)), Links(info.expertise)]))
     columns = (
         "Source",
@@ -225,9 +243,16 @@ PAGES: Final[Pages[Avatars]] = Pages(
         Page("{avatar}/sources/{source}", one_source),
         Page("{avatar}/passages/{n}", one_passage),
         Page("{avatar}/evaluation", one_evaluation),
+        Page("{avatar}/feedback", feedback),
+        Page("{avatar}/add", add_form),
     ],
     figures,
-    actions=[Action("{avatar}/chat", chat, say, "{avatar}/chat")],
+    actions=[
+        Action("{avatar}/chat", chat, say, "{avatar}/chat"),
+        Action("{avatar}/rate", one_avatar, rate, ""),
+        Action("{avatar}/feedback", feedback, review, ""),
+        Action("{avatar}/add", add_form, add, ""),
+    ],
     resources={"avatar://{avatar}": "{avatar}", "avatar://{avatar}/passages/{n}": "{avatar}/passages/{n}"},
 )
 

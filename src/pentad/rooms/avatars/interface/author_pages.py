@@ -1,0 +1,167 @@
+"""What readers and authors do with an avatar in the console: rate an answer, review the ratings, add documents."""
+
+import base64
+import io
+from binascii import Error
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+from urllib.parse import quote
+
+from pentad.kernel.counts import counted
+from pentad.kernel.errors import InvalidInput
+from pentad.kernel.pages import (
+    FILE_NAME,
+    Block,
+    Button,
+    Cell,
+    Event,
+    Field,
+    FileField,
+    Form,
+    Hidden,
+    Links,
+    Note,
+    Place,
+    Sheet,
+    Table,
+    TextField,
+    Timeline,
+    Visit,
+)
+from pentad.mcp.rights import check_right
+from pentad.rooms.avatars.avatar_snapshot import AvatarSnapshot
+from pentad.rooms.avatars.interface.feedback_review import feedback_of, reviewed
+from pentad.rooms.avatars.interface.presentation import AnswerView
+from pentad.rooms.avatars.service import Avatars
+
+THANKS: Final = "Thank you. The avatar's author sees the question and what you said, and decides what to learn."
+RATE: Final = "rate"
+_ANSWER: Final = "answer"
+
+
+def rating_form(visit: Visit, answer: AnswerView, path: str, kept: Sequence[Field]) -> list[Block]:
+    """Two buttons that say whether an answer helped; nothing if nothing can be rated."""
+    if answer.uri is None or visit.principal.read_only:
+        return []
+    buttons = [Button("Helpful", RATE, "yes", kind="plain"), Button("Not helpful", RATE, "no", kind="plain")]
+    return [Form([Hidden(_ANSWER, answer.uri), *kept], buttons, path)]
+
+
+async def send_rating(visit: Visit) -> None:
+    """What the two buttons do."""
+    helpful = visit.typed(RATE) == "yes"
+    await visit.call("rate_answer", {"answer": visit.typed(_ANSWER), "helpful": helpful})
+
+
+async def rate(avatars: Avatars, visit: Visit) -> Place:
+    """Rate the answer that the page of an avatar shows."""
+    avatar = await avatars.open(visit.path["avatar"])
+    await send_rating(visit)
+    return Place((avatar.id,), {"q": visit.typed("q"), "rated": "yes"})
+
+
+async def feedback(avatars: Avatars, visit: Visit) -> Sheet:
+    """What readers said of the answers and nobody has reviewed yet."""
+    check_right(visit.principal, "avatars", "write")
+    avatar = await avatars.open(visit.path["avatar"])
+    found = await feedback_of(avatars, avatar.id)
+    path = f"{path_of(avatar.id)}/feedback"
+    events = [_rated(one, path) for one in found["feedback"]]
+    lead = "What readers said of the answers. How sure the avatar is of its answers is fitted to what you accept."
+    return Sheet("Feedback", [Timeline(events, "Nothing waits for a review.")], lead=lead, trail=[_way_back(avatar)])
+
+
+async def review(avatars: Avatars, visit: Visit) -> Place:
+    """Accept or reject one rating."""
+    check_right(visit.principal, "avatars", "write")
+    avatar = await avatars.open(visit.path["avatar"])
+    one = [visit.typed(_ANSWER)]
+    is_accepted = visit.typed("do") == "accept"
+    await reviewed(avatars, avatar.id, one if is_accepted else [], [] if is_accepted else one)
+    return Place((avatar.id, "feedback"))
+
+
+async def add_form(avatars: Avatars, visit: Visit) -> Sheet:
+    """The form for a document."""
+    check_right(visit.principal, "avatars", "write")
+    avatar = await avatars.open(visit.path["avatar"])
+    kinds = "PDF, Markdown, text, HTML, DOCX or EPUB."
+    fields = [
+        FileField("file", "File", kinds),
+        TextField("uri", "Or its address", visit.typed("uri"), "On the web, or of an object or artifact here.",
+                  required=False),
+    ]  # fmt: skip
+    buttons = [Button("Add", "do", "add"), Button("Try it", "do", "try", kind="plain")]
+    lead = "It is read, cut into passages and indexed, and can be cited at once. Trying it changes nothing."
+    form = Form(fields, buttons, f"{path_of(avatar.id)}/add")
+    return Sheet("Add a document", [form], lead=lead, trail=[_way_back(avatar)])
+
+
+async def add(avatars: Avatars, visit: Visit) -> Sheet:
+    """Read the document and say what became of it."""
+    from pentad.net.multipart import UploadedFile
+    from pentad.rooms.avatars.corpus.ingest import IngestOptions
+    from pentad.rooms.avatars.corpus.upload import unpacked
+
+    check_right(visit.principal, "avatars", "write")
+    avatar = await avatars.open(visit.path["avatar"])
+    content, uri = _uploaded(visit), visit.typed("uri")
+    if not content and not uri:
+        raise InvalidInput("There is nothing to add.", hint="Choose a file, or give its address.")
+    options = IngestOptions(dry_run=visit.typed("do") != "add")
+    name = visit.fields.get(f"{FILE_NAME}file", "").replace("\\", "/").rpartition("/")[2]
+    files = [UploadedFile("file", name, "", io.BytesIO(content))] if content else []
+    async with unpacked(files) as folder:
+        paths, uris = [folder] if files else [], [uri] if uri else []
+        report = await avatars.add(avatar.id, paths, options, uris=uris, caller=visit.principal)
+    rows = [(one.path, _status(one.status), f"{one.passages:,}", one.note or one.reason or "") for one in report.lines]
+    good = bool(report.of("added") or report.of("changed"))
+    said = (
+        f"{counted(sum(one.passages for one in report.lines), 'passage')} can be cited." if good else "Nothing is new."
+    )
+    if options.dry_run:
+        said = "Nothing is stored: this was a try."
+    blocks: list[Block] = [
+        Note(said, "good" if good else "plain"),
+        *(Note(warning, "bad") for warning in report.warnings),
+        Table(("Document", "Result", "Passages", "Remark"), rows, "There was no document."),
+        Links([Cell("Add another", Place((avatar.id, "add"))), Cell("Chat", Place((avatar.id, "chat")))], actions=True),
+    ]
+    return Sheet("Add a document", blocks, trail=[_way_back(avatar)])
+
+
+def path_of(avatar_id: str) -> str:
+    return f"/console/avatars/{quote(avatar_id, safe='')}"
+
+
+def author_links(avatar_id: str, visit: Visit) -> list[Cell]:
+    """Pages for those who may change the avatar."""
+    if not visit.principal.may("avatars", "write"):
+        return []
+    return [Cell("Add a document", Place((avatar_id, "add"))), Cell("Feedback", Place((avatar_id, "feedback")))]
+
+
+def _way_back(avatar: AvatarSnapshot) -> Cell:
+    return Cell(avatar.persona.name or avatar.id, Place((avatar.id,)))
+
+
+def _status(status: str) -> Cell:
+    kind = "bad" if status in ("failed", "skipped") else "good" if status in ("added", "changed") else "plain"
+    return Cell(status, kind=kind)
+
+
+def _rated(one: Mapping[str, Any], path: str) -> Event:
+    verdict = "helpful" if one.get("helpful") else "not helpful"
+    correction = f"Better: “{one['correction']}”" if one.get("correction") else ""
+    buttons = [Button("Accept", "do", "accept", kind="plain"), Button("Reject", "do", "reject", kind="plain")]
+    form = Form([Hidden(_ANSWER, str(one["id"]))], buttons, path)
+    when = str(one.get("at") or "")[:16].replace("T", " ")
+    told = [Note(str(one.get("response") or "")), *([Note(correction)] if correction else [])]
+    return Event(str(one.get("question") or ""), when, [verdict], blocks=[*told, form])
+
+
+def _uploaded(visit: Visit) -> bytes:
+    try:
+        return base64.b64decode(visit.fields.get("file", ""), validate=True)
+    except (Error, ValueError):
+        raise InvalidInput("The file did not arrive whole.", hint="Send it again.") from None
