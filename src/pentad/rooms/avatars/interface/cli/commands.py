@@ -91,8 +91,9 @@ def ingest(
     """Bring an avatar's folder up to date, or add files to an avatar.
 
     A folder holds config.json (`pentad avatars new` writes one) and documents, under corpus/ if there is such a folder
-    (PDF, Markdown, text, HTML, DOCX, EPUB). What has not changed is left alone; an ingest that fails leaves the avatar
-    as it was. A URI is a resource of any room (openregister://objects/...), read with your rights.
+    (PDF, Markdown, text, HTML, DOCX, EPUB; scans and pictures with the extra ocr). What has not changed is left alone;
+    an ingest that fails leaves the avatar as it was. A URI is a resource of any room (openregister://objects/...), read
+    with your rights.
     """
     from pentad.rooms.avatars.corpus.ingest import IngestOptions
 
