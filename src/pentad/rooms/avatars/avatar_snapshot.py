@@ -53,9 +53,9 @@ class AvatarSnapshot:
         """The documents."""
         return await self.database.read(lambda rows: store.documents(rows, self.avatar.number))
 
-    async def passage_ids(self, document: int) -> Sequence[int]:
-        """The numbers of a document's passages."""
-        return await self.database.read(lambda rows: store.passage_ids(rows, document))
+    async def passage_ids(self, document: int, most: int, offset: int = 0) -> Sequence[int]:
+        """The numbers of some of a document's passages, as they follow one another."""
+        return await self.database.read(lambda rows: store.some_passage_ids(rows, document, most, offset))
 
     async def allowed(self, filters: Filters) -> Sequence[int] | None:
         """The numbers of the passages that match the filters; None for all."""
