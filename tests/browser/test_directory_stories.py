@@ -100,3 +100,22 @@ def test_a_server_is_imported_after_a_preview(log_in: LogIn, scripts: bool) -> N
     )
     assert "Nothing is stored yet. 1 record of 1 can be imported." in pages[2]["text"]
     assert "1 record imported." in pages[3]["text"]
+
+
+@BOTH
+@pytest.mark.requirement("console:directory:states")
+def test_a_record_is_deprecated_and_approved_again(log_in: LogIn, two: Sequence[str], scripts: bool) -> None:
+    root = log_in("root", scripts=scripts)
+    pages = root.do(
+        {"go": two[0]},
+        {"open": "Approve, deprecate or withdraw it"},
+        {"choose": {"New state": "deprecated"}},
+        {"fill": {"Reason": f"Use v2 {HOSTILE}"}},
+        {"press": "Change the state"},
+        {"open": "Approve, deprecate or withdraw it"},
+        {"choose": {"New state": "approved"}},
+        {"press": "Change the state"},
+    )
+    assert f"Use v2 {HOSTILE}" in pages[4]["text"]
+    assert "deprecated" in pages[4]["text"]
+    assert "approved" in pages[7]["text"]

@@ -52,9 +52,9 @@ def test_a_list_is_exported(log_in: LogIn, server: Served) -> None:
 @BOTH
 @pytest.mark.requirement("console:registers:views")
 def test_a_list_is_saved_as_a_view(log_in: LogIn, scripts: bool) -> None:
-    wanda = log_in("wanda", NARROW, scripts=scripts)
-    *_, saved, gone = wanda.do(
-        {"go": wanda.url(f'{LIST}?filter={{"state":"open"}}')},
+    person = log_in("wanda" if scripts else "rita", NARROW, scripts=scripts)
+    *_, saved, gone = person.do(
+        {"go": person.url(f'{LIST}?filter={{"state":"open"}}')},
         {"open": "Save as a view"},
         {"fill": {"Title": f"Open ones {HOSTILE}"}},
         {"press": "Save view"},

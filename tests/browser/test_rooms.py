@@ -1,5 +1,6 @@
 """The stories of metrics and avatars in README.md, at the demo, in a real browser."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -100,3 +101,57 @@ def test_a_cited_passage_and_its_source_are_browsed(at_demo: LogIn) -> None:
     )
     assert "for each felled tree" in pages[3]["found"]
     assert "passages" in pages[6]["text"]
+
+
+@BOTH
+@pytest.mark.requirement("console:avatars:feedback")
+def test_an_answer_is_rated_and_the_rating_reviewed(at_demo: LogIn, scripts: bool) -> None:
+    admin = at_demo(scripts=scripts)
+    question = f"{QUESTION} {'With' if scripts else 'Without'} scripts"
+    pages = admin.do(
+        {"go": admin.url("/console/avatars/tree-office/chat")},
+        {"fill": {"Ask Tree Office": question}},
+        {"press": "Ask"},
+        {"press": "Not helpful"},
+        {"go": admin.url("/console/avatars/tree-office/feedback")},
+        {"press": "Accept"},
+    )
+    thanked, waiting, done = pages[3], pages[4], pages[5]
+    assert "Thank you." in thanked["text"]
+    assert question in thanked["text"], "the conversation is still there"
+    assert "not helpful" in waiting["text"]
+    assert question in waiting["text"]
+    assert question not in done["text"]
+
+
+@BOTH
+@pytest.mark.requirement("console:avatars:add")
+def test_a_document_is_tried_added_and_cited(at_demo: LogIn, scripts: bool) -> None:
+    admin = at_demo(NARROW, scripts=scripts)
+    name = "hedges" if scripts else "meadows"
+    text = f"# {name}\n\nThe {name} of Lindenallee are cut {'twice' if scripts else 'once'} a year by the town.\n"
+    upload = {"upload": {"File": {"name": f"{name}.md", "text": text}}}
+    page = {"go": admin.url("/console/avatars/tree-office/add")}
+    pages = admin.do(
+        page, upload, {"press": "Try it"}, page, upload, {"press": "Add"},
+        {"go": admin.url(f"/console/avatars/tree-office?q=How+often+are+the+{name}+of+Lindenallee+cut%3F")},
+    )  # fmt: skip
+    assert "Nothing is stored" in pages[2]["text"]
+    assert "1 passage can be cited." in pages[5]["text"]
+    assert f"The {name} of Lindenallee are cut" in pages[6]["text"]
+
+
+@SIZES
+@pytest.mark.requirement("console:accessible")
+def test_axe_finds_nothing_serious_in_metrics_and_avatars(at_demo: LogIn, axe: Path, options: dict[str, Any]) -> None:
+    admin = at_demo(options)
+    paths = ("/console/metrics", "/console/metrics/host", METRIC, f"{METRIC}/explain", "/console/metrics/host/export",
+             "/console/avatars", f"/console/avatars/tree-office?q={QUESTION.replace(' ', '+')}",
+             "/console/avatars/tree-office/chat", "/console/avatars/tree-office/evaluation",
+             "/console/avatars/tree-office/feedback", "/console/avatars/tree-office/add",
+             "/console/avatars/panel?q=Who+built+the+engine%3F")  # fmt: skip
+    found: list[str] = []
+    for path in paths:
+        _, checked = admin.do({"go": admin.url(path)}, {"axe": str(axe)})
+        found += [f"{path}: {one}" for one in checked["found"]]
+    assert found == []

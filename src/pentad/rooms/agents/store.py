@@ -395,6 +395,20 @@ def list_heads(rows: Rows, listing: Listing) -> HeadPage:
     return HeadPage(heads, total, _cursor(heads[-1].updated_at, heads[-1].id) if more else None)
 
 
+WAITING: Final = "state = 'input-required'"
+"""As the index of waiting tasks has it: a parameter would not let SQLite use it."""
+
+
+def latest_heads(rows: Rows, owner: str, most: int, *, agent: str | None = None, waiting: bool = False) -> list[Head]:
+    """The owner's last changed tasks, with an agent or waiting for an answer. They are not counted."""
+    where = f"owner = ?{' AND agent = ?' if agent is not None else ''}{f' AND {WAITING}' if waiting else ''}"
+    found = rows.all(
+        f"SELECT {HEAD_COLUMNS} FROM agent_tasks WHERE {where} ORDER BY updated_at DESC, id DESC LIMIT ?",  # noqa: S608  own words
+        owner, *([] if agent is None else [agent]), most,
+    )  # fmt: skip
+    return [Head(*row) for row in found]
+
+
 def _conditions(listing: Listing) -> tuple[str, list[Value]]:
     where, params = "1 = 1", list[Value]()
     if listing.state is not None:

@@ -56,9 +56,9 @@ class AvatarSnapshot:
         """The documents."""
         return await self.database.read(lambda rows: store.documents(rows, self.avatar.number))
 
-    async def passage_ids(self, document: int) -> Sequence[int]:
-        """The numbers of a document's passages."""
-        return await self.database.read(lambda rows: store.passage_ids(rows, document))
+    async def passage_ids(self, document: int, most: int, offset: int = 0) -> Sequence[int]:
+        """The numbers of some of a document's passages, as they follow one another."""
+        return await self.database.read(lambda rows: store.some_passage_ids(rows, document, most, offset))
 
     async def page_picture(self, source_id: str, page: str) -> bytes:
         """The picture of a scanned page of a source, as WebP."""

@@ -119,6 +119,12 @@ def passage_ids(rows: Rows, document: int) -> list[int]:
     return [one for (one,) in rows.all("SELECT id FROM avatar_passages WHERE document = ? ORDER BY id", document)]
 
 
+def some_passage_ids(rows: Rows, document: int, most: int, offset: int) -> list[int]:
+    """As many passages of a document, after the first `offset` ones."""
+    sql = "SELECT id FROM avatar_passages WHERE document = ? ORDER BY position LIMIT ? OFFSET ?"
+    return [one for (one,) in rows.all(sql, document, most, offset)]
+
+
 def passage_documents(rows: Rows, number: int) -> dict[int, int]:
     """The document of each passage of an avatar."""
     return dict(rows.all("SELECT id, document FROM avatar_passages WHERE avatar = ? ORDER BY id", number))

@@ -125,8 +125,8 @@ async def one_card(agents: Agents, visit: ui.Visit) -> ui.Sheet:
             chat = ui.Cell("Chat", ui.Place(("cards", visit.path["card"], "chat")))
             blocks.insert(1, ui.Links([chat], actions=True))
             blocks.append(ui.Section("Send it a task", [form]))
-        page = await agents.tasks.list(visit.principal, agent=name, page_size=_RECENT)
-        blocks.append(ui.Section("Your tasks with it", [_table(page.tasks)]))
+        latest = await agents.tasks.latest(visit.principal, _RECENT, agent=name)
+        blocks.append(ui.Section("Your latest tasks with it", [_table(latest)]))
     blocks.append(ui.Section("The card as JSON", [ui.Code(_pretty(card.card))], folded=True))
     return ui.Sheet(metadata.name, blocks)
 
@@ -231,9 +231,9 @@ async def needs(agents: Agents, visit: ui.Visit) -> Sequence[tuple[ui.Cell, str]
     rows = [
         (ui.Cell(one.what, ui.Place((*APPROVALS.parts, one.id))), f"{one.agent} asks for approval") for one in asked
     ]
-    waiting = await agents.tasks.list(visit.principal, state="input-required", page_size=_RECENT)
+    waiting = await agents.tasks.latest(visit.principal, _RECENT, waiting=True)
     known = {one.task for one in found.approvals}
-    rest = [one for one in waiting.tasks if one.id not in known]
+    rest = [one for one in waiting if one.id not in known]
     return [*rows, *((ui.Cell(_title(one), ui.Place(("tasks", one.id))), "waits for your answer") for one in rest)]
 
 

@@ -44,7 +44,7 @@ from pentad.rooms.agents.models import (
     TaskPage,
     event_name,
 )
-from pentad.rooms.agents.store import Listing, list_heads
+from pentad.rooms.agents.store import Listing, latest_heads, list_heads
 from pentad.rooms.agents.tasks.deadlines import Deadlines
 from pentad.rooms.agents.tasks.errors import not_cancelable, waiting_for_approval
 from pentad.rooms.agents.tasks.families import (
@@ -392,6 +392,15 @@ class Tasks:
     ) -> TaskPage:
         """The caller's tasks, last changed first."""
         return await self._page(Listing(caller.id, context_id, state, agent, since, page_size, cursor))
+
+    async def latest(
+        self, caller: Principal, most: int, *, agent: str | None = None, waiting: bool = False
+    ) -> Sequence[Task]:
+        """The caller's last changed tasks, with an agent or waiting for an answer, however many there are."""
+        heads = await self._log.database.read(
+            lambda rows: latest_heads(rows, caller.id, most, agent=agent, waiting=waiting)
+        )
+        return await self._log.tasks(heads)
 
     async def _page(self, listing: Listing) -> TaskPage:
         found = await self._log.database.read(lambda rows: list_heads(rows, listing))

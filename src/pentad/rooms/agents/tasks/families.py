@@ -32,7 +32,7 @@ SUMS: Final = (
     "CAST(coalesce(sum(calls), 0) AS BIGINT), CAST(coalesce(sum(tokens), 0) AS BIGINT), coalesce(sum(seconds), 0)"
 )
 """Calls, tokens and seconds in `agent_usage`."""
-_BELOW: Final = (
+_BELOW: Final = (  # CROSS JOIN with it: SQLite then begins with the family, and not with all tasks there are
     "WITH RECURSIVE family(member, depth) AS ("
     " SELECT id, 0 FROM agent_tasks WHERE id = ?"
     " UNION ALL SELECT t.id, f.depth + 1 FROM agent_tasks t JOIN family f ON t.parent = f.member)"
@@ -161,7 +161,7 @@ def family(rows: Rows, task_id: str) -> Sequence[Head]:
     """The task and everything below it, oldest first, up to `MOST_TASKS`."""
     columns = ", ".join(f"t.{name.strip()}" for name in HEAD_COLUMNS.split(","))
     found = rows.all(
-        f"{_BELOW} SELECT {columns} FROM agent_tasks t JOIN family f ON t.id = f.member"  # noqa: S608  own words
+        f"{_BELOW} SELECT {columns} FROM family f CROSS JOIN agent_tasks t WHERE t.id = f.member"  # noqa: S608  own words
         " ORDER BY f.depth, t.created_at, t.id LIMIT ?",
         task_id, MOST_TASKS,
     )  # fmt: skip
@@ -294,7 +294,7 @@ def used_by_family(rows: Rows, task_id: str) -> tuple[Any, ...]:
     """The calls, tokens and seconds of a task, which may not be stored yet, and everything below it."""
     row = rows.one(
         f"{_BELOW}, members(task) AS (SELECT member FROM family UNION SELECT task FROM agent_usage WHERE task = ?)"  # noqa: S608  own words
-        f" SELECT {SUMS} FROM agent_usage u JOIN members m ON u.task = m.task",
+        f" SELECT {SUMS} FROM members m CROSS JOIN agent_usage u WHERE u.task = m.task",
         task_id, task_id,
     )  # fmt: skip
     return (0, 0, 0.0) if row is None else tuple(row)

@@ -196,8 +196,7 @@ async def one_source(avatars: Avatars, visit: Visit) -> Sheet:
     if document is None:
         raise NotFound(f"{avatar.id} has no source {number[:20]}.", hint="An ingest may have replaced it.")
     offset = visit.number("offset") or 0
-    ids = await avatar.passage_ids(document.id)
-    shown = await avatar.passages(ids[offset : offset + _AT_ONCE])
+    shown = await avatar.passages(await avatar.passage_ids(document.id, _AT_ONCE, offset))
     rows = [
         (
             Cell(str(one.id), Place((avatar.id, "passages", one.id))),
@@ -209,7 +208,7 @@ async def one_source(avatars: Avatars, visit: Visit) -> Sheet:
     ]
     columns = (Column("Passage", short=True), "Section", Column("Page", short=True), "Text")
     end, here = offset + len(shown), (avatar.id, "sources", document.id)
-    following = Place(here, {"offset": str(end)}) if end < len(ids) else None
+    following = Place(here, {"offset": str(end)}) if end < document.passages else None
     address = next((value for key in ("url", "archive_url") if isinstance(value := document.details.get(key), str)), "")
     facts = Facts(
         [
@@ -224,7 +223,7 @@ async def one_source(avatars: Avatars, visit: Visit) -> Sheet:
             ("Notes", "; ".join(document.notes)),
         ]
     )
-    pager = Pager(f"{len(ids):,} passages", following, Place(here) if offset else None)
+    pager = Pager(f"{document.passages:,} passages", following, Place(here) if offset else None)
     trail = [Cell(info_view(avatar, None).name or avatar.id, Place((avatar.id,)))]
     return Sheet(document.title, [facts, Table(columns, rows, "It has no text."), pager], trail=trail)
 
