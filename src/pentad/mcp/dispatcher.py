@@ -192,7 +192,9 @@ class Dispatcher:
     async def _call_tool(self, params: CallToolParams, request_id: RequestId, peer: Peer) -> Answer:
         body, outcome = await self._tool_result(params, request_id, peer)
         bound = self.registry.tools.get(params.name)
-        if bound is not None and bound.declared.view is not None and outcome == "ok" and shows_views(peer):
+        if bound is None or bound.declared.view is None or outcome != "ok":
+            return body, outcome
+        if "extensions" in peer.client_capabilities() and shows_views(peer):
             body = await self._with_view(bound, Call(bound.service, peer, request_id, params.meta), params, body)
         return body, outcome
 
