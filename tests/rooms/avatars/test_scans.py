@@ -1,5 +1,6 @@
 """Scans in the room: what is said of recognized text in answers, resources and pages."""
 
+from base64 import b64decode
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from pentad.rooms.avatars.interface.presentation import answer_view
 from pentad.rooms.avatars.service import Avatars
 from pentad.settings.model import SearchSettings, Settings
 from tests.behaviour.avatars.folders import KEEPER, write_avatar
+from tests.behaviour.clients import MEMORY_MODERN
+from tests.behaviour.connecting import connected_in_memory
 from tests.documents import papers
 from tests.rooms.avatars.test_pages import PAGES, SLUICES
 
@@ -50,7 +53,10 @@ async def test_a_citation_of_a_scan_says_how_sure_it_is_and_shows_the_page(
         assert answer.confidence == level
         assert (cited.page, cited.recognition) == (4, confidence)
         assert cited.page_image == "avatar://ida-brandt/pages/report/4"
-        assert await avatar.page_picture("report", "4") == PICTURE
+        async with connected_in_memory(app, MEMORY_MODERN, {}) as client:
+            read = await client.request("resources/read", {"uri": cited.page_image})
+        (content,) = read.result["contents"]
+        assert (content["mimeType"], b64decode(content["blob"])) == ("image/webp", PICTURE)
         for source, page in (("report", "1"), ("report", "x"), ("report", "9" * 40), ("other", "4")):
             with pytest.raises(NotFound, match="has no picture of page"):
                 await avatar.page_picture(source, page)
