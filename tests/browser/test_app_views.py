@@ -25,7 +25,7 @@ HOSTILE = '"><script>document.title = "owned"</script><img src=x onerror=alert(1
 OBJECTS: dict[str, Any] = {"action": "list", "register": "tree-permits", "schema": "tree-permit"}
 CASES: dict[str, tuple[str, dict[str, Any], str]] = {
     "chart": ("getMetricHistory", {"collector": "pentad", "metricKey": "calls.total"}, ".interactive canvas"),
-    "figures": ("getPlatformMetricsByCollector", {"collector": "host"}, "table"),
+    "figures": ("getPlatformMetricsByCollector", {"collector": "host"}, ".scroll table"),
     "objects": ("objects", OBJECTS, "table button.link"),
     "object": ("objects", {**OBJECTS, "action": "get", "id": "TP-2026-014"}, "dl"),
     "record": ("agntcy_dir_pull_record", {"cid": "CID"}, "dl"),
@@ -165,7 +165,7 @@ def test_all_colours_of_the_host_are_used_or_none(host: Host) -> None:
     every = {f"--color-{one}": f"rgb(20, {number}0, 30)" for number, one in enumerate(names, 1)}
     for variables, ground in ((every, "rgb(20, 10, 30)"), (dict(list(every.items())[:3]), "rgb(251, 251, 250)")):
         *_, colours = host.show(
-            "objects", OBJECTS, {"view": {"wait": "table"}}, {"view": {"run": COLOURS}},
+            "objects", OBJECTS, {"view": {"wait": ".scroll table"}}, {"view": {"run": COLOURS}},
             context={"theme": "light", "styles": {"variables": variables}},
         )  # fmt: skip
         assert colours["found"][0] == ground
