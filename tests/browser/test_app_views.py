@@ -24,7 +24,7 @@ THEMES = pytest.mark.parametrize("theme", ["light", "dark"])
 HOSTILE = '"><script>document.title = "owned"</script><img src=x onerror=alert(1)>'
 OBJECTS: dict[str, Any] = {"action": "list", "register": "tree-permits", "schema": "tree-permit"}
 CASES: dict[str, tuple[str, dict[str, Any], str]] = {
-    "chart": ("getMetricHistory", {"collector": "pentad", "metricKey": "calls.total"}, ".interactive canvas"),
+    "chart": ("getMetricHistory", {"collector": "host", "metricKey": "memory.percent"}, ".interactive canvas"),
     "figures": ("getPlatformMetricsByCollector", {"collector": "host"}, ".scroll table"),
     "objects": ("objects", OBJECTS, "table button.link"),
     "object": ("objects", {**OBJECTS, "action": "get", "id": "TP-2026-014"}, "dl"),
