@@ -31,7 +31,13 @@ from pentad.kernel.pages import (
 )
 from pentad.rooms.metrics.history.history_lines import HistoryLine, HistoryLines
 from pentad.rooms.metrics.interface.arguments import parse_time
-from pentad.rooms.metrics.interface.presentation import history_chart, label_text, plot_points, series_label
+from pentad.rooms.metrics.interface.presentation import (
+    history_chart,
+    label_text,
+    legend_labels,
+    plot_points,
+    series_label,
+)
 from pentad.rooms.metrics.models import Info, Labels, Metric, Sample, Scalar
 from pentad.rooms.metrics.service import Metrics
 from pentad.rooms.metrics.store import Gap, Latest
@@ -182,8 +188,8 @@ async def with_earlier(metrics: Metrics, collector: str, key: str, chart: Chart,
     """The chart with the same lines of the period before, moved onto this one."""
     earlier = await metrics.history.lines(collector, [key], period.begin - period.seconds, period.begin)
     moved = [
-        Series(f"{series_label(line.series)}, before", [(x + period.seconds, y) for x, y in plot_points(line)])
-        for line in earlier.lines
+        Series(f"{name}, before", [(x + period.seconds, y) for x, y in plot_points(line)])
+        for name, line in zip(legend_labels(earlier.lines), earlier.lines, strict=True)
         if line.points
     ]
     return Chart(chart.title, [*chart.series, *moved], chart.unit, True, chart.span, chart.gaps, chart.marks)

@@ -297,6 +297,12 @@ def series_label(series: Series) -> str:
     return f"{series.key} ({labels})" if labels else series.key
 
 
+def legend_labels(lines: Sequence[HistoryLine]) -> list[str]:
+    """The names of lines in one chart. A key that all of them share is in the title, so the labels are enough."""
+    shared = len(lines) > 1 and len({line.series.key for line in lines}) == 1
+    return [(label_text(line.series.labels) if shared else "") or series_label(line.series) for line in lines]
+
+
 def plot_points(line: HistoryLine) -> list[tuple[float, float | None]]:
     """The points to draw: values, or rates for a counter. A gap has the value None."""
     points = line.rates if line.series.kind == "counter" else [(point.last_at, point.mean) for point in line.points]
@@ -309,7 +315,8 @@ def history_chart(
     """The lines as a chart of this span; counters as their rate per second. `marks` are thresholds and limits."""
     first = lines[0].series
     unit = (first.unit or "").replace("By", "B") + ("/s" if first.kind == "counter" else "")
-    drawn = [ChartSeries(series_label(line.series), points) for line in lines if (points := plot_points(line))]
+    named = zip(legend_labels(lines), lines, strict=True)
+    drawn = [ChartSeries(name, points) for name, line in named if (points := plot_points(line))]
     gaps = dict.fromkeys(
         (max(gap.begin, begin), end if gap.end is None else min(gap.end, end), gap.reason)
         for line in lines
