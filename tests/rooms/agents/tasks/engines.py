@@ -65,6 +65,15 @@ class TurnedClock(SystemClock):
         return super().now() + self.ahead
 
 
+class StoppedClock(TurnedClock):
+    """Time passes only when a test adds some."""
+
+    __slots__ = ()
+
+    def now(self) -> float:
+        return 1_800_000_000.0 + self.ahead
+
+
 async def puppet(turn: Turn) -> Any:
     """Does what the first word says."""
     word, _, rest = turn.text.partition(" ")

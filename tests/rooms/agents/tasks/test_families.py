@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from pentad.agentvault import StepInterrupted
-from pentad.kernel.clock import SystemClock
 from pentad.kernel.errors import Conflict, NotFound
 from pentad.kernel.ports import Transaction
 from pentad.kernel.principal import Principal
@@ -18,7 +17,7 @@ from pentad.rooms.agents.hosting.turn import Turn
 from pentad.rooms.agents.models import LIMITS_KEY, RESTING, Message, Origin, Part, Task
 from pentad.rooms.agents.tasks.engine import Tasks
 from pentad.rooms.agents.tasks.families import calling
-from tests.rooms.agents.tasks.engines import ADA, ODA, SETS, answer_of, crash, ended, engine, said, send
+from tests.rooms.agents.tasks.engines import ADA, ODA, SETS, StoppedClock, answer_of, crash, ended, engine, said, send
 from tests.stores import Stores
 from tests.waiting import PATIENCE, until
 
@@ -118,15 +117,6 @@ async def test_a_parent_that_runs_again_finds_its_child_and_its_calls_are_not_ma
     over, _ = await family.run_twice(run)
     assert answer_of(over) == "did job 1, did more"
     assert (family.runs, family.worked, family.neighbours.calls) == (2, ["job 1", "more"], ["look"])
-
-
-class StoppedClock(SystemClock):
-    """Every task begins at the same time."""
-
-    __slots__ = ()
-
-    def now(self) -> float:
-        return 1_800_000_000.0
 
 
 @pytest.mark.requirement("agents:conversation:order")

@@ -37,7 +37,7 @@ from pentad.rooms.agents.tasks.engine import Tasks
 from pentad.rooms.agents.tasks.push_notifications import MAX_CONFIGS, RETRIES, authorization, encode_notification
 from pentad.rooms.agents.tasks.push_store import configs_of, insert_config
 from tests.receiving import Receiver, receiving
-from tests.rooms.agents.tasks.engines import ADA, TurnedClock, engine, puppet, said, send
+from tests.rooms.agents.tasks.engines import ADA, StoppedClock, engine, puppet, said, send
 from tests.stores import Stores
 from tests.waiting import until
 
@@ -120,7 +120,7 @@ async def test_a_turn_that_is_refused_leaves_no_configuration_behind(stores: Sto
 
 
 async def test_a_receiver_that_fails_is_tried_again_and_nothing_is_skipped(stores: Stores) -> None:
-    clock = TurnedClock()
+    clock = StoppedClock()
     answers = ["500 Oops", "302 Found\r\nLocation: http://127.0.0.1:9/", "200 OK", "503 Later"]
     async with (
         receiving(lambda n: answers[n] if n < len(answers) else "200 OK") as receiver,
@@ -158,7 +158,7 @@ async def _look(tasks: Tasks) -> None:
 
 
 async def test_an_address_that_never_answers_well_or_is_gone_is_given_up(stores: Stores) -> None:
-    clock = TurnedClock()
+    clock = StoppedClock()
     async with (
         receiving(lambda n: "500 Oops") as bad,
         receiving(lambda n: "410 Gone") as gone,
