@@ -1,7 +1,8 @@
 """The console pages: collectors and alerts, the figures of one collector, one metric with its explanation, exports.
 
-A page reads the recorded history. Only local collectors, which cost nothing, are asked for current figures; those of
-platforms are from the last poll. Explaining and exporting ask the source, as the tools do.
+A page reads the recorded history, and that of one metric also what a source remembers itself. Only local collectors,
+which cost nothing, are asked for current figures; those of platforms are from the last poll. Explaining and exporting
+ask the source, as the tools do.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,6 +46,7 @@ from pentad.rooms.metrics.interface.dashboards import (
     latest_rows,
     metric_blocks,
     nothing_recorded,
+    page_lines,
     period_of,
     sample_rows,
     time_picker,
@@ -119,7 +121,7 @@ async def one_metric(metrics: Metrics, visit: Visit) -> Sheet:
     """A metric: a chart of its history, gaps, a forecast, and what it means."""
     info, key = metrics.info(visit.path["collector"]), visit.path["key"]
     period, compared = period_of(visit, metrics.now()), visit.asked("compare") == "yes"
-    found = await metrics.history.lines(info.id, [key], period.begin, period.end, with_forecast=True)
+    found = await page_lines(metrics, info.id, key, period.begin, period.end)
     picker = time_picker(period, (info.id, key))
     blocks = [*picker, *metric_blocks(metrics, info, [key], found, period)]
     if compared:

@@ -63,7 +63,7 @@ async def _show_history(call: Call[Metrics], arguments: HistoryArguments, _found
     from pentad.rooms.metrics.interface.dashboards import history_sheet, last_span, period_between
 
     metrics, keys = call.service, split_list(arguments.metric_key)
-    found, _notes = await _lines(metrics, arguments)
+    found = await _lines(metrics, arguments)
     is_span = arguments.end == "now" and arguments.begin.startswith("now-")
     asked = {"from": arguments.begin, "to": arguments.end}
     period = (
@@ -74,24 +74,20 @@ async def _show_history(call: Call[Metrics], arguments: HistoryArguments, _found
     return history_sheet(metrics, metrics.info(arguments.one_collector()), keys, found, period)
 
 
-async def _lines(metrics: Metrics, arguments: HistoryArguments) -> tuple[HistoryLines, list[str]]:
-    """The lines that were asked for, and notes about them."""
+async def _lines(metrics: Metrics, arguments: HistoryArguments) -> HistoryLines:
+    """The lines that were asked for."""
     now = metrics.now()
-    begin, end = parse_time(arguments.begin, now), parse_time(arguments.end, now)
-    collector, keys = arguments.one_collector(), split_list(arguments.metric_key)
-    step = None if arguments.step is None else parse_duration(arguments.step)
-    found = await metrics.history.lines(
-        collector,
-        keys,
-        begin,
-        end,
+    return await metrics.lines(
+        arguments.one_collector(),
+        split_list(arguments.metric_key),
+        parse_time(arguments.begin, now),
+        parse_time(arguments.end, now),
         scope=arguments.bg,
         labels={"environmentName": arguments.environment} if arguments.environment else None,
-        step=step,
+        step=None if arguments.step is None else parse_duration(arguments.step),
         most=arguments.max_points,
         with_forecast=arguments.forecast,
     )
-    return await metrics.with_source_history(found, collector, keys, step=step, most=arguments.max_points)
 
 
 @tool(
@@ -105,7 +101,8 @@ async def _lines(metrics: Metrics, arguments: HistoryArguments) -> tuple[History
 async def get_metric_history(arguments: HistoryArguments, call: Call[Metrics]) -> ToolResult:
     """Recorded points of metrics, with rates of counters; optionally a forecast or a chart."""
     metrics = call.service
-    found, notes = await _lines(metrics, arguments)
+    found = await _lines(metrics, arguments)
+    notes = list(found.notes)
     shown = _fitting_lines(found.lines, arguments.max_tokens, notes)
     view: dict[str, Any] = {"from": iso(found.begin), "to": iso(found.end), "series": shown}
     if arguments.forecast and any(line.forecast is None and line.points for line in found.lines):

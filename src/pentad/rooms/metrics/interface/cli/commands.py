@@ -151,7 +151,7 @@ def history(
         from pentad.rooms.metrics.interface.arguments import parse_duration, parse_time
 
         now = room.now()
-        return await room.history.lines(
+        return await room.lines(
             collector,
             keys,
             parse_time(begin, now),
@@ -162,6 +162,8 @@ def history(
         )
 
     found = run_in_metrics(target.settings, work)
+    for note in found.notes:
+        say(note)
     if as_json:
         from pentad.rooms.metrics.interface.presentation import line_view
 

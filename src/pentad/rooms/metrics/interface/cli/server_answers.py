@@ -86,13 +86,13 @@ def show_history(target: "Target", arguments: Mapping[str, Any], as_json: bool) 
     found, blocks = call_tool(
         target, "getMetricHistory", {**arguments, "chart": None if as_json else "ascii", "max_tokens": _MOST_TOKENS}
     )
+    for note in found.get("notes", ()):
+        say(note)
     if as_json:
         print_json(found["series"])
         return
     for chart in blocks:
         print_text(chart)
-    for note in found.get("notes", ()):
-        say(note)
 
 
 def export_figures(
