@@ -29,6 +29,8 @@ class HistoryLine(msgspec.Struct, kw_only=True):
     forecast: Forecast | None = None
     gaps: list[Gap] = msgspec.field(default_factory=list[Gap])
     """When points are missing, and why."""
+    earlier_gaps: int = 0
+    """How many gaps before these were left out."""
     limit: float | None = None
     """The last known value of the metric that limits this one."""
     earlier: int = 0
@@ -44,6 +46,7 @@ def with_fewer_points(line: HistoryLine, most: int) -> HistoryLine:
         rates=rates(points, line.gaps) if line.rates else [],
         texts=line.texts[-most:],
         gaps=line.gaps[-most:],
+        earlier_gaps=line.earlier_gaps + max(0, len(line.gaps) - most),
     )
 
 
@@ -83,9 +86,7 @@ def earlier_note(lines: Sequence[HistoryLine]) -> list[str]:
     if not most:
         return []
     shown = max(len(line.points) + len(line.texts) for line in lines if line.earlier == most)
-    return [
-        f"Only the last {shown} of {shown + most} points; raise max_points or the step, or shorten the period."
-    ]
+    return [f"Only the last {shown} of {shown + most} points; raise max_points or the step, or shorten the period."]
 
 
 def last_limit(rows: Rows, series: Series, metric: Metric | None, now: float) -> float | None:

@@ -303,7 +303,7 @@ class MetricHistory:
             raise NotFound(
                 f"Nothing was recorded of {key[:100]!r} by {iso(moment)}.", hint="Polling keeps a history of figures."
             )
-        return values[:MOST_SERIES]
+        return values
 
     async def alerts(self, levels: Sequence[Level] = ("warn", "alarm")) -> list[Alert]:
         """Metrics beyond their threshold, the worst first. One with a limit is given as a share of it."""

@@ -161,7 +161,7 @@ def metric_blocks(
         blocks.append(Section("Coverage", [_coverage_table(numeric, found.begin, found.end)]))
     gaps = [(line, gap) for line in numeric for gap in line.gaps]
     if gaps:
-        blocks.append(Section("Gaps", [_gap_table(gaps, found.end)], folded=True))
+        blocks.append(Section("Gaps", [_gap_table(gaps, found.end), *_rest(len(gaps), "gaps")], folded=True))
     ahead = [(series_label(line.series), _forecast_text(line)) for line in found.lines if line.forecast is not None]
     if ahead:
         blocks.append(Section("Forecast", [Facts(ahead)]))
@@ -293,12 +293,17 @@ async def collector_charts(metrics: Metrics, info: Info, period: Period) -> list
 async def collector_sheet(metrics: Metrics, info: Info, rows: Sequence[Row]) -> Sheet:
     """The figures of a collector, for a view."""
     period = last_span(_DEFAULT, metrics.now())
-    blocks = [*await collector_charts(metrics, info, period), figure_table(rows, nothing_recorded(info.id))]
+    blocks = [*await collector_charts(metrics, info, period), *figure_blocks(rows, nothing_recorded(info.id))]
     return Sheet(info.title, blocks, lead=info.description)
 
 
-def figure_table(rows: Sequence[Row], empty: str | Hint) -> Table:
-    return Table(_COLUMNS, rows[:MOST_ROWS], empty)
+def figure_blocks(rows: Sequence[Row], empty: str | Hint) -> list[Block]:
+    """The first rows as a table, and how many more there are."""
+    return [Table(_COLUMNS, rows[:MOST_ROWS], empty), *_rest(len(rows), "figures")]
+
+
+def _rest(count: int, name: str) -> list[Block]:
+    return [Note(f"{count - MOST_ROWS:,} more {name} are not shown.")] if count > MOST_ROWS else []
 
 
 def sample_rows(info: Info, samples: Sequence[Sample]) -> list[Row]:

@@ -42,7 +42,7 @@ from pentad.rooms.metrics.interface.dashboards import (
     Row,
     collector_charts,
     duration,
-    figure_table,
+    figure_blocks,
     latest_rows,
     metric_blocks,
     nothing_recorded,
@@ -64,6 +64,8 @@ REFRESH: Final = 5.0
 LOCAL: Final = ("host", "pentad")
 _HISTORY_SECONDS: Final = 7 * 86_400
 _MOST_CHANGES: Final = 50
+_CUT: Final = ("values", "facts")
+"""What an explanation has only the first of."""
 
 
 async def overview(metrics: Metrics, _visit: Visit) -> Sheet:
@@ -110,7 +112,7 @@ async def one_collector(metrics: Metrics, visit: Visit) -> Sheet:
     health = [one for one in await metrics.history.health() if one.collector == info.id]
     blocks += [
         SearchBox("Find a metric", visit.asked(), "Find"),
-        figure_table(rows, "No metric matches." if words else nothing_recorded(info.id)),
+        *figure_blocks(rows, "No metric matches." if words else nothing_recorded(info.id)),
         *([] if words or not health else [Section("Polls", [_poll_table(health)])]),
         Links([Cell("Export", Place((info.id, "export"))), Cell("What changed", Place((info.id, "changes")))]),
     ]
@@ -150,6 +152,9 @@ async def explained(metrics: Metrics, visit: Visit) -> Sheet:
     for one in found.get("explained") or ():
         blocks += [Prose(str(one["formula"])), *_explained_values(one), *_explained_facts(one)]
         blocks += [Note(f"Missing: {missing['message']} ({missing['call']})", "bad") for missing in one["missing"]]
+        blocks += [
+            Note(f"{one[f'more_{name}']:,} more {name} are not shown.") for name in _CUT if f"more_{name}" in one
+        ]
     coverage: Mapping[str, Any] = found.get("coverage") or {}
     counts = ", ".join(f"{number} {name}" for name, number in coverage.items() if number)
     blocks.append(

@@ -58,11 +58,16 @@ EXPLAINED: Final[dict[str, Any]] = {
         "explained": {"type": "array", "items": _object("key", "formula", "values", "facts")},
     },
 }
+_MADE: Final = {
+    name: ANSWER["properties"][name] for name in ("asOf", "ageSeconds", "source", "states", "coverage", "problems")
+}
 EXPORTED: Final = _object(
     "format", "contentType", "records", "body",
-    format=_TEXT, contentType=_TEXT, records=_COUNT, body=_TEXT, problems=_LIST,
+    format=_TEXT, contentType=_TEXT, records=_COUNT, body=_TEXT, **_MADE,
 )  # fmt: skip
-LOADED: Final = _object("message", "records", "errors", message=_TEXT, records=_COUNT, errors=_LIST, problems=_LIST)
+LOADED: Final = _object(
+    "message", "records", "errors", message=_TEXT, records=_COUNT, errors=_LIST, notes=_LIST, **_MADE
+)  # fmt: skip
 HISTORY: Final = _object(
     "from", "to", "series",
     to=_TEXT,

@@ -77,6 +77,12 @@ def test_validate_mends_what_is_certain(tmp_path: Path) -> None:
     fixed = run("directory", "validate", "-", "--fix", home=tmp_path, stdin=json.dumps(wrong))
     assert json.loads(fixed.stdout) == sample("1.0.0")
     assert "descriptoin" in fixed.stderr
+    asked = {**wrong, "name": ""}
+    mended = run("directory", "validate", "-", "--fix", "--json", home=tmp_path, stdin=json.dumps(asked))
+    (told,) = json.loads(mended.stdout)
+    assert told["fixed"]["description"] == sample("1.0.0")["description"]
+    assert told["patch"]
+    assert [one["pointer"] for one in told["questions"]] == ["/name"]
 
 
 @pytest.mark.requirement("dir:cli:push-pull")

@@ -13,11 +13,13 @@ import click
 from pentad.entry_points import entry_points
 from pentad.rooms.metrics.interface.cli.delivery_commands import alerts, dashboard, promql, silence
 from pentad.rooms.metrics.interface.cli.formatting import (
+    MOST_ROWS,
     collector_rows,
     line_texts,
     missing_lines,
     plan_lines,
     sample_rows,
+    say_rest,
 )
 from pentad.rooms.metrics.interface.cli.options import where_options
 from pentad.rooms.metrics.interface.cli.questions import changes, keys, query
@@ -327,7 +329,9 @@ def _show(answer: "Answer", keys: tuple[str, ...], query: "Query", as_json: bool
         tree = select(answer.snapshot.tree, answer.info, keys)[0] if keys else answer.snapshot.tree
         print_json(answer_metadata(answer) | {"metrics": tree})
         return
-    print_table(_COLUMNS, sample_rows(answer, query.keys), empty="There are no figures.")
+    rows = sample_rows(answer, query.keys)
+    print_table(_COLUMNS, rows[:MOST_ROWS], empty="There are no figures.")
+    say_rest(len(rows))
 
 
 def _outcome(answer: "Answer") -> ExitCode:

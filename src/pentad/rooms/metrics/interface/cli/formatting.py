@@ -4,6 +4,8 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from pentad.terminal.output import say
+
 if TYPE_CHECKING:
     from pentad.rooms.metrics.engine.query_engine import Answer, DryRun
     from pentad.rooms.metrics.history.history_lines import HistoryLine
@@ -42,7 +44,13 @@ def sample_rows(answer: "Answer", keys: Sequence[str] | None) -> list[tuple[obje
         for sample in answer.snapshot.samples
         if chosen is None or sample.key in chosen
     ]
-    return rows[:MOST_ROWS]
+    return rows
+
+
+def say_rest(count: int) -> None:
+    """How many of so many rows were not printed."""
+    if count > MOST_ROWS:
+        say(f"{count - MOST_ROWS} more rows are not shown; name keys, or use --json.")
 
 
 def plan_lines(plan: "DryRun") -> Iterator[str]:
