@@ -79,7 +79,7 @@ def collectors(as_json: bool, target: "Target") -> None:
         if as_json:
             print_json(collector_views(infos, health))
         else:
-            rows = collector_rows(infos, {one.collector: one.state for one in health})
+            rows = collector_rows(infos, health)
             print_table(("id", "title", "metrics", "state"), rows, empty="There are no collectors.")
             for line in missing_lines(infos):
                 say(line)
@@ -166,6 +166,8 @@ def history(
     found = run_in_metrics(target.settings, work)
     for note in found.notes:
         say(note)
+    if found.left_out:
+        say(f"{found.left_out} more lines are left out; name a narrower key, or --bg.")
     if as_json:
         from pentad.rooms.metrics.interface.presentation import line_view
 
@@ -174,8 +176,6 @@ def history(
     for line in found.lines:
         for text in line_texts(line, found.begin, found.end, plain=not _prints_unicode()):
             print_text(text)
-    if found.left_out:
-        say(f"{found.left_out} more lines are not drawn; name a narrower key, or --bg.")
     if not found.lines:
         say("Nothing was recorded yet. `pentad metrics poll COLLECTOR` records once, a running server all the time.")
 

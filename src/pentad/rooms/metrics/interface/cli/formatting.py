@@ -1,13 +1,14 @@
 """Figures, lines and charts as text for people."""
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from pentad.terminal.output import say
 
 if TYPE_CHECKING:
     from pentad.rooms.metrics.engine.query_engine import Answer, DryRun
+    from pentad.rooms.metrics.history.collector_health import CollectorHealth
     from pentad.rooms.metrics.history.history_lines import HistoryLine
     from pentad.rooms.metrics.models import Info, Sample
 
@@ -16,14 +17,13 @@ _WIDEST: Final = 100
 _PARENTS: Final = ("businessGroupId", "environmentType")
 
 
-def collector_rows(infos: "Sequence[Info]", states: Mapping[str, str]) -> list[tuple[object, ...]]:
-    """One row for each collector; `states` says how the polls of a collector go."""
-    return [(info.id, info.title, len(info.catalogue), _collector_state(info, states)) for info in infos]
-
-
-def _collector_state(info: "Info", states: Mapping[str, str]) -> str:
-    state = states.get(info.id, "ok")
-    return state if state != "ok" else "ready" if info.ready else "not set up"
+def collector_rows(infos: "Sequence[Info]", health: "Sequence[CollectorHealth]") -> list[tuple[object, ...]]:
+    """One row for each collector, with how its polls go; one scope that does not go well is enough to be told."""
+    unwell = {one.collector: one.state for one in health if one.state != "ok"}
+    return [
+        (info.id, info.title, len(info.catalogue), unwell.get(info.id) or ("ready" if info.ready else "not set up"))
+        for info in infos
+    ]
 
 
 def missing_lines(infos: "Sequence[Info]") -> Iterator[str]:
