@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from pentad.rooms.directory.interface import reference_tools
 from tests.behaviour.directory.door import Door, record, unique
 from tests.rooms.directory.oasf.samples import sample
 
@@ -28,17 +27,6 @@ async def test_a_reference_means_one_record(door: Door) -> None:
         assert [entry["version"] for entry in answer["versions"]] == ["v2.0.0", "v1.0.0"]
     assert "no record found" in await door.refused("directory_resolve", reference=unique("nobody"))
     assert "not version" in await door.refused("directory_resolve", reference=f"{name}:v1.0.0@{two}")
-
-
-@pytest.mark.requirement("dir:beyond:resolve")
-async def test_versions_that_are_not_listed_are_counted(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
-    name = unique("many")
-    for version in ("v1.0.0", "v2.0.0", "v3.0.0"):
-        await door.push(record(name=name, version=version))
-    assert (await door.ask("directory_resolve", reference=name))["more_versions"] == 0
-    monkeypatch.setattr(reference_tools, "MOST_VERSIONS", 1)
-    answer = await door.ask("directory_resolve", reference=name)
-    assert ([one["version"] for one in answer["versions"]], answer["more_versions"]) == (["v3.0.0"], 2)
 
 
 @pytest.mark.requirement("dir:beyond:lineage")

@@ -209,7 +209,7 @@ async def load_metrics(arguments: LoadArguments, call: Call[Metrics]) -> ToolRes
     shown = fit_entries(errors, TOKENS)
     view: dict[str, Any] = {"message": "Events loaded successfully", "records": export.records, "errors": shown}
     notes = [f"Errors of {len(shown)} of {len(errors)} groups."] if len(shown) < len(errors) else []
-    return ToolResult(structured={**answer_metadata(answer, notes), **view})
+    return ToolResult(structured={**answer_metadata(answer, notes), **view} if answer.snapshot.problems else view)
 
 
 @_remote_read(
