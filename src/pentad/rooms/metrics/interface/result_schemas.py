@@ -58,16 +58,11 @@ EXPLAINED: Final[dict[str, Any]] = {
         "explained": {"type": "array", "items": _object("key", "formula", "values", "facts")},
     },
 }
-_MADE: Final = {
-    name: ANSWER["properties"][name] for name in ("asOf", "ageSeconds", "source", "states", "coverage", "problems")
-}
 EXPORTED: Final = _object(
     "format", "contentType", "records", "body",
-    format=_TEXT, contentType=_TEXT, records=_COUNT, body=_TEXT, **_MADE,
+    format=_TEXT, contentType=_TEXT, records=_COUNT, body=_TEXT, asOf=_TEXT, source=_TEXT, problems=_LIST,
 )  # fmt: skip
-LOADED: Final = _object(
-    "message", "records", "errors", message=_TEXT, records=_COUNT, errors=_LIST, notes=_LIST, **_MADE
-)  # fmt: skip
+LOADED: Final = _object("message", "records", "errors", message=_TEXT, records=_COUNT, errors=_LIST, problems=_LIST)
 HISTORY: Final = _object(
     "from", "to", "series",
     to=_TEXT,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pentad.rooms.metrics.history.collector_health import CollectorHealth
+from pentad.rooms.metrics.history.collector_health import CollectorHealth, HealthState
 from pentad.rooms.metrics.interface.cli.formatting import collector_rows
 from pentad.rooms.metrics.interface.cli.watch import Gauge
 from pentad.rooms.metrics.models import Info
@@ -146,7 +146,7 @@ def test_questions_are_asked_in_the_terminal(home: Path) -> None:
 @pytest.mark.requirement("metrics:collectors:health")
 def test_one_scope_that_fails_is_not_hidden_by_another_that_does_not() -> None:
     info = Info(id="ch", title="CloudHub", description="", catalogue=())
-    scopes = [("", "failing"), ("Root/Sub", "ok")]
+    scopes: list[tuple[str, HealthState]] = [("", "failing"), ("Root/Sub", "ok")]
     health = [
         CollectorHealth("ch", scope, scope, state, 0.0, 0.0, None, 0.0, 0, 0, 0, 1, 0, 0, 0, None)
         for scope, state in scopes
