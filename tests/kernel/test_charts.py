@@ -49,6 +49,15 @@ def test_an_svg_breaks_its_line_at_a_gap_and_escapes_its_texts():
     assert drawn[0].text == "<b>&"
 
 
+@pytest.mark.requirement("metrics:gaps")
+def test_a_line_of_very_many_points_breaks_at_a_short_gap():
+    points = [(60.0 * n, None if n == 2_005 else float(n % 7)) for n in range(5_000)]
+    drawn = ET.fromstring(svg_chart(Chart("t", [Series("a", points)])))
+    lines = [element for element in drawn.iter() if element.tag.endswith("polyline")]
+    assert len(lines) == 2
+    assert sum(len(line.get("points", "").split()) for line in lines) <= 1_010
+
+
 @given(VALUES)
 def test_an_svg_is_well_formed_and_stays_within_its_frame(values: list[float | None]):
     points = [(1_700_000_000.0 + number, value) for number, value in enumerate(values)]

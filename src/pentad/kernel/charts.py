@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import groupby
 from typing import Final
 
 from pentad.kernel.clock import iso
@@ -264,15 +265,19 @@ def _columns(points: Points, begin: float, end: float, width: int) -> list[float
 
 
 def _drawable(given: Points) -> list[Point]:
-    """The points that can be drawn; of very many, the lowest and highest of each stretch."""
+    """The points that can be drawn; of very many, the lowest and highest of each stretch. Gaps stay."""
     points = [(x, y if y is not None and abs(y) < _LARGEST else None) for x, y in given if abs(x) < _LARGEST]
     if len(points) <= _MOST_POINTS:
         return points
     stretch = math.ceil(len(points) / (_MOST_POINTS // 2))
     kept: list[Point] = []
-    for start in range(0, len(points), stretch):
-        part = points[start : start + stretch]
-        known = [n for n, (_, y) in enumerate(part) if y is not None]
-        ends = {min(known, key=lambda n: part[n][1] or 0), max(known, key=lambda n: part[n][1] or 0)} if known else {0}
-        kept += [part[n] for n in sorted(ends)]
+    for is_gap, some in groupby(points, key=lambda point: point[1] is None):
+        run = list(some)
+        if is_gap:
+            kept.append(run[0])
+            continue
+        for start in range(0, len(run), stretch):
+            part = run[start : start + stretch]
+            ends = {min(part, key=lambda point: point[1] or 0.0), max(part, key=lambda point: point[1] or 0.0)}
+            kept += sorted(ends, key=lambda point: point[0])
     return kept

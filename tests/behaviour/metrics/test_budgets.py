@@ -8,7 +8,8 @@ import pytest
 
 from pentad.app import App, open_app
 from pentad.rooms.metrics.engine.response_budget import CHARACTERS_PER_TOKEN
-from pentad.rooms.metrics.interface.presentation import problem_views
+from pentad.rooms.metrics.history.collector_health import PollOutcome
+from pentad.rooms.metrics.interface.presentation import explanations, problem_views
 from pentad.rooms.metrics.models import Sample, Snapshot
 from pentad.rooms.metrics.service import Metrics
 from pentad.settings.model import Settings
@@ -80,3 +81,59 @@ async def test_problems_of_one_kind_are_told_once_with_names_and_the_missing_per
     assert any(place.startswith(f"{group}/") for place in problem["places"])
     assert not any(root in place for place in problem["places"])
     assert size(problem) < 1_500
+
+
+@pytest.mark.requirement("metrics:budget")
+async def test_an_explanation_is_as_short_with_a_hundred_groups() -> None:
+    key = "apis.production.apisWithoutPolicies"
+    platform = Platform(World(Size(groups=40)), faults=[Fault("policies", status=403)])
+    async with asking(platform) as one:
+        (told,) = explanations(await one.ask("apm", key), [key])
+    (missing,) = told["missing"]
+    assert missing["count"] > 100
+    assert missing["needs"] == "View Policies"
+    assert (len(told["values"]) + told["more_values"], len(told["facts"]) + told["more_facts"]) > (40, 100)
+    assert size(told) <= BUDGET
+
+
+@pytest.mark.requirement("metrics:budget")
+async def test_what_is_left_out_of_a_history_is_told(tmp_path: Path) -> None:
+    settings = Settings(data=tmp_path, rooms=("metrics",), auth="none", room_tables=UNPOLLED)
+    async with open_app(settings) as app:
+        metrics: Metrics = app.rooms[0].service
+        metrics.history.intervals = {"host": 60.0}
+        info, now, key = metrics.info("host"), metrics.now(), "memory.percent"
+        for n in range(60, 0, -1):
+            at = now - 60 * n
+            samples = [Sample(key=key, value=None if n % 2 else 50.0, state="failed" if n % 2 else "ok")]
+            shot = Snapshot(collector="host", scope="", as_of=at, tree={}, samples=samples)
+            await metrics.history.record_poll(info, shot, PollOutcome(scope="", state="ok", at=at))
+        given = {"collector": "host", "metricKey": key, "from": "now-2h"}
+        (line,) = (await structured(app, "getMetricHistory", **given))["series"]
+        assert len(line["gaps"]) + line["earlierGaps"] == 30
+        short = await structured(app, "getMetricHistory", **given, step="1m", max_points=10)
+        assert len(short["series"][0]["points"]) == 10
+        assert any(note.startswith("Only the last 10 of 30 points") for note in short["notes"])
+
+
+@pytest.mark.requirement("metrics:budget")
+async def test_alerts_their_changes_and_everything_else_share_one_budget(tmp_path: Path) -> None:
+    rules = {"host.disks.percent": {"alarm": 1, "times": 1}}
+    tables = {"metrics": {**UNPOLLED["metrics"], "thresholds": rules}}
+    settings = Settings(data=tmp_path, rooms=("metrics",), auth="none", room_tables=tables)
+    async with open_app(settings) as app:
+        metrics: Metrics = app.rooms[0].service
+        samples = [Sample(key="disks.percent", value=99.0, labels=(("id", f"/disk-{n}"),)) for n in range(200)]
+        shot = Snapshot(collector="host", scope="", as_of=metrics.now(), tree={}, samples=samples)
+        await metrics.history.record(metrics.info("host"), shot)
+        told = await structured(app, "listAlerts", since="1h")
+        assert size(told) <= BUDGET
+        assert [note.split(";")[0].split(" of ")[1] for note in told["notes"]] == ["200 alerts", "200 changes"]
+        whole = await structured(app, "listAlerts", since="1h", max_tokens=100_000)
+        assert (len(whole["alerts"]), len(whole["changes"])) == (200, 200)
+        assert "notes" not in whole
+        client = await connect_http(app, HTTP_MODERN)
+        read = (await client.request("resources/read", {"uri": "metrics://alerts"})).result
+        (content,) = read["contents"]
+        assert len(content["text"]) <= BUDGET
+        assert "of 200 alerts" in content["text"]

@@ -108,6 +108,17 @@ async def test_a_scrape_can_be_narrowed_and_refuses_unknown_collectors(scraped: 
     assert any(name.startswith("pentad_host_memory") for name in both)
     only = await scraped.values("/metrics/collectors?collector=host")
     assert only.keys() == {name for name in both if name.startswith("pentad_host")}
+    repeated = await scraped.values("/metrics/collectors?collector=host&collector=prometheus,host")
+    assert repeated.keys() == both.keys(), "as Prometheus writes a parameter with two values"
     answer = send(front_of(scraped.app), "GET", "/metrics/collectors?collector=hsot")
     assert "Did you mean 'host'?" in (await answer.body()).decode()
     assert answer.status in (400, 404)
+
+
+@pytest.mark.requirement("metrics:scrape")
+async def test_a_scrape_of_one_group_tells_of_an_outage_too(scraped: Scraped) -> None:
+    await scraped.metrics.poll("prometheus")
+    scraped.answers.append(LOGIN_PAGE)
+    scraped.clock.turn(60)
+    await scraped.metrics.poll("prometheus")
+    assert await scraped.values("/metrics/collectors?bg=Sales") == {"pentad_prometheus_collector_up": 0}

@@ -26,11 +26,12 @@ from pentad.rooms.metrics.engine.query_engine import Answer, DryRun, QueryEngine
 from pentad.rooms.metrics.engine.query_execution import Progress, shared_progress
 from pentad.rooms.metrics.engine.row_query import Row
 from pentad.rooms.metrics.history.collector_health import PollOutcome
-from pentad.rooms.metrics.history.history_lines import HistoryLine, HistoryLines, merge_lines
-from pentad.rooms.metrics.history.metric_history import ALERTS_URI, MOST_SERIES, MetricHistory
+from pentad.rooms.metrics.history.history_lines import HistoryLines
+from pentad.rooms.metrics.history.metric_history import ALERTS_URI, MetricHistory
 from pentad.rooms.metrics.history.retention import Retention, roll_up_all
 from pentad.rooms.metrics.history.scrape import ScrapePage
 from pentad.rooms.metrics.history.silences import Silence, active_silences, add_silence, end_silence
+from pentad.rooms.metrics.history.source_history import LineOptions, read_history
 from pentad.rooms.metrics.loaders.destinations import Destinations
 from pentad.rooms.metrics.loaders.formats import Export, ExportOptions, export_snapshot
 from pentad.rooms.metrics.metric_keys import resolve_keys
@@ -194,29 +195,11 @@ class Metrics:
         """Roll up old samples, and drop those that are too old."""
         await roll_up_all(self.platform.database, self.retention, self.now())
 
-    async def with_source_history(
-        self, recorded: HistoryLines, collector: str, keys: Sequence[str], *, step: int | None, most: int
-    ) -> tuple[HistoryLines, list[str]]:
-        """What was recorded here together with what the source itself remembers, and notes about it.
-
-        Prometheus, for example, had these figures long before Pentad polled it, and while Pentad was down.
-        """
-        info = self.info(collector)
-        try:
-            names = resolve_keys(info, keys)
-        except InvalidInput:  # a metric of every collector, which no source has
-            return recorded, []
-        begin, end = recorded.begin, recorded.end
-        try:
-            found = await self.engine.source_history(info.id, names, begin, end, step=step, most=most)
-        except Unavailable as error:
-            if not recorded.lines:
-                raise
-            return recorded, [f"{error.message} Only what was recorded here is shown."]
-        remembered = [HistoryLine(series=series, points=points) for series, points in found]
-        lines = merge_lines(recorded.lines, remembered)
-        left_out = recorded.left_out + max(0, len(lines) - MOST_SERIES)
-        return HistoryLines(begin=begin, end=end, lines=lines[:MOST_SERIES], left_out=left_out), []
+    async def lines(
+        self, collector: str, keys: Sequence[str], begin: float, end: float, **options: Unpack[LineOptions]
+    ) -> HistoryLines:
+        """What was recorded here together with what the source itself remembers."""
+        return await read_history(self.history, self.engine, collector, keys, begin, end, **options)
 
     async def export(
         self, collector: str, query: Query, form: str, progress: Progress | None = None

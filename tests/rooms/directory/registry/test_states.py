@@ -11,6 +11,7 @@ import pytest
 from pentad.kernel.errors import Conflict, Forbidden
 from pentad.kernel.principal import LOCAL, Principal
 from pentad.rooms.directory.interface.demo import demo_records, fill_demo
+from pentad.rooms.directory.search.query import Query
 from tests.cli.processes import run
 from tests.rooms.directory.oasf.samples import sample
 from tests.rooms.directory.registry.registry_client import RegistryError
@@ -71,6 +72,19 @@ async def test_an_unapproved_version_neither_hides_nor_replaces_an_approved_one(
     latest = await client.version("org.example/weather")
     assert (latest.key[1], latest.is_latest) == ("1.0.0", True)
     assert (await client.version("org.example/weather", "2.0.0", include_deleted="true")).status == "deleted"
+
+
+@pytest.mark.requirement("dir:states:approval")
+async def test_a_hit_says_its_state_unless_it_is_approved(site: Site) -> None:
+    await site.publish("org.example/weather", who="writer")
+    (hit,) = (await site.directory.search.find(Query(words="weather"))).hits
+    assert hit.as_json()["state"] == "proposed"
+    await site.directory.states.set(LOCAL, [hit.cid], "approved")
+    (hit,) = (await site.directory.search.find(Query(words="weather"))).hits
+    assert "state" not in hit.as_json()
+    await site.directory.states.set(LOCAL, [hit.cid], "withdrawn", "It leaks.")
+    (hit,) = (await site.directory.search.find(Query(words="weather"))).hits
+    assert hit.as_json()["state"] == "withdrawn"
 
 
 async def cid_of(site: Site, reference: str) -> str:

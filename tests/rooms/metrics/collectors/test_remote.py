@@ -10,8 +10,10 @@ from pentad.platform import Platform
 from pentad.rooms.metrics.collectors import host, http_json, postgres, prometheus, sdlc
 from pentad.rooms.metrics.collectors.contract import CollectorContext, KeepsHistory
 from pentad.rooms.metrics.collectors.http_json import Missing, figure_at
+from pentad.rooms.metrics.engine.query_engine import source_step
 from pentad.rooms.metrics.engine.upstream import UpstreamSession
-from pentad.rooms.metrics.history.history_lines import HistoryLine, merge_lines
+from pentad.rooms.metrics.history.history_lines import HistoryLine
+from pentad.rooms.metrics.history.source_history import holes, merge_lines
 from pentad.rooms.metrics.models import FetchError
 from pentad.rooms.metrics.store import Gap, Series, sampled
 from pentad.storage.postgres import PostgresDatabase
@@ -106,13 +108,29 @@ def test_what_the_source_remembers_and_what_was_recorded_here_are_one_line():
         gaps=[Gap(200.0, 400.0, "not_collected"), Gap(600.0, 800.0, "failed")],
     )
     remembered = HistoryLine(series=series, points=[sampled(at, 2.0) for at in (100.0, 160.0, 220.0, 280.0)])
-    (line,) = merge_lines([recorded], [remembered])
+    (line,) = merge_lines([recorded], [remembered], 60.0, 900.0)
     assert [(point.at, point.last) for point in line.points] == [
         (10.0, 1.0), (100.0, 2.0), (160.0, 2.0), (220.0, 2.0), (280.0, 2.0), (900.0, 1.0),
     ]  # fmt: skip
-    assert line.gaps == [Gap(600.0, 800.0, "failed")], "the source remembers the other one"
+    assert line.gaps == [Gap(280.0, 400.0, "not_collected"), Gap(600.0, 800.0, "failed")], "what neither has"
     other = HistoryLine(series=Series(0, "prometheus", "", "web.load", (("job", "b"),), "gauge", None))
-    assert merge_lines([recorded], [other]) == [recorded, other]
+    assert merge_lines([recorded], [other], 60.0, 900.0) == [recorded, other]
+
+
+@pytest.mark.requirement("metrics:prometheus:source")
+def test_a_hole_in_what_the_source_remembers_is_a_gap_unless_it_was_recorded_here():
+    series = Series(1, "prometheus", "", "web.load", (), "gauge", None)
+    points = [sampled(at, 2.0) for at in (0.0, 60.0, 600.0, 660.0, 1_200.0)]
+    remembered = HistoryLine(series=series, points=points, gaps=holes(points, 60.0))
+    assert remembered.gaps == [Gap(60.0, 600.0, "not_collected"), Gap(660.0, 1_200.0, "not_collected")]
+    recorded = HistoryLine(series=series, points=[sampled(at, 1.0) for at in (300.0, 330.0)])
+    (line,) = merge_lines([recorded], [remembered], 60.0, 1_260.0)
+    assert line.gaps == [Gap(660.0, 1_200.0, "not_collected")]
+    late = HistoryLine(series=series, points=[sampled(0.0, 1.0)], gaps=[Gap(30.0, None, "not_collected")])
+    (line,) = merge_lines([late], [remembered], 60.0, 1_260.0)
+    assert line.gaps[-1].end == 1_200.0, "nobody polls here, but the source goes on"
+    (line,) = merge_lines([late], [remembered], 60.0, 3_600.0)
+    assert line.gaps[-1] == Gap(1_200.0, None, "not_collected"), "and neither does the source"
 
 
 @pytest.mark.anyio
@@ -121,14 +139,14 @@ async def test_the_past_a_source_kept_itself_is_its_history(tmp_path: Path):
         settings = {"prometheus_url": source.url, "prometheus_queries": {"web.load": "sum by (job)"}}
         async with opened(tmp_path, prometheus.collectors, host.collectors, settings=settings) as room:
             ((series, points),) = await room.engine.source_history(
-                "prometheus", ["web.load"], 0.0, 7_200.0, step=None, most=100
+                "prometheus", ["web.load"], 0.0, 7_200.0, step=source_step(0.0, 7_200.0, None, 100)
             )
             assert (series.key, series.labels) == ("web.load", (("job", "a"),))
             assert [(point.at, point.last) for point in points] == [(100.0, 1.0)]
             assert "step=72" in source.asked[-1].query
-            assert await room.engine.source_history("host", ["cpu.percent"], 0.0, 1.0, step=None, most=10) == []
+            assert await room.engine.source_history("host", ["cpu.percent"], 0.0, 1.0, step=15) == []
             with pytest.raises(Unavailable, match="No such query"):
-                await room.engine.source_history("prometheus", ["no"], 0.0, 1.0, step=None, most=10)
+                await room.engine.source_history("prometheus", ["no"], 0.0, 1.0, step=15)
 
 
 @pytest.mark.anyio

@@ -10,14 +10,16 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from pentad.kernel.clock import SystemClock
+from pentad.kernel.clock import Clock, SystemClock, iso
 from pentad.kernel.errors import Misconfigured
 from pentad.net.fetch import HttpFetcher
+from pentad.rooms.metrics.collectors import sdlc as systems_of_delivery
 from pentad.rooms.metrics.collectors.contract import CollectorContext
 from pentad.rooms.metrics.collectors.sdlc import collectors
 from pentad.rooms.metrics.engine.catalogue import Catalogue
 from pentad.rooms.metrics.engine.query_engine import Answer, QueryEngine, build_query
 from tests.room_settings import room_settings
+from tests.rooms.metrics.sources import TurnedClock
 
 pytestmark = pytest.mark.anyio
 TOKEN = "token-MUST-NOT-LEAK"
@@ -26,6 +28,8 @@ PLACES = {
     "splunk": "/splunk/views", "azuredevops": "/azure/_apis",
 }  # fmt: skip
 NONE: Any = None
+LOGIN_PAGES: set[str] = set()
+"""Paths that answer with a web page."""
 
 
 def days_ago(days: int) -> str:
@@ -86,6 +90,8 @@ async def _answer(request: web.BaseRequest) -> web.Response:
     if not request.headers.get("authorization", "").startswith("Basic "):
         return web.Response(status=401)
     path, query = request.path, request.query
+    if path in LOGIN_PAGES:
+        return web.Response(text="<html>Sign in</html>", content_type="text/html")
     if path == "/splunk/views":
         return web.Response(text=FEED, content_type="application/atom+xml")
     if path.endswith("/wiql/"):
@@ -111,7 +117,9 @@ async def _answer(request: web.BaseRequest) -> web.Response:
 
 
 @asynccontextmanager
-async def engine(systems: dict[str, dict[str, str]] | None = None) -> AsyncGenerator[QueryEngine]:
+async def engine(
+    systems: dict[str, dict[str, str]] | None = None, clock: Clock | None = None
+) -> AsyncGenerator[QueryEngine]:
     runner = web.ServerRunner(web.Server(_answer), shutdown_timeout=0.1)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
@@ -128,7 +136,7 @@ async def engine(systems: dict[str, dict[str, str]] | None = None) -> AsyncGener
     )
     fetcher = HttpFetcher()
     try:
-        yield QueryEngine(Catalogue(collectors(source)), fetcher, SystemClock(), trusted=source.trusted)
+        yield QueryEngine(Catalogue(collectors(source)), fetcher, clock or SystemClock(), trusted=source.trusted)
     finally:
         await fetcher.close()
         await runner.cleanup()
@@ -193,6 +201,37 @@ async def test_a_system_that_fails_is_said_and_the_others_answer() -> None:
         states = {sample.state for sample in answer.snapshot.samples if sample.key.startswith("jenkins")}
         assert states == {"no_permission"}
         assert len(answer.snapshot.tree["sdlcMetrics"]["errors"]) == 1
+
+
+@pytest.mark.requirement("metrics:figures")
+async def test_in_an_outage_the_date_is_that_of_the_facts_and_the_errors_are_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = TurnedClock()
+    async with engine({"jenkins": {}}, clock) as one:
+        await ask(one)
+        fetched = iso(clock.now())
+        monkeypatch.setattr(sys.modules[__name__], "LOGIN_PAGES", {"/jenkins/api/json"})
+        clock.turn(627)
+        answer = await ask(one)
+    assert (answer.source, answer.age) == ("stale", 627)
+    assert answer.snapshot.tree["date"] == fetched
+    assert answer.snapshot.tree["sdlcMetrics"]["jenkinsMetrics"]["totalJobs"] == 5
+    (error,) = answer.snapshot.tree["sdlcMetrics"]["errors"]
+    assert "web page" in error
+
+
+@pytest.mark.requirement("metrics:sdlc:pages")
+async def test_more_pages_than_are_read_are_a_problem_and_no_smaller_figure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(systems_of_delivery, "MOST_PAGES", 1)
+    async with engine({"bitbucket": {}, "confluence": {}, "jira": {}}) as one:
+        answer = await ask(one)
+    found = answer.snapshot.tree["sdlcMetrics"]
+    assert found["bitBucketMetrics"]["totalRepositories"] is None
+    assert found["confluenceMetrics"]["totalPages"] is None
+    assert found["jiraMetrics"]["totalJiraTasksInSprint"] is None
+    assert found["jiraMetrics"]["totalJiraTasksInBacklog"] == 41, "Jira counts these itself"
+    assert all("narrow the query" in problem.message for problem in answer.snapshot.problems)
 
 
 @pytest.mark.requirement("metrics:sdlc")

@@ -43,7 +43,9 @@ class Ref(BaseModel):
 
 class Resolved(Ref):
     versions: list[Ref]
-    """All records of the name, newest first."""
+    """The records of the name, newest first."""
+    more_versions: int = 0
+    """How many older ones there are besides."""
 
 
 class Step(Ref):
@@ -89,7 +91,8 @@ async def resolve(arguments: ReferenceArguments, call: Call[Directory]) -> Resol
     node = call.service.node
     found = await node.find(arguments.reference)
     versions = await node.versions(found.name)
-    return Resolved(**_ref(found), versions=[Ref(**_ref(one)) for one in versions[:MOST_VERSIONS]])
+    shown = [Ref(**_ref(one)) for one in versions[:MOST_VERSIONS]]
+    return Resolved(**_ref(found), versions=shown, more_versions=len(versions) - len(shown))
 
 
 @tool("directory_lineage", title="Lineage of a record", read_only=True, listed="room")

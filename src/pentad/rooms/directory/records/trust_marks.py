@@ -21,10 +21,12 @@ NOT_HELD: Final = "NOT EXISTS (SELECT 1 FROM directory_quarantine q WHERE q.reco
 
 
 class TrustMark(NamedTuple):
-    """Who vouches for a record, by the names of the policy, and why it is in quarantine, if it is."""
+    """Who vouches for a record, by the names of the policy, why it is in quarantine, if it is, and its state, unless
+    it is approved."""
 
     trusted_by: tuple[str, ...] = ()
     quarantined: str | None = None
+    state: str | None = None
 
 
 class HeldRecord(NamedTuple):
@@ -82,13 +84,13 @@ def trust_marks(rows: Rows, cids: Sequence[str]) -> dict[str, TrustMark]:
     found: dict[str, TrustMark] = {}
     for part in chunks(cids):
         sql = (
-            "SELECT r.cid, v.body, q.reason FROM directory_records r"  # noqa: S608  only marks
+            "SELECT r.cid, v.body, q.reason, r.state FROM directory_records r"  # noqa: S608  only marks
             " LEFT JOIN directory_verifications v ON v.record = r.id AND v.kind = 'policy'"
             f" LEFT JOIN directory_quarantine q ON q.record = r.id WHERE r.cid IN ({marks(len(part))})"
         )
-        for cid, body, reason in rows.all(sql, *part):
+        for cid, body, reason, state in rows.all(sql, *part):
             names = () if body is None else tuple(msgspec.json.decode(body)["trusted_by"])
-            found[cid] = TrustMark(names, reason)
+            found[cid] = TrustMark(names, reason, None if state == "approved" else state)
     return found
 
 

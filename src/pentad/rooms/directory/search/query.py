@@ -137,7 +137,7 @@ class Hit:
     """A record that was found. If the query has words, `score` is the sum of its reasons and means the same in every
     search (`search/relevance.py`). `meaning` is the cosine of query and record if both have a vector. `trusted_by`
     names those among its signers whom the trust policy knows; None if a remote directory does not say. `quarantined` is
-    why the record is in quarantine, if it is."""
+    why the record is in quarantine, if it is, and `state` its state, unless it is approved."""
 
     cid: str
     score: float | None = None
@@ -145,12 +145,15 @@ class Hit:
     meaning: float | None = None
     trusted_by: tuple[str, ...] | None = None
     quarantined: str | None = None
+    state: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         hit: dict[str, Any] = {"cid": self.cid}
         if self.score is not None:
             hit |= {"score": self.score, "why": [reason.as_json() for reason in self.why]}
-        optional = {"meaning": self.meaning, "trusted_by": self.trusted_by, "quarantined": self.quarantined}
+        optional = {
+            "meaning": self.meaning, "trusted_by": self.trusted_by, "quarantined": self.quarantined, "state": self.state
+        }  # fmt: skip
         return hit | {name: value for name, value in optional.items() if value is not None}
 
 

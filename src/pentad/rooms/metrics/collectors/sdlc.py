@@ -76,6 +76,10 @@ class SystemApi:
     def unexpected(self, message: str) -> FetchError:
         return FetchError.of("parse", message, call=self.system.name, scope=self.system.name)
 
+    def too_many(self, read: int, what: str) -> FetchError:
+        """More than is read at once: a count that stops there would be wrong."""
+        return self.unexpected(f"There are more than {read} {what}; narrow the query of this system.")
+
     def entries(self, answer: Any, name: str) -> list[dict[str, Any]]:
         found = cast("dict[str, Any]", answer).get(name) if isinstance(answer, dict) else None
         if not isinstance(found, list):
@@ -93,9 +97,9 @@ async def _bitbucket(api: SystemApi) -> Any:
         total += size
         following = get_path(answer, "nextPageStart")
         if get_path(answer, "isLastPage") is not False or not isinstance(following, int) or following <= start:
-            break
+            return total
         start = following
-    return total
+    raise api.too_many(total, "repositories")
 
 
 async def _confluence(api: SystemApi) -> Any:
@@ -113,10 +117,10 @@ async def _confluence(api: SystemApi) -> Any:
             }
         following = get_path(answer, "_links", "next")
         if len(pages) == before or not isinstance(following, str) or not following.startswith("/"):
-            break
+            return list(pages.values())
         context = get_path(answer, "_links", "context") or ""
         answer = await api.get("", url=f"{parts.scheme}://{parts.netloc}{context}{following}")
-    return list(pages.values())
+    raise api.too_many(len(pages), "pages")
 
 
 async def _jenkins(api: SystemApi) -> Any:
@@ -159,13 +163,13 @@ async def _jira_cloud_tasks(api: SystemApi, query: str) -> tuple[Tasks, int]:
         if not isinstance(token, str) or not token or token == wanted.get("nextPageToken"):
             return tasks, len(tasks)
         wanted["nextPageToken"] = token
-    raise api.unexpected(f"There are more than {len(tasks)} tasks; narrow the query of this system.")
+    raise api.too_many(len(tasks), "tasks")
 
 
 async def _jira_data_center_tasks(api: SystemApi, query: str, *, only_total: bool) -> tuple[Tasks, int]:
     """The same in Jira Data Center, which counts. For a total alone, the first page is enough."""
     tasks: Tasks = {}
-    total = start = 0
+    start = 0
     for _ in range(MOST_PAGES):
         wanted: dict[str, str | int] = {"jql": query, "startAt": start, "maxResults": 100, "fields": _TASK_FIELDS}
         answer = await api.get("/rest/api/2/search", wanted)
@@ -174,8 +178,8 @@ async def _jira_data_center_tasks(api: SystemApi, query: str, *, only_total: boo
         _add_tasks(tasks, found)
         start += len(found)
         if not found or start >= total or only_total:
-            break
-    return tasks, total
+            return tasks, total
+    raise api.too_many(len(tasks), "tasks")
 
 
 async def _splunk(api: SystemApi) -> Any:
@@ -431,7 +435,7 @@ class Sdlc:
         return await FETCHERS[system][name](SystemApi(self._systems[system], upstream))
 
     def reduce(self, query: Query, facts: Facts) -> Snapshot:
-        errors = [f"{problem.scope}: {problem.call}: {problem.message}" for problem in facts.problems().values()]
+        errors = [f"{problem.scope}: {problem.call}: {problem.message}" for problem in facts.troubles().values()]
         found: dict[str, Any] = {}
         samples: list[Sample] = []
         for system in self._systems:
@@ -446,7 +450,7 @@ class Sdlc:
                 found[part] = {key: values[key] for key in wants}
             for key in wants:
                 samples += _samples(f"{part}.{key}", values[key], _state(facts, system, _KEYS[system][key][0]))
-        tree = {"date": iso(query.now), ("sdlcData" if query.raw else ROOT): {**found, "errors": errors}}
+        tree = {"date": iso(facts.oldest()), ("sdlcData" if query.raw else ROOT): {**found, "errors": errors}}
         return Snapshot(collector=self.id, scope="", as_of=query.now, tree=tree, samples=samples)
 
 

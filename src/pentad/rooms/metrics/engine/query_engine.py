@@ -86,6 +86,11 @@ FINEST_STEP: Final = 15
 HISTORY_SECONDS: Final = 25.0
 
 
+def source_step(begin: float, end: float, step: int | None, most: int) -> float:
+    """How many seconds apart the points of a source's own history are asked for."""
+    return max(FINEST_STEP, math.ceil((end - begin) / most), step or 0)
+
+
 Source = Literal["live", "cache", "mixed", "stale"]
 """Where facts come from. One stale fact makes an answer stale: the source failed while it was made."""
 
@@ -221,18 +226,18 @@ class QueryEngine:
         )
 
     async def source_history(
-        self, collector: str, keys: Sequence[str], begin: float, end: float, *, step: int | None, most: int
-    ) -> list[tuple[Series, list[Point]]]:
+        self, collector: str, keys: Sequence[str], begin: float, end: float, *, step: float,
+        seconds: float = HISTORY_SECONDS,
+    ) -> list[tuple[Series, list[Point]]]:  # fmt: skip
         """The history that the source itself keeps, as Prometheus does; empty if it keeps none."""
         chosen = self.catalogue.find(collector)
         if not isinstance(chosen, KeepsHistory) or not chosen.info().ready:
             return []
-        width = max(FINEST_STEP, math.ceil((end - begin) / most), step or 0)
-        session = self.session(HISTORY_SECONDS)
+        session = self.session(seconds)
         found: list[tuple[Series, list[Point]]] = []
         for key in keys:
             try:
-                lines = await chosen.history(key, begin, end, width, session)
+                lines = await chosen.history(key, begin, end, step, session)
             except FetchError as error:
                 raise Unavailable(
                     f"{chosen.title} did not give the history of {key!r}: {error.problem.message}"

@@ -18,6 +18,7 @@ SUMMARY_BEYOND: Final = 3
 DETAILS: Final = frozenset({"details", "byRegion"})
 CHARACTERS_PER_TOKEN: Final = 4
 FEWEST_TOKENS: Final = 60
+_MOST_CUT: Final = 20
 FRAME: Final = 600
 """Characters reserved for what surrounds the tree: coverage, problems, notes."""
 
@@ -192,16 +193,29 @@ def _fit_members(content: Any, room: int, shape: ResponseShape, notes: list[str]
     members = cast("dict[str, Any] | None", content if isinstance(content, dict) else None)
     if members is None or json_size(members) <= room:
         return cast("Any", content)
-    kept: dict[str, Any] = {}
     cut: list[str] = []
-    for name, value in members.items():
-        size = json_size(value) + len(name) + 4
-        if size <= room:
-            room -= size
+    kept = _fitting_members(members, room, "", cut)
+    more = f" and {len(cut) - _MOST_CUT} more" if len(cut) > _MOST_CUT else ""
+    left_out = ", ".join(cut[:_MOST_CUT]) + more
+    notes.append(
+        f"Left out to stay within {shape.max_tokens} tokens: {left_out}. Ask for them by key, or raise max_tokens."
+    )
+    return kept
+
+
+def _fitting_members(members: Mapping[str, Any], room: int, place: str, cut: list[str]) -> dict[str, Any]:
+    """The members that fit, and of an object that does not fit those that do."""
+    kept: dict[str, Any] = {}
+    for name, member in members.items():
+        value, frame = member, len(name) + 4
+        if json_size(value) + frame > room and isinstance(value, dict):
+            value = _fitting_members(cast("dict[str, Any]", value), room - frame - 2, f"{place}{name}.", cut) or None
+        elif json_size(value) + frame > room:
+            cut.append(f"{place}{name}")
+            value = None
+        if value is not None or member is None:
+            room -= json_size(value) + frame
             kept[name] = value
-        else:
-            cut.append(name)
-    notes.append(f"Left out to stay within {shape.max_tokens} tokens: {', '.join(cut[:20])}. Ask for them by key.")
     return kept
 
 

@@ -43,9 +43,11 @@ from pentad.rooms.metrics.history.collector_health import (
     with_lateness,
     write_outcome,
 )
+from pentad.rooms.metrics.history.forecast import Forecast
 from pentad.rooms.metrics.history.history_lines import (
     HistoryLine,
     HistoryLines,
+    earlier_note,
     last_limit,
     line_forecast,
     read_line,
@@ -201,7 +203,7 @@ class MetricHistory:
 
         def work(rows: Rows) -> HistoryLines:
             known = store.find_series(rows, info.id, keys=names)
-            matching = [one for one in known if _is_in_scope(one, scope) and _has_labels(one.labels, labels or {})]
+            matching = [one for one in known if _is_in_scope(one, scope) and has_labels(one.labels, labels or {})]
             late = _late_since(with_lateness(read_health(rows), self.intervals, now), info.id)
             lines = [read_line(rows, one, begin, end, step=step, most=most) for one in matching[:MOST_SERIES]]
             for line in lines:
@@ -211,10 +213,18 @@ class MetricHistory:
                 if since < end and not (line.gaps and line.gaps[-1].end is None):
                     line.gaps.append(Gap(since, None, NOT_COLLECTED))
                 if with_forecast and line.series.kind == "gauge":
-                    line.forecast = line_forecast(rows, line, metric, begin, end, now)
-            return HistoryLines(begin=begin, end=end, lines=lines, left_out=max(0, len(matching) - MOST_SERIES))
+                    found = store.points(rows, line.series.id, begin, end)
+                    line.forecast = line_forecast(found, line, metric, now)
+            left_out = max(0, len(matching) - MOST_SERIES)
+            return HistoryLines(begin=begin, end=end, lines=lines, left_out=left_out, notes=earlier_note(lines))
 
         return await self._database.read(work)
+
+    def forecast(self, line: HistoryLine) -> Forecast | None:
+        """Where a line leads, by the points it has."""
+        info = self._info(line.series.collector)
+        metric = next((self._with_thresholds(info, one) for one in info.catalogue if one.key == line.series.key), None)
+        return line_forecast(line.points, line, metric, self._clock.now())
 
     def marks(self, lines: Sequence[HistoryLine]) -> list[tuple[str, float]]:
         """The thresholds in force for these lines, if all of them have the same."""
@@ -293,7 +303,7 @@ class MetricHistory:
             raise NotFound(
                 f"Nothing was recorded of {key[:100]!r} by {iso(moment)}.", hint="Polling keeps a history of figures."
             )
-        return values[:MOST_SERIES]
+        return values
 
     async def alerts(self, levels: Sequence[Level] = ("warn", "alarm")) -> list[Alert]:
         """Metrics beyond their threshold, the worst first. One with a limit is given as a share of it."""
@@ -352,7 +362,8 @@ def _late_since(found: Sequence[CollectorHealth], collector: str) -> dict[str, f
     return {one.series_scope: one.tried_at for one in found if one.collector == collector and one.state == "late"}
 
 
-def _has_labels(labels: Labels, labels_wanted: Mapping[str, str]) -> bool:
+def has_labels(labels: Labels, labels_wanted: Mapping[str, str]) -> bool:
+    """Whether the wanted labels are among these, without regard to case."""
     given = {name.casefold(): text.casefold() for name, text in labels}
     return all(given.get(name.casefold()) == text.casefold() for name, text in labels_wanted.items())
 

@@ -1,8 +1,8 @@
 """The page that Prometheus scrapes: what the last poll of each collector recorded.
 
 It reads the store and never a source. What the last poll did not bring is not on the page, so Prometheus ends that
-series; of a collector whose polls are late only `collector.up` is left, as 0. The text of a collector is kept until
-its next poll.
+series; of a collector whose polls are late only `collector.up` is left, as 0. A page of one business group has
+`collector.up`, too. The text of a collector is kept until its next poll.
 """
 
 import asyncio
@@ -90,7 +90,7 @@ class ScrapePage:
             labels = known.get(label_text)
             if labels is None:
                 labels = known[label_text] = tuple(_decode_labels(label_text).items())
-            if wanted is None or _is_of_group(scope, labels, wanted):
+            if wanted is None or key == UP.key or _is_of_group(scope, labels, wanted):
                 writer.add(key, value, labels, scope=scope, unit=unit)
         for scope, _, is_late in polls:
             if is_late:

@@ -39,6 +39,7 @@ RARE_BY_COLLECTOR: Final = _FOR_PROGRAMS
 """The same for the tool whose document names `collectorId` and `filters`."""
 RARE_HISTORY: Final = RARE | {"environment", "chart", "max_points", "max_tokens"}
 RARE_EXPORT: Final = RARE | {"max_tokens"}
+RARE_PAGING: Final = frozenset({"max_tokens", "offset"})
 RARE_QUERY: Final = RARE | {"max_tokens", "offset", "columns", "region", "recursive", "chart"}
 
 ChartKind = Annotated[
@@ -194,6 +195,7 @@ class ExplainArguments(ScopedArguments):
     """Arguments of explainMetric."""
 
     metric_key: Annotated[str, Field(alias="metricKey", description="A single key.")]
+    max_tokens: Annotated[int, Field(ge=100, le=1_000_000)] = TOKENS
 
 
 class ExportArguments(ScopedArguments):
@@ -226,12 +228,15 @@ class BenefitsArguments(Arguments):
     bg: Annotated[str | None, Field(description="Business group: id, name or path.")] = None
     recursive: Annotated[bool, Field(description="With the groups below it.")] = True
     as_rows: Annotated[bool, Field(description="Flat rows, named as in exports.")] = False
+    offset: Annotated[int, Field(ge=0)] = 0
+    max_tokens: Annotated[int, Field(ge=100, le=1_000_000)] = TOKENS
 
 
 class SdlcArguments(Arguments):
     """Arguments of getSdlcMetrics."""
 
     raw: Annotated[bool, Field(description="The systems' own answers, without secrets.")] = False
+    max_tokens: Annotated[int, Field(ge=100, le=1_000_000)] = TOKENS
 
 
 class HistoryArguments(CollectorArguments):
@@ -305,6 +310,7 @@ class AlertsArguments(Arguments):
     since: Annotated[
         str | None, Field(max_length=60, description="Also those raised and cleared since: now-24h, 7d.")
     ] = None
+    max_tokens: Annotated[int, Field(ge=100, le=1_000_000)] = TOKENS
 
 
 def _agreed(name: str, value: OneOrMore | None, other: str, other_value: OneOrMore | None) -> tuple[str, ...]:

@@ -22,12 +22,15 @@ from pentad.rooms.metrics.engine.response_budget import (
     ResponseShape,
     RowDetails,
     ShapedResponse,
+    fit_entries,
     shape_response,
 )
 from pentad.rooms.metrics.interface.arguments import (
     RARE,
     RARE_BY_COLLECTOR,
     RARE_EXPORT,
+    RARE_PAGING,
+    TOKENS,
     BenefitsArguments,
     CollectorMetricsArguments,
     ExplainArguments,
@@ -47,7 +50,6 @@ from pentad.rooms.metrics.interface.presentation import (
     figure_metadata,
     health_view,
     plan_view,
-    problem_views,
     to_json,
     tool_result,
 )
@@ -145,12 +147,21 @@ async def get_platform_metric_by_key(arguments: MetricByKeyArguments, call: Call
     return _shaped_result(answer, arguments, ResponseShape(form=arguments.shape, keys=keys), query.keys or ())
 
 
-@_remote_read("explainMetric", title="Where a figure comes from", output_schema=EXPLAINED, listed="room")
+@_remote_read(
+    "explainMetric", title="Where a figure comes from", output_schema=EXPLAINED, rare=RARE | RARE_PAGING, listed="room"
+)
 async def explain_metric(arguments: ExplainArguments, call: Call[Metrics]) -> ToolResult:
     """A metric's formula, its values, the facts behind them, when those were fetched, and what is missing."""
     one, query = _one_query(call, arguments, [arguments.metric_key])
     answer = await call.service.collect(one, query, call.progress)
-    return tool_result(answer, {"explained": explanations(answer, query.keys or ())})
+    found = explanations(answer, query.keys or ())
+    shown = fit_entries(found, arguments.max_tokens)
+    notes = (
+        [f"{len(shown)} of {len(found)} metrics fit into {arguments.max_tokens} tokens; name a narrower key."]
+        if len(shown) < len(found)
+        else []
+    )
+    return tool_result(answer, {"explained": shown}, notes)
 
 
 @_remote_read(
@@ -175,7 +186,7 @@ async def export_metrics(arguments: ExportArguments, call: Call[Metrics]) -> Too
         "format": arguments.format, "contentType": export.content_type, "records": export.records, "body": export.body
     }  # fmt: skip
     notes = [Text(text="\n".join(answer_notes(answer)))] if answer.snapshot.problems else []
-    return ToolResult(content=[Text(text=export.body), *notes], structured=_with_problems(view, answer))
+    return ToolResult(content=[Text(text=export.body), *notes], structured={**answer_metadata(answer), **view})
 
 
 @tool(
@@ -195,11 +206,19 @@ async def load_metrics(arguments: LoadArguments, call: Call[Metrics]) -> ToolRes
     export, answer = await call.service.load(one, query, arguments.to, call.progress)
     groups = business_groups(answer.snapshot.tree)
     errors = [{"businessGroup": group["businessGroup"], "errors": group.get("errors", [])} for group in groups]
-    view = {"message": "Events loaded successfully", "records": export.records, "errors": errors}
-    return ToolResult(structured=_with_problems(view, answer))
+    shown = fit_entries(errors, TOKENS)
+    view: dict[str, Any] = {"message": "Events loaded successfully", "records": export.records, "errors": shown}
+    notes = [f"Errors of {len(shown)} of {len(errors)} groups."] if len(shown) < len(errors) else []
+    return ToolResult(structured={**answer_metadata(answer, notes), **view} if answer.snapshot.problems else view)
 
 
-@_remote_read("getPlatformBenefits", title="What the platform is worth", output_schema=ANSWER, listed="room")
+@_remote_read(
+    "getPlatformBenefits",
+    title="What the platform is worth",
+    output_schema=ANSWER,
+    listed="room",
+    rare=RARE | RARE_PAGING,
+)
 async def get_platform_benefits(arguments: BenefitsArguments, call: Call[Metrics]) -> ToolResult:
     """Savings from API reuse and easier maintenance, per business group, computed from the times you give.
 
@@ -219,19 +238,22 @@ async def get_platform_benefits(arguments: BenefitsArguments, call: Call[Metrics
     )
     found = [with_benefits(entry, given) for entry in answer.snapshot.tree]
     if not arguments.as_rows:
-        return tool_result(answer, {"metrics": found})
-    rows: list[dict[str, Any]] = msgspec.to_builtins(benefit_rows(found, metrics.now()))
+        return _budgeted(answer, "metrics", found, arguments)
+    rows: list[dict[str, Any]] = msgspec.to_builtins(benefit_rows(found, answer.snapshot.as_of))
     for row in rows:
         del row["environmentName"]
-    return tool_result(answer, {"rows": rows})
+    return _budgeted(answer, "rows", rows, arguments)
 
 
-@_remote_read("getSdlcMetrics", title="How software is delivered", output_schema=ANSWER, listed="room")
+@_remote_read(
+    "getSdlcMetrics", title="How software is delivered", output_schema=ANSWER, listed="room", rare=RARE | RARE_PAGING
+)
 async def get_sdlc_metrics(arguments: SdlcArguments, call: Call[Metrics]) -> ToolResult:
     """Figures of Bitbucket, Confluence, Jenkins, Jira, Splunk and Azure DevOps, as far as these are set up."""
     metrics = call.service
     answer = await metrics.collect("sdlc", metrics.query("sdlc", raw=arguments.raw), call.progress)
-    return tool_result(answer, {"metrics": answer.snapshot.tree})
+    shaped = shape_response(answer.snapshot.tree, answer.info, ResponseShape(max_tokens=arguments.max_tokens))
+    return tool_result(answer, {"metrics": shaped.content}, shaped.notes)
 
 
 def _query(
@@ -250,9 +272,11 @@ def _one_query(call: Call[Metrics], arguments: ScopedArguments, keys: Sequence[s
     return one, _query(call, one, arguments, keys=keys)
 
 
-def _with_problems(view: Mapping[str, Any], answer: Answer) -> dict[str, Any]:
-    problems = problem_views(answer.snapshot)
-    return {**view, "problems": problems} if problems else dict(view)
+def _budgeted(answer: Answer, name: str, entries: Sequence[Any], arguments: BenefitsArguments) -> ToolResult:
+    """As many entries as fit, from an offset on."""
+    shape = ResponseShape(details=True, offset=arguments.offset, max_tokens=arguments.max_tokens)
+    shaped = shape_response(list(entries), answer.info, shape)
+    return tool_result(answer, {name: shaped.content}, shaped.notes)
 
 
 async def _plans(metrics: Metrics, queries: Sequence[tuple[str, Query]]) -> ToolResult:

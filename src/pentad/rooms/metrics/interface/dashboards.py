@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pentad.kernel.charts import format_number
+from pentad.kernel.errors import Unavailable
 from pentad.kernel.pages import (
     Block,
     Button,
@@ -47,6 +48,8 @@ FIGURES: Final = "getPlatformMetricsByCollector"
 MOST_ROWS: Final = 500
 _MOST_CHARTS: Final = 6
 _CHART_POINTS: Final = 120
+_SOURCE_SECONDS: Final = 4.0
+"""How long a page waits for a source that keeps a history of its own."""
 _DAY: Final = 86_400.0
 _DEFAULT: Final = "24h"
 _SPANS: Final = {
@@ -120,6 +123,14 @@ def time_picker(
 # One metric
 
 
+async def page_lines(metrics: Metrics, collector: str, key: str, begin: float, end: float) -> HistoryLines:
+    """The history of a metric, for a page: it is shown without what the source remembers if that takes long."""
+    try:
+        return await metrics.lines(collector, [key], begin, end, with_forecast=True, seconds=_SOURCE_SECONDS)
+    except Unavailable as error:  # and nothing was recorded here
+        return HistoryLines(begin=begin, end=end, lines=[], left_out=0, notes=[error.sentence()])
+
+
 def metric_call(collector: str, key: str, span: str = _DEFAULT) -> ToolCall:
     """The call that shows the history of a metric."""
     return ToolCall(HISTORY, {"collector": collector, "metricKey": key, "from": f"now-{span}"})
@@ -139,6 +150,7 @@ def metric_blocks(
         blocks.append(nothing_recorded(info.id))
     if found.left_out:
         blocks.append(Note(f"{found.left_out:,} more lines are not drawn."))
+    blocks += [Note(note) for note in found.notes]
     blocks += [
         Section(series_label(line.series), [Facts([(when(at), value_text(value)) for at, value in line.texts])])
         for line in found.lines
@@ -149,7 +161,7 @@ def metric_blocks(
         blocks.append(Section("Coverage", [_coverage_table(numeric, found.begin, found.end)]))
     gaps = [(line, gap) for line in numeric for gap in line.gaps]
     if gaps:
-        blocks.append(Section("Gaps", [_gap_table(gaps, found.end)], folded=True))
+        blocks.append(Section("Gaps", [_gap_table(gaps, found.end), *_rest(len(gaps), "gaps")], folded=True))
     ahead = [(series_label(line.series), _forecast_text(line)) for line in found.lines if line.forecast is not None]
     if ahead:
         blocks.append(Section("Forecast", [Facts(ahead)]))
@@ -186,7 +198,7 @@ def _too_few(found: HistoryLines) -> list[Block]:
 
 async def with_earlier(metrics: Metrics, collector: str, key: str, chart: Chart, period: Period) -> Chart:
     """The chart with the same lines of the period before, moved onto this one."""
-    earlier = await metrics.history.lines(collector, [key], period.begin - period.seconds, period.begin)
+    earlier = await page_lines(metrics, collector, key, period.begin - period.seconds, period.begin)
     moved = [
         Series(f"{name}, before", [(x + period.seconds, y) for x, y in plot_points(line)])
         for name, line in zip(legend_labels(earlier.lines), earlier.lines, strict=True)
@@ -281,12 +293,17 @@ async def collector_charts(metrics: Metrics, info: Info, period: Period) -> list
 async def collector_sheet(metrics: Metrics, info: Info, rows: Sequence[Row]) -> Sheet:
     """The figures of a collector, for a view."""
     period = last_span(_DEFAULT, metrics.now())
-    blocks = [*await collector_charts(metrics, info, period), figure_table(rows, nothing_recorded(info.id))]
+    blocks = [*await collector_charts(metrics, info, period), *figure_blocks(rows, nothing_recorded(info.id))]
     return Sheet(info.title, blocks, lead=info.description)
 
 
-def figure_table(rows: Sequence[Row], empty: str | Hint) -> Table:
-    return Table(_COLUMNS, rows[:MOST_ROWS], empty)
+def figure_blocks(rows: Sequence[Row], empty: str | Hint) -> list[Block]:
+    """The first rows as a table, and how many more there are."""
+    return [Table(_COLUMNS, rows[:MOST_ROWS], empty), *_rest(len(rows), "figures")]
+
+
+def _rest(count: int, name: str) -> list[Block]:
+    return [Note(f"{count - MOST_ROWS:,} more {name} are not shown.")] if count > MOST_ROWS else []
 
 
 def sample_rows(info: Info, samples: Sequence[Sample]) -> list[Row]:

@@ -1,7 +1,8 @@
 """The console pages: collectors and alerts, the figures of one collector, one metric with its explanation, exports.
 
-A page reads the recorded history. Only local collectors, which cost nothing, are asked for current figures; those of
-platforms are from the last poll. Explaining and exporting ask the source, as the tools do.
+A page reads the recorded history, and that of one metric also what a source remembers itself. Only local collectors,
+which cost nothing, are asked for current figures; those of platforms are from the last poll. Explaining and exporting
+ask the source, as the tools do.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,10 +42,11 @@ from pentad.rooms.metrics.interface.dashboards import (
     Row,
     collector_charts,
     duration,
-    figure_table,
+    figure_blocks,
     latest_rows,
     metric_blocks,
     nothing_recorded,
+    page_lines,
     period_of,
     sample_rows,
     time_picker,
@@ -62,6 +64,8 @@ REFRESH: Final = 5.0
 LOCAL: Final = ("host", "pentad")
 _HISTORY_SECONDS: Final = 7 * 86_400
 _MOST_CHANGES: Final = 50
+_CUT: Final = ("values", "facts")
+"""What an explanation has only the first of."""
 
 
 async def overview(metrics: Metrics, _visit: Visit) -> Sheet:
@@ -108,7 +112,7 @@ async def one_collector(metrics: Metrics, visit: Visit) -> Sheet:
     health = [one for one in await metrics.history.health() if one.collector == info.id]
     blocks += [
         SearchBox("Find a metric", visit.asked(), "Find"),
-        figure_table(rows, "No metric matches." if words else nothing_recorded(info.id)),
+        *figure_blocks(rows, "No metric matches." if words else nothing_recorded(info.id)),
         *([] if words or not health else [Section("Polls", [_poll_table(health)])]),
         Links([Cell("Export", Place((info.id, "export"))), Cell("What changed", Place((info.id, "changes")))]),
     ]
@@ -119,7 +123,7 @@ async def one_metric(metrics: Metrics, visit: Visit) -> Sheet:
     """A metric: a chart of its history, gaps, a forecast, and what it means."""
     info, key = metrics.info(visit.path["collector"]), visit.path["key"]
     period, compared = period_of(visit, metrics.now()), visit.asked("compare") == "yes"
-    found = await metrics.history.lines(info.id, [key], period.begin, period.end, with_forecast=True)
+    found = await page_lines(metrics, info.id, key, period.begin, period.end)
     picker = time_picker(period, (info.id, key))
     blocks = [*picker, *metric_blocks(metrics, info, [key], found, period)]
     if compared:
@@ -148,6 +152,9 @@ async def explained(metrics: Metrics, visit: Visit) -> Sheet:
     for one in found.get("explained") or ():
         blocks += [Prose(str(one["formula"])), *_explained_values(one), *_explained_facts(one)]
         blocks += [Note(f"Missing: {missing['message']} ({missing['call']})", "bad") for missing in one["missing"]]
+        blocks += [
+            Note(f"{one[f'more_{name}']:,} more {name} are not shown.") for name in _CUT if f"more_{name}" in one
+        ]
     coverage: Mapping[str, Any] = found.get("coverage") or {}
     counts = ", ".join(f"{number} {name}" for name, number in coverage.items() if number)
     blocks.append(

@@ -31,6 +31,7 @@ _MOST_DIFFERENCES: Final = 20
 _MOST_FACTS: Final = 10
 _MOST_VALUES: Final = 20
 _MOST_GAPS: Final = 20
+_MOST_MOMENT_VALUES: Final = 50
 _PROBLEMS_IN_TEXT: Final = 5
 PARENT_LABELS: Final = frozenset({"businessGroupId", "environmentType"})
 """Labels that another label of the same value implies; people need not see them."""
@@ -122,11 +123,15 @@ def answer_notes(answer: Answer, notes: Sequence[str] = ()) -> list[str]:
 
 def problem_views(snapshot: Snapshot) -> list[dict[str, Any]]:
     """The problems, those of one kind together: what happened, how often, where, and which metrics suffer."""
+    return _grouped_problems(snapshot.problems, snapshot.names)
+
+
+def _grouped_problems(problems: Iterable[Problem], names: Mapping[str, str]) -> list[dict[str, Any]]:
     together: dict[tuple[Any, ...], list[Problem]] = {}
-    for problem in snapshot.problems:
+    for problem in problems:
         kind = (problem.fact or problem.call, problem.kind, problem.message, problem.http, problem.needs)
         together.setdefault(kind, []).append(problem)
-    views = [_problem_view(some, snapshot.names) for some in together.values()]
+    views = [_problem_view(some, names) for some in together.values()]
     if len(views) > _MOST_PROBLEMS:
         rest = sum(view["count"] for view in views[_MOST_PROBLEMS:])
         message = f"{rest} more problems of {len(views) - _MOST_PROBLEMS} kinds; explainMetric names those of a metric."
@@ -223,9 +228,10 @@ def moment_view(collector: str, key: str, moment: float, values: Sequence[Latest
             "state": one.state,
             "recorded": iso(one.at),
         }
-        for one in values
+        for one in values[:_MOST_MOMENT_VALUES]
     ]
-    return {"collector": collector, "key": key, "at": iso(moment), "values": shown}
+    view = {"collector": collector, "key": key, "at": iso(moment), "values": shown}
+    return view | {"left": len(values) - len(shown)} if len(shown) < len(values) else view
 
 
 def explanations(answer: Answer, keys: Sequence[str]) -> list[dict[str, Any]]:
@@ -242,7 +248,8 @@ def explanations(answer: Answer, keys: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _explanation(answer: Answer, metric: Metric, samples: Sequence[Sample]) -> dict[str, Any]:
-    facts = answer.facts
+    facts, troubles = answer.facts, answer.facts.troubles()
+    skipped = [(fact, why) for fact, why in answer.skipped.items() if fact.name in metric.facts]
     used = [fact for fact in facts if fact.name in metric.facts]
     view: dict[str, Any] = {
         "key": metric.key,
@@ -255,7 +262,7 @@ def _explanation(answer: Answer, metric: Metric, samples: Sequence[Sample]) -> d
                 "value": sample.value,
                 "state": sample.state,
                 "as_of": iso(sample.as_of),
-                "source": "cache" if sample.cached else "live",
+                "source": "stale" if sample.state == "stale" else "cache" if sample.cached else "live",
                 **({"labels": dict(sample.labels)} if sample.labels else {}),
             }
             for sample in samples[:_MOST_VALUES]
@@ -265,22 +272,18 @@ def _explanation(answer: Answer, metric: Metric, samples: Sequence[Sample]) -> d
                 "fact": fact.text(),
                 "fetched": iso(facts.at(fact)),
                 "age_seconds": round(max(0.0, facts.now - facts.at(fact)), 3),
-                "source": "cache" if facts.was_cached(fact) else "live",
-                **({"problem": problem.message, "kind": problem.kind} if (problem := facts.problem(fact)) else {}),
+                "source": "stale" if facts.is_stale(fact) else "cache" if facts.was_cached(fact) else "live",
+                **({"problem": problem.message, "kind": problem.kind} if (problem := troubles.get(fact)) else {}),
             }
             for fact in used[:_MOST_FACTS]
         ],
-        "missing": [
-            {"call": problem.call, "scope": problem.scope, "kind": problem.kind, "message": problem.message}
-            for problem in answer.snapshot.problems
-            if metric.key in problem.affects
-        ],
-        "skipped": [
-            {"fact": fact.text(), "why": why} for fact, why in answer.skipped.items() if fact.name in metric.facts
-        ],
+        "missing": _grouped_problems(
+            [problem for problem in answer.snapshot.problems if metric.key in problem.affects], answer.snapshot.names
+        ),
+        "skipped": [{"fact": fact.text(), "why": why} for fact, why in skipped[:_MOST_FACTS]],
     }
-    if len(used) > _MOST_FACTS:
-        view["more_facts"] = len(used) - _MOST_FACTS
+    cut = (("more_values", len(samples) - _MOST_VALUES), ("more_facts", len(used) - _MOST_FACTS))
+    view |= {name: count for name, count in (*cut, ("more_skipped", len(skipped) - _MOST_FACTS)) if count > 0}
     if metric.warn is not None or metric.alarm is not None:
         view["thresholds"] = {"warn": metric.warn, "alarm": metric.alarm, "better": metric.better}
     return view
@@ -355,6 +358,8 @@ def line_view(line: HistoryLine) -> dict[str, Any]:
         view["rise"] = _rounded(line.rise)
     if line.gaps:
         view["gaps"] = [gap_view(gap) for gap in line.gaps[-_MOST_GAPS:]]
+    if more := line.earlier_gaps + max(0, len(line.gaps) - _MOST_GAPS):
+        view["earlierGaps"] = more
     if line.forecast is not None:
         view["forecast"] = forecast_view(line.forecast)
     return view

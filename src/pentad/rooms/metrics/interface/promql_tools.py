@@ -136,7 +136,7 @@ async def run_listing(metrics: Metrics, arguments: PrometheusMetricsArguments) -
             return _listed("values", values, arguments.max_tokens, "Use the label in a query with =~ to narrow it.")
         if arguments.metric is not None:
             total, labels = await promql.metric_labels(source, session, arguments.metric, now - _DISCOVERY_SECONDS, now)
-            return _label_view(total, labels)
+            return _label_view(total, labels, arguments.max_tokens)
         found = await promql.find_metrics(source, session, arguments.query.split())
     except FetchError as error:
         raise _refused(error) from None
@@ -205,11 +205,20 @@ def _listed(name: str, entries: Sequence[Any], max_tokens: int, advice: str) -> 
     return view
 
 
-def _label_view(total: int, labels: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    shown = {
-        name: {"values": list(values[: promql.MOST_VALUES]), "total": len(values)} for name, values in labels.items()
-    }
+def _label_view(total: int, labels: Mapping[str, Sequence[str]], max_tokens: int) -> dict[str, Any]:
+    """The labels with some of their values, as many as fit."""
+    most, room = promql.MOST_VALUES, max_tokens * CHARACTERS_PER_TOKEN - FRAME
+    shown = _label_values(labels, most)
+    while json_size(shown) > room and most > 1:
+        most //= 2
+        shown = _label_values(labels, most)
     view: dict[str, Any] = {"labels": shown, "total": total}
     if not total:
         view["notes"] = ["No series of this metric in the last day."]
+    elif any(len(one["values"]) < one["total"] for one in shown.values()):
+        view["notes"] = [f"The first {most} values of each label; `label` lists all of one."]
     return view
+
+
+def _label_values(labels: Mapping[str, Sequence[str]], most: int) -> dict[str, dict[str, Any]]:
+    return {name: {"values": list(values[:most]), "total": len(values)} for name, values in labels.items()}

@@ -8,9 +8,9 @@ from pentad.kernel.errors import InvalidInput, NotFound
 from pentad.kernel.names import did_you_mean
 from pentad.mcp.call import Call
 from pentad.mcp.declarations import ResourcePage, resource
-from pentad.rooms.metrics.engine.response_budget import ResponseShape, shape_response
+from pentad.rooms.metrics.engine.response_budget import ResponseShape, fit_entries, shape_response
 from pentad.rooms.metrics.history.metric_history import ALERTS_URI, DEFAULT_SCOPE, figures_uri
-from pentad.rooms.metrics.interface.arguments import parse_time, request_credentials
+from pentad.rooms.metrics.interface.arguments import TOKENS, parse_time, request_credentials
 from pentad.rooms.metrics.interface.presentation import (
     alert_view,
     answer_metadata,
@@ -82,8 +82,11 @@ async def metric(collector: str, key: str, call: Call[Metrics]) -> str:
 
 @resource(ALERTS_URI, name="alerts", mime_type=_JSON)
 async def alerts(call: Call[Metrics]) -> str:
-    """Metrics beyond their thresholds. Subscribers are notified when an alert is raised or cleared."""
-    return to_json({"alerts": [alert_view(one) for one in await call.service.history.alerts()]})
+    """Metrics beyond their thresholds, the worst first. Subscribers are notified when one is raised or cleared."""
+    found = [alert_view(one) for one in await call.service.history.alerts()]
+    shown = fit_entries(found, TOKENS)
+    notes = [f"{len(shown)} of {len(found)} alerts; listAlerts has those of a collector."]
+    return to_json({"alerts": shown, **({"notes": notes} if len(shown) < len(found) else {})})
 
 
 @resource(
@@ -101,7 +104,7 @@ async def figures(collector: str, bg: str, call: Call[Metrics]) -> str:
     group = None if bg == DEFAULT_SCOPE else bg
     query = metrics.query(one, bg=group, credentials=request_credentials(call))
     answer = await metrics.collect(one, query)
-    found = shape_response(answer.snapshot.tree, answer.info, ResponseShape())
+    found = shape_response(answer.snapshot.tree, answer.info, ResponseShape(max_tokens=TOKENS))
     return to_json(answer_metadata(answer, found.notes) | {"metrics": found.content})
 
 

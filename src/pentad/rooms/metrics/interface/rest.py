@@ -81,7 +81,7 @@ _SCRAPE: Final = Operation(
     "What the last poll of each collector recorded, for Prometheus; asks no source.",
     "metrics",
     (
-        Parameter("collector", "Only these collectors, with commas between them."),
+        Parameter("collector", "Only these collectors, with commas between them, or repeated."),
         Parameter("bg", "Only this business group, by name or id."),
     ),
     produces=["application/openmetrics-text", "text/plain"],
@@ -134,7 +134,7 @@ def routes(metrics: Metrics) -> list[BaseRoute]:
 
     async def scrape(request: Request, _principal: Principal) -> Response:
         openmetrics = _accepts_openmetrics(request.headers.get("accept", ""))
-        chosen = split_list(request.query_params.get("collector"))
+        chosen = split_list(",".join(request.query_params.getlist("collector")))
         text = await metrics.scrape(chosen, request.query_params.get("bg") or None, openmetrics=openmetrics)
         headers = {"cache-control": "no-cache", "vary": "accept", "x-content-type-options": "nosniff"}
         return Response(text, headers=headers, media_type=OPENMETRICS if openmetrics else PLAIN_TEXT)

@@ -60,7 +60,7 @@ EXPLAINED: Final[dict[str, Any]] = {
 }
 EXPORTED: Final = _object(
     "format", "contentType", "records", "body",
-    format=_TEXT, contentType=_TEXT, records=_COUNT, body=_TEXT, problems=_LIST,
+    format=_TEXT, contentType=_TEXT, records=_COUNT, body=_TEXT, asOf=_TEXT, source=_TEXT, problems=_LIST,
 )  # fmt: skip
 LOADED: Final = _object("message", "records", "errors", message=_TEXT, records=_COUNT, errors=_LIST, problems=_LIST)
 HISTORY: Final = _object(

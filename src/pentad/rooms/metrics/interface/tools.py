@@ -15,7 +15,7 @@ from pentad.rooms.metrics.history.history_lines import HistoryLine, HistoryLines
 from pentad.rooms.metrics.history.silences import silence_of
 from pentad.rooms.metrics.interface.arguments import (
     RARE_HISTORY,
-    TOKENS,
+    RARE_PAGING,
     AlertsArguments,
     HistoryArguments,
     parse_duration,
@@ -51,7 +51,7 @@ from pentad.rooms.metrics.service import Metrics
 if TYPE_CHECKING:
     from pentad.kernel.pages import Sheet
 
-_MOST_CHANGES: Final = 100
+_MOST_CHANGES: Final = 1_000
 _MOST_CHARTS: Final = 12
 _FEWEST_POINTS: Final = 5
 _SAFETY: Final = 0.8
@@ -63,7 +63,7 @@ async def _show_history(call: Call[Metrics], arguments: HistoryArguments, _found
     from pentad.rooms.metrics.interface.dashboards import history_sheet, last_span, period_between
 
     metrics, keys = call.service, split_list(arguments.metric_key)
-    found, _notes = await _lines(metrics, arguments)
+    found = await _lines(metrics, arguments)
     is_span = arguments.end == "now" and arguments.begin.startswith("now-")
     asked = {"from": arguments.begin, "to": arguments.end}
     period = (
@@ -74,24 +74,20 @@ async def _show_history(call: Call[Metrics], arguments: HistoryArguments, _found
     return history_sheet(metrics, metrics.info(arguments.one_collector()), keys, found, period)
 
 
-async def _lines(metrics: Metrics, arguments: HistoryArguments) -> tuple[HistoryLines, list[str]]:
-    """The lines that were asked for, and notes about them."""
+async def _lines(metrics: Metrics, arguments: HistoryArguments) -> HistoryLines:
+    """The lines that were asked for."""
     now = metrics.now()
-    begin, end = parse_time(arguments.begin, now), parse_time(arguments.end, now)
-    collector, keys = arguments.one_collector(), split_list(arguments.metric_key)
-    step = None if arguments.step is None else parse_duration(arguments.step)
-    found = await metrics.history.lines(
-        collector,
-        keys,
-        begin,
-        end,
+    return await metrics.lines(
+        arguments.one_collector(),
+        split_list(arguments.metric_key),
+        parse_time(arguments.begin, now),
+        parse_time(arguments.end, now),
         scope=arguments.bg,
         labels={"environmentName": arguments.environment} if arguments.environment else None,
-        step=step,
+        step=None if arguments.step is None else parse_duration(arguments.step),
         most=arguments.max_points,
         with_forecast=arguments.forecast,
     )
-    return await metrics.with_source_history(found, collector, keys, step=step, most=arguments.max_points)
 
 
 @tool(
@@ -105,8 +101,11 @@ async def _lines(metrics: Metrics, arguments: HistoryArguments) -> tuple[History
 async def get_metric_history(arguments: HistoryArguments, call: Call[Metrics]) -> ToolResult:
     """Recorded points of metrics, with rates of counters; optionally a forecast or a chart."""
     metrics = call.service
-    found, notes = await _lines(metrics, arguments)
+    found = await _lines(metrics, arguments)
+    notes = list(found.notes)
     shown = _fitting_lines(found.lines, arguments.max_tokens, notes)
+    if arguments.chart and len(found.lines) > _MOST_CHARTS:
+        notes.append(f"The first {_MOST_CHARTS} of {len(found.lines)} lines are drawn; name a narrower key.")
     view: dict[str, Any] = {"from": iso(found.begin), "to": iso(found.end), "series": shown}
     if arguments.forecast and any(line.forecast is None and line.points for line in found.lines):
         notes.append("No forecast where fewer than 4 points, or less than 6 hours, are recorded.")
@@ -122,29 +121,40 @@ async def get_metric_history(arguments: HistoryArguments, call: Call[Metrics]) -
     return ToolResult(content=blocks, structured=view)
 
 
-@tool("listAlerts", title="Alerts", read_only=True, output_schema=ALERTS)
+@tool("listAlerts", title="Alerts", read_only=True, output_schema=ALERTS, rare=RARE_PAGING)
 async def list_alerts(arguments: AlertsArguments, call: Call[Metrics]) -> ToolResult:
     """Metrics beyond their thresholds, the worst first."""
     metrics = call.service
     chosen = None if arguments.collector is None else metrics.info(arguments.collector).id
     alerts = await metrics.history.alerts((arguments.level,) if arguments.level else ("warn", "alarm"))
     silences = await metrics.silences()
-    chosen_alerts = [
-        alert_view(one) | ({"silence": found.id} if (found := silence_of(one, silences)) is not None else {})
-        for one in alerts
-        if chosen in (None, one.collector)
-    ]
-    shown = fit_entries(chosen_alerts, TOKENS)
-    view: dict[str, Any] = {"alerts": shown}
+    parts: dict[str, list[dict[str, Any]]] = {
+        "alerts": [
+            alert_view(one) | ({"silence": found.id} if (found := silence_of(one, silences)) is not None else {})
+            for one in alerts
+            if chosen in (None, one.collector)
+        ]
+    }
     if silences:
-        view["silences"] = fit_entries([silence_view(one) for one in silences], TOKENS)
-    if len(shown) < len(chosen_alerts):
-        view["notes"] = [f"{len(shown)} of {len(chosen_alerts)} alerts, the worst first; name a collector or a level."]
+        parts["silences"] = [silence_view(one) for one in silences]
     if arguments.since is not None:
         changes = await metrics.history.alert_changes(parse_time(arguments.since, metrics.now()), _MOST_CHANGES)
-        changed = [alert_change_view(one) for one in changes if chosen in (None, one.collector)]
-        view["changes"] = fit_entries(changed, TOKENS)
-    return ToolResult(structured=view)
+        parts["changes"] = [alert_change_view(one) for one in changes if chosen in (None, one.collector)]
+    return ToolResult(structured=_fitting_parts(parts, arguments.max_tokens))
+
+
+def _fitting_parts(parts: Mapping[str, list[dict[str, Any]]], max_tokens: int) -> dict[str, Any]:
+    """Lists that share the tokens of one answer, the first of them first, and notes about what was cut."""
+    view: dict[str, Any] = {}
+    notes: list[str] = []
+    for name, entries in parts.items():
+        left = max_tokens - json_size(view) // CHARACTERS_PER_TOKEN
+        view[name] = fit_entries(entries, left) if left * CHARACTERS_PER_TOKEN > FRAME or not view else []
+        if len(view[name]) < len(entries):
+            notes.append(
+                f"{len(view[name])} of {len(entries)} {name}; name a collector or a level, or raise max_tokens."
+            )
+    return view | {"notes": notes} if notes else view
 
 
 def _fitting_lines(lines: Sequence[HistoryLine], max_tokens: int, notes: list[str]) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from pentad.rooms.directory.interface.cli.commands import rest_line
 from tests.cli.processes import run
 from tests.rooms.directory.oasf.samples import sample
 from tests.rooms.directory.translate.secret_shapes import HEX, MIXED, WORD
@@ -77,6 +78,17 @@ def test_validate_mends_what_is_certain(tmp_path: Path) -> None:
     fixed = run("directory", "validate", "-", "--fix", home=tmp_path, stdin=json.dumps(wrong))
     assert json.loads(fixed.stdout) == sample("1.0.0")
     assert "descriptoin" in fixed.stderr
+    asked = {**wrong, "name": ""}
+    mended = run("directory", "validate", "-", "--fix", "--json", home=tmp_path, stdin=json.dumps(asked))
+    (told,) = json.loads(mended.stdout)
+    assert told["fixed"]["description"] == sample("1.0.0")["description"]
+    assert told["patch"]
+    assert [one["pointer"] for one in told["questions"]] == ["/name"]
+
+
+def test_a_directory_that_does_not_count_is_paged_too() -> None:
+    assert rest_line(None, 20) == "There are more; continue with --offset 20."
+    assert rest_line(1_234, 20) == "1,234 in total; continue with --offset 20."
 
 
 @pytest.mark.requirement("dir:cli:push-pull")

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pentad.kernel.clock import iso
-from pentad.rooms.metrics.interface.presentation import tool_result
+from pentad.rooms.metrics.interface.presentation import explanations, tool_result
 from pentad.rooms.metrics.loaders.formats import export_snapshot
 from tests.anypoint.asking import Asking, asking
 from tests.anypoint.faults import Fault
@@ -67,6 +67,21 @@ async def test_one_stale_environment_makes_only_its_own_figures_stale() -> None:
     assert set(states.values()) == {"stale"}
     assert all(key.startswith("applications.sandbox.") for key in states)
     assert answer.source == "stale"
+
+
+@pytest.mark.requirement("metrics:figures")
+async def test_an_explanation_in_an_outage_says_which_facts_are_stale_and_why() -> None:
+    clock, key = TurnedClock(), "applications.sandbox.applicationsTotal"
+    platform = Platform(World())
+    async with asking(platform, clock=clock) as one:
+        await one.ask("ch", key)
+        platform.faults.plan = [DOWN]
+        clock.turn(AGE)
+        (told,) = explanations(await one.ask("ch", key), [key])
+    assert {value["source"] for value in told["values"]} == {"stale"}
+    assert {(fact["source"], fact["age_seconds"]) for fact in told["facts"]} == {("stale", AGE)}
+    assert all("web page" in fact["problem"] for fact in told["facts"])
+    assert sum(problem["count"] for problem in told["missing"]) == len(told["facts"])
 
 
 @pytest.mark.requirement("metrics:figures")

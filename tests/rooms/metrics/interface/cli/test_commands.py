@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
+from pentad.rooms.metrics.history.collector_health import CollectorHealth, HealthState
+from pentad.rooms.metrics.interface.cli.formatting import collector_rows
 from pentad.rooms.metrics.interface.cli.watch import Gauge
+from pentad.rooms.metrics.models import Info
 from tests.cli.processes import run
 
 
@@ -138,3 +141,15 @@ def test_questions_are_asked_in_the_terminal(home: Path) -> None:
     assert changed.returncode == 0
     assert "Nothing changed." in changed.stdout + changed.stderr
     assert metrics(home, "query", "memory", "--where", "valu > 0").returncode == 1
+
+
+@pytest.mark.requirement("metrics:collectors:health")
+def test_one_scope_that_fails_is_not_hidden_by_another_that_does_not() -> None:
+    info = Info(id="ch", title="CloudHub", description="", catalogue=())
+    scopes: list[tuple[str, HealthState]] = [("", "failing"), ("Root/Sub", "ok")]
+    health = [
+        CollectorHealth("ch", scope, scope, state, 0.0, 0.0, None, 0.0, 0, 0, 0, 1, 0, 0, 0, None)
+        for scope, state in scopes
+    ]
+    assert collector_rows([info], health) == [("ch", "CloudHub", 0, "failing")]
+    assert collector_rows([info], health[1:]) == [("ch", "CloudHub", 0, "ready")]

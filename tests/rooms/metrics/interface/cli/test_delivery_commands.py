@@ -43,3 +43,12 @@ def test_a_query_without_a_prometheus_says_what_to_set(tmp_path: Path) -> None:
     away = metrics(tmp_path, "promql", "up", **PROMETHEUS)
     assert away.returncode != 0
     assert "Prometheus did not answer" in away.stderr
+
+
+@pytest.mark.requirement("metrics:budget")
+def test_a_terminal_shows_as_much_as_was_asked_for_and_says_what_is_left(tmp_path: Path) -> None:
+    many = metrics(tmp_path, "keys", "--limit", "150")
+    assert len(many.stdout.splitlines()) == 1 + 150, "more than fit into one answer of the tool"
+    assert "more keys fit" in many.stderr
+    nothing = metrics(tmp_path, "changes", "--since", "7d")
+    assert "Nothing was recorded so long ago" in nothing.stderr

@@ -118,6 +118,8 @@ def search(
     head, shown = ("cid", "name", "version", "score"), ("cid", "name", "version", "score")
     if quarantined:
         head, shown = (*head, "in quarantine"), (*shown, "quarantined")
+    if any("state" in one for one in found["records"]):
+        head, shown = (*head, "state"), (*shown, "state")
     rows = [tuple(one.get(name, "") for name in shown) for one in found["records"]]
     is_narrowed = bool(words) or any(filters.values()) or offset
     empty = "No records found." if is_narrowed else f"There are no records; `{FIRST_CONTENT}` adds some."
@@ -125,7 +127,13 @@ def search(
         say("No good match. The nearest:")
     print_table(head, rows, empty=empty)
     if found["has_more"]:
-        say(f"{found['total']:,} in total; continue with --offset {offset + len(rows)}.")
+        say(rest_line(found["total"], offset + len(rows)))
+
+
+def rest_line(total: int | None, end: int) -> str:
+    """How to continue after a page. Not every remote directory counts."""
+    count = "There are more" if total is None else f"{total:,} in total"
+    return f"{count}; continue with --offset {end}."
 
 
 async def _search(client: "Client", arguments: dict[str, Any]) -> dict[str, Any]:

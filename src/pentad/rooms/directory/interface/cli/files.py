@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@click.option("--fix", is_flag=True, help="Print the record with all certain fixes applied.")
+@click.option(
+    "--fix", is_flag=True, help="Print the record with all certain fixes applied; with --json also the patch."
+)
 @click.option("--strict", is_flag=True, help="Treat warnings as errors.")
 @json_option
 @store_options
@@ -44,15 +46,14 @@ def validate(files: tuple[str, ...], fix: bool, strict: bool, as_json: bool, set
         return [await _validate_file(schemas, file, fix) for file in files]
 
     found = with_schemas(settings, work)
-    if fix:
-        for one in found:
-            print_text(indented(one["fixed"]) if "fixed" in one else "")
-    result = [{key: value for key, value in one.items() if key != "fixed"} for one in found]
-    if as_json and not fix:
-        print_json(result)
+    if as_json:
+        print_json(found)
     else:
+        for one in found if fix else ():
+            print_text(indented(one["fixed"]) if "fixed" in one else "")
         for one in found:
-            for line in (*one["errors"], *one["warnings"], *one.get("questions", ())):
+            questions = map(_question_line, one.get("questions", ()))
+            for line in (*one["errors"], *one["warnings"], *questions):
                 (say if fix else print_text)(f"{one['file']}: {line}" if len(files) > 1 else line)
     bad = [one for one in found if one["errors"] or (strict and one["warnings"])]
     return ExitCode.FAILED if bad else ExitCode.OK
@@ -67,8 +68,7 @@ async def _validate_file(schemas: "SchemaSource", file: str, fix: bool) -> dict[
         if fix:
             mended = await mend(read(file).decode("utf-8", "replace"), schemas.validate)
             report, version = mended.report, mended.version
-            result["fixed"] = mended.record
-            result["questions"] = [_question_line(one) for one in mended.questions()]
+            result |= {"fixed": mended.record, "patch": mended.patch, "questions": mended.questions()}
         else:
             data = parse_record(read(file))
             report, version = await schemas.validate(data), data["schema_version"]

@@ -13,11 +13,13 @@ import click
 from pentad.entry_points import entry_points
 from pentad.rooms.metrics.interface.cli.delivery_commands import alerts, dashboard, promql, silence
 from pentad.rooms.metrics.interface.cli.formatting import (
+    MOST_ROWS,
     collector_rows,
     line_texts,
     missing_lines,
     plan_lines,
     sample_rows,
+    say_rest,
 )
 from pentad.rooms.metrics.interface.cli.options import where_options
 from pentad.rooms.metrics.interface.cli.questions import changes, keys, query
@@ -77,7 +79,7 @@ def collectors(as_json: bool, target: "Target") -> None:
         if as_json:
             print_json(collector_views(infos, health))
         else:
-            rows = collector_rows(infos, {one.collector: one.state for one in health})
+            rows = collector_rows(infos, health)
             print_table(("id", "title", "metrics", "state"), rows, empty="There are no collectors.")
             for line in missing_lines(infos):
                 say(line)
@@ -151,7 +153,7 @@ def history(
         from pentad.rooms.metrics.interface.arguments import parse_duration, parse_time
 
         now = room.now()
-        return await room.history.lines(
+        return await room.lines(
             collector,
             keys,
             parse_time(begin, now),
@@ -162,6 +164,10 @@ def history(
         )
 
     found = run_in_metrics(target.settings, work)
+    for note in found.notes:
+        say(note)
+    if found.left_out:
+        say(f"{found.left_out} more lines are left out; name a narrower key, or --bg.")
     if as_json:
         from pentad.rooms.metrics.interface.presentation import line_view
 
@@ -170,8 +176,6 @@ def history(
     for line in found.lines:
         for text in line_texts(line, found.begin, found.end, plain=not _prints_unicode()):
             print_text(text)
-    if found.left_out:
-        say(f"{found.left_out} more lines are not drawn; name a narrower key, or --bg.")
     if not found.lines:
         say("Nothing was recorded yet. `pentad metrics poll COLLECTOR` records once, a running server all the time.")
 
@@ -325,7 +329,9 @@ def _show(answer: "Answer", keys: tuple[str, ...], query: "Query", as_json: bool
         tree = select(answer.snapshot.tree, answer.info, keys)[0] if keys else answer.snapshot.tree
         print_json(answer_metadata(answer) | {"metrics": tree})
         return
-    print_table(_COLUMNS, sample_rows(answer, query.keys), empty="There are no figures.")
+    rows = sample_rows(answer, query.keys)
+    print_table(_COLUMNS, rows[:MOST_ROWS], empty="There are no figures.")
+    say_rest(len(rows))
 
 
 def _outcome(answer: "Answer") -> ExitCode:

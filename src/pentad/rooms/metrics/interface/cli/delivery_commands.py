@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pentad.rooms.metrics.interface.cli.options import MOST_TOKENS
 from pentad.terminal.client import server_options
 from pentad.terminal.options import json_option
 from pentad.terminal.output import print_json, print_table, say
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 @server_options()
 def alerts(collector: str | None, as_json: bool, target: "Target") -> None:
     """List the alerts, the worst first, and the silences."""
-    found = _call(target, "listAlerts", {"collector": collector})
+    found = _call(target, "listAlerts", {"collector": collector, "max_tokens": MOST_TOKENS})
     if as_json:
         print_json(found)
         return
@@ -35,6 +36,8 @@ def alerts(collector: str | None, as_json: bool, target: "Target") -> None:
     print_table(("level", "collector", "key", "of", "value", "since", "silence"), rows, empty="There are no alerts.")
     for one in found.get("silences", ()):
         say(f"Silence {one['id']} until {one['until']}, by {one['by']}. {one.get('reason', '')}".rstrip())
+    for note in found.get("notes", ()):
+        say(note)
 
 
 @click.command()

@@ -1,11 +1,14 @@
 """Figures, lines and charts as text for people."""
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
+
+from pentad.terminal.output import say
 
 if TYPE_CHECKING:
     from pentad.rooms.metrics.engine.query_engine import Answer, DryRun
+    from pentad.rooms.metrics.history.collector_health import CollectorHealth
     from pentad.rooms.metrics.history.history_lines import HistoryLine
     from pentad.rooms.metrics.models import Info, Sample
 
@@ -14,14 +17,13 @@ _WIDEST: Final = 100
 _PARENTS: Final = ("businessGroupId", "environmentType")
 
 
-def collector_rows(infos: "Sequence[Info]", states: Mapping[str, str]) -> list[tuple[object, ...]]:
-    """One row for each collector; `states` says how the polls of a collector go."""
-    return [(info.id, info.title, len(info.catalogue), _collector_state(info, states)) for info in infos]
-
-
-def _collector_state(info: "Info", states: Mapping[str, str]) -> str:
-    state = states.get(info.id, "ok")
-    return state if state != "ok" else "ready" if info.ready else "not set up"
+def collector_rows(infos: "Sequence[Info]", health: "Sequence[CollectorHealth]") -> list[tuple[object, ...]]:
+    """One row for each collector, with how its polls go; one scope that does not go well is enough to be told."""
+    unwell = {one.collector: one.state for one in health if one.state != "ok"}
+    return [
+        (info.id, info.title, len(info.catalogue), unwell.get(info.id) or ("ready" if info.ready else "not set up"))
+        for info in infos
+    ]
 
 
 def missing_lines(infos: "Sequence[Info]") -> Iterator[str]:
@@ -42,7 +44,13 @@ def sample_rows(answer: "Answer", keys: Sequence[str] | None) -> list[tuple[obje
         for sample in answer.snapshot.samples
         if chosen is None or sample.key in chosen
     ]
-    return rows[:MOST_ROWS]
+    return rows
+
+
+def say_rest(count: int) -> None:
+    """How many of so many rows were not printed."""
+    if count > MOST_ROWS:
+        say(f"{count - MOST_ROWS} more rows are not shown; name keys, or use --json.")
 
 
 def plan_lines(plan: "DryRun") -> Iterator[str]:

@@ -1,9 +1,12 @@
 """Options that several verbs of the room share."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
+
+MOST_TOKENS: Final = 1_000_000
+"""What a verb allows an answer: a terminal has no budget of tokens."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -5,16 +5,15 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import click
 
-from pentad.rooms.metrics.interface.cli.options import where_options
+from pentad.rooms.metrics.interface.cli.options import MOST_TOKENS, where_options
 from pentad.rooms.metrics.interface.cli.server_answers import call_tool
 from pentad.terminal.client import server_options
 from pentad.terminal.options import json_option
 from pentad.terminal.output import print_json, print_table, print_text, say, warn
 
 if TYPE_CHECKING:
-    from pentad.terminal.client import Target
+    from pentad.terminal.client import Client, Target
 
-_MOST_TOKENS: Final = 1_000_000
 _CHANGE_COLUMNS: Final = ("collector", "key", "of", "before", "after", "delta")
 
 
@@ -41,7 +40,7 @@ def query(key: str, items: bool, as_json: bool, target: "Target", **how: Any) ->
         "where": list(how["where"]) or None, "group_by": list(how["group_by"]) or None,
         "aggregate": list(how["aggregate"]) or None, "sort": list(how["sort"]) or None, "top": how["top"],
         "level": how["level"], "bg": how["bg"], "environment": list(how["environments"]) or None,
-        "region": list(how["regions"]) or None, "max_tokens": _MOST_TOKENS,
+        "region": list(how["regions"]) or None, "max_tokens": MOST_TOKENS,
     }  # fmt: skip
     if how["chart"] and not as_json:
         found, charts = call_tool(target, "queryMetrics", {**arguments, "chart": "ascii"}, "metrics")
@@ -77,7 +76,7 @@ def changes(
     """List what changed since a time, the largest first: of all COLLECTORS, or of some."""
     arguments = {
         "collector": list(collectors) or None, "since": since, "until": until, "bg": bg, "limit": limit,
-        "max_tokens": _MOST_TOKENS,
+        "max_tokens": MOST_TOKENS,
     }  # fmt: skip
     found = _call(target, "whatChanged", arguments)
     if as_json:
@@ -95,6 +94,8 @@ def changes(
         say(f"Nothing was recorded then for: {', '.join(found['notRecorded'])}.")
     if found.get("left"):
         say(f"{found['left']} smaller changes are not shown.")
+    for note in found.get("notes", ()):
+        say(note)
 
 
 @click.command()
@@ -105,13 +106,25 @@ def changes(
 @server_options()
 def keys(words: tuple[str, ...], collector: tuple[str, ...], limit: int, as_json: bool, target: "Target") -> None:
     """Find metric keys by WORDS or a question; without words, list them."""
-    arguments = {"query": " ".join(words), "collector": list(collector) or None, "limit": limit}
-    found = _call(target, "listMetricKeys", arguments)
+
+    async def work(client: "Client") -> dict[str, Any]:
+        """As many keys as were asked for, page after page."""
+        given: dict[str, Any] = {"query": " ".join(words), **({"collector": list(collector)} if collector else {})}
+        found = await client.call_tool("listMetricKeys", {**given, "limit": limit})
+        shown = found["keys"]
+        while len(shown) < limit and (offset := found.get("nextOffset")) is not None:
+            found = await client.call_tool("listMetricKeys", {**given, "limit": limit - len(shown), "offset": offset})
+            shown += found["keys"]
+        return {**found, "keys": shown}
+
+    found = target.run(work, "metrics")
     if as_json:
         print_json(found)
         return
     rows = [[one["collector"], one["key"], one["description"], one.get("unit", "")] for one in found["keys"]]
     print_table(("collector", "key", "description", "unit"), rows, empty="No key fits.")
+    if len(rows) < found["total"]:
+        say(f"{found['total'] - len(rows)} more keys fit; --limit shows more of them.")
 
 
 def _call(target: "Target", tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -125,6 +138,8 @@ def _warnings(found: Mapping[str, Any]) -> list[str]:
     for state, count in found.get("undecided", {}).items():
         lines.append(f"{count} rows could not be judged: {state}.")
     for answer in found.get("answers", [found]):
+        if answer.get("source") == "stale":
+            lines.append(f"Stale: the source fails; the oldest figure is of {answer['asOf']}.")
         lines += [f"{problem['call']}: {problem['message']}" for problem in answer.get("problems", ())]
     return lines + [f"{collector}: {error}" for collector, error in found.get("errors", {}).items()]
 

@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from pentad.rooms.metrics.interface.cli.formatting import MOST_ROWS
+from pentad.rooms.metrics.interface.cli.formatting import MOST_ROWS, say_rest
+from pentad.rooms.metrics.interface.cli.options import MOST_TOKENS
 from pentad.terminal.output import ExitCode, print_json, print_table, print_text, say, warn
 
 if TYPE_CHECKING:
     from pentad.rooms.metrics.models import Metric
     from pentad.terminal.client import Client, Target
 
-_MOST_TOKENS: Final = 1_000_000
 _MOST_KEYS: Final = 1000
 _EVERYTHING: Final = "**"
 
@@ -41,7 +41,7 @@ def show_figures(
     target: "Target", collector: str, keys: Sequence[str], how: Mapping[str, Any], *, dry_run: bool, as_json: bool
 ) -> ExitCode:
     """The figures as they are now; the plan of an answer is always JSON."""
-    arguments = {**scope_arguments(collector, how), "max_tokens": _MOST_TOKENS}
+    arguments = {**scope_arguments(collector, how), "max_tokens": MOST_TOKENS}
     if dry_run or how["raw"] or how["legacy"] or as_json:
         more = {"fields": list(keys) or None, "raw": how["raw"], "dry_run": dry_run}
         found, notes = call_tool(target, "getPlatformMetricsByCollector", {**arguments, **more})
@@ -53,6 +53,7 @@ def show_figures(
         _warn_all(notes)
         rows = [(one["path"], _row_labels(one), _row_value(one), one.get("state", "")) for one in found["rows"]]
         print_table(("key", "of", "value", "state"), rows[:MOST_ROWS], empty="There are no figures.")
+        say_rest(len(rows))
     coverage: Mapping[str, Any] = found.get("coverage") or {}
     return ExitCode.UNAVAILABLE if coverage.get("failed") and not coverage.get("ok") else ExitCode.OK
 
@@ -84,15 +85,15 @@ async def catalogue_of(client: "Client", collector: str) -> "tuple[str, list[Met
 def show_history(target: "Target", arguments: Mapping[str, Any], as_json: bool) -> None:
     """What the server recorded, as data or as charts."""
     found, blocks = call_tool(
-        target, "getMetricHistory", {**arguments, "chart": None if as_json else "ascii", "max_tokens": _MOST_TOKENS}
+        target, "getMetricHistory", {**arguments, "chart": None if as_json else "ascii", "max_tokens": MOST_TOKENS}
     )
+    for note in found.get("notes", ()):
+        say(note)
     if as_json:
         print_json(found["series"])
         return
     for chart in blocks:
         print_text(chart)
-    for note in found.get("notes", ()):
-        say(note)
 
 
 def export_figures(
@@ -100,7 +101,7 @@ def export_figures(
 ) -> tuple[str, int]:
     """The figures in another system's format, and how many records that is."""
     arguments = {**scope_arguments(collector, how), "keys": list(keys) or None, "format": form}
-    found, notes = call_tool(target, "exportMetrics", {**arguments, "max_tokens": _MOST_TOKENS})
+    found, notes = call_tool(target, "exportMetrics", {**arguments, "max_tokens": MOST_TOKENS})
     _warn_all(notes)
     return found["body"], found["records"]
 
