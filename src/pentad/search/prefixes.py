@@ -14,17 +14,23 @@ _SEPARATORS: Final = {code: " " for code in range(128) if not chr(code).isalnum(
 
 
 def question_words(question: str) -> dict[str, str]:
-    """The beginnings that the forms of each telling word share, with the word: `permit` of permits."""
+    """The beginnings that the forms of each telling word share, with the word: `permit` of permits.
+
+    Too many words begin like one of one or two letters, so these are found whole: they end with a space. Scripts that
+    write a word with a sign or two are left alone.
+    """
     asked = list(dict.fromkeys(words(question)))
     found: dict[str, str] = {}
     for word in [word for word in asked if word not in STOP_WORDS] or asked:
         shared = commonprefix([word, stem(word)])  # noqa: RUF071  of words, not of paths
-        found.setdefault(shared if len(shared) >= _SHORTEST else word, word)
+        beginning = shared if len(shared) >= _SHORTEST else word
+        whole = len(beginning) < _SHORTEST and beginning.isascii()
+        found.setdefault(f"{beginning} " if whole else beginning, word)
     return dict(list(found.items())[:_MOST_ASKED])
 
 
 class PrefixText(NamedTuple):
-    """A text in which words are found at the beginning of a word: words behind spaces, and its length in characters."""
+    """A text in which beginnings of words are found: its words between spaces, and its length in characters."""
 
     text: str
     length: int
@@ -37,4 +43,4 @@ def prefix_text(text: str) -> PrefixText:
     """A text prepared for counting word prefixes."""
     cut = text[:_COUNTED]
     plain = cut.lower().translate(_SEPARATORS) if cut.isascii() else " ".join(words(cut))
-    return PrefixText(f" {plain}", len(plain))
+    return PrefixText(f" {plain} ", len(plain))

@@ -22,14 +22,20 @@ _MATCH: Final = "words @@ CAST(? AS tsquery)"
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word that is asked for, in every form that counts as it."""
+    """A word that is asked for, in every form that counts as it. `whole` if it is no beginning of other words."""
 
     text: str
     forms: tuple[str, ...]
+    whole: bool = False
 
     @classmethod
     def plain(cls, text: str) -> "Word":
         return cls(text, (text,))
+
+    @classmethod
+    def of_question(cls, text: str) -> "Word":
+        """One of `question_words`."""
+        return cls(text, (text.rstrip(" "),), whole=text.endswith(" "))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +94,15 @@ class WordTable:
         prefixes: bool | None = None,
     ) -> str:
         """What FTS5 or tsquery reads: all of the words or any, anywhere or in one part of the document."""
-        mark = "*" if (self.prefixes if prefixes is None else prefixes) else ""
+        beginnings = self.prefixes if prefixes is None else prefixes
+        marked = [(word, "*" if beginnings and not word.whole else "") for word in asked]
         letter, columns = self.parts[part] if part else ("", ())
         if dialect == "sqlite":
-            each = ["(" + " OR ".join(f'"{form}"{mark}' for form in word.forms) + ")" for word in asked]
+            each = ["(" + " OR ".join(f'"{form}"{mark}' for form in word.forms) + ")" for word, mark in marked]
             text = f" {joint.upper()} ".join(each)
             return f"{{{' '.join(columns)}}} : ({text})" if part else text
-        ending = f":{mark}{letter}" if mark or letter else ""
-        each = ["(" + " | ".join(f"'{form}'{ending}" for form in word.forms) + ")" for word in asked]
+        endings = [(word, f":{mark}{letter}" if mark or letter else "") for word, mark in marked]
+        each = ["(" + " | ".join(f"'{form}'{ending}" for form in word.forms) + ")" for word, ending in endings]
         return (" & " if joint == "and" else " | ").join(each)
 
     def having(self, dialect: Dialect, expression: str) -> Sql:

@@ -33,6 +33,8 @@ def shown(question: str, *texts: str, section: str | None = None) -> bool:
         ("When was the Harbour League founded?", "In 1911 Greta Lohse founded the Harbour League."),
         ("When was the northern gate rebuilt?", "The northern gate was rebuilt in 1926."),
         ("Who kept the tide tables?", "My assistant Greta Lohse kept the tide tables."),
+        ("What did the gate cost?", "The gate of 1926 cost 4,300 crowns."),
+        ("What was the name of the sluice?", "In Halvesand they built a sluice, which they called Maria."),
         ("How is eel smoked?", "Eel is smoked by hanging it over alder wood."),
         ("How do I mend a sluice?", "A sluice must be drained; then we mend it."),
         ("Why was the northern gate rebuilt?", "The northern gate was rebuilt because the oak had rotted."),
@@ -62,6 +64,9 @@ def test_a_quote_with_all_that_is_asked_about_and_what_is_asked_for_shows_an_ans
         ("How is eel smoked?", "He gave her smoked eel, and they listened to the ice."),
         ("How do I mend a sluice?", "They mend a sluice in March. With luck it rains."),
         ("And why was the gate not built?", "Those who built a gate in Halvesand knew little of it."),
+        ("How much did the gate cost?", "In 1926 they asked what the gate did cost."),
+        ("What did the canal cost?", "The canal was dug by the monks, and the bishop asked for the cost of it."),
+        ("Who paid for the gate?", "The gate stood open, and Greta Lohse paid her debts."),
         ("Where was she buried?", "They buried the old bell under the dike; she was a good bell."),
     ],
 )
@@ -84,3 +89,15 @@ def test_a_name_may_stand_in_the_title_or_the_section():
 def test_nothing_is_shown_for_a_question_without_telling_words_or_without_quotes():
     assert not shown("What do you think about it?", "I think that it is so, and I say what I mean about it.")
     assert not shown("What is salt?")
+
+
+def test_whom_a_verb_with_a_preposition_concerns_may_be_told_in_another_clause():
+    question = "Who paid for the gate?"
+    weights = dict.fromkeys(query_terms(question), 2.0)
+
+    def roles(text: str) -> bool | None:
+        return answer_signs(question, [quote(text)], weights, SPEAKER).roles
+
+    assert roles("Greta Lohse paid for the gate.") is True
+    assert roles("No board gave money for the gate, and Greta Lohse paid the workmen.") is None
+    assert roles("Nobody gave money for the gate.") is False

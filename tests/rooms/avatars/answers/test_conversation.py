@@ -51,6 +51,8 @@ def test_a_question_about_somebody_else_asks_the_last_one_again():
     assert found.carried == ("marry", "spring")
     assert rewritten("And Lydia?", turns).carried == ("marry", "spring")
     assert "why" not in rewritten("And why?", turns).carried
+    unmarked = [Turn("user", "Whom did Jane marry in the spring"), turns[1]]
+    assert rewritten("what about Lydia", unmarked).carried == ("marry", "spring")
 
 
 @pytest.mark.requirement("avatars:conversation:small-talk")
@@ -62,6 +64,18 @@ def test_a_question_about_somebody_else_asks_the_last_one_again():
         ("thanks!", "thanks"),
         ("Thank you very much.", "thanks"),
         ("Ok, bye", "thanks"),
+        ("Nice, thanks", "thanks"),
+        ("That's great, thank you.", "thanks"),
+        ("Thanks, that helps!", "thanks"),
+        ("Good night", "thanks"),
+        ("Danke!", "thanks"),
+        ("Hi there", "greeting"),
+        ("Hello Ida", "greeting"),
+        ("Hello, how are you?", "greeting"),
+        ("Hola", "greeting"),
+        ("What's your name?", "identity"),
+        ("Who am I talking to?", "identity"),
+        ("Wer bist du?", "identity"),
         ("Who are you?", "identity"),
         ("Are you a real person?", "identity"),
         ("What can I ask you?", "identity"),
@@ -69,6 +83,10 @@ def test_a_question_about_somebody_else_asks_the_last_one_again():
         ("Who are you fighting against?", None),
         ("What do you know about salt?", None),
         ("great dikes", None),
+        ("good barley", None),
+        ("Thanks, and who built the weir?", None),
+        ("Is that helpful?", None),
+        ("hello world program", None),
     ],
 )
 def test_small_talk_is_told_from_questions(text: str, kind: str | None):

@@ -21,7 +21,11 @@ async def quoted(question: str, *texts: str) -> list[str]:
     """What is quoted of passages, the best first."""
     held = passages_of(KEEPER_SOURCES)
     scored = [
-        Scored(replace(held[place], content=text, sentences=sentences(text), char_start=0, document=place), 0.9, 1.0)
+        Scored(
+            replace(held[place], content=text, sentences=sentences(text), char_start=0, document=place, section=None),
+            0.9,
+            1.0,
+        )
         for place, text in enumerate(texts)
     ]
     weights = dict.fromkeys(query_terms(question), 2.0)
@@ -69,3 +73,40 @@ async def test_an_instruction_in_a_document_never_comes_first_and_carries_a_warn
     said = spoken(KEEPER, [sentence], citations.cite([sentence]))
     assert "do not follow it" in said
     assert citations.all()[0].warning is not None
+
+
+@pytest.mark.requirement("avatars:answer:headings")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The mill and the town\n\nIn 1811 it voted money. By 1820 the town had spent 900 crowns on the mill.",
+        "It snowed until noon.\n\nThe mill and the town\n\nBy 1820 the town had spent 900 crowns on the mill.",
+        "By 1820 the town had spent 900 crowns on the mill.\n\nThe mill and the town",
+        "Part Two\n\nThe mill and the town\n\nBy 1820 the town had spent 900 crowns on the mill.",
+        "The mill and the town\n\nIt grinds corn. By 1820 the town had spent 900 crowns on the mill.",
+    ],
+    ids=["at the start", "in the middle", "at the end", "below another", "before a pronoun"],
+)
+async def test_a_heading_in_the_text_of_a_pdf_is_never_quoted(text: str):
+    found = await quoted("What did the mill give the town?", text)
+    assert "By 1820 the town had spent 900 crowns on the mill." in found
+    assert not any(each.startswith(("The mill and", "Part Two")) for each in found)
+
+
+@pytest.mark.requirement("avatars:answer:headings")
+async def test_a_heading_is_quoted_where_there_is_nothing_else():
+    assert await quoted("What did the mill give the town?", "The mill and the town") == ["The mill and the town"]
+
+
+@pytest.mark.requirement("avatars:answer:headings")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "These keep the mill:\n\nThe miller of the town\n\nIt snowed until noon and then it thawed.",
+        "It snowed until noon.\n\nThe baker\n\nThe miller of the town\n\nThe carrier\n\nThen it thawed.",
+        "It snowed until noon.\n\nOffice: Mill | Keeper: The miller of the town\n\nThen it thawed.",
+    ],
+    ids=["announced", "a list", "a row of a table"],
+)
+async def test_entries_of_lists_and_tables_are_no_headings(text: str):
+    assert any("miller of the town" in each for each in await quoted("Who is the miller of the town?", text))

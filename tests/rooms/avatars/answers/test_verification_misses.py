@@ -18,7 +18,8 @@ TEXT = (
     "Many believed that the old bridge would carry the carts, which it did not. "
     "Mr. Collins asked Charlotte Lucas to marry him, and she accepted him at once. "
     "The sluice was repaired by Anna Weber after the flood of 1926. "
-    "Peter Holm weighed the barley, and Johan Lind paid 12 marks for 30 sacks."
+    "Peter Holm weighed the barley, and Johan Lind paid 12 marks for 30 sacks. "
+    "The Swedish team beat the Danish team by four goals in the final at Malmo."
 )
 EVIDENCE = numbered(passages_of((("Notes", 1934, "by", [TEXT]),)))
 BY = Verifier(EVIDENCE, "Ida Brandt", SentenceSimilarity(None))
@@ -43,6 +44,7 @@ async def checked(text: str, opening: str) -> Checked:
         ("Anna Weber was repaired by the sluice after the flood of 1926.", "The sluice"),
         ("Johan Lind weighed the barley, and Peter Holm paid 12 marks for 30 sacks.", "Peter"),
         ("Peter Holm weighed the barley, and Johan Lind paid 30 marks for 12 sacks.", "Peter"),
+        ("The Swedish team was beaten by the Danish team in the final at Malmo.", "The Swedish"),
     ],
 )
 async def test_exchanged_names_and_reversed_comparisons_do_not_pass(text: str, opening: str):
@@ -114,6 +116,7 @@ async def test_a_negation_after_the_words_is_not_cut_off(text: str):
         ("Anna Weber repaired the sluice after the flood of 1926.", "The sluice"),
         ("After the flood of 1926 the sluice was repaired by Anna Weber.", "The sluice"),
         ("Johan Lind paid 12 marks for 30 sacks.", "Peter"),
+        ("The Danish team was beaten by the Swedish team in the final at Malmo.", "The Swedish"),
         ("In every winter the oak gates outperform the iron gates.", "The oak"),
     ],
 )

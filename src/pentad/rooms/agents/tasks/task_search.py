@@ -179,7 +179,7 @@ def _find(
     rows: Rows, dialect: Dialect, owner: str, query: str, limit: int, times: tuple[float, float]
 ) -> list[FoundTask]:
     asked = question_words(query)
-    words = [Word.plain(word) for word in asked]
+    words = [Word.of_question(word) for word in asked]
     rare = WORDS.rarest(rows, dialect, words, _COMMON)
     expression = WORDS.expression(dialect, rare or words, "or" if rare else "and") if words else ""
     if not expression:

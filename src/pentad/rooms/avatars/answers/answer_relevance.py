@@ -26,11 +26,17 @@ _ASKING: Final = frozenset(map(stem, _ASKING_WORDS.split()))
 _POINTING_WORDS: Final = "he she it they him her them his hers its their theirs this that these those"
 _POINTING: Final = frozenset(_POINTING_WORDS.split())
 """Pronouns: with one telling word beside them, it is not clear what they refer to."""
+_NAMING: Final = frozenset(map(stem, ("name", "call")))
+"""`she called it Athena` tells its name."""
 _PASSIVE_QUESTION: Final = re.compile(
     r"\s*(?:when|where|why|how)(?: and \w+)? (?:is|are|was|were) (?P<object>.+)"
     r" (?P<verb>\w+ed|built|made|born|kept|held|found|written|sent|sold|lost|taken)\b",
     re.IGNORECASE,
 )
+_AFTER_VERB: Final = frozenset(
+    ("about", "after", "against", "at", "for", "from", "in", "of", "on", "to", "upon", "with")
+)
+"""`who paid for the engine`: the engine is no object of the verb, so where it stands tells little."""
 _PASSIVE: Final = frozenset(("is", "are", "was", "were", "be", "been", "being"))
 _PASSIVE_GAP: Final = 2
 
@@ -41,18 +47,18 @@ class AnswerSigns:
 
     `held` is the weighted share of the question's words in it, `kind` whether it has something of the kind that is
     asked for (None if the question does not tell), `facts` whether it has the question's names and numbers, and
-    `roles` whether who does what to whom is as in the question.
+    `roles` whether who does what to whom is as in the question (None if that cannot be told).
     """
 
     held: float = 0.0
     kind: bool | None = None
     facts: bool = False
-    roles: bool = False
+    roles: bool | None = False
 
     @property
     def complete(self) -> bool:
         """Whether everything that can be checked speaks for an answer."""
-        return self.held >= PRACTICALLY_ALL and self.kind is not False and self.facts and self.roles
+        return self.held >= PRACTICALLY_ALL and self.kind is not False and self.facts and bool(self.roles)
 
 
 def answer_signs(
@@ -89,13 +95,16 @@ def _held(telling: Mapping[str, float], texts: Sequence[str]) -> float:
     """The weighted share of the question's words that the texts contain, without the name of the corpus' author."""
     total = sum(telling.values())
     theirs = {term for text in texts for term in terms(text)}
+    if theirs & _NAMING:
+        theirs |= _NAMING
     return sum(weight for term, weight in telling.items() if term in theirs) / total if total else 0.0
 
 
-def _is_done_to(question: str, sentences: Sequence[str]) -> bool:
+def _is_done_to(question: str, sentences: Sequence[str]) -> bool | None:
     """Whether the object of the question (`who founded the club?`) is the object in a sentence, too.
 
-    In `the club founded a prize` the club is the subject. Questions of another form pass.
+    In `the club founded a prize` the club is the subject. Questions of another form pass. None if the sentences have
+    the verb of a question such as `who paid for the engine?` without its preposition.
     """
     asked = words(question)
     if len(asked) > 1 and asked[0] == "who" and asked[1] not in STOP_WORDS:
@@ -105,7 +114,10 @@ def _is_done_to(question: str, sentences: Sequence[str]) -> bool:
     else:
         return True
     stems = set(query_terms(" ".join(objects)))
-    return any(_undergoes(verb, stems, words(sentence)) for sentence in sentences)
+    found = [words(sentence) for sentence in sentences]
+    if any(_undergoes(verb, stems, sentence) for sentence in found):
+        return True
+    return None if _AFTER_VERB & set(objects[:1]) and any(verb in sentence for sentence in found) else False
 
 
 def _undergoes(verb: str, objects: set[str], sentence: Sequence[str]) -> bool:

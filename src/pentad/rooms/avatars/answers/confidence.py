@@ -60,7 +60,7 @@ class Grounds:
             math.log(probability / (1 - probability)),
             self.signs.held,
             1.0 if self.signs.kind is False else 0.0,
-            1.0 if self.signs.facts and self.signs.roles else 0.0,
+            1.0 if self.signs.facts and self.signs.roles is not False else 0.0,
             1.0 if self.complete else 0.0,
         )
 

@@ -18,6 +18,12 @@ QuestionKind = Literal["person", "time", "count", "amount", "place", "way", "rea
 _PATTERNS: Final[tuple[tuple[QuestionKind, re.Pattern[str]], ...]] = (
     ("count", re.compile(r"\bhow many (\w+)")),
     ("amount", re.compile(r"\bhow (?:much|old|long|far|tall|large|big|high|fast|often|deep|heavy|wide)\b")),
+    (
+        "amount",
+        re.compile(
+            r"^(?:and |but |so )?what (?:did|does|do|will|would) .+ cost\b|^what (?:is|was) the (?:price|cost) of\b"
+        ),
+    ),
     ("person", re.compile(r"^(?:and |but |so )?(?:by |to |for |of |with )?(?:who|whom|whose)\b")),
     (
         "time",
@@ -55,6 +61,7 @@ _PLACE: Final = re.compile(
 _AMOUNT: Final = re.compile(
     r"\b(?:daily|weekly|monthly|yearly|annually|always|never|often|once|twice|every|each|half|most|all|none)\b"
 )
+_YEAR: Final = re.compile(r"(?:1\d|20)\d\d")
 _DEFINING_WORDS: Final = (
     "is are was were means mean meant refers refer denotes describes consists stands includes allows provides lets"
     " serves handles shows gives acts called named known"
@@ -118,7 +125,8 @@ def _has_number(question: str, kind: QuestionKind, text: str) -> bool:
     if kind == "count" and counted is not None:
         thing = stem(counted[1])
         return any(number.counts == thing for number in fresh)
-    return bool(fresh) or _AMOUNT.search(levelled(text).lower()) is not None
+    amounts = [number for number in fresh if not _YEAR.fullmatch(number.written)]
+    return bool(amounts) or _AMOUNT.search(levelled(text).lower()) is not None
 
 
 def _defines(subject: Sequence[str], sentence: str) -> bool:

@@ -37,24 +37,34 @@ _GENERAL: Final = frozenset(_GENERAL_WORDS.split())
 
 
 SmallTalk = Literal["greeting", "thanks", "identity"]
+_NAMED: Final = r"[a-z]{2,20}"
+"""Whoever is greeted."""
 _SMALL_TALK: Final[tuple[tuple[SmallTalk, re.Pattern[str]], ...]] = (
     (
         "greeting",
-        re.compile(r"(?:hi|hello|hey|good (?:morning|day|afternoon|evening)|greetings|welcome|how are you(?: today)?)"),
+        re.compile(
+            rf"(?:(?:hi|hello|hey|hallo|hola|bonjour|ciao|good (?:morning|day|afternoon|evening)|greetings|welcome)"
+            rf"(?: (?:there|again|all|{_NAMED}))?|how are you(?: (?:today|doing))?| )+"
+        ),
     ),
     (
         "thanks",
         re.compile(
-            r"(?:many |ok |okay |great |no )*(?:thanks?|thank you|thx|cheers|bye|goodbye|see you|ok|okay|great"
-            r"|perfect|nice)(?: a lot| so much| very much| you)*(?: (?:bye|goodbye|for \w+(?: \w+)?))?"
+            r"(?:(?:ok|okay|great|perfect|nice|good|cool|wonderful|interesting|that is|that's|very|helpful|many|no|and"
+            r"|so|much|a lot|for \w+(?: \w+)?|that helps|that helped) ?)*"
+            r"(?:thanks?|thank you|thx|cheers|danke|gracias|merci|grazie|bye|goodbye|good night|see you|ok|okay|great"
+            r"|perfect|nice)"
+            r"(?: (?:a lot|so much|very much|you|bye|goodbye|for \w+(?: \w+)?|that helps|that helped|that is all))*"
         ),
     ),
     (
         "identity",
         re.compile(
-            r"(?:and |so )?(?:who|what) are you(?: really| exactly)?|what is your name|introduce yourself"
+            r"(?:and |so )?(?:who|what) are you(?: really| exactly)?|(?:what is|what's) your name|introduce yourself"
             r"|are you (?:an? )?(?:human|robot|bot|ai|machine|program|real|real person|person)"
             r"|what (?:can|do) you (?:do|know(?: about)?)|what can i ask(?: you)?|tell me about yourself"
+            r"|(?:who|whom) am i (?:talking|speaking) (?:to|with)|wer bist du|wer sind sie|qui es tu|qui êtes vous"
+            r"|quién eres"
         ),
     ),
 )
@@ -62,6 +72,12 @@ _SHIFT: Final = re.compile(
     r"^\s*(?:and|but|so)?\s*(?:(?:what|how) (?:about|of)|and)\s+(?!why|how|when|where|who|what)", re.IGNORECASE
 )
 _MOST_SHIFTED: Final = 3
+_ASKS: Final = re.compile(
+    r"\s*(?:and |but |so )?(?:who|whom|whose|what|which|when|where|why|how|is|are|was|were|do|does|did|can|could|has"
+    r"|have|had|tell me|explain|describe)\b[^.!]*\Z",
+    re.IGNORECASE,
+)
+"""A question, with or without its mark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +126,16 @@ def _shifted(question: str, turns: Sequence[Turn]) -> tuple[str, ...] | None:
     """For `what about X?`: the words of the last question, without its names. None for other questions."""
     if not _SHIFT.match(question) or not 0 < len(telling_words(question)) <= _MOST_SHIFTED:
         return None
-    asked = [turn.content for turn in turns if turn.content.rstrip().endswith("?")]
+    asked = [turn.content for turn in turns if _is_question(turn.content)]
     if not asked:
         return None
     named = {word for name in names_in(asked[-1]) for word in words(name.written)}
     own = {stem(word) for word in telling_words(question)}
     return tuple(word for word in telling_words(asked[-1]) if word not in named and stem(word) not in own)
+
+
+def _is_question(text: str) -> bool:
+    return text.rstrip().endswith("?") or _ASKS.match(text.rstrip()) is not None
 
 
 def rewritten(question: str, turns: Sequence[Turn], idf: Mapping[str, float] | None = None) -> Rewritten:
@@ -130,7 +150,7 @@ def rewritten(question: str, turns: Sequence[Turn], idf: Mapping[str, float] | N
         for word in telling_words(turn.content):
             if stem(word) not in own:
                 rare = 1.0 if idf is None else idf.get(stem(word), 0.0)
-                asked = 1.5 if turn.content.rstrip().endswith("?") else 1.0
+                asked = 1.5 if _is_question(turn.content) else 1.0
                 weights[word] = weights.get(word, 0.0) + DECAY**back * rare * asked * _length(word)
     top = max(weights.values(), default=0.0)
     ranked = sorted(weights, key=lambda word: (-weights[word], word))

@@ -7,7 +7,7 @@ one.
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from pentad.rooms.avatars.verification.numbers import is_number, numbers_in
@@ -16,6 +16,7 @@ from pentad.search.text import STOP_WORDS, stem
 
 _LEAST_IN_ORDER: Final = 0.6
 _FEWEST_ALIKE: Final = 5
+_DOER_WORDS: Final = 2
 _AGENT: Final = re.compile(r"\b(\w+(?:ed|en|wn|ne|ght|de|ld|nd|pt|st|ut|un))\s+(?:\w+\s+)?by\b")
 
 Token = tuple[str, int]
@@ -35,7 +36,23 @@ def exchanged(statement: str, source: str) -> bool:
     if (passive is None) == (active is None):
         return _has_reversal(order)
     verb = stem(passive or active or "")
-    return any(token[0] == verb for token in shared[1:-1]) and not _has_reversal(order)
+    if any(token[0] == verb for token in shared[1:-1]):
+        return not _has_reversal(order)
+    return passive is not None and _doer_comes_last(statement, mine, places)
+
+
+def _doer_comes_last(statement: str, mine: Sequence[Token], places: Mapping[Token, int]) -> bool:
+    """Whether the doer of a passive stands behind what it is done to in the source, which has the verb in another form
+    and no passive: `A was beaten by B` for `A beat B`."""
+    words = " ".join(normal_words(statement))
+    match = _AGENT.search(words)
+    if match is None:
+        return False
+    before, upto = len(_tokens(words[: match.start()])), len(_tokens(words[: match.end()]))
+    undergoing, doing = mine[:before], mine[upto : upto + _DOER_WORDS]
+    common = {root for root, _ in undergoing} & {root for root, _ in doing}
+    first = [[places[one] for one in some if one in places and one[0] not in common] for some in (undergoing, doing)]
+    return all(first) and min(first[0]) < min(first[1])
 
 
 def _tokens(text: str) -> list[Token]:

@@ -214,7 +214,7 @@ class TextSearch:
         the others only add to the score. If all are common, an object needs all of them."""
         if not self._request.any_word:
             return AskedWords(query_words(self._request.search))
-        words = [Word.plain(word) for word in question_words(self._request.search)]
+        words = [Word.of_question(word) for word in question_words(self._request.search)]
         rare = WORDS.rarest(self._rows, self._parts.dialect, words, COMMON)
         return AskedWords(rare, "or") if rare else AskedWords(words)
 

@@ -12,6 +12,7 @@ from typing import Final
 
 from pentad.documents.instructions import instructs
 from pentad.rooms.avatars.answers.answer_relevance import answer_signs
+from pentad.rooms.avatars.answers.drafting.headings import looks_like_heading, without_headings
 from pentad.rooms.avatars.answers.question_kinds import has_kind, kind_of
 from pentad.rooms.avatars.search.retrieval import Scored
 from pentad.rooms.avatars.verification.evidence import Sentence, numbered, runs
@@ -33,9 +34,8 @@ _GAP: Final = 2
 """The most characters between two consecutive sentences; an empty line is two."""
 _WORTH_READING: Final = 3
 """The sentences of an answer, if its passage is long enough."""
-_HEADING_WORDS: Final = 12
 _HEADING_LESS: Final = 1.5
-"""The penalty of a heading: it repeats the words of a question and says nothing."""
+"""The penalty of what looks like a heading: it repeats the words of a question and rarely says more."""
 _KIND_MORE: Final = 0.8
 """The bonus of a sentence with something of the kind that is asked for."""
 _WORTH_ADDING: Final = 0.4
@@ -65,7 +65,7 @@ async def best_quotes(
     else the best of all.
     """
     ranked = await ranked_sentences(question, passages, idf, similarity)
-    every = numbered(scored.passage for scored in passages[:FROM_PASSAGES])
+    every = without_headings(numbered(scored.passage for scored in passages[:FROM_PASSAGES]))
     chosen = [each.sentence for each in _diverse(ranked, similarity, most)]
     if not chosen:
         return []
@@ -98,10 +98,11 @@ async def ranked_sentences(
 ) -> list[Chosen]:
     """The sentences of the first passages, ranked by z(BM25) + z(cosine) + 0.6 times the score of their passage.
 
-    A sentence with something of the kind that is asked for (a number, a name) is preferred.
+    A sentence with something of the kind that is asked for (a number, a name) is preferred. Headings above a text are
+    left out.
     """
     leading, kind = passages[:FROM_PASSAGES], kind_of(question)
-    sentences = numbered(scored.passage for scored in leading)
+    sentences = without_headings(numbered(scored.passage for scored in leading))
     sentences = [each for each in sentences if len(each.words) >= _FEWEST_WORDS] or sentences
     lexical = _word_scores(query_terms(question), sentences, idf)
     raw = {scored.passage.id: scored.raw_score for scored in leading}
@@ -112,18 +113,13 @@ async def ranked_sentences(
             words
             + meaning
             + _PASSAGE_SHARE * raw[sentence.passage.id]
-            - (_HEADING_LESS if _heads(sentence) else 0.0)
+            - (_HEADING_LESS if looks_like_heading(sentence) else 0.0)
             + (_KIND_MORE if kind is not None and has_kind(question, kind, [sentence.text]) else 0.0),
             frozenset(terms(sentence.text)),
         )
         for sentence, words, meaning in zip(sentences, _standard(lexical), _standard(cosines), strict=True)
     ]
     return sorted(ranked, key=lambda each: (-round(each.score, 6), each.sentence.number))
-
-
-def _heads(sentence: Sentence) -> bool:
-    """Whether it looks like a heading: a few words without a full stop."""
-    return len(sentence.words) < _HEADING_WORDS and sentence.text[-1:].isalnum()
 
 
 async def _cosines(

@@ -226,7 +226,7 @@ async def _objects(registers: Registers, caller: Caller, target: int | str, word
         try:
             members = {"limit": _MOST_OPTIONS, **({"search": words} if words else {})}
             query = await registers.objects.query_of(caller, pair, members)
-            found = await registers.objects.find(caller, pair, query)
+            found = await registers.objects.find(caller, pair, replace(query, count=False))
         except PentadError:
             continue  # the caller may not list them; an id can still be typed
         objects = [StoredObject(*row) for row in found.rows]
