@@ -43,10 +43,18 @@ class House:
 
 @asynccontextmanager
 async def open_house(
-    data: Path, rooms: tuple[str, ...] = (PAGES,), confirm: tuple[str, ...] = ()
+    data: Path,
+    rooms: tuple[str, ...] = (PAGES,),
+    confirm: tuple[str, ...] = (),
+    room_tables: dict[str, dict[str, Any]] | None = None,
 ) -> AsyncGenerator[House]:
     settings = Settings(
-        data=data, rooms=rooms, limits=UNHURRIED, search=SearchSettings(embedder="none"), confirm=confirm
+        data=data,
+        rooms=rooms,
+        limits=UNHURRIED,
+        search=SearchSettings(embedder="none"),
+        confirm=confirm,
+        room_tables=room_tables or {},
     )
     async with open_app(settings) as app:
         await app.users.add("root", PASSWORD, role="admin")
