@@ -61,7 +61,18 @@ def headers(sheet: Sheet, around: Surroundings = Surroundings()) -> dict[str, st
     }
 
 
-def document(sheet: Sheet, around: Surroundings) -> str:
+def renderer_of(around: Surroundings) -> Renderer:
+    """Renders the blocks of one page."""
+    return Renderer(around.room, around.csrf, around.program, place_of=around.place_of)
+
+
+def halves(sheet: Sheet, around: Surroundings, renderer: Renderer) -> tuple[str, str]:
+    """A page that grows: what is before and after the blocks to come. No text of data has an end of an element."""
+    before, end, after = document(sheet, around, renderer).rpartition("</main>")
+    return before, end + after
+
+
+def document(sheet: Sheet, around: Surroundings, renderer: Renderer | None = None) -> str:
     """The whole page."""
     title = cut(sheet.title, LONGEST_CELL)
     scripts = scripts_of(sheet, has_menu=bool(around.rooms))
@@ -84,7 +95,7 @@ def document(sheet: Sheet, around: Surroundings) -> str:
         _trail(sheet, around),
         element("h1", title),
         element("p", cut(sheet.lead, LONGEST_FACT), class_="lead") if sheet.lead else "",
-        Renderer(around.room, around.csrf, around.program, place_of=around.place_of).blocks(sheet.blocks),
+        (renderer or renderer_of(around)).blocks(sheet.blocks),
         element("noscript", element("p", element("a", "Refresh", href=""), class_="note")) if refresh else "",
         id="main",
         **refresh,

@@ -39,6 +39,7 @@ from pentad.kernel.pages import (
     Section,
     Series,
     Sheet,
+    Step,
     Tab,
     Table,
     Tabs,
@@ -138,6 +139,7 @@ def _blocks(visit: Visit) -> list[Block]:
                 Tabs([Tab("one", "One", [Prose("The first.")]), Tab("two", "Two", [Prose("The second.")])]),
             ],
         ),
+        Section("Step", [Step("Embedding 30 of 120 passages", 30, 120)]),
         Section("Chart", [_chart(), Chart("Twelve lines and more", _lines(), "/min")]),
         Section(
             "Timeline",

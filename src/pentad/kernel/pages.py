@@ -9,9 +9,9 @@ parts, or a foreign address, which becomes a link only if it is harmless.
     PAGES = Pages([Page("", records), Page("records/{cid}", one_record)])
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Generic, Literal, TypeVar
+from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 
 from pentad.kernel.clock import iso
 from pentad.kernel.errors import InvalidInput, Unavailable
@@ -341,6 +341,15 @@ class Watch:
 
 
 @dataclass(frozen=True, slots=True)
+class Step:
+    """What goes on while the visitor waits, and how much of it is done. Whatever follows it takes its place."""
+
+    text: str
+    done: float = 0
+    total: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class TextField:
     """A line of text, several `lines` of it, or a password. `autocomplete` is the HTML word for what browsers fill in.
 
@@ -497,6 +506,7 @@ Block = (
     | Timeline
     | Marked
     | Beside
+    | Step
 )
 
 
@@ -513,11 +523,29 @@ class Sheet:
     call: ToolCall | None = None
 
 
-CallTool = Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
-"""Takes the name of a tool and its arguments; returns its structured data, or raises its error."""
+@dataclass(frozen=True, slots=True)
+class Growing:
+    """A page that is sent while it is made: the sheet at once, then the `blocks` as they come (`growth` makes them).
+    They must not need scripts that the sheet does not need. After an error, `after_error` follows, such as the form."""
+
+    sheet: Sheet
+    blocks: AsyncIterator[Block]
+    after_error: Sequence[Block] = ()
 
 
-async def no_tools(name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+Told = Callable[[float, float | None, str | None], Awaitable[None]]
+"""Receives the progress of a tool: done, total and message."""
+
+
+class CallTool(Protocol):
+    """Takes the name of a tool and its arguments; returns its structured data, or raises its error."""
+
+    async def __call__(
+        self, name: str, arguments: Mapping[str, Any], *, progress: Told | None = None
+    ) -> Mapping[str, Any]: ...
+
+
+async def no_tools(name: str, arguments: Mapping[str, Any], *, progress: Told | None = None) -> Mapping[str, Any]:
     """For visits outside a server."""
     raise Unavailable(f"There is no tool {name!r} here.")
 
@@ -575,8 +603,8 @@ class Page(Generic[S]):
 class Action(Generic[S]):
     """What a form of a room's page does. The form is posted to `/console/<room>/<path>`; the console checks its CSRF
     token and that the visitor may read the room, `run` checks every other right. Then the browser is sent to the
-    `Place` that `run` returns, or to `then`, which may use the names in `path`; a `Sheet` is shown as it is. After an
-    error it gets `page`, which has the form, with the error above it.
+    `Place` that `run` returns, or to `then`, which may use the names in `path`; a `Sheet` is shown as it is, and a
+    `Growing` page while it is made. After an error it gets `page`, which has the form, with the error above it.
     """
 
     path: str
