@@ -6,6 +6,7 @@ A page loads its style, icon and scripts from this server and nothing else; inli
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
+from urllib.parse import urlencode
 
 from pentad import __version__
 from pentad.console.forms import has_form, inner_blocks, log_out_button
@@ -109,11 +110,15 @@ def _style(asset: Asset) -> Html:
 
 
 def _refreshing(sheet: Sheet) -> dict[str, str]:
-    """The attributes with which htmx fetches the page again. It changes what has changed: what was typed stays."""
-    if sheet.refresh is None:
+    """The attributes with which htmx fetches the page again. It changes what has changed: what was typed stays.
+    `console.js` listens to the events, and tells htmx when something has happened."""
+    every = [] if sheet.refresh is None else [f"every {max(1.0, sheet.refresh):g}s"]
+    happens = [] if sheet.events is None else ["happened delay:200ms"]
+    if not every and not happens:
         return {}
-    every = f"every {max(1.0, sheet.refresh):g}s"
-    return {"hx_get": "", "hx_trigger": every, "hx_select": "#main", "hx_target": "this", "hx_swap": "outerMorph"}
+    events = {} if sheet.events is None else {"data_events": f"/api/events?{urlencode(sheet.events)}"}
+    when = {"hx_get": "", "hx_trigger": ", ".join([*every, *happens]), **events}
+    return {**when, "hx_select": "#main", "hx_target": "this", "hx_swap": "outerMorph"}
 
 
 def _top(around: Surroundings) -> Html:

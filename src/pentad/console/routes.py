@@ -129,6 +129,8 @@ class Console:
             check_visitor(principal)
             problems = {} if error is None else field_problems(error)
             sheet = await self._in_time(load, self.visit(request, fields, problems))
+            if fields is not None:  # the address of a form is no page to be fetched again
+                sheet = replace(sheet, refresh=None, events=None)
             if error is not None:
                 ensure_logged(error, f"The form {request.url.path[:200]}")
                 sheet = replace(sheet, blocks=[_told(error, sheet, problems), *sheet.blocks])

@@ -45,6 +45,7 @@ from pentad.kernel.pages import (
     Tabs,
     TextField,
     Timeline,
+    TimeSlider,
     Tree,
     Visit,
 )
@@ -191,6 +192,7 @@ def _form(visit: Visit) -> Form:
             CheckBox("check", "Check box", hint="With a hint.", checked=True),
             CheckBox("locked", "Check box that is locked", locked=True),
             FileField("file", "File"),
+            TimeSlider("at", "Moment", 1_760_000_000, 1_780_000_000, 1_770_000_000, marks=[1_765_000_000]),
             Group("Group", [TextField("city", "City", required=False)], "Fields that belong together."),
             Repeated("/tags", "Tags", [TextField("/tags/0", "Tag 1", "one", required=False)]),
         ],

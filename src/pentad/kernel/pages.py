@@ -411,6 +411,20 @@ class FileField:
 
 
 @dataclass(frozen=True, slots=True)
+class TimeSlider:
+    """A moment between two others, in whole seconds since 1970. `marks` are moments of note, which the slider shows."""
+
+    name: str
+    label: str
+    first: float
+    last: float
+    value: float
+    hint: str = ""
+    marks: Sequence[float] = ()
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Hidden:
     """A value the browser sends back unseen. It is not protected: whoever has the form can change it."""
 
@@ -444,7 +458,7 @@ class Repeated:
     required: bool = False
 
 
-Field = TextField | CheckBox | Choice | FileField | Hidden | Group | Repeated
+Field = TextField | CheckBox | Choice | FileField | TimeSlider | Hidden | Group | Repeated
 ADD: Final = "add"
 REMOVE: Final = "remove"
 FILE_NAME: Final = "name:"
@@ -468,8 +482,8 @@ class Form:
     `action` is a path of this server; empty means the URL of the page. If the server validates the fields one by one
     (`validated`), the browser does not: the messages are the server's own. The cursor goes to the last field whose name
     begins with `focus`. With `live`, the form is also sent while somebody types, as if no button had a name, and the
-    section with this anchor is exchanged for that of the answer. A view shows a form only if it has a `call`: the
-    fields are more arguments of it.
+    section with this anchor is exchanged for that of the answer; `main` is the whole page. A view shows a form only if
+    it has a `call`: the fields are more arguments of it.
     """
 
     fields: Sequence[Field]
@@ -513,7 +527,8 @@ Block = (
 @dataclass(frozen=True, slots=True)
 class Sheet:
     """The content of a page. `trail` are the pages between the room's first page and this one; `refresh` is the number
-    of seconds after which the page reloads. `call` is what brings a view up to date."""
+    of seconds after which the page reloads. `events` selects events (parameters of `/api/events`), each of which brings
+    the page up to date. `call` is what brings a view up to date."""
 
     title: str
     blocks: Sequence[Block]
@@ -521,6 +536,7 @@ class Sheet:
     trail: Sequence[Cell] = ()
     refresh: float | None = None
     call: ToolCall | None = None
+    events: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,7 @@ _AT_ONCE: Final = 25
 _RECENT: Final = 8
 _MAX_EVENTS: Final = 500
 _REFRESH: Final = 3.0
+_EVENTS: Final = {"room": "agents"}
 _SEND_SECONDS: Final = 5.0
 """How long the form waits for a task, so that a quick one is shown with its result."""
 _BUDGET: Final = 100_000
@@ -92,7 +93,8 @@ async def overview(agents: Agents, visit: ui.Visit) -> ui.Sheet:
             [ui.Links([ui.Cell(f"All {page.total:,} tasks", ui.Place(("tasks",)))])] if page.next else []
         )
         blocks.append(ui.Section("Your latest tasks", [_table(page.tasks), *rest]))
-    return ui.Sheet("Agents", blocks, lead="Agents that accept tasks, hosted here or remote, and your tasks with them.")
+    lead = "Agents that accept tasks, hosted here or remote, and your tasks with them."
+    return ui.Sheet("Agents", blocks, lead=lead, events=_EVENTS)
 
 
 async def one_card(agents: Agents, visit: ui.Visit) -> ui.Sheet:
@@ -156,7 +158,7 @@ async def all_tasks(agents: Agents, visit: ui.Visit) -> ui.Sheet:
     page = await agents.tasks.list(visit.principal, page_size=_AT_ONCE, cursor=cursor)
     following = ui.Place(("tasks",), {"cursor": page.next}) if page.next else None
     pager = ui.Pager(f"{page.total:,} tasks", following, ui.Place(("tasks",)) if cursor else None)
-    return ui.Sheet("Tasks", [_table(page.tasks), pager], lead="Your tasks, last changed first.")
+    return ui.Sheet("Tasks", [_table(page.tasks), pager], lead="Your tasks, last changed first.", events=_EVENTS)
 
 
 async def one_task(agents: Agents, visit: ui.Visit) -> ui.Sheet:
@@ -170,7 +172,9 @@ async def one_task(agents: Agents, visit: ui.Visit) -> ui.Sheet:
     blocks.append(ui.Section("Events", await _events(agents, task), folded=task.state in TERMINAL))
     blocks.append(ui.Section("The task as JSON", [ui.Code(_pretty(msgspec.to_builtins(task))[:_BUDGET])], folded=True))
     refresh = None if task.state in TERMINAL | INTERRUPTED else _REFRESH
-    return ui.Sheet(_title(task), blocks, trail=[ui.Cell("Tasks", ui.Place(("tasks",)))], refresh=refresh)
+    events = {**_EVENTS, "subject": TASKS + task.id}
+    trail = [ui.Cell("Tasks", ui.Place(("tasks",)))]
+    return ui.Sheet(_title(task), blocks, trail=trail, refresh=refresh, events=events)
 
 
 async def task_sheet(agents: Agents, visit: ui.Visit, task_id: str) -> ui.Sheet:

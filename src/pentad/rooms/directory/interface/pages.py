@@ -95,7 +95,8 @@ async def records(directory: Directory, visit: Visit) -> Sheet:
                 Place((), params) if cursor else None,
             )
         )
-    return Sheet("Directory", blocks, lead="Agents with a record here. Search by what they do.")
+    lead = "Agents with a record here. Search by what they do."
+    return Sheet("Directory", blocks, lead=lead, events={"room": "directory"})
 
 
 async def one_record(directory: Directory, visit: Visit) -> Sheet:
