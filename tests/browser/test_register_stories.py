@@ -46,9 +46,9 @@ def test_objects_are_found_sorted_and_narrowed(log_in: LogIn, server: Served, sc
 @pytest.mark.requirement("console:live:events")
 def test_a_row_appears_by_itself_and_what_was_typed_stays(log_in: LogIn, server: Served) -> None:
     rita = log_in("rita")
-    made = {"method": "POST", "url": rita.url(OBJECTS), "json": {"holder": f"Live {HOSTILE}"}}
+    made = {"method": "POST", "url": rita.url(OBJECTS), "json": {"holder": f"Live {HOSTILE}", "fee": 4711}}
     *_, shown = rita.do(
-        {"go": rita.url(f"{LIST}?sort=-_updated")},
+        {"go": rita.url(f'{LIST}?filter={{"fee":4711}}')},
         {"fill": {"Search Permit": "half typed"}},
         {"wait": "body[data-listening]"},
         {"request": {**made, "basic": f"root:{password_of('root')}"}},

@@ -9,6 +9,7 @@ from typing import Any
 
 from pentad.app import App, open_app
 from pentad.http.front import Front
+from pentad.net.policy import FetchPolicy
 from pentad.settings.model import SearchSettings, Settings
 from tests.behaviour.connecting import front_of
 from tests.behaviour.http_wire import send
@@ -47,6 +48,7 @@ async def open_house(
     rooms: tuple[str, ...] = (PAGES,),
     confirm: tuple[str, ...] = (),
     room_tables: dict[str, dict[str, Any]] | None = None,
+    fetch: FetchPolicy | None = None,
 ) -> AsyncGenerator[House]:
     settings = Settings(
         data=data,
@@ -55,6 +57,7 @@ async def open_house(
         search=SearchSettings(embedder="none"),
         confirm=confirm,
         room_tables=room_tables or {},
+        fetch=fetch or FetchPolicy(),
     )
     async with open_app(settings) as app:
         await app.users.add("root", PASSWORD, role="admin")
