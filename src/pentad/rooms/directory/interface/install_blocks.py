@@ -6,10 +6,9 @@ from typing import Any
 from pentad.kernel.errors import PentadError
 from pentad.kernel.pages import Block, Code, Hint, Note, Section, Tab, Tabs
 from pentad.mcp_clients.clients import CLIENTS, Client
-from pentad.rooms.directory.models import State
 
 
-def install_blocks(record: Mapping[str, Any], cid: str, state: State) -> list[Block]:
+def install_blocks(record: Mapping[str, Any], cid: str, state: str) -> list[Block]:
     """A tab for each client that can use the server; nothing if the record is about none, or about one that must not
     be used. Secrets are never in it: a client asks for them, or its user writes them in."""
     if state == "withdrawn":
