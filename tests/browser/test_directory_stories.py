@@ -31,6 +31,7 @@ def two(log_in: LogIn) -> Sequence[str]:
     saved = [
         root.do(
             {"go": root.url(f"{HOME}/new")},
+            {"press": "As JSON"},
             {"fill": {"Record": record("example.org/told", version, description=f"{version} {HOSTILE}")}},
             {"press": "Save as a new record"},
         )[-1]["url"]
@@ -67,6 +68,7 @@ def test_a_record_is_checked_while_somebody_types(log_in: LogIn, two: Sequence[s
     broken = record("example.org/told", "v3.0.0", authors="one person")
     *_, told = root.do(
         {"go": f"{two[0]}/edit"},
+        {"press": "As JSON"},
         {"wait": "#check .note.good"},
         {"fill": {"Record": broken}},
         {"wait": "#check .note.bad"},
@@ -76,11 +78,30 @@ def test_a_record_is_checked_while_somebody_types(log_in: LogIn, two: Sequence[s
 
 
 @BOTH
+@pytest.mark.requirement("console:directory:fields")
+def test_a_record_is_edited_by_its_fields(log_in: LogIn, two: Sequence[str], scripts: bool) -> None:
+    root = log_in("root", NARROW, scripts=scripts)
+    version = f"v{7 if scripts else 8}.0.0"
+    added = {"wait": "input[name='/authors/1'], input[name='/authors/0']"}
+    *_, saved = root.do(
+        {"go": f"{two[0]}/edit"},
+        {"fill": {"Version": version, "Description": f"By fields {HOSTILE}"}},
+        {"click": "button[name=add][value='/authors']"},
+        added,
+        {"press": "Save as a new record"},
+        {"wait": "dt:text-is('CID')"},
+    )
+    assert version in saved["text"]
+    assert f"By fields {HOSTILE}" in saved["text"]
+
+
+@BOTH
 @pytest.mark.requirement("console:directory:edit")
 def test_what_is_certain_is_fixed_at_a_button(log_in: LogIn, two: Sequence[str], scripts: bool) -> None:
     root = log_in("root", NARROW, scripts=scripts)
     *_, fixed = root.do(
         {"go": f"{two[0]}/edit"},
+        {"press": "As JSON"},
         {"fill": {"Record": record("example.org/told", "v3.0.0", authors="one person")}},
         {"press": "Fix what is certain"},
     )

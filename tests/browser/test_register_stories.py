@@ -1,9 +1,12 @@
 """The stories of README.md about registers, in a real browser."""
 
+import time
+
 import pytest
 
 from tests.browser.conftest import HOSTILE, NARROW, LogIn, ask
 from tests.conformance.server import Served, password_of
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
@@ -38,6 +41,37 @@ def test_objects_are_found_sorted_and_narrowed(log_in: LogIn, server: Served, sc
     assert found["text"].index("Story cheap") < found["text"].index("Story dear")
     assert "Story dear" not in narrowed["text"]
     assert "State is closed" in narrowed["text"]
+
+
+@pytest.mark.requirement("console:live:events")
+def test_a_row_appears_by_itself_and_what_was_typed_stays(log_in: LogIn, server: Served) -> None:
+    rita = log_in("rita")
+    made = {"method": "POST", "url": rita.url(OBJECTS), "json": {"holder": f"Live {HOSTILE}", "fee": 4711}}
+    *_, shown = rita.do(
+        {"go": rita.url(f'{LIST}?filter={{"fee":4711}}')},
+        {"fill": {"Search Permit": "half typed"}},
+        {"wait": "body[data-listening]"},
+        {"request": {**made, "basic": f"root:{password_of('root')}"}},
+        {"wait": "td a:has-text('Live')"},
+        {"run": "() => document.querySelector('main input[name=q]').value"},
+    )
+    assert shown["found"] == "half typed"
+
+
+@BOTH
+@pytest.mark.requirement("console:registers:past")
+def test_a_slider_shows_an_object_as_it_was(log_in: LogIn, server: Served, scripts: bool) -> None:
+    uuid = make(server, holder="Story slider", fee=1)
+    created = time.time()
+    wait_until(lambda: time.time() > created + 2, "time goes on")
+    ask(server, "PATCH", f"{OBJECTS}/{uuid}", {"fee": 222})
+    rita = log_in("rita", NARROW, scripts=scripts)
+    moving = ({"click": "main input[type=range]"}, {"key": "Home"})
+    shown = () if scripts else ({"press": "Show"},)
+    *_, past = rita.do(
+        {"go": rita.url(f"{LIST}/{uuid}")}, *moving, *shown, {"wait": "p.note:has-text('version 1')"}
+    )  # fmt: skip
+    assert "222" not in past["text"].partition("History")[0]
 
 
 @pytest.mark.requirement("console:registers:browse")

@@ -141,6 +141,40 @@ def test_a_document_is_tried_added_and_cited(at_demo: LogIn, scripts: bool) -> N
     assert f"The {name} of Lindenallee are cut" in pages[6]["text"]
 
 
+@BOTH
+@pytest.mark.requirement("console:avatars:evaluate")
+def test_an_avatar_is_evaluated_on_its_page(at_demo: LogIn, scripts: bool) -> None:
+    admin = at_demo(scripts=scripts)
+    *_, done, steps = admin.do(
+        {"go": admin.url("/console/avatars/tree-office/evaluation")},
+        {"press": "Evaluate"},
+        {"wait": "dt:text-is('Generation')"},
+        {"run": "() => [...document.querySelectorAll('.step')].map((one) => getComputedStyle(one).display)"},
+    )
+    assert "Evaluate it again" in done["text"]
+    assert set(steps["found"]) <= {"none"}, "steps make room for the result"
+
+
+@BOTH
+@pytest.mark.requirement("console:metrics:silence")
+def test_an_alert_is_silenced_and_heard_again(at_demo: LogIn, scripts: bool) -> None:
+    admin = at_demo(NARROW, scripts=scripts)
+    first = "main table a"
+    *_, silenced, _, heard = admin.do(
+        {"go": admin.url("/console/metrics")},
+        {"click": first},
+        {"wait": "button:text-is('Silence')"},
+        {"fill": {"Why": "We know <b>that</b>."}},
+        {"choose": {"For": "8h"}},
+        {"press": "Silence"},
+        {"wait": "h2:text-is('Silences')"},
+        {"press": "End it"},
+        {"wait": "button:text-is('Silence')"},
+    )
+    assert "We know <b>that</b>." in silenced["text"]
+    assert "We know <b>that</b>." not in heard["text"]
+
+
 @SIZES
 @pytest.mark.requirement("console:accessible")
 def test_axe_finds_nothing_serious_in_metrics_and_avatars(at_demo: LogIn, axe: Path, options: dict[str, Any]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from pentad.app import App, open_app
 from pentad.http.front import Front
+from pentad.net.policy import FetchPolicy
 from pentad.settings.model import SearchSettings, Settings
 from tests.behaviour.connecting import front_of
 from tests.behaviour.http_wire import send
@@ -43,10 +44,20 @@ class House:
 
 @asynccontextmanager
 async def open_house(
-    data: Path, rooms: tuple[str, ...] = (PAGES,), confirm: tuple[str, ...] = ()
+    data: Path,
+    rooms: tuple[str, ...] = (PAGES,),
+    confirm: tuple[str, ...] = (),
+    room_tables: dict[str, dict[str, Any]] | None = None,
+    fetch: FetchPolicy | None = None,
 ) -> AsyncGenerator[House]:
     settings = Settings(
-        data=data, rooms=rooms, limits=UNHURRIED, search=SearchSettings(embedder="none"), confirm=confirm
+        data=data,
+        rooms=rooms,
+        limits=UNHURRIED,
+        search=SearchSettings(embedder="none"),
+        confirm=confirm,
+        room_tables=room_tables or {},
+        fetch=fetch or FetchPolicy(),
     )
     async with open_app(settings) as app:
         await app.users.add("root", PASSWORD, role="admin")

@@ -5,8 +5,29 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
 from pentad.kernel.errors import Conflict, InvalidInput, NotFound
-from pentad.kernel.pages import Cell, Chart, Page, Pages, Place, Prose, SearchBox, Series, Sheet, Table, Visit
+from pentad.kernel.growth import Tell, growth
+from pentad.kernel.pages import (
+    Action,
+    Block,
+    Button,
+    Cell,
+    Chart,
+    Form,
+    Growing,
+    Page,
+    Pages,
+    Place,
+    Prose,
+    SearchBox,
+    Series,
+    Sheet,
+    Step,
+    Table,
+    TextField,
+    Visit,
+)
 from pentad.platform import Platform, Room
+from tests.waiting import until_true
 
 CANARY = "canary-77ab"
 SCRIPT = "<script>alert('shown')</script>"
@@ -54,6 +75,31 @@ async def figures(things: list[str], _visit: Visit) -> Sequence[tuple[str, str]]
     return [("things", str(len(things)))]
 
 
+async def growing(_things: list[str], _visit: Visit) -> Sheet:
+    return Sheet("Grow", [GROW])
+
+
+async def grow(things: list[str], visit: Visit) -> Growing:
+    """Tells of a step, waits until the test removes the lamp, and then returns a form or goes wrong."""
+
+    async def work(tell: Tell) -> Sequence[Block]:
+        tell(Step(SCRIPT, 1, 3))
+        try:
+            await until_true(lambda: "lamp" not in things)
+        except asyncio.CancelledError:
+            things.append("stopped")
+            raise
+        if visit.typed("end") == "crash":
+            raise RuntimeError(CANARY)
+        if visit.typed("end") == "wrong":
+            raise Conflict(f"Two things {SCRIPT} at once.")
+        return [Prose("Grown."), GROW]
+
+    return Growing(Sheet("Grow", [Prose("At once.")]), growth(work), [GROW])
+
+
+GROW = Form([TextField("end", "End")], [Button("Grow")], "/console/show/grow")
+
 PAGES: Pages[list[str]] = Pages(
     [
         Page("", first),
@@ -64,8 +110,10 @@ PAGES: Pages[list[str]] = Pages(
         Page("wrong", wrong),
         Page("bad", bad),
         Page("crash", crash),
+        Page("grow", growing),
     ],
     figures,
+    actions=[Action("grow", growing, grow, "grow")],
 )
 
 

@@ -1,15 +1,21 @@
 """What readers and authors do with avatars in the console: rate answers, review the ratings, add documents."""
 
+import json
 from base64 import b64encode
 from collections.abc import AsyncIterator
 
 import pytest
 
+from pentad.kernel.principal import LOCAL
 from pentad.rooms.avatars.service import Avatars
 from tests.behaviour.avatars.folders import keeper
+from tests.behaviour.http_wire import send
 from tests.console.house import House, csrf_of, open_house
 from tests.console.reading import is_inert
-from tests.http.browsing import Browser, Page
+from tests.console.test_console import basic
+from tests.console.watching import begun, read_until
+from tests.http.browsing import PASSWORD, Browser, Page
+from tests.waiting import until_true
 
 pytestmark = pytest.mark.anyio
 
@@ -84,3 +90,75 @@ async def test_an_author_tries_a_document_adds_it_and_it_is_cited(house: House) 
     nothing = await post(root, f"{HOME}/add", {"do": "add"})
     assert nothing.status == 422
     assert "There is nothing to add." in nothing.html.text
+
+
+@pytest.mark.requirement("console:avatars:streaming")
+async def test_the_chat_says_what_goes_on_before_the_answer(house: House) -> None:
+    rita = await house.browser("rita")
+    body = (await post(rita, f"{HOME}/chat", {"question": QUESTION})).body
+    searching, reading = body.index("Searching the corpus"), body.index("Reading ")
+    assert body.index(QUESTION) < searching < reading < body.index("How sure it is")
+    assert body.index("How sure it is") < body.index('name="question"'), "the form comes last"
+
+
+@pytest.mark.requirement("console:avatars:streaming")
+async def test_a_client_gets_the_same_steps_as_progress(house: House) -> None:
+    told: list[str | None] = []
+
+    async def progress(_done: float, _total: float | None, text: str | None) -> None:
+        told.append(text)
+
+    arguments = {"avatar": "ida-brandt", "question": QUESTION}
+    await house.app.neighbours.call_tool(LOCAL, "generate_response", arguments, progress=progress)
+    assert told[0] == "Searching the corpus"
+    assert (told[1] or "").startswith("Reading ")
+
+
+@pytest.mark.requirement("console:avatars:streaming")
+async def test_a_question_that_is_refused_is_in_the_form_again(house: House) -> None:
+    rita = await house.browser("rita")
+    too_long = "why " * 3_000
+    page = await post(rita, f"{HOME}/chat", {"question": too_long})
+    assert too_long.strip() in page.html.values("input", "value")
+
+
+@pytest.mark.requirement("console:avatars:progress")
+async def test_an_ingest_on_a_page_waits_its_turn_and_says_so(house: House) -> None:
+    avatars: Avatars = house.app.rooms[0].service
+    root = await house.browser("root")
+    text = "# Locks\n\nThe lock of Norderhafen was rebuilt in oak in 1935 by nine carpenters.\n"
+    fields = {"file": b64encode(text.encode()).decode(), "name:file": "locks.md", "do": "add"}
+    async with avatars.author_work:
+        answer = await begun(root, f"{HOME}/add", fields)
+        waiting = await read_until(answer, "Waiting for another ingest or evaluation")
+        assert "can be cited" not in waiting
+    rest = (await answer.body()).decode()
+    assert "1 passage can be cited." in rest
+    assert "Storing passages" in rest or "Fitting how sure" in rest
+
+
+@pytest.mark.requirement("console:avatars:progress")
+async def test_an_evaluation_over_rest_takes_the_same_turn(house: House) -> None:
+    avatars: Avatars = house.app.rooms[0].service
+    answer = send(house.front, "POST", "/api/avatars/eval", {"authorization": basic("root", PASSWORD)})
+    await until_true(avatars.author_work.locked)
+    await answer.body()
+    assert answer.status == 200
+    assert not avatars.author_work.locked()
+
+
+@pytest.mark.requirement("console:avatars:evaluate")
+async def test_an_author_evaluates_an_avatar_on_its_page(house: House) -> None:
+    root, rita = await house.browser("root"), await house.browser("rita")
+    path = f"{HOME}/evaluation"
+    assert path in (await root.get(path)).html.values("form", "action")
+    assert path not in (await rita.get(path)).html.values("form", "action")
+    assert (await post(rita, path, {})).status == 403
+    questions = [{"question": QUESTION, "answer": "sluices"}]
+    bad = await post(root, path, {"questions": b64encode(b"nothing").decode()})
+    assert bad.status == 422
+    done = await post(root, path, {"questions": b64encode(json.dumps(questions).encode()).decode()})
+    assert "Examining: " in done.html.text
+    assert any(text in done.html.texts for text in ("Every goal is reached.", "A goal is missed."))
+    assert "Questions" in done.html.texts
+    assert "Generation" in (await rita.get(path)).html.texts

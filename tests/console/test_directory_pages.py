@@ -9,6 +9,8 @@ from urllib.parse import urlencode
 import pytest
 
 from pentad.kernel.principal import Principal
+from pentad.rooms.directory.oasf.taxonomy import taxonomy
+from pentad.rooms.directory.service import Directory
 from tests.console.house import House, csrf_of, open_house
 from tests.console.reading import is_inert
 from tests.http.browsing import Browser, Page
@@ -134,6 +136,56 @@ async def test_a_record_is_checked_fixed_and_saved_as_a_new_one(house: House, ro
     assert saved.status == 303, saved.html.text
     assert saved.location != f"{HOME}/records/{cid}"
     assert BREAKOUT in (await root.get(saved.location or "")).html.text
+
+
+@pytest.mark.requirement("console:directory:fields")
+async def test_a_record_is_edited_by_fields_and_the_rest_of_it_stays(house: House, root: Browser) -> None:
+    modules = sample("1.0.0")["modules"]
+    annotations = {"kept": BREAKOUT}
+    cid = await push(house, name="example.org/by-fields", version="v1.0.0", annotations=annotations)
+    path = f"{HOME}/records/{cid}/edit"
+    form = await root.get(path)
+    is_inert(form.html)
+    names = form.html.values("input", "name")
+    assert {"/name", "/version", "/skills/0/name"} <= set(names)
+    sent = {name: form.hidden(name) for name in ("record", "as")}
+    usable = [one for one in taxonomy("1.0.0", "skill").all if not one.grouping and not one.deprecated]
+    skill, other = usable[3], usable[7]
+    typed = {
+        "/name": "example.org/by-fields", "/version": "v2.0.0", "/description": f"By fields {BREAKOUT}",
+        "/skills/0/name": skill.name, "/skills/1/name": other.name, "/authors/0": "Ada",
+        "/locators/0/type": "source_code", "/locators/0/urls/0": "https://example.org/source",
+    }  # fmt: skip
+    more = await post(root, path, {**sent, **typed, "add": "/skills"})
+    assert "/skills/2/name" in more.html.values("input", "name")
+    shown = await post(root, path, {**sent, **typed, "do": "json"})
+    assert any('"version": "v2.0.0"' in text for text in shown.html.texts), "JSON is the fallback, with what was typed"
+    assert "textarea" in [name for _, name, _ in shown.html.shape]
+    saved = await post(root, path, {**sent, **typed, "do": "save"})
+    assert saved.status == 303, saved.html.text
+    directory: Directory = house.app.rooms[0].service
+    stored = (await directory.records.pull((saved.location or "").rpartition("/")[2])).data
+    assert stored["skills"] == [{"name": one.name, "id": one.id} for one in (skill, other)], "numbers follow names"
+    assert stored["modules"] == modules
+    assert stored["annotations"] == annotations
+    assert stored["locators"] == [{"type": "source_code", "urls": ["https://example.org/source"]}]
+    broken = await post(root, path, {**sent, **typed, "/skills/0/name": "no such skill", "do": "save"})
+    assert broken.status == 422
+    assert "no such skill" in broken.html.values("input", "value")
+
+
+@pytest.mark.requirement("console:directory:install")
+async def test_the_record_of_a_server_says_how_to_install_it(house: House, root: Browser) -> None:
+    source = {"content": json.dumps({**SERVER, "name": "io.github.example/installed"}), "format": "mcp"}
+    made = await house.app.neighbours.call_tool(ROOT, "directory_import", {"sources": [source]})
+    (outcome,) = made["structuredContent"]["outcomes"]
+    page = await root.get(f"{HOME}/records/{outcome['cid']}")
+    is_inert(page.html)
+    assert "Install it" in page.html.text
+    assert "pentad directory install" in page.html.text
+    assert "mcpServers" in page.html.text
+    other = await root.get(f"{HOME}/records/{await push(house, name='example.org/no-server', modules=[])}")
+    assert "Install it" not in other.html.text
 
 
 @pytest.mark.requirement("console:directory:import")

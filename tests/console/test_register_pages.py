@@ -4,14 +4,18 @@ go back in history, attach files. All of it without scripts, with hostile data."
 import json
 from base64 import b64encode
 from collections.abc import AsyncIterator
+from math import ceil
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 
+from pentad.kernel.clock import parse_iso
 from pentad.kernel.principal import Principal
+from tests.behaviour.http_wire import send
 from tests.console.house import House, csrf_of, open_house
 from tests.console.reading import is_inert
+from tests.console.watching import read_until
 from tests.http.browsing import Browser, Page
 
 pytestmark = pytest.mark.anyio
@@ -282,6 +286,43 @@ async def test_history_shows_values_inside_values_by_their_parts_and_no_json(hou
     timeline = page.body[page.body.index('class="timeline"') : page.body.index("About the object")]
     assert "Origin / form / kept" not in timeline, "it did not change"
     assert "{" not in timeline
+
+
+@pytest.mark.requirement("console:registers:past")
+async def test_a_slider_leads_to_the_past_of_a_list_and_of_an_object(house: House, root: Browser) -> None:
+    uuid = await make(house, holder="Slider early", fee=1)
+    stored = await objects(house, "get", id=uuid)
+    begun = ceil(parse_iso(stored["@self"]["created"]).timestamp())
+    page = await root.get(f"{LIST}/{uuid}")
+    is_inert(page.html)
+    slider = page.body.index('type="range" name="as_of"')
+    assert f'min="{begun}"' in page.body[slider : slider + 200]
+    past = await root.get(f"{LIST}/{uuid}?as_of={begun}")
+    assert "This is the object as of 2" in past.html.text
+    assert past.html.values("main", "data-events") == [], "the past does not change"
+    before = await root.get(f"{LIST}?as_of={begun - 3600}")
+    assert "Slider early" not in before.html.text
+    assert any(text.startswith("As of 2") for text in before.html.texts)
+    kept = await root.get(f'{LIST}?as_of={begun}&sort=fee&filter={{"fee":1}}')
+    assert {"filter", "sort"} <= set(kept.html.values("input", "name")), "the slider keeps the selection"
+
+
+@pytest.mark.requirement("console:live:events")
+async def test_a_list_names_the_events_that_bring_it_up_to_date(house: House, root: Browser) -> None:
+    page = await root.get(LIST)
+    (stream,) = page.html.values("main", "data-events")
+    assert page.html.values("main", "hx-trigger") == ["happened delay:200ms"]
+    cookies = "; ".join(f"{name}={value}" for name, value in root.cookies.items())
+    headers = {"host": root.host, "cookie": cookies, "accept": "text/event-stream"}
+    answer = await send(house.front, "GET", stream, headers).head()
+    await read_until(answer, "retry:")
+    uuid = await make(house, holder="Live row")
+    assert "object.created" in await read_until(answer, uuid)
+    await answer.leave()
+    past = await root.get(f"{LIST}?as_of=2020-01-01")
+    assert past.html.values("main", "data-events") == []
+    refused = await post(root, f"{LIST}/views", {"title": ""})
+    assert refused.html.values("main", "hx-get") == [], "the address of a form is no page"
 
 
 @pytest.mark.requirement("console:registers:files")

@@ -1,22 +1,36 @@
 """The form on an agent's card that sends it a task."""
 
+import json
 from collections.abc import AsyncIterator
+from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 
+from pentad.app import open_app
+from pentad.kernel.pages import Cell, Links, Place, Visit
 from pentad.kernel.principal import Principal
+from pentad.net.addresses import networks
+from pentad.net.policy import FetchPolicy
+from pentad.rooms.agents.interface.pages import again
+from pentad.rooms.agents.service import Agents
+from pentad.settings.model import Settings
 from tests.console.house import House, csrf_of, open_house
+from tests.console.reading import is_inert
 from tests.http.browsing import Browser
+from tests.rooms.agents.interface.conftest import served
 
 pytestmark = pytest.mark.anyio
 
 ADMIN = Principal("user:root", "root", frozenset({"*:*"}))
 ECHO = "/console/agents/cards/echo"
+BREAKOUT = '"><script>alert(1)</script>'
 
 
 @pytest.fixture(scope="module")
 async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[House]:
-    async with open_house(tmp_path_factory.mktemp("sending"), ("agents", "directory")) as house:
+    near = FetchPolicy(allow_networks=networks("127.0.0.0/8"), allow_http=True)
+    async with open_house(tmp_path_factory.mktemp("sending"), ("agents", "directory"), fetch=near) as house:
         yield house
 
 
@@ -72,16 +86,82 @@ async def test_a_form_of_another_site_is_refused(house: House) -> None:
     assert (await Browser(house.front).post(ECHO, {"/text": "hello", "csrf": await csrf_of(root)})).status == 403
 
 
-@pytest.mark.requirement("agents:console:send")
-async def test_a_registered_card_has_no_form(house: House) -> None:
-    card = {"name": "Away", "description": "Elsewhere.", "url": "https://agents.example.org/away", "version": "1.0.0",
-            "protocolVersion": "0.3.0", "capabilities": {}, "defaultInputModes": ["text/plain"],
-            "defaultOutputModes": ["text/plain"], "skills": []}  # fmt: skip
-    agents = house.app.rooms[0].service
-    made = await agents.registry.register(ADMIN, card, list_it=False)
+@pytest.mark.requirement("agents:console:registry")
+async def test_an_agent_elsewhere_gets_a_task_and_its_answer_is_shown(house: House, tmp_path: Path) -> None:
+    async with (
+        open_app(Settings(data=tmp_path, rooms=("agents",), auth="none", port=0)) as other,
+        served(other) as site,
+    ):
+        there: Agents = other.rooms[0].service
+        card = there.cards.public(there.agents["echo"], site)
+        card = {name: value for name, value in card.items() if name != "signatures"}
+        agents: Agents = house.app.rooms[0].service
+        elsewhere = {**card, "humanReadableId": "harbour/sailor", "name": "Sailor"}
+        made = await agents.registry.register(ADMIN, elsewhere, list_it=False)
+        root = await house.browser("root")
+        path = f"/console/agents/cards/{made.id}"
+        answer = await root.post(path, {"/text": f"Ahoy {BREAKOUT}", "csrf": await csrf_of(root)})
+        assert answer.status == 200, answer.html.text
+        is_inert(answer.html)
+        assert f"Ahoy {BREAKOUT}" in answer.html.text
+        assert any("agents_get_task" in link for link in answer.html.values("a", "href"))
+
+
+CARD = {
+    "schemaVersion": "1.0", "humanReadableId": "acme/oak", "agentVersion": "1", "name": f"Oak {BREAKOUT}",
+    "description": "An agent elsewhere.", "url": "https://acme.example/a2a", "provider": {"name": "Acme"},
+    "capabilities": {"a2aVersion": "1.0"}, "authSchemes": [{"scheme": "none"}],
+}  # fmt: skip
+
+
+@pytest.mark.requirement("agents:console:registry")
+async def test_an_agent_elsewhere_is_registered_removed_and_restored(house: House) -> None:
+    root, rita = await house.browser("root"), await house.browser("rita")
+    assert "/console/agents/register" in (await root.get("/console/agents")).html.values("a", "href")
+    assert "/console/agents/register" not in (await rita.get("/console/agents")).html.values("a", "href")
+    assert (await rita.get("/console/agents/register")).status == 403
+    token = {"csrf": await csrf_of(root)}
+    wrong = await root.post("/console/agents/register", {**token, "card": '{"name": "no card"}'})
+    assert wrong.status == 422
+    assert "no card" in wrong.html.text, "what was pasted is still there"
+    made = await root.post("/console/agents/register", {**token, "card": json.dumps(CARD)})
+    assert made.status == 303, made.html.text
+    page = made.location or ""
+    shown = await root.get(page)
+    assert f"Oak {BREAKOUT}" in shown.html.text
+    assert "Send it a task" in shown.html.text
+    assert f"{page}/active" not in (await rita.get(page)).html.values("form", "action")
+    assert (await rita.post(f"{page}/active", {"do": "remove", "csrf": await csrf_of(rita)})).status == 403
+    assert (await root.post(f"{page}/active", {**token, "do": "remove"})).status == 303
+    assert "This card was removed." in (await root.get(page)).html.text
+    assert "Oak" not in (await root.get("/console/agents")).html.text
+    assert (await root.post(f"{page}/active", {**token, "do": "restore"})).status == 303
+    assert "Oak" in (await root.get("/console/agents")).html.text
+
+
+@pytest.mark.requirement("agents:console:trace")
+async def test_the_page_of_a_task_shows_what_its_agent_did_with_timings(house: House) -> None:
     root = await house.browser("root")
-    path = f"/console/agents/cards/{made.id}"
-    assert "Send it a task" not in (await root.get(path)).body
-    answer = await root.post(path, {"/text": "hello", "csrf": await csrf_of(root)})
-    assert answer.status == 422
-    assert "Only agents that run here" in answer.body
+    sent = await house.app.neighbours.call_tool(ADMIN, "agents_delegate", {"work": "echo: good evening"})
+    page = await root.get(f"/console/agents/tasks/{sent['structuredContent']['task_id']}")
+    is_inert(page.html)
+    assert "What its agent did" in page.html.texts
+    assert "Start (s)" in page.html.texts
+    assert any(text.startswith("\N{FULL BLOCK}") for text in page.html.texts)
+
+
+@pytest.mark.requirement("agents:console:trace")
+async def test_a_task_that_was_canceled_can_be_tried_again(house: House) -> None:
+    root = await house.browser("root")
+    arguments = {"agent": "echo", "text": f"ask me again {BREAKOUT}", "wait": False}
+    sent = await house.app.neighbours.call_tool(ADMIN, "agents_send_task", arguments)
+    task = sent["structuredContent"]["task_id"]
+    agents: Agents = house.app.rooms[0].service
+    found = await agents.tasks.get(ADMIN, task)
+    blocks = again(Visit(ADMIN), found)
+    (link,) = (
+        cell.link for block in blocks if isinstance(block, Links) for cell in block.links if isinstance(cell, Cell)
+    )
+    assert isinstance(link, Place)
+    page = await root.get(f"/console/agents/{'/'.join(map(str, link.parts))}?{urlencode(link.query)}")
+    assert f"ask me again {BREAKOUT}" in page.html.text, "the form has the message"

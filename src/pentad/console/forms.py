@@ -8,6 +8,7 @@ suggestions.
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Final, assert_never
 
 from pentad.console.html import Html, element, joined, own_path
@@ -30,7 +31,9 @@ from pentad.kernel.pages import (
     Tabs,
     TextField,
     Timeline,
+    TimeSlider,
     ToolCall,
+    when,
 )
 
 CSRF_FIELD: Final = "csrf"
@@ -73,11 +76,11 @@ def _live(block: Form, action: str | None) -> dict[str, str | None]:
     if not block.live:
         return {}
     return {
-        "hx_post": action,
+        f"hx_{block.method}": action,
         "hx_trigger": "input delay:600ms",
         "hx_target": f"#{block.live}",
         "hx_select": f"#{block.live}",
-        "hx_swap": "outerHTML",
+        "hx_swap": "outerMorph" if block.live == "main" else "outerHTML",  # the cursor stays in a form inside of it
     }
 
 
@@ -153,6 +156,8 @@ class _Fields:
                 id_ = self._id()
                 control = element("input", type="file", name=field.name, **_described(id_, field))
                 return _labelled(field.label, field, id_, control)
+            case TimeSlider():
+                return self._slider(field)
             case Hidden():
                 return element("input", type="hidden", name=field.name, value=field.value)
             case Group():
@@ -209,6 +214,24 @@ class _Fields:
             "hx_select": f"#{options}",
             "hx_swap": "outerHTML",
         }
+
+    def _slider(self, field: TimeSlider) -> Html:
+        """A slider; a script says the moment under the thumb. Whole seconds are not before what happened in them."""
+        id_ = self._id()
+        control = element(
+            "input",
+            type="range",
+            name=field.name,
+            min=str(ceil(field.first)),
+            max=str(ceil(field.last)),
+            value=str(ceil(field.value)),
+            list=f"{id_}-marks" if field.marks else None,
+            **_described(id_, field),
+        )
+        marks = [element("option", value=str(ceil(one))) for one in field.marks[:_MOST_OPTIONS]]
+        told = element("output", f"{when(field.value)} UTC", for_=id_, data_time=id_)
+        listed = element("datalist", *marks, id=f"{id_}-marks") if marks else Html()
+        return _labelled(field.label, field, id_, joined([control, told, listed]))
 
     def _choice(self, field: Choice) -> Html:
         id_ = self._id()
@@ -282,9 +305,10 @@ def _options(field: TextField, id_: str | None) -> Html:
     return element("datalist", *options, id=id_)
 
 
-def _labelled(label: str, field: TextField | Choice | FileField, id_: str, control: Html) -> Html:
+def _labelled(label: str, field: TextField | Choice | FileField | TimeSlider, id_: str, control: Html) -> Html:
     notes = _notes(field.hint, field.error, id_)
-    return element("p", element("label", label, for_=id_), control, *notes, class_="needed" if field.required else None)
+    needed = not isinstance(field, TimeSlider) and field.required
+    return element("p", element("label", label, for_=id_), control, *notes, class_="needed" if needed else None)
 
 
 def _notes(hint: str, error: str, id_: str) -> list[Html]:
@@ -292,7 +316,7 @@ def _notes(hint: str, error: str, id_: str) -> list[Html]:
     return [*found, element("small", hint, id=f"{id_}-hint")] if hint else found
 
 
-def _described(id_: str, field: TextField | CheckBox | Choice | FileField) -> dict[str, str | None]:
+def _described(id_: str, field: TextField | CheckBox | Choice | FileField | TimeSlider) -> dict[str, str | None]:
     """The attributes that tell a screen reader about hint and error."""
     notes = [f"{id_}-{name}" for name, text in (("error", field.error), ("hint", field.hint)) if text]
     described = " ".join(notes) or None

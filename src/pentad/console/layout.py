@@ -6,6 +6,7 @@ A page loads its style, icon and scripts from this server and nothing else; inli
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
+from urllib.parse import urlencode
 
 from pentad import __version__
 from pentad.console.forms import has_form, inner_blocks, log_out_button
@@ -61,7 +62,18 @@ def headers(sheet: Sheet, around: Surroundings = Surroundings()) -> dict[str, st
     }
 
 
-def document(sheet: Sheet, around: Surroundings) -> str:
+def renderer_of(around: Surroundings) -> Renderer:
+    """Renders the blocks of one page."""
+    return Renderer(around.room, around.csrf, around.program, place_of=around.place_of)
+
+
+def halves(sheet: Sheet, around: Surroundings, renderer: Renderer) -> tuple[str, str]:
+    """A page that grows: what is before and after the blocks to come. No text of data has an end of an element."""
+    before, end, after = document(sheet, around, renderer).rpartition("</main>")
+    return before, end + after
+
+
+def document(sheet: Sheet, around: Surroundings, renderer: Renderer | None = None) -> str:
     """The whole page."""
     title = cut(sheet.title, LONGEST_CELL)
     scripts = scripts_of(sheet, has_menu=bool(around.rooms))
@@ -84,7 +96,7 @@ def document(sheet: Sheet, around: Surroundings) -> str:
         _trail(sheet, around),
         element("h1", title),
         element("p", cut(sheet.lead, LONGEST_FACT), class_="lead") if sheet.lead else "",
-        Renderer(around.room, around.csrf, around.program, place_of=around.place_of).blocks(sheet.blocks),
+        (renderer or renderer_of(around)).blocks(sheet.blocks),
         element("noscript", element("p", element("a", "Refresh", href=""), class_="note")) if refresh else "",
         id="main",
         **refresh,
@@ -98,11 +110,15 @@ def _style(asset: Asset) -> Html:
 
 
 def _refreshing(sheet: Sheet) -> dict[str, str]:
-    """The attributes with which htmx fetches the page again. It changes what has changed: what was typed stays."""
-    if sheet.refresh is None:
+    """The attributes with which htmx fetches the page again. It changes what has changed: what was typed stays.
+    `console.js` listens to the events, and tells htmx when something has happened."""
+    every = [] if sheet.refresh is None else [f"every {max(1.0, sheet.refresh):g}s"]
+    happens = [] if sheet.events is None else ["happened delay:200ms"]
+    if not every and not happens:
         return {}
-    every = f"every {max(1.0, sheet.refresh):g}s"
-    return {"hx_get": "", "hx_trigger": every, "hx_select": "#main", "hx_target": "this", "hx_swap": "outerMorph"}
+    events = {} if sheet.events is None else {"data_events": f"/api/events?{urlencode(sheet.events)}"}
+    when = {"hx_get": "", "hx_trigger": ", ".join([*every, *happens]), **events}
+    return {**when, "hx_select": "#main", "hx_target": "this", "hx_swap": "outerMorph"}
 
 
 def _top(around: Surroundings) -> Html:

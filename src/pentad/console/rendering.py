@@ -40,6 +40,7 @@ from pentad.kernel.pages import (
     Quote,
     SearchBox,
     Section,
+    Step,
     Table,
     Tabs,
     Text,
@@ -135,6 +136,8 @@ class Renderer:
             case Beside():
                 aside = element("aside", self.blocks(block.aside))
                 return element("div", element("div", self.blocks(block.blocks)), aside, class_="beside")
+            case Step():
+                return _step(block)
             case Watch():
                 url = own_path(block.url) if self.call_of is None else None
                 return element("p", block.text, class_="note watch", role="status", data_watch=url)
@@ -350,6 +353,16 @@ def _marked(block: Marked) -> Html:
             parts += [text[at:begin], element("mark", text[begin:end])]
             at = end
     return element("p", *parts, text[at:], class_="prose")
+
+
+def _step(block: Step) -> Html:
+    """A line with a bar. The style sheet hides it as soon as something follows."""
+    bar = (
+        element("progress", value=f"{block.done:g}", max=f"{block.total:g}", aria_label=cut(block.text, LONGEST_CELL))
+        if block.total
+        else Html()
+    )
+    return element("p", element("span", cut(block.text, LONGEST_FACT)), bar, class_="step", role="status")
 
 
 def _image(image: Image) -> Html:

@@ -5,13 +5,13 @@ decide which single items a visitor may see. An error is a page too.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
 from pentad.access.browser_sessions import BrowserSession
@@ -19,13 +19,13 @@ from pentad.app import App
 from pentad.console.admin_page import AdminPage, menu
 from pentad.console.forms import has_form, inner_blocks, inner_fields
 from pentad.console.home import home_sheet, reader_program
-from pentad.console.layout import Surroundings, document, headers
+from pentad.console.layout import Surroundings, document, halves, headers, renderer_of
 from pentad.console.resource_pages import ResourcePages
 from pentad.console.scripts import ASSETS, Asset
 from pentad.console.sheet_json import sheet_json
 from pentad.kernel.errors import DeadlineExceeded, Forbidden, NotFound, PentadError, Unauthenticated
-from pentad.kernel.incidents import ensure_logged
-from pentad.kernel.pages import Form, Hidden, Note, Page, Place, Sheet, Visit
+from pentad.kernel.incidents import ensure_logged, internal_error
+from pentad.kernel.pages import Block, Form, Growing, Hidden, Note, Page, Place, Sheet, Told, Visit
 from pentad.kernel.principal import Principal
 from pentad.kernel.schema_forms import field_problems
 from pentad.mcp.confirmations import ARGUMENT
@@ -129,6 +129,8 @@ class Console:
             check_visitor(principal)
             problems = {} if error is None else field_problems(error)
             sheet = await self._in_time(load, self.visit(request, fields, problems))
+            if fields is not None:  # the address of a form is no page to be fetched again
+                sheet = replace(sheet, refresh=None, events=None)
             if error is not None:
                 ensure_logged(error, f"The form {request.url.path[:200]}")
                 sheet = replace(sheet, blocks=[_told(error, sheet, problems), *sheet.blocks])
@@ -141,17 +143,51 @@ class Console:
             private = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
             body = msgspec.json.encode(sheet_json(sheet, part))
             return Response(body, status, private, media_type="application/json")
-        entries = [*self._rooms(principal), *menu(principal)]
         return page_response(
             request,
             sheet,
             status,
-            rooms=entries,
+            rooms=self._entries(principal),
             room=part,
             below=below,
             program=program,
             place_of=self._resources.find,
         )
+
+    def grow(
+        self, request: Request, part: str, page: Growing, told: Callable[[PentadError], Sequence[Block]]
+    ) -> Response:
+        """A page that is sent while it is made. Of an error the page has what `told` says: it is too late for a
+        status."""
+        around = surroundings(
+            request,
+            page.sheet,
+            rooms=self._entries(request.state.principal),
+            room=part,
+            below=True,
+            grows=True,
+            program=reader_program(self._app.settings),
+            place_of=self._resources.find,
+        )
+        renderer = renderer_of(around)
+        before, after = halves(page.sheet, around, renderer)
+
+        async def parts() -> AsyncIterator[str]:
+            yield before
+            try:
+                async for block in page.blocks:
+                    yield renderer.block(block)
+            except PentadError as error:
+                yield renderer.blocks(told(ensure_logged(error, f"The form {request.url.path[:200]}")))
+            except Exception as error:  # noqa: BLE001  the page must end; the log has it
+                yield renderer.blocks(told(internal_error(error, f"The form {request.url.path[:200]}")))
+            yield after
+
+        sent = {**headers(page.sheet, around), "x-accel-buffering": "no"}
+        return StreamingResponse(parts(), headers=sent, media_type="text/html")
+
+    def _entries(self, principal: Principal) -> Sequence[tuple[str, str]]:
+        return [*self._rooms(principal), *menu(principal)]
 
     def visit(
         self,
@@ -164,10 +200,10 @@ class Console:
         session: BrowserSession | None = getattr(request.state, "session", None)
         principal: Principal = request.state.principal
 
-        async def call(name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        async def call(name: str, arguments: Mapping[str, Any], *, progress: Told | None = None) -> Mapping[str, Any]:
             token = (fields or {}).get(ARGUMENT)
             given = {**arguments, ARGUMENT: token} if token else arguments
-            result = await self._app.console_client.call_tool(principal, name, given)
+            result = await self._app.console_client.call_tool(principal, name, given, progress=progress)
             if result.get("isError"):
                 raise error_from_result(result)
             return result.get("structuredContent") or {}
@@ -222,21 +258,39 @@ def page_response(
     place_of: Callable[[str], Place | None] | None = None,
 ) -> Response:
     """A page for the browser behind the request. With `leaves_site`, its forms may lead to another site."""
+    around = surroundings(
+        request, sheet, rooms=rooms, room=room, below=below, leaves_site=leaves_site, program=program, place_of=place_of
+    )
+    return Response(document(sheet, around), status, headers(sheet, around), media_type="text/html")
+
+
+def surroundings(
+    request: Request,
+    sheet: Sheet,
+    *,
+    rooms: Sequence[tuple[str, str]],
+    room: str | None,
+    below: bool,
+    leaves_site: bool = False,
+    grows: bool = False,
+    program: str,
+    place_of: Callable[[str], Place | None] | None,
+) -> Surroundings:
+    """What is around the sheet for the browser behind the request. A page that grows may get a form later."""
     session: BrowserSession | None = getattr(request.state, "session", None)
     logged_in = session is not None and session.login is not None
-    around = Surroundings(
+    return Surroundings(
         rooms,
         room,
         below,
         _name(request.state.principal),
-        csrf=session.csrf if session is not None and (logged_in or has_form(sheet.blocks)) else "",
+        csrf=session.csrf if session is not None and (logged_in or grows or has_form(sheet.blocks)) else "",
         has_account=request.state.principal.user is not None,
         logged_in=logged_in,
         leaves_site=leaves_site,
         program=program,
         place_of=place_of,
     )
-    return Response(document(sheet, around), status, headers(sheet, around), media_type="text/html")
 
 
 def room_page(opened: OpenRoom, load: Callable[[Any, Visit], Awaitable[Sheet]]) -> Load:

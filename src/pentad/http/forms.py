@@ -5,7 +5,7 @@ has the form, with what was typed, and the error at the field or above the form.
 item of a list gets the page with the changed form.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -19,7 +19,7 @@ from pentad.console.routes import Console, Load, check_visitor, room_page
 from pentad.http.guards.browser import form_fields, form_route
 from pentad.http.login import see_other
 from pentad.kernel.errors import PentadError
-from pentad.kernel.pages import ADD, REMOVE, Action, Button, Form, Hidden, Note, Place, Sheet, Visit
+from pentad.kernel.pages import ADD, REMOVE, Action, Block, Button, Form, Growing, Hidden, Note, Place, Sheet, Visit
 from pentad.mcp.confirmations import ARGUMENT
 from pentad.platform import OpenRoom
 
@@ -40,31 +40,35 @@ def page_form(console: Console, part: str, path: str, page: Load, do: Do, then: 
         try:
             done = await do(request, fields)
         except PentadError as error:
-            if token := error.details.get(ARGUMENT):
-                return await console.answer(request, part, _confirmation(request, error, fields, token), below=True)
+            if error.details.get(ARGUMENT):
+                question = Sheet("Are you sure?", _told(request, error, fields))
+                return await console.answer(request, part, _shown(question), below=True)
             return await console.answer(request, part, page, below=True, error=error, fields=fields)
         if isinstance(done, Place) and (url := page_url(done, part)) is not None:
             return see_other(url)
+        if isinstance(done, Growing):
+            after = done.after_error
+            return console.grow(request, part, done, lambda error: [*_told(request, error, fields), *after])
         if not isinstance(done, Sheet):
             named = {name: quote(str(value), safe="") for name, value in request.path_params.items()}
             return see_other(f"/console/{part}{then.format(**named)}")
-        shown = done
-
-        async def load(_visit: Visit) -> Sheet:
-            return shown
-
-        return await console.answer(request, part, load, below=True)
+        return await console.answer(request, part, _shown(done), below=True)
 
     return form_route(f"/console/{part}/{path}".rstrip("/"), handle)
 
 
-def _confirmation(request: Request, error: PentadError, fields: Fields, token: str) -> Load:
-    """The page that asks before a tool runs: what would happen, and the same form again with the token."""
+def _told(request: Request, error: PentadError, fields: Fields) -> Sequence[Block]:
+    """An error. If it only asks before a tool runs: what would happen, and the same form again with the token."""
+    if not (token := error.details.get(ARGUMENT)):
+        return [Note(error.sentence(), "bad")]
     given = [Hidden(name, text) for name, text in fields.items() if name not in (ARGUMENT, CSRF_FIELD)]
     again = Form([*given, Hidden(ARGUMENT, token)], [Button("Yes, do it", kind="bad")], quote(request.scope["path"]))
+    return [Note(error.message), again, Note("To leave it, go back.")]
 
+
+def _shown(sheet: Sheet) -> Load:
     async def load(_visit: Visit) -> Sheet:
-        return Sheet("Are you sure?", [Note(error.message), again, Note("To leave it, go back.")])
+        return sheet
 
     return load
 

@@ -9,9 +9,9 @@ parts, or a foreign address, which becomes a link only if it is harmless.
     PAGES = Pages([Page("", records), Page("records/{cid}", one_record)])
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Generic, Literal, TypeVar
+from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 
 from pentad.kernel.clock import iso
 from pentad.kernel.errors import InvalidInput, Unavailable
@@ -341,6 +341,15 @@ class Watch:
 
 
 @dataclass(frozen=True, slots=True)
+class Step:
+    """What goes on while the visitor waits, and how much of it is done. Whatever follows it takes its place."""
+
+    text: str
+    done: float = 0
+    total: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class TextField:
     """A line of text, several `lines` of it, or a password. `autocomplete` is the HTML word for what browsers fill in.
 
@@ -402,6 +411,20 @@ class FileField:
 
 
 @dataclass(frozen=True, slots=True)
+class TimeSlider:
+    """A moment between two others, in whole seconds since 1970. `marks` are moments of note, which the slider shows."""
+
+    name: str
+    label: str
+    first: float
+    last: float
+    value: float
+    hint: str = ""
+    marks: Sequence[float] = ()
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Hidden:
     """A value the browser sends back unseen. It is not protected: whoever has the form can change it."""
 
@@ -435,7 +458,7 @@ class Repeated:
     required: bool = False
 
 
-Field = TextField | CheckBox | Choice | FileField | Hidden | Group | Repeated
+Field = TextField | CheckBox | Choice | FileField | TimeSlider | Hidden | Group | Repeated
 ADD: Final = "add"
 REMOVE: Final = "remove"
 FILE_NAME: Final = "name:"
@@ -459,8 +482,8 @@ class Form:
     `action` is a path of this server; empty means the URL of the page. If the server validates the fields one by one
     (`validated`), the browser does not: the messages are the server's own. The cursor goes to the last field whose name
     begins with `focus`. With `live`, the form is also sent while somebody types, as if no button had a name, and the
-    section with this anchor is exchanged for that of the answer. A view shows a form only if it has a `call`: the
-    fields are more arguments of it.
+    section with this anchor is exchanged for that of the answer; `main` is the whole page. A view shows a form only if
+    it has a `call`: the fields are more arguments of it.
     """
 
     fields: Sequence[Field]
@@ -497,13 +520,15 @@ Block = (
     | Timeline
     | Marked
     | Beside
+    | Step
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
     """The content of a page. `trail` are the pages between the room's first page and this one; `refresh` is the number
-    of seconds after which the page reloads. `call` is what brings a view up to date."""
+    of seconds after which the page reloads. `events` selects events (parameters of `/api/events`), each of which brings
+    the page up to date. `call` is what brings a view up to date."""
 
     title: str
     blocks: Sequence[Block]
@@ -511,13 +536,32 @@ class Sheet:
     trail: Sequence[Cell] = ()
     refresh: float | None = None
     call: ToolCall | None = None
+    events: Mapping[str, str] | None = None
 
 
-CallTool = Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
-"""Takes the name of a tool and its arguments; returns its structured data, or raises its error."""
+@dataclass(frozen=True, slots=True)
+class Growing:
+    """A page that is sent while it is made: the sheet at once, then the `blocks` as they come (`growth` makes them).
+    They must not need scripts that the sheet does not need. After an error, `after_error` follows, such as the form."""
+
+    sheet: Sheet
+    blocks: AsyncIterator[Block]
+    after_error: Sequence[Block] = ()
 
 
-async def no_tools(name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+Told = Callable[[float, float | None, str | None], Awaitable[None]]
+"""Receives the progress of a tool: done, total and message."""
+
+
+class CallTool(Protocol):
+    """Takes the name of a tool and its arguments; returns its structured data, or raises its error."""
+
+    async def __call__(
+        self, name: str, arguments: Mapping[str, Any], *, progress: Told | None = None
+    ) -> Mapping[str, Any]: ...
+
+
+async def no_tools(name: str, arguments: Mapping[str, Any], *, progress: Told | None = None) -> Mapping[str, Any]:
     """For visits outside a server."""
     raise Unavailable(f"There is no tool {name!r} here.")
 
@@ -575,8 +619,8 @@ class Page(Generic[S]):
 class Action(Generic[S]):
     """What a form of a room's page does. The form is posted to `/console/<room>/<path>`; the console checks its CSRF
     token and that the visitor may read the room, `run` checks every other right. Then the browser is sent to the
-    `Place` that `run` returns, or to `then`, which may use the names in `path`; a `Sheet` is shown as it is. After an
-    error it gets `page`, which has the form, with the error above it.
+    `Place` that `run` returns, or to `then`, which may use the names in `path`; a `Sheet` is shown as it is, and a
+    `Growing` page while it is made. After an error it gets `page`, which has the form, with the error above it.
     """
 
     path: str

@@ -18,6 +18,40 @@ document.addEventListener("htmx:before:request", (event) => {
   if (document.hidden && event.target.id === "main") event.preventDefault();
 });
 
+// What happens on the server brings the page up to date. A page that nobody looks at does not listen.
+const happened = () => { document.getElementById("main").dispatchEvent(new Event("happened")); };
+let listening = null;
+const listen = async (url) => {
+  const mine = listening = new AbortController();
+  for (let again = false; !mine.signal.aborted; again = true) {
+    try {
+      if (again) await new Promise((done) => { setTimeout(done, 1000 * SECONDS); });
+      const answer = await fetch(url, { cache: "no-store", headers: { Accept: "text/event-stream" }, signal: mine.signal });
+      if (!answer.ok) return;
+      if (again) happened();
+      const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+      for (let part = await reader.read(); !part.done; part = await reader.read()) {
+        document.body.dataset.listening = "yes";
+        if (/^(id|data):/m.test(part.value)) happened();
+      }
+    } catch { /* the server is away for a moment, or the page is hidden */ }
+  }
+};
+const events = document.querySelector("main[data-events]")?.dataset.events;
+if (events) {
+  if (!document.hidden) listen(events);
+  document.addEventListener("visibilitychange", () => {
+    listening?.abort();
+    if (!document.hidden) { happened(); listen(events); }
+  });
+}
+
+// The moment under the thumb of a slider.
+document.addEventListener("input", (event) => {
+  const told = event.target.type === "range" ? document.querySelector(`[data-time="${event.target.id}"]`) : null;
+  if (told) told.textContent = `${new Date(1000 * event.target.value).toISOString().slice(0, 16).replace("T", " ")} UTC`;
+});
+
 const copy = async (button) => {
   const pre = button.parentElement.querySelector("pre");
   try {

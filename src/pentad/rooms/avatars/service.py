@@ -1,5 +1,6 @@
 """The service behind the room's tools, prompts, resources and pages."""
 
+import asyncio
 import copy
 import json
 from collections.abc import Coroutine, Mapping, Sequence
@@ -23,7 +24,7 @@ from pentad.rooms.avatars.models import Avatar, AvatarInfo, passage_uri
 if TYPE_CHECKING:
     from pentad.kernel.principal import Principal
     from pentad.rooms.avatars.answers.answer import Answer, Mode
-    from pentad.rooms.avatars.answers.answer_pipeline import AnswerPipeline
+    from pentad.rooms.avatars.answers.answer_pipeline import AnswerPipeline, Tell
     from pentad.rooms.avatars.answers.drafting.drafter import Drafter
     from pentad.rooms.avatars.answers.feedback import Feedback, FeedbackLog, State
     from pentad.rooms.avatars.answers.panel import Panel
@@ -58,6 +59,8 @@ class Avatars:
         """Endpoints of language models that cannot reply by a JSON Schema."""
         self.served: dict[str, tuple[Row, OpenRoom]] = {}
         """The rooms of single avatars, each with the avatar's number and generation."""
+        self.author_work = asyncio.Lock()
+        """Ingests and evaluations keep a core busy, so those that somebody asks this server for run one at a time."""
 
     def alone(self, avatar_id: str) -> "Avatars":
         """A view limited to one avatar."""
@@ -271,8 +274,10 @@ class Avatars:
         drafter: "Drafter | None" = None,
         mode: "Mode" = "extractive",
         translator: "Drafter | None" = None,
+        tell: "Tell | None" = None,
     ) -> "AnswerPipeline":
-        """The pipeline that answers for an avatar, with quotes or with drafts of `drafter`."""
+        """The pipeline that answers for an avatar, with quotes or with drafts of `drafter`. `tell` is told what goes
+        on."""
         from pentad.rooms.avatars.answers.answer_pipeline import AnswerPipeline
         from pentad.rooms.avatars.answers.drafting.drafter import ModelJudge
 
@@ -280,7 +285,8 @@ class Avatars:
             return await self._who_knows(question, besides=avatar.id)
 
         judge = ModelJudge(drafter) if drafter is not None and mode == "endpoint" else None
-        return AnswerPipeline(avatar, self.similarity, drafter, mode, judge=judge, router=knows, translator=translator)
+        made = AnswerPipeline(avatar, self.similarity, drafter, mode, judge=judge, router=knows, translator=translator)
+        return made if tell is None else replace(made, tell=tell)
 
     async def panel(
         self, principal: "Principal", question: str, ids: Sequence[str] | None = None, turns: "Sequence[Turn]" = ()

@@ -6,7 +6,6 @@ from typing import Any, Final
 import msgspec
 
 from pentad.kernel import pages as ui
-from pentad.kernel.errors import InvalidInput
 from pentad.kernel.schema_forms import schema_form
 from pentad.mcp.rights import check_right
 from pentad.rooms.agents import store
@@ -29,9 +28,17 @@ from pentad.rooms.agents.interface.presentation import (
     describe_event,
     task_view,
     trace_json,
-    trace_lines,
+)
+from pentad.rooms.agents.interface.registry_pages import (
+    REGISTER,
+    owner_forms,
+    register,
+    register_form,
+    send_remote,
+    set_active,
 )
 from pentad.rooms.agents.interface.resources import find_card
+from pentad.rooms.agents.interface.trace_blocks import has_steps, trace_table
 from pentad.rooms.agents.models import (
     BUDGET_KEY,
     INTERRUPTED,
@@ -49,9 +56,12 @@ _AT_ONCE: Final = 25
 _RECENT: Final = 8
 _MAX_EVENTS: Final = 500
 _REFRESH: Final = 3.0
+_EVENTS: Final = {"room": "agents"}
 _SEND_SECONDS: Final = 5.0
 """How long the form waits for a task, so that a quick one is shown with its result."""
 _BUDGET: Final = 100_000
+_LONGEST_AGAIN: Final = 4_000
+"""The longest message that a link to the form can have."""
 _TASKS: Final = (
     "Task",
     ui.Column("State", short=True),
@@ -78,7 +88,7 @@ async def overview(agents: Agents, visit: ui.Visit) -> ui.Sheet:
     columns = ("Agent", ui.Column("Runs", short=True), "What it does", ui.Column("Speaks", short=True))
     waiting = await _waiting_approvals(agents, visit)
     blocks: list[ui.Block] = [
-        ui.Links([ui.Cell(waiting or "Approvals", APPROVALS)], actions=True),
+        ui.Links([ui.Cell(waiting or "Approvals", APPROVALS), *_registering(visit)], actions=True),
         ui.SearchBox("Search agents by name and what they do", words),
         ui.Table(columns, rows, "No agents match." if words else _NO_AGENTS),
     ]
@@ -92,7 +102,8 @@ async def overview(agents: Agents, visit: ui.Visit) -> ui.Sheet:
             [ui.Links([ui.Cell(f"All {page.total:,} tasks", ui.Place(("tasks",)))])] if page.next else []
         )
         blocks.append(ui.Section("Your latest tasks", [_table(page.tasks), *rest]))
-    return ui.Sheet("Agents", blocks, lead="Agents that accept tasks, hosted here or remote, and your tasks with them.")
+    lead = "Agents that accept tasks, hosted here or remote, and your tasks with them."
+    return ui.Sheet("Agents", blocks, lead=lead, events=_EVENTS)
 
 
 async def one_card(agents: Agents, visit: ui.Visit) -> ui.Sheet:
@@ -116,19 +127,23 @@ async def one_card(agents: Agents, visit: ui.Visit) -> ui.Sheet:
     if tags := metadata.all("tag"):
         blocks.append(ui.Section("Tags", [ui.Links(tags)]))
     name = agents.hosted_name(card)
-    if name is not None:
-        if visit.principal.may("agents", "write"):
-            example = _example(card.card)
-            path, buttons = card_path(visit), [ui.Button("Send")]
-            initial = {"text": example} if example else {}
-            form = schema_form(MESSAGE, visit, buttons, path, initial)
+    if visit.principal.may("agents", "write") and card.is_active:
+        text = visit.asked("/text", _LONGEST_AGAIN) or _example(card.card)
+        form = schema_form(MESSAGE, visit, [ui.Button("Send")], card_path(visit), {"text": text} if text else {})
+        if name is not None:
             chat = ui.Cell("Chat", ui.Place(("cards", visit.path["card"], "chat")))
             blocks.insert(1, ui.Links([chat], actions=True))
-            blocks.append(ui.Section("Send it a task", [form]))
+        blocks.append(ui.Section("Send it a task", [form]))
+    if name is not None:
         latest = await agents.tasks.latest(visit.principal, _RECENT, agent=name)
         blocks.append(ui.Section("Your latest tasks with it", [_table(latest)]))
+    blocks += owner_forms(visit, card)
     blocks.append(ui.Section("The card as JSON", [ui.Code(_pretty(card.card))], folded=True))
     return ui.Sheet(metadata.name, blocks)
+
+
+def _registering(visit: ui.Visit) -> list[ui.Cell]:
+    return [ui.Cell("Register an agent", REGISTER)] if visit.principal.may("agents", "write") else []
 
 
 def _example(card: Mapping[str, Any]) -> str:
@@ -142,7 +157,7 @@ async def send(agents: Agents, visit: ui.Visit) -> ui.Place | ui.Sheet:
     check_right(visit.principal, "agents", "write")
     card = await find_card(agents, visit.path["card"])
     if (name := agents.hosted_name(card)) is None:
-        raise InvalidInput("Only agents that run here take tasks from this page.", hint="Send it one with a client.")
+        return await send_remote(card, visit)
     arguments = {**message_arguments(visit), "agent": name, "seconds": _SEND_SECONDS}
     sent = await visit.call("agents_send_task", arguments)
     if not sent.get("task_id"):
@@ -156,7 +171,7 @@ async def all_tasks(agents: Agents, visit: ui.Visit) -> ui.Sheet:
     page = await agents.tasks.list(visit.principal, page_size=_AT_ONCE, cursor=cursor)
     following = ui.Place(("tasks",), {"cursor": page.next}) if page.next else None
     pager = ui.Pager(f"{page.total:,} tasks", following, ui.Place(("tasks",)) if cursor else None)
-    return ui.Sheet("Tasks", [_table(page.tasks), pager], lead="Your tasks, last changed first.")
+    return ui.Sheet("Tasks", [_table(page.tasks), pager], lead="Your tasks, last changed first.", events=_EVENTS)
 
 
 async def one_task(agents: Agents, visit: ui.Visit) -> ui.Sheet:
@@ -166,11 +181,15 @@ async def one_task(agents: Agents, visit: ui.Visit) -> ui.Sheet:
     if pushes := await agents.tasks.push.statuses(task.id):
         columns = ("Configuration", ui.Column("State", short=True), ui.Column("Delivered", numeric=True), "Problem")
         rows = [(one.config.id, one.state, str(one.delivered), one.problem or "") for one in pushes]
-        blocks.append(ui.Section("Push notifications", [ui.Table(columns, rows)]))
+        stopped = any(one.state == "stopped" for one in pushes) and visit.principal.may("access", "admin")
+        jobs = [ui.Links([ui.Cell("Jobs that gave up", ui.Place(("jobs",), room="admin"))])] if stopped else []
+        blocks.append(ui.Section("Push notifications", [ui.Table(columns, rows), *jobs]))
     blocks.append(ui.Section("Events", await _events(agents, task), folded=task.state in TERMINAL))
     blocks.append(ui.Section("The task as JSON", [ui.Code(_pretty(msgspec.to_builtins(task))[:_BUDGET])], folded=True))
     refresh = None if task.state in TERMINAL | INTERRUPTED else _REFRESH
-    return ui.Sheet(_title(task), blocks, trail=[ui.Cell("Tasks", ui.Place(("tasks",)))], refresh=refresh)
+    events = {**_EVENTS, "subject": TASKS + task.id}
+    trail = [ui.Cell("Tasks", ui.Place(("tasks",)))]
+    return ui.Sheet(_title(task), blocks, trail=trail, refresh=refresh, events=events)
 
 
 async def task_sheet(agents: Agents, visit: ui.Visit, task_id: str) -> ui.Sheet:
@@ -189,7 +208,7 @@ async def task_blocks(agents: Agents, visit: ui.Visit, task: Task) -> list[ui.Bl
         blocks.append(ui.Note(f"It waits for {view.waiting_for}."))
         blocks += await approval_form(agents, visit, task)
     elif task.state in TERMINAL and task.state != "completed":
-        blocks.append(ui.Note(f"The task is {task.state}.", "bad"))
+        blocks += [ui.Note(f"The task is {task.state}.", "bad"), *again(visit, task)]
     if view.text:
         blocks.append(ui.Prose(view.text))
     blocks += task_forms(visit, task)
@@ -210,11 +229,18 @@ async def task_blocks(agents: Agents, visit: ui.Visit, task: Task) -> list[ui.Bl
     )
     blocks += [ui.Section(one.name or one.id, _made(one)) for one in view.artifacts]
     trace = trace_json(await agents.tasks.trace(visit.principal, task.id))
-    lines = list(trace_lines(trace["task"]))
-    if len(lines) > 1:
-        timeline = ui.Cell("The whole trace", ui.Place((trace["trace_id"],), room="traces"))
-        blocks.append(ui.Section("What its agent did", [ui.Code("\n".join(lines)), ui.Links([timeline])]))
+    if has_steps(trace["task"]):
+        timeline = ui.Cell("The whole trace, in all rooms", ui.Place((trace["trace_id"],), room="traces"))
+        blocks.append(ui.Section("What its agent did", [trace_table(trace["task"]), ui.Links([timeline])]))
     return blocks
+
+
+def again(visit: ui.Visit, task: Task) -> list[ui.Block]:
+    """A way to send the same message once more, which the visitor sees before it goes."""
+    text = next((one.text for one in task.history if one.role == "user" and one.text), "")
+    if not text or len(text) > _LONGEST_AGAIN or not visit.principal.may("agents", "write"):
+        return []
+    return [ui.Links([ui.Cell("Try it again", ui.Place(("cards", task.agent), {"/text": text}))], actions=True)]
 
 
 async def figures(agents: Agents, visit: ui.Visit) -> Sequence[tuple[str, str]]:
@@ -249,6 +275,7 @@ async def _waiting_approvals(agents: Agents, visit: ui.Visit) -> str:
 PAGES: Final[ui.Pages[Agents]] = ui.Pages(
     [
         ui.Page("", overview),
+        ui.Page("register", register_form),
         ui.Page("cards/{card}", one_card),
         ui.Page("cards/{card}/chat", chat),
         ui.Page("tasks", all_tasks),
@@ -258,7 +285,9 @@ PAGES: Final[ui.Pages[Agents]] = ui.Pages(
     ],
     figures,
     actions=[
+        ui.Action("register", register_form, register, ""),
         ui.Action("cards/{card}", one_card, send, "cards/{card}"),
+        ui.Action("cards/{card}/active", one_card, set_active, ""),
         ui.Action("cards/{card}/chat", chat, say, "cards/{card}/chat"),
         ui.Action("tasks/{task}/answer", one_task, answer, "tasks/{task}"),
         ui.Action("tasks/{task}/cancel", one_task, cancel, "tasks/{task}"),

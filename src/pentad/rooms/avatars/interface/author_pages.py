@@ -3,12 +3,14 @@
 import base64
 import io
 from binascii import Error
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from pentad.kernel.counts import counted
 from pentad.kernel.errors import InvalidInput
+from pentad.kernel.growth import Tell, growth
 from pentad.kernel.pages import (
     FILE_NAME,
     Block,
@@ -18,11 +20,13 @@ from pentad.kernel.pages import (
     Field,
     FileField,
     Form,
+    Growing,
     Hidden,
     Links,
     Note,
     Place,
     Sheet,
+    Step,
     Table,
     TextField,
     Timeline,
@@ -34,9 +38,18 @@ from pentad.rooms.avatars.interface.feedback_review import feedback_of, reviewed
 from pentad.rooms.avatars.interface.presentation import AnswerView
 from pentad.rooms.avatars.service import Avatars
 
+if TYPE_CHECKING:
+    from pentad.rooms.avatars.corpus.ingest_report import IngestReport, Phase
+
 THANKS: Final = "Thank you. The avatar's author sees the question and what you said, and decides what to learn."
 RATE: Final = "rate"
 _ANSWER: Final = "answer"
+_PHASES: Final = {
+    "reading": "Reading documents",
+    "embedding": "Embedding passages",
+    "storing": "Storing passages",
+    "calibrating": "Fitting how sure it is of its answers",
+}
 
 
 def rating_form(visit: Visit, answer: AnswerView, path: str, kept: Sequence[Field]) -> list[Block]:
@@ -77,7 +90,8 @@ async def review(avatars: Avatars, visit: Visit) -> Place:
     avatar = await avatars.open(visit.path["avatar"])
     one = [visit.typed(_ANSWER)]
     is_accepted = visit.typed("do") == "accept"
-    await reviewed(avatars, avatar.id, one if is_accepted else [], [] if is_accepted else one)
+    async with avatars.author_work:
+        await reviewed(avatars, avatar.id, one if is_accepted else [], [] if is_accepted else one)
     return Place((avatar.id, "feedback"))
 
 
@@ -85,6 +99,11 @@ async def add_form(avatars: Avatars, visit: Visit) -> Sheet:
     """The form for a document."""
     check_right(visit.principal, "avatars", "write")
     avatar = await avatars.open(visit.path["avatar"])
+    lead = "It is read, cut into passages and indexed, and can be cited at once. Trying it changes nothing."
+    return Sheet("Add a document", [_add_form(avatar, visit)], lead=lead, trail=[_way_back(avatar)])
+
+
+def _add_form(avatar: AvatarSnapshot, visit: Visit) -> Form:
     kinds = "PDF, Markdown, text, HTML, DOCX or EPUB."
     fields = [
         FileField("file", "File", kinds),
@@ -92,42 +111,63 @@ async def add_form(avatars: Avatars, visit: Visit) -> Sheet:
                   required=False),
     ]  # fmt: skip
     buttons = [Button("Add", "do", "add"), Button("Try it", "do", "try", kind="plain")]
-    lead = "It is read, cut into passages and indexed, and can be cited at once. Trying it changes nothing."
-    form = Form(fields, buttons, f"{path_of(avatar.id)}/add")
-    return Sheet("Add a document", [form], lead=lead, trail=[_way_back(avatar)])
+    return Form(fields, buttons, f"{path_of(avatar.id)}/add")
 
 
-async def add(avatars: Avatars, visit: Visit) -> Sheet:
-    """Read the document and say what became of it."""
-    from pentad.net.multipart import UploadedFile
-    from pentad.rooms.avatars.corpus.ingest import IngestOptions
-    from pentad.rooms.avatars.corpus.upload import unpacked
-
+async def add(avatars: Avatars, visit: Visit) -> Growing:
+    """Read the documents, show how far that is, and say what became of them."""
     check_right(visit.principal, "avatars", "write")
     avatar = await avatars.open(visit.path["avatar"])
-    content, uri = _uploaded(visit), visit.typed("uri")
+    content, uri = uploaded(visit, "file"), visit.typed("uri")
     if not content and not uri:
         raise InvalidInput("There is nothing to add.", hint="Choose a file, or give its address.")
-    options = IngestOptions(dry_run=visit.typed("do") != "add")
     name = visit.fields.get(f"{FILE_NAME}file", "").replace("\\", "/").rpartition("/")[2]
-    files = [UploadedFile("file", name, "", io.BytesIO(content))] if content else []
-    async with unpacked(files) as folder:
-        paths, uris = [folder] if files else [], [uri] if uri else []
-        report = await avatars.add(avatar.id, paths, options, uris=uris, caller=visit.principal)
+    dry_run = visit.typed("do") != "add"
+
+    async def work(tell: Tell) -> Sequence[Block]:
+        def told(phase: "Phase", done: int, total: int) -> None:
+            tell(Step(f"{_PHASES[phase]}, {done:,} of {total:,}" if total else _PHASES[phase], done, total))
+
+        from pentad.net.multipart import UploadedFile
+        from pentad.rooms.avatars.corpus.ingest import IngestOptions
+        from pentad.rooms.avatars.corpus.upload import unpacked
+
+        files = [UploadedFile("file", name, "", io.BytesIO(content))] if content else []
+        async with unpacked(files) as folder, in_turn(avatars, tell):
+            paths, uris = [folder] if files else [], [uri] if uri else []
+            options = IngestOptions(dry_run=dry_run)
+            report = await avatars.add(avatar.id, paths, options, told, uris=uris, caller=visit.principal)
+        return _became(avatar, report)
+
+    lead = "Leaving this page stops it. What is sent again continues where it stopped."
+    sheet = Sheet("Add a document", [], lead=lead, trail=[_way_back(avatar)])
+    return Growing(sheet, growth(work), [_add_form(avatar, visit)])
+
+
+@asynccontextmanager
+async def in_turn(avatars: Avatars, tell: Tell) -> AsyncGenerator[None]:
+    """Wait until no other ingest or evaluation runs that somebody asked this server for."""
+    if avatars.author_work.locked():
+        tell(Step("Waiting for another ingest or evaluation"))
+    async with avatars.author_work:
+        yield
+
+
+def _became(avatar: AvatarSnapshot, report: "IngestReport") -> list[Block]:
+    """What became of each document."""
     rows = [(one.path, _status(one.status), f"{one.passages:,}", one.note or one.reason or "") for one in report.lines]
     good = bool(report.of("added") or report.of("changed"))
     said = (
         f"{counted(sum(one.passages for one in report.lines), 'passage')} can be cited." if good else "Nothing is new."
     )
-    if options.dry_run:
+    if report.dry_run:
         said = "Nothing is stored: this was a try."
-    blocks: list[Block] = [
+    return [
         Note(said, "good" if good else "plain"),
         *(Note(warning, "bad") for warning in report.warnings),
         Table(("Document", "Result", "Passages", "Remark"), rows, "There was no document."),
         Links([Cell("Add another", Place((avatar.id, "add"))), Cell("Chat", Place((avatar.id, "chat")))], actions=True),
     ]
-    return Sheet("Add a document", blocks, trail=[_way_back(avatar)])
 
 
 def path_of(avatar_id: str) -> str:
@@ -160,8 +200,9 @@ def _rated(one: Mapping[str, Any], path: str) -> Event:
     return Event(str(one.get("question") or ""), when, [verdict], blocks=[*told, form])
 
 
-def _uploaded(visit: Visit) -> bytes:
+def uploaded(visit: Visit, name: str) -> bytes:
+    """A file that a form sent; empty if none was chosen."""
     try:
-        return base64.b64decode(visit.fields.get("file", ""), validate=True)
+        return base64.b64decode(visit.fields.get(name, ""), validate=True)
     except (Error, ValueError):
         raise InvalidInput("The file did not arrive whole.", hint="Send it again.") from None

@@ -10,12 +10,14 @@ from typing import Final
 import msgspec
 
 from pentad.kernel.errors import InvalidInput
+from pentad.kernel.growth import Tell, growth
 from pentad.kernel.pages import (
     Block,
     Button,
     Cell,
     Conversation,
     Form,
+    Growing,
     Hidden,
     Links,
     Message,
@@ -25,6 +27,7 @@ from pentad.kernel.pages import (
     SearchBox,
     Section,
     Sheet,
+    Step,
     Table,
     TextField,
     Visit,
@@ -51,58 +54,74 @@ class _Turn(msgspec.Struct):
 async def chat(avatars: Avatars, visit: Visit) -> Sheet:
     """A conversation with an avatar; after an error, with what was said so far."""
     avatar = await avatars.open(visit.path["avatar"])
-    return _sheet(avatar, visit, _turns(visit), [], visit.typed(_QUESTION))
+    return _sheet(avatar, visit, _turns(visit), (), visit.typed(_QUESTION))
 
 
-async def say(avatars: Avatars, visit: Visit) -> Sheet:
-    """What the form of the conversation does."""
+async def say(avatars: Avatars, visit: Visit) -> Sheet | Growing:
+    """What the form of the conversation does. While the answer is made, the page says what goes on."""
     avatar = await avatars.open(visit.path["avatar"])
     question, turns = visit.typed(_QUESTION), _turns(visit)
     if visit.typed(RATE):
         await send_rating(visit)
-        return _sheet(avatar, visit, turns, [], below=[Note(THANKS, "good")])
+        return _sheet(avatar, visit, turns, [Note(THANKS, "good")])
     if not question:
         problem = {"path": _QUESTION, "message": "There is nothing to answer. Ask something."}
         raise InvalidInput("There is nothing to answer.", details={"problems": [problem]})
     context = [{"role": one.role, "content": one.content} for one in turns]
-    found = await visit.call(ASK, {"avatar": avatar.id, "question": question, "context": context})
-    answer = AnswerView.model_validate(found)
     asked = [*turns, _Turn(_YOU, question[:_LONGEST_TURN])]
-    blocks = await answer_blocks(avatar, answer, question)
-    kept = Hidden(_TURNS, _kept([*asked, _Turn("assistant", answer.response[:_LONGEST_TURN])]))
-    rating = rating_form(visit, answer, f"{path_of(avatar.id)}/chat", [kept])
-    return _sheet(avatar, visit, asked, blocks, said=answer.response, below=rating)
+
+    async def work(tell: Tell) -> Sequence[Block]:
+        async def told(_done: float, _total: float | None, text: str | None) -> None:
+            tell(Step(text or ""))
+
+        arguments = {"avatar": avatar.id, "question": question, "context": context}
+        answer = AnswerView.model_validate(await visit.call(ASK, arguments, progress=told))
+        said = [*asked, _Turn("assistant", answer.response[:_LONGEST_TURN])]
+        spoken = Conversation([Message(avatar.persona.name, "", await answer_blocks(avatar, answer, question))])
+        rating = rating_form(visit, answer, f"{path_of(avatar.id)}/chat", [Hidden(_TURNS, _kept(said))])
+        return [spoken, *rating, *_next(avatar, visit, said, focus=True)]
+
+    so_far = Sheet(_title(avatar), [_conversation(avatar, visit, asked)], trail=_way_back(avatar))
+    return Growing(so_far, growth(work), _next(avatar, visit, turns, question))
 
 
 def _sheet(
-    avatar: AvatarSnapshot,
-    visit: Visit,
-    turns: Sequence[_Turn],
-    answer: Sequence[Block],
-    typed: str = "",
-    said: str = "",
-    below: Sequence[Block] = (),
+    avatar: AvatarSnapshot, visit: Visit, turns: Sequence[_Turn], below: Sequence[Block], typed: str = ""
 ) -> Sheet:
+    blocks = [_conversation(avatar, visit, turns), *below, *_next(avatar, visit, turns, typed)]
+    return Sheet(_title(avatar), blocks, trail=_way_back(avatar))
+
+
+def _conversation(avatar: AvatarSnapshot, visit: Visit, turns: Sequence[_Turn]) -> Conversation:
     name, you = avatar.persona.name, visit.principal.name
     messages = [
         Message(you if one.role == _YOU else name, "", [Prose(one.content)], own=one.role == _YOU) for one in turns
     ]
-    if answer:
-        messages.append(Message(name, "", answer))
-        turns = [*turns, _Turn("assistant", said[:_LONGEST_TURN])]
-    hidden = Hidden(_TURNS, _kept(turns))
-    field = TextField(_QUESTION, f"Ask {name}", typed if not answer else "", error=visit.problems.get(_QUESTION, ""))
+    return Conversation(messages, f"Ask {name} something, and go on from the answer.")
+
+
+def _next(
+    avatar: AvatarSnapshot, visit: Visit, turns: Sequence[_Turn], typed: str = "", *, focus: bool = False
+) -> list[Block]:
+    """The form for what the visitor says next, with what was said so far."""
+    problem = visit.problems.get(_QUESTION, "")
+    field = TextField(_QUESTION, f"Ask {avatar.persona.name}", typed, error=problem)
     form = Form(
-        [field, hidden],
+        [field, Hidden(_TURNS, _kept(turns))],
         [Button("Ask")],
         f"{path_of(avatar.id)}/chat",
         validated=True,
-        focus=_QUESTION if answer else "",
+        focus=_QUESTION if focus else "",
     )
-    blocks: list[Block] = [Conversation(messages, f"Ask {name} something, and go on from the answer."), *below, form]
-    if messages:
-        blocks.append(Links([Cell("New conversation", Place((avatar.id, "chat")))]))
-    return Sheet(f"Chat with {name}", blocks, trail=[Cell(name, Place((avatar.id,)))])
+    return [form, *([Links([Cell("New conversation", Place((avatar.id, "chat")))])] if turns else [])]
+
+
+def _title(avatar: AvatarSnapshot) -> str:
+    return f"Chat with {avatar.persona.name}"
+
+
+def _way_back(avatar: AvatarSnapshot) -> list[Cell]:
+    return [Cell(avatar.persona.name, Place((avatar.id,)))]
 
 
 def _turns(visit: Visit) -> list[_Turn]:

@@ -5,8 +5,8 @@ Questions are answered with quotes alone: viewing a page never calls a language 
 """
 
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 from pentad.documents.instructions import WARNING, instructs
 from pentad.kernel.errors import NotFound
@@ -51,6 +51,7 @@ from pentad.rooms.avatars.interface.author_pages import (
     review,
 )
 from pentad.rooms.avatars.interface.chat_pages import chat, panel, say
+from pentad.rooms.avatars.interface.evaluation_pages import one_evaluation, run_evaluation
 from pentad.rooms.avatars.interface.presentation import InfoView, answer_view, info_view
 from pentad.rooms.avatars.models import CorpusDocument, Passage, Role
 from pentad.rooms.avatars.service import Avatars
@@ -154,41 +155,6 @@ def _original(title: str, document: CorpusDocument | None, page: int | None) -> 
     return Cell(title, f"{address}#page={page}" if document.format == "pdf" and page is not None else address)
 
 
-async def one_evaluation(avatars: Avatars, visit: Visit) -> Sheet:
-    """The last score card of an avatar."""
-    avatar = await avatars.open(visit.path["avatar"])
-    trail = [Cell(info_view(avatar, None).name or avatar.id, Place((avatar.id,)))]
-    card = await avatars.last_evaluation(avatar)
-    if card is None:
-        empty = Hint("There is no evaluation yet. Make one with", f"pentad avatars eval --avatar {avatar.id}")
-        return Sheet("Evaluation", [empty], trail=trail)
-    groups: dict[str, list[Sequence[Text]]] = {}
-    for line in card["lines"]:
-        groups.setdefault(line["group"], []).append(_figure(line))
-    columns = ("Figure", Column("Value", True), Column("95 % interval", short=True), Column("Cases", True),
-               Column("Goal", short=True), Column("", short=True))  # fmt: skip
-    state = Note("Every goal is reached.", "good") if card["passed"] else Note("A goal is missed.", "bad")
-    stale = [] if card["generation"] == avatar.avatar.generation else [Note("The corpus has changed since.", "bad")]
-    facts = Facts([("Made", f"{card['at']}"), ("Search", card["retrieval"]), ("Generation", str(card["generation"]))])
-    sections = [Section(name.capitalize(), [Table(columns, rows)]) for name, rows in groups.items()]
-    notes = [Note(text) for text in card["notes"]]
-    return Sheet("Evaluation", [state, *stale, *sections, *notes, facts], trail=trail)
-
-
-def _figure(line: Mapping[str, Any]) -> Sequence[Text]:
-    goal = "" if line["goal"] is None else f"{'at most' if line['at_most'] else 'at least'} {line['goal']:.2f}"
-    verdict = Cell("reached", kind="good") if line["passed"] else Cell("missed", kind="bad")
-    interval = f"{line['low']:.2f} to {line['high']:.2f}"
-    return (
-        line["name"],
-        f"{line['value']:.3f}",
-        interval,
-        f"{line['of']:,}",
-        goal,
-        "" if line["goal"] is None else verdict,
-    )
-
-
 async def one_source(avatars: Avatars, visit: Visit) -> Sheet:
     """A document of the corpus: what it is, and its passages, a page at a time."""
     avatar, number = await avatars.open(visit.path["avatar"]), str(visit.path["source"])
@@ -251,6 +217,7 @@ PAGES: Final[Pages[Avatars]] = Pages(
         Action("{avatar}/rate", one_avatar, rate, ""),
         Action("{avatar}/feedback", feedback, review, ""),
         Action("{avatar}/add", add_form, add, ""),
+        Action("{avatar}/evaluation", one_evaluation, run_evaluation, "{avatar}/evaluation"),
     ],
     resources={"avatar://{avatar}": "{avatar}", "avatar://{avatar}/passages/{n}": "{avatar}/passages/{n}"},
 )

@@ -3,7 +3,6 @@
 The server does what the verbs do on a store.
 """
 
-import asyncio
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -38,8 +37,8 @@ _INGEST: Final = Operation(
 
 
 def command_routes(avatars: Avatars) -> list[BaseRoute]:
-    """All routes. Ingests and evaluations keep a core busy, so each server runs one at a time."""
-    one_at_a_time = asyncio.Lock()
+    """All routes."""
+    one_at_a_time = avatars.author_work
 
     async def ingest(request: Request, principal: Principal) -> dict[str, Any]:
         query, content_type = request.query_params, request.headers.get("content-type", "")

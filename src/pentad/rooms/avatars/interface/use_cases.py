@@ -1,5 +1,6 @@
 """What the tools do, both for a named avatar and for an avatar served alone."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -85,13 +86,18 @@ async def generate_response(call: Call[Avatars], arguments: GenerateResponse, av
     turns, given = arguments.turns, arguments.passages or ()
     if arguments.mode == "prompt":
         return await _material(service, avatar, question, turns, given)
+    steps = itertools.count(1)
+
+    async def tell(text: str) -> None:
+        await call.progress(next(steps), message=text)
+
     if arguments.mode == "client":
         from pentad.rooms.avatars.answers.drafting.drafter import ClientDrafter
 
         client = ClientDrafter(call)
-        pipeline = service.pipeline(avatar, client, "client", client)
+        pipeline = service.pipeline(avatar, client, "client", client, tell)
     elif arguments.mode != "extractive" and (drafter := service.endpoint_drafter()) is not None:
-        pipeline = service.pipeline(avatar, drafter, "endpoint", drafter)
+        pipeline = service.pipeline(avatar, drafter, "endpoint", drafter, tell)
     elif arguments.mode == "endpoint":
         raise InvalidInput(
             "No language model is configured on this server.",
@@ -100,9 +106,9 @@ async def generate_response(call: Call[Avatars], arguments: GenerateResponse, av
     elif arguments.mode != "extractive" and call.client_supports("sampling"):
         from pentad.rooms.avatars.answers.drafting.drafter import ClientDrafter
 
-        pipeline = service.pipeline(avatar, translator=ClientDrafter(call))
+        pipeline = service.pipeline(avatar, translator=ClientDrafter(call), tell=tell)
     else:
-        pipeline = service.pipeline(avatar)
+        pipeline = service.pipeline(avatar, tell=tell)
     answer = await pipeline.answer(question, turns, given)
     return answer_view(
         avatar.id, await service.keep_answer(call.principal, avatar, question, answer), site=site_of(call)

@@ -7,6 +7,7 @@ visitor. The editor checks while somebody types, and applies the fixes that are 
 import base64
 from binascii import Error
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, cast
 
 import msgspec
@@ -34,10 +35,21 @@ from pentad.kernel.pages import (
     TextField,
     Visit,
 )
+from pentad.kernel.schema_forms import schema_form
 from pentad.mcp.rights import check_right
+from pentad.rooms.directory.interface.record_fields import (
+    record_in,
+    record_schema,
+    shown_record,
+    suggested_classes,
+    typed_record,
+)
 from pentad.rooms.directory.service import Directory
 
 _CHECK: Final = "check"
+_AS: Final = "as"
+_FIELDS: Final = "fields"
+_JSON: Final = "json"
 _FORMATS: Final = ("mcp", "a2a", "agentskills", "ghcopilot", "claude", "cursor", "vscode", "oasf")
 _NEW: Final = """{
   "schema_version": "1.0.0",
@@ -125,27 +137,59 @@ async def run_import(_directory: Directory, visit: Visit) -> Sheet:
 
 
 async def _editor(visit: Visit, title: str, text: str, path: str, trail: Sequence[Cell] = ()) -> Sheet:
-    """The text of a record, and what a check says of it. A fix takes the place of the text."""
-    given = visit.fields.get("record", text) if visit.posted else text
-    fix = visit.typed("do") == "fix"
-    found = await visit.call("agntcy_oasf_validate_record", {"record_json": given, "fix": fix})
-    if fix and (fixed := found.get("fixed_record_json")):
+    """A record as fields or as JSON, and what a check says of it. A fix takes the place of what was typed."""
+    given, do = _given(visit, text), visit.typed("do")
+    found = await visit.call("agntcy_oasf_validate_record", {"record_json": given, "fix": do == "fix"})
+    if do == "fix" and (fixed := found.get("fixed_record_json")):
         given = msgspec.json.format(str(fixed).encode(), indent=2).decode()
-    field = TextField("record", "Record", given, lines=24, code=True)
-    buttons = [
+    record = record_in(given)
+    was_json = bool(visit.posted) and visit.typed(_AS) != _FIELDS
+    as_json = record is None or do == _JSON or (was_json and do != _FIELDS)
+    form = _json_form(given, path) if as_json or record is None else _fields_form(visit, record, given, path)
+    return Sheet(title, [form, Section("What a check says", _findings(found), anchor=_CHECK)], trail=trail)
+
+
+def _json_form(text: str, path: str) -> Form:
+    field = TextField("record", "Record", text, lines=24, code=True)
+    return Form([field, Hidden(_AS, _JSON)], _buttons("As fields", _FIELDS), path, validated=True, live=_CHECK)
+
+
+def _fields_form(visit: Visit, record: Mapping[str, Any], text: str, path: str) -> Form:
+    """The main parts as fields. The whole record goes along, with the parts that have none."""
+    if visit.typed("do") in ("fix", _FIELDS):  # it has other values now than those that were sent
+        visit = replace(visit, posted="", fields={})
+    along = [Hidden("record", text), Hidden(_AS, _FIELDS)]
+    buttons = _buttons("As JSON", _JSON)
+    suggest = suggested_classes(record)
+    form = schema_form(record_schema(record), visit, buttons, path, shown_record(record), extra=along, suggest=suggest)
+    return replace(form, live=_CHECK)
+
+
+def _buttons(other: str, value: str) -> list[Button]:
+    return [
         Button("Save as a new record", "do", "save"),
         Button("Fix what is certain", "do", "fix", kind="plain"),
         Button("Check", "do", _CHECK, kind="plain"),
+        Button(other, "do", value, kind="plain"),
     ]
-    form = Form([field], buttons, path, validated=True, live=_CHECK)
-    return Sheet(title, [form, Section("What a check says", _findings(found), anchor=_CHECK)], trail=trail)
+
+
+def _given(visit: Visit, text: str) -> str:
+    """The record that was sent, as JSON; before that, the one to begin with."""
+    if not visit.posted:
+        return text
+    sent = visit.fields.get("record", text)
+    record = record_in(sent) if visit.typed(_AS) == _FIELDS else None
+    if record is None:
+        return sent
+    return msgspec.json.format(msgspec.json.encode(typed_record(record, visit.fields)), indent=2).decode()
 
 
 async def _save(visit: Visit) -> Place | None:
     """The stored record; None if nothing is to be stored."""
     if visit.typed("do") != "save":
         return None
-    found = await visit.call("agntcy_dir_push_record", {"record_json": visit.fields.get("record", "")})
+    found = await visit.call("agntcy_dir_push_record", {"record_json": _given(visit, "")})
     if not found.get("cid"):
         raise InvalidInput(str(found.get("error_message") or "The record was not stored."))
     return Place(("records", str(found["cid"])))

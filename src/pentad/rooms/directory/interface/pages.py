@@ -38,6 +38,7 @@ from pentad.kernel.pages import (
     Visit,
 )
 from pentad.rooms.directory.interface.editor_pages import EDITOR_ACTIONS, EDITOR_PAGES
+from pentad.rooms.directory.interface.install_blocks import install_blocks
 from pentad.rooms.directory.models import PUBLIC_KEY, SCAN_REPORT, SIGNATURE, Record, State
 from pentad.rooms.directory.oasf.versions import Family
 from pentad.rooms.directory.records.index_fields import Kind, annotations_of, classes_of, locators_of
@@ -95,7 +96,8 @@ async def records(directory: Directory, visit: Visit) -> Sheet:
                 Place((), params) if cursor else None,
             )
         )
-    return Sheet("Directory", blocks, lead="Agents with a record here. Search by what they do.")
+    lead = "Agents with a record here. Search by what they do."
+    return Sheet("Directory", blocks, lead=lead, events={"room": "directory"})
 
 
 async def one_record(directory: Directory, visit: Visit) -> Sheet:
@@ -108,6 +110,7 @@ async def one_record(directory: Directory, visit: Visit) -> Sheet:
         blocks.insert(0, Note(text, "bad"))
     if visit.principal.may("directory", "write"):
         blocks.insert(1, Links([Cell("Edit", Place(("records", record.cid, "edit")))], actions=True))
+    blocks += install_blocks(record.data, record.cid, state.state) if state.quarantined is None else []
     blocks += await _lineage(directory, record)
     blocks += _state_changes(state, allowed_states(visit.principal, state), visit)
     blocks += await _statements(directory, record)

@@ -201,12 +201,15 @@ class AlertChange(msgspec.Struct, frozen=True, kw_only=True):
     value: float | None
 
 
-def alert_changes(rows: Rows, since: float, most: int = 100) -> list[AlertChange]:
-    """The alerts raised and cleared since then, newest first."""
+def alert_changes(
+    rows: Rows, since: float, most: int = 100, metric: tuple[str, str] | None = None
+) -> list[AlertChange]:
+    """The alerts raised and cleared since then, newest first; of one `metric` (collector and key), or of all."""
+    one = "" if metric is None else " AND d.collector = ? AND d.key = ?"
     found = rows.all(
-        "SELECT d.collector, d.scope, d.key, d.labels, c.at, c.before, c.after, c.value FROM metric_alert_changes c"
-        " JOIN metric_series d ON d.id = c.series WHERE c.at >= ? ORDER BY c.at DESC, c.id DESC LIMIT ?",
-        since, most,
+        "SELECT d.collector, d.scope, d.key, d.labels, c.at, c.before, c.after, c.value FROM metric_alert_changes c"  # noqa: S608  constants
+        f" JOIN metric_series d ON d.id = c.series WHERE c.at >= ?{one} ORDER BY c.at DESC, c.id DESC LIMIT ?",
+        since, *(metric or ()), most,
     )  # fmt: skip
     return [
         AlertChange(

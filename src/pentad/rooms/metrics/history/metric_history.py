@@ -329,9 +329,11 @@ class MetricHistory:
             return metric
         return msgspec.structs.replace(metric, warn=rule.warn, alarm=rule.alarm)
 
-    async def alert_changes(self, since: float, most: int = 100) -> list[AlertChange]:
-        """Alerts that were raised or cleared, the newest first."""
-        return await self._database.read(lambda rows: alert_changes(rows, since, most))
+    async def alert_changes(
+        self, since: float, most: int = 100, metric: tuple[str, str] | None = None
+    ) -> list[AlertChange]:
+        """Alerts that were raised or cleared, the newest first; of one metric (collector and key), or of all."""
+        return await self._database.read(lambda rows: alert_changes(rows, since, most, metric))
 
     async def is_empty(self) -> bool:
         """Whether no collector has recorded anything yet."""

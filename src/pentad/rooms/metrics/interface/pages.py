@@ -8,9 +8,9 @@ ask the source, as the tools do.
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from pentad.kernel.counts import counted
 from pentad.kernel.errors import PentadError
 from pentad.kernel.pages import (
+    Action,
     Block,
     Button,
     Card,
@@ -36,8 +36,14 @@ from pentad.kernel.pages import (
     Visit,
     when,
 )
-from pentad.rooms.metrics.history.alerts import Alert, AlertChange
 from pentad.rooms.metrics.history.collector_health import CollectorHealth
+from pentad.rooms.metrics.interface.alert_pages import (
+    alert_count,
+    alert_sections,
+    end_silence,
+    metric_alerts,
+    silence,
+)
 from pentad.rooms.metrics.interface.dashboards import (
     Row,
     collector_charts,
@@ -62,13 +68,11 @@ from pentad.rooms.metrics.verbs import FIRST_CONTENT
 
 REFRESH: Final = 5.0
 LOCAL: Final = ("host", "pentad")
-_HISTORY_SECONDS: Final = 7 * 86_400
-_MOST_CHANGES: Final = 50
 _CUT: Final = ("values", "facts")
 """What an explanation has only the first of."""
 
 
-async def overview(metrics: Metrics, _visit: Visit) -> Sheet:
+async def overview(metrics: Metrics, visit: Visit) -> Sheet:
     """All collectors and alerts."""
     alerts, health = await metrics.history.alerts(), await metrics.history.health()
     cards = [
@@ -76,7 +80,7 @@ async def overview(metrics: Metrics, _visit: Visit) -> Sheet:
             Cell(info.title, Place((info.id,))),
             info.description if info.ready else f"Not set up. {info.missing}",
             [("metrics", f"{len(info.catalogue):,}")],
-            [*_alert_count(info.id, alerts), *_poll_state(info.id, health)],
+            [*alert_count(info.id, alerts), *_poll_state(info.id, health)],
         )
         for info in sorted(metrics.infos(), key=lambda info: not info.ready)
     ]
@@ -85,12 +89,7 @@ async def overview(metrics: Metrics, _visit: Visit) -> Sheet:
         if await metrics.history.is_empty()
         else "Everything is within its thresholds."
     )
-    changes = await metrics.history.alert_changes(metrics.now() - _HISTORY_SECONDS, _MOST_CHANGES)
-    blocks: list[Block] = [
-        Section("Alerts", [_alert_table(alerts, nothing)]),
-        *([Section("Raised and cleared in the last 7 days", [_change_table(changes)], folded=True)] if changes else []),
-        Section("Collectors", [Cards(cards)]),
-    ]
+    blocks = [*await alert_sections(metrics, visit, alerts, nothing), Section("Collectors", [Cards(cards)])]
     return Sheet("Metrics", blocks, lead="Everything measured here, with its history.", refresh=REFRESH)
 
 
@@ -141,6 +140,7 @@ async def one_metric(metrics: Metrics, visit: Visit) -> Sheet:
     metric = next((one for one in info.catalogue if one.key == key), None)
     lead = metric.description if metric is not None else ""
     blocks.insert(len(picker), links)
+    blocks += await metric_alerts(metrics, visit, info.id, key)
     return Sheet(key, blocks, lead=lead, trail=[Cell(info.title, Place((info.id,)))], refresh=REFRESH)
 
 
@@ -244,6 +244,10 @@ PAGES: Final[Pages[Metrics]] = Pages(
         Page("{collector}/{key}/explain", explained),
     ],
     figures,
+    actions=[
+        Action("{collector}/{key}/silence", one_metric, silence, "{collector}/{key}"),
+        Action("silences", overview, end_silence, ""),
+    ],
     needs=needs,
 )
 
@@ -254,11 +258,6 @@ async def _figure_rows(metrics: Metrics, info: Info) -> list[Row]:
         answer = await metrics.collect(info.id, metrics.query(info.id))
         return sample_rows(info, answer.snapshot.samples)
     return latest_rows(info, await metrics.history.latest(info.id))
-
-
-def _alert_count(collector: str, alerts: Sequence[Alert]) -> list[Note]:
-    mine = sum(alert.collector == collector for alert in alerts)
-    return [Note(counted(mine, "alert"), "bad")] if mine else []
 
 
 def _poll_state(collector: str, health: Sequence[CollectorHealth]) -> list[Note]:
@@ -289,33 +288,3 @@ def _poll_table(health: Sequence[CollectorHealth]) -> Table:
         "Problem",
     )
     return Table(columns, rows)
-
-
-def _alert_table(alerts: Sequence[Alert], empty: str | Hint) -> Table:
-    rows = [
-        (
-            Cell(alert.level, kind="bad"),
-            Cell(f"{alert.collector} {alert.key}", Place((alert.collector, alert.key))),
-            label_text(alert.labels),
-            value_text(alert.value, alert.unit),
-            value_text(alert.threshold, alert.unit),
-            when(alert.since),
-        )
-        for alert in alerts
-    ]
-    columns = ("Level", "Metric", "Of", Column("Value", True), Column("Threshold", True), Column("Since", short=True))
-    return Table(columns, rows, empty)
-
-
-def _change_table(found: Sequence[AlertChange]) -> Table:
-    rows = [
-        (
-            when(one.at),
-            Cell(f"{one.collector} {one.key}", Place((one.collector, one.key))),
-            label_text(one.labels),
-            f"{one.before} to {one.after}",
-            value_text(one.value),
-        )
-        for one in found
-    ]
-    return Table((Column("At", short=True), "Metric", "Of", Column("Level", short=True), Column("Value", True)), rows)

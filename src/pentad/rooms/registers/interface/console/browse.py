@@ -32,10 +32,12 @@ from pentad.kernel.pages import (
     Table,
     Text,
     TextField,
+    TimeSlider,
     Visit,
     when,
 )
 from pentad.rooms.registers.definitions.properties import Property
+from pentad.rooms.registers.interface.console.moments import moment_of, moment_text
 from pentad.rooms.registers.interface.console.pair_page import PairPage
 from pentad.rooms.registers.interface.console.selection import (
     CHANGED,
@@ -71,7 +73,9 @@ async def objects_of(registers: Registers, visit: Visit) -> Sheet:
         everything = Links([Cell("Show everything", Place(page.place))], actions=True)
         blocks = [Note(error.sentence(), "bad"), everything, _filter_form(page, Selection())]
     about = page.pair.schema.body.get("description")
-    return Sheet(page.title, blocks, lead=about if isinstance(about, str) else "", trail=page.trail[:1])
+    lead = about if isinstance(about, str) else ""
+    events = None if visit.query.get("as_of") else page.events()
+    return Sheet(page.title, blocks, lead=lead, trail=page.trail[:1], events=events)
 
 
 async def save_view(registers: Registers, visit: Visit) -> Place:
@@ -151,11 +155,22 @@ class _Listing:
             await self._facets(found),
             Table(heads, lines, empty),
             pager,
+            self._past(),
             Links([self._export(*one) for one in FORMATS]),
             Section("Filter and columns", [_filter_form(page, selection)], folded=True),
             *self._views(),
             Section("Its schema", _schema_blocks(page), folded=True),
         ]
+
+    def _past(self) -> Block:
+        """A slider to the past, for the whole life of the schema."""
+        page, selection = self._page, self._selection
+        now, first = page.registers.now(), page.pair.schema.created_at
+        shown = now if not selection.as_of else moment_of(page, selection.as_of, now)
+        kept = [Hidden(name, text) for name, text in selection.query().items() if name != "as_of"]
+        slider = TimeSlider("as_of", "As it was", min(first, shown), now, min(shown, now))
+        form = Form([slider, *kept], [Button("Show", kind="plain")], page.path, method="get", live="main")
+        return Section("Go back in time", [form], folded=not selection.as_of)
 
     async def _find(self, more: Mapping[str, Any]) -> QueryResult:
         members = {**self._selection.members(), **{name: value for name, value in more.items() if value is not None}}
@@ -183,7 +198,8 @@ class _Listing:
             for number, one in enumerate(selection.conditions)
         ]
         if selection.as_of:
-            chips.append(Cell(f"As of {selection.as_of} ✕", Place(page.place, replace(selection, as_of="").query())))
+            text = f"As of {moment_text(selection.as_of)} ✕"
+            chips.append(Cell(text, Place(page.place, replace(selection, as_of="").query())))
         return [Links(chips)] if chips else []
 
     async def _facets(self, found: QueryResult) -> Block:

@@ -30,10 +30,12 @@ from pentad.kernel.pages import (
     Table,
     TextField,
     Timeline,
+    TimeSlider,
     Visit,
     when,
 )
 from pentad.rooms.registers.interface.console.differences import differences
+from pentad.rooms.registers.interface.console.moments import moment_of, moment_text
 from pentad.rooms.registers.interface.console.object_blocks import object_facts
 from pentad.rooms.registers.interface.console.object_forms import change_forms, seen_version
 from pentad.rooms.registers.interface.console.pair_page import PairPage, caller_of
@@ -124,7 +126,7 @@ async def _object_sheet(page: PairPage, stored: StoredObject, as_of: str) -> She
         ("Lineage", Cell("What made it", Place(query={"uri": stored.uri}, room="lineage"))),
     ]
     now = Links([Cell("See it as it is now", Place((*page.place, stored.uuid)))], actions=True)
-    then = [Note(f"This is the object as of {as_of}: version {stored.version}."), now]
+    then = [Note(f"This is the object as of {moment_text(as_of)}: version {stored.version}."), now]
     return Sheet(
         page.name_of(stored),
         [
@@ -137,6 +139,7 @@ async def _object_sheet(page: PairPage, stored: StoredObject, as_of: str) -> She
             Section("The object as JSON", [Code(as_json(wire))], folded=True),
         ],
         trail=page.trail,
+        events=None if as_of else page.events(stored.uuid),
     )
 
 
@@ -155,12 +158,14 @@ async def _history(page: PairPage, stored: StoredObject) -> Section:
     here = (*page.place, stored.uuid)
     following = Place(here, {"changes": changes[-1].cursor}) if len(changes) == _MOST_CHANGES else None
     pager = [Pager("", following, Place(here) if cursor else None)] if following or cursor else []
-    moment = Form(
-        [TextField("as_of", "As of", page.visit.query.get("as_of", ""), required=False, placeholder="2026-01-31")],
-        [Button("Show", kind="plain")],
-        f"{page.path}/{stored.uuid}",
-        method="get",
+    at, asked = page.registers.now(), page.visit.query.get("as_of", "")
+    shown = next((one.at for one in changes if f"change:{one.seq}" == asked), None)
+    shown = shown or (moment_of(page, asked, at) if asked else at)
+    slider = TimeSlider(
+        "as_of", "As it was", min(stored.created_at, shown), at, min(shown, at), marks=[one.at for one in changes]
     )
+    path = f"{page.path}/{stored.uuid}"
+    moment = Form([slider], [Button("Show", kind="plain")], path, method="get", live="main")
     return Section("History", [moment, Timeline(events), *pager], anchor="history")
 
 

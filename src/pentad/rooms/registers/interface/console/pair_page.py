@@ -64,6 +64,10 @@ class PairPage:
         register = Cell(self.pair.register.title or self.pair.register.slug, Place((self.pair.register.id,)))
         return [register, Cell(self.title, Place(self.place))]
 
+    def events(self, uuid: str = "*") -> dict[str, str]:
+        """Which events are about these objects, or about one of them."""
+        return {"room": "registers", "subject": f"openregister://objects/{self.place[0]}/{self.place[1]}/{uuid}"}
+
     def trail_to(self, stored: StoredObject) -> list[Cell]:
         return [*self.trail, Cell(self.name_of(stored), Place((*self.place, stored.uuid)))]
 

@@ -1,0 +1,73 @@
+"""What the agent of a task did, as a tree with timings: its calls, and the tasks it sent to other agents."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from pentad.kernel import pages as ui
+from pentad.kernel.clock import parse_iso
+
+_WIDTH: Final = 24
+_BAR: Final = "\N{FULL BLOCK}"
+_BLANK: Final = "\N{MIDDLE DOT}"
+_STEP: Final = "\N{NO-BREAK SPACE}\N{NO-BREAK SPACE}"
+_LONGEST_NAME: Final = 120
+
+
+def trace_table(task: Mapping[str, Any]) -> ui.Table:
+    """A trace as `trace_json` makes it. Every row says when it began after the first, and how long it took."""
+    spans = list(_spans(task, 0))
+    begun = min(at for _, at, _, _, _ in spans)
+    total = max([0.001, *(at - begun + (seconds or 0.0) for _, at, seconds, _, _ in spans)])
+    rows = [
+        (
+            what,
+            f"{at - begun:,.3f}",
+            "" if seconds is None else f"{seconds:,.3f}",
+            _bar(at - begun, seconds, total),
+            state,
+            problem,
+        )
+        for what, at, seconds, state, problem in spans
+    ]
+    columns = (
+        "What", ui.Column("Start (s)", numeric=True), ui.Column("s", numeric=True), ui.Column("", short=True),
+        ui.Column("State", short=True), "Problem",
+    )  # fmt: skip
+    return ui.Table(columns, rows)
+
+
+def has_steps(task: Mapping[str, Any]) -> bool:
+    """Whether there is more to show than the task itself."""
+    return bool(task.get("calls") or task.get("tasks"))
+
+
+Span = tuple[ui.Text, float, float | None, ui.Cell, str]
+
+
+def _spans(task: Mapping[str, Any], depth: int) -> Iterator[Span]:
+    indent, state = _STEP * depth, str(task["state"])
+    kind = "good" if state == "completed" else "bad" if state in ("failed", "rejected", "canceled") else "plain"
+    link = ui.Place(("tasks", str(task["task_id"])))
+    yield ui.Cell(f"{indent}{task['agent']}", link), _time(task), float(task["seconds"]), ui.Cell(state, kind=kind), ""
+    for call in task.get("calls", ()):
+        if "task" in call:
+            yield from _spans(call["task"], depth + 1)
+            continue
+        remote = f" ({call['remote_task']['task_id']})" if "remote_task" in call else ""
+        name = f"{_STEP * (depth + 1)}{call['kind']} {' '.join(str(call['name']).split())[:_LONGEST_NAME]}{remote}"
+        ended = "seconds" in call
+        outcome = "failed" if "error" in call else "done" if ended else "running"
+        told = ui.Cell(outcome, kind="bad" if outcome == "failed" else "plain")
+        yield name, _time(call), float(call["seconds"]) if ended else None, told, str(call.get("error") or "")
+    for one in task.get("tasks", ()):
+        yield from _spans(one, depth + 1)
+
+
+def _time(span: Mapping[str, Any]) -> float:
+    return parse_iso(str(span["at"])).timestamp()
+
+
+def _bar(start: float, seconds: float | None, total: float) -> str:
+    before = min(_WIDTH - 1, int(start / total * _WIDTH))
+    length = _WIDTH if seconds is None else max(1, round(seconds / total * _WIDTH))
+    return (_BLANK * before + _BAR * length)[:_WIDTH].ljust(_WIDTH, _BLANK)

@@ -1,0 +1,185 @@
+"""Alerts in the console: what is raised, what was, and silences, which are made on a metric's page and ended there or
+on the overview."""
+
+from collections.abc import Sequence
+from typing import Final
+from urllib.parse import quote
+
+from pentad.kernel.counts import counted
+from pentad.kernel.errors import InvalidInput
+from pentad.kernel.pages import (
+    Block,
+    Button,
+    Cell,
+    Choice,
+    Column,
+    Event,
+    Form,
+    Hidden,
+    Hint,
+    Note,
+    Place,
+    Section,
+    Table,
+    TextField,
+    Timeline,
+    Visit,
+    when,
+)
+from pentad.rooms.metrics.history.alerts import Alert, AlertChange
+from pentad.rooms.metrics.history.silences import Silence, silence_of
+from pentad.rooms.metrics.interface.dashboards import value_text
+from pentad.rooms.metrics.interface.presentation import label_text
+from pentad.rooms.metrics.service import Metrics
+
+_HISTORY_SECONDS: Final = 7 * 86_400
+_METRIC_HISTORY_SECONDS: Final = 90 * 86_400
+_MOST_CHANGES: Final = 50
+_TOOL: Final = "silenceAlerts"
+_SPANS: Final = (
+    ("30m", "30 minutes"),
+    ("2h", "2 hours"),
+    ("8h", "8 hours"),
+    ("1d", "1 day"),
+    ("7d", "7 days"),
+    ("30d", "30 days"),
+)
+_EVERY: Final = "every alert of this metric"
+
+
+def alert_count(collector: str, alerts: Sequence[Alert]) -> list[Note]:
+    """How many alerts a collector has, as a badge."""
+    mine = sum(alert.collector == collector for alert in alerts)
+    return [Note(counted(mine, "alert"), "bad")] if mine else []
+
+
+async def alert_sections(metrics: Metrics, visit: Visit, alerts: Sequence[Alert], empty: str | Hint) -> list[Block]:
+    """All raised alerts, the silences in force, and what was raised and cleared lately."""
+    silences = await metrics.silences()
+    blocks: list[Block] = [Section("Alerts", [_alert_table(alerts, silences, empty)])]
+    if silences:
+        blocks.append(Section("Silences", [_silences(visit, silences)]))
+    changes = await metrics.history.alert_changes(metrics.now() - _HISTORY_SECONDS, _MOST_CHANGES)
+    if changes:
+        blocks.append(Section("Raised and cleared in the last 7 days", [_change_table(changes)], folded=True))
+    return blocks
+
+
+async def metric_alerts(metrics: Metrics, visit: Visit, collector: str, key: str) -> list[Block]:
+    """The alerts of one metric, with a form to silence them, its silences, and its history."""
+    alerts = await _alerts_of(metrics, collector, key)
+    in_force = await metrics.silences()
+    silences = [one for one in in_force if any(one.covers(alert) for alert in alerts) or _is_about(one, collector, key)]
+    since = metrics.now() - _METRIC_HISTORY_SECONDS
+    changes = await metrics.history.alert_changes(since, _MOST_CHANGES, (collector, key))
+    blocks: list[Block] = []
+    if alerts:
+        blocks.append(Section("Alerts", [_alert_table(alerts, in_force, ""), *_silence_form(visit, alerts)]))
+    if silences:
+        blocks.append(Section("Silences", [_silences(visit, silences)]))
+    if changes:
+        blocks.append(Section("Raised and cleared in the last 90 days", [_change_table(changes)], folded=True))
+    return blocks
+
+
+async def silence(metrics: Metrics, visit: Visit) -> None:
+    """What the form on a metric's page does."""
+    collector, key, wanted = visit.path["collector"], visit.path["key"], visit.typed("of")
+    labels = None
+    if wanted:
+        found = [one for one in await _alerts_of(metrics, collector, key) if label_text(one.labels) == wanted]
+        if not found:
+            raise InvalidInput("This alert is not raised any more.", hint="Look at those that are.")
+        labels = dict(found[0].labels)
+    arguments = {"collector": collector, "metricKey": key, "for": visit.typed("for"), "reason": visit.typed("reason")}
+    await visit.call(_TOOL, arguments if labels is None else {**arguments, "labels": labels})
+
+
+async def end_silence(_metrics: Metrics, visit: Visit) -> Place:
+    """What the button of a silence does; leads back to the page it is on."""
+    await visit.call(_TOOL, {"end": visit.typed("silence")})
+    collector, key = visit.typed("collector"), visit.typed("key")
+    return Place((collector, key) if collector and key else ())
+
+
+async def _alerts_of(metrics: Metrics, collector: str, key: str) -> list[Alert]:
+    return [one for one in await metrics.history.alerts() if (one.collector, one.key) == (collector, key)]
+
+
+def _is_about(one: Silence, collector: str, key: str) -> bool:
+    """Whether a silence is of this metric alone, raised or not."""
+    return (one.collector, one.key) == (collector, key)
+
+
+def _silence_form(visit: Visit, alerts: Sequence[Alert]) -> list[Block]:
+    if not visit.principal.may("metrics", "write"):
+        return []
+    collector, key = alerts[0].collector, alerts[0].key
+    named = [text for text in dict.fromkeys(label_text(one.labels) for one in alerts) if text]
+    which = [Choice("of", "Which", [("", _EVERY), *((text, text) for text in named)], visit.typed("of"))]
+    fields = [
+        *(which if named else []),
+        Choice("for", "For", _SPANS, visit.typed("for") or "2h"),
+        TextField("reason", "Why", visit.typed("reason"), "Others see it beside the alert.", required=False),
+    ]
+    path = f"/console/metrics/{quote(collector, safe='')}/{quote(key, safe='')}/silence"
+    return [Form(fields, [Button("Silence", kind="plain")], path)]
+
+
+def _silences(visit: Visit, silences: Sequence[Silence]) -> Timeline:
+    """The silences, each with a button that ends it."""
+    may_end = visit.principal.may("metrics", "write")
+    return Timeline([_silence(visit, one, may_end) for one in silences])
+
+
+def _silence(visit: Visit, one: Silence, may_end: bool) -> Event:
+    of = " ".join(filter(None, (one.collector, one.key, one.scope, label_text(sorted(one.labels.items())))))
+    about = [f"until {when(one.ends)}", f"by {one.created_by.removeprefix('user:')}"]
+    back = [Hidden(name, str(visit.path[name])) for name in ("collector", "key") if name in visit.path]
+    form = Form([Hidden("silence", one.id), *back], [Button("End it", kind="plain")], "/console/metrics/silences")
+    why = [Note(one.reason)] if one.reason else []
+    return Event(of or "every alert", when(one.created_at), about, blocks=[*why, *([form] if may_end else [])])
+
+
+def _alert_table(alerts: Sequence[Alert], silences: Sequence[Silence], empty: str | Hint) -> Table:
+    rows = [
+        (
+            Cell(alert.level, kind="bad"),
+            Cell(f"{alert.collector} {alert.key}", Place((alert.collector, alert.key))),
+            label_text(alert.labels),
+            value_text(alert.value, alert.unit),
+            value_text(alert.threshold, alert.unit),
+            when(alert.since),
+            _silenced(alert, silences),
+        )
+        for alert in alerts
+    ]
+    columns = (
+        "Level",
+        "Metric",
+        "Of",
+        Column("Value", True),
+        Column("Threshold", True),
+        Column("Since", short=True),
+        Column("Silenced", short=True),
+    )
+    return Table(columns, rows, empty)
+
+
+def _silenced(alert: Alert, silences: Sequence[Silence]) -> Cell:
+    found = silence_of(alert, silences)
+    return Cell("") if found is None else Cell(f"until {when(found.ends)}", kind="plain")
+
+
+def _change_table(found: Sequence[AlertChange]) -> Table:
+    rows = [
+        (
+            when(one.at),
+            Cell(f"{one.collector} {one.key}", Place((one.collector, one.key))),
+            label_text(one.labels),
+            f"{one.before} to {one.after}",
+            value_text(one.value),
+        )
+        for one in found
+    ]
+    return Table((Column("At", short=True), "Metric", "Of", Column("Level", short=True), Column("Value", True)), rows)

@@ -1,0 +1,65 @@
+"""Alerts on the pages of metrics: silenced, and heard again."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from pentad.rooms.metrics.service import Metrics
+from tests.console.house import House, csrf_of, open_house
+from tests.console.reading import is_inert
+
+pytestmark = pytest.mark.anyio
+
+BREAKOUT = '"><script>alert(1)</script>'
+PAGE = "/console/metrics/host/memory.percent"
+
+
+@pytest.fixture
+async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[House]:
+    thresholds = {"host.memory.percent": {"warn": 0.0001, "times": 1}}
+    tables = {"metrics": {"thresholds": thresholds}}
+    async with open_house(tmp_path_factory.mktemp("metrics"), ("metrics",), room_tables=tables) as house:
+        metrics: Metrics = house.app.rooms[0].service
+        await metrics.poll("host")
+        yield house
+
+
+@pytest.mark.requirement("console:metrics:silence")
+async def test_a_writer_silences_an_alert_on_its_page_and_ends_the_silence(house: House) -> None:
+    root = await house.browser("root")
+    page = await root.get(PAGE)
+    is_inert(page.html)
+    assert f"{PAGE}/silence" in page.html.values("form", "action")
+    assert "Raised and cleared in the last 90 days" in page.html.text
+    fields = {"for": "8h", "reason": BREAKOUT, "csrf": await csrf_of(root)}
+    done = await root.post(f"{PAGE}/silence", fields)
+    assert (done.status, done.location) == (303, PAGE)
+    for path in (PAGE, "/console/metrics"):
+        silenced = await root.get(path)
+        is_inert(silenced.html)
+        assert BREAKOUT in silenced.html.text, path
+        assert "/console/metrics/silences" in silenced.html.values("form", "action"), path
+        assert any(text.startswith("until ") for text in silenced.html.texts), path
+    found = await root.get(PAGE)
+    ending = {"silence": found.hidden("silence"), "collector": "host", "key": "memory.percent"}
+    ended = await root.post("/console/metrics/silences", {**ending, "csrf": await csrf_of(root)})
+    assert (ended.status, ended.location) == (303, PAGE)
+    assert BREAKOUT not in (await root.get(PAGE)).html.text
+
+
+@pytest.mark.requirement("console:metrics:silence")
+async def test_a_reader_sees_alerts_and_cannot_silence_them(house: House) -> None:
+    rita = await house.browser("rita")
+    page = await rita.get(PAGE)
+    assert "memory.percent" in page.html.text
+    assert f"{PAGE}/silence" not in page.html.values("form", "action")
+    answer = await rita.post(f"{PAGE}/silence", {"for": "8h", "csrf": await csrf_of(rita)})
+    assert answer.status == 403
+
+
+@pytest.mark.requirement("console:metrics:silence")
+async def test_a_length_that_is_none_is_told_on_the_page(house: House) -> None:
+    root = await house.browser("root")
+    answer = await root.post(f"{PAGE}/silence", {"for": "ever", "csrf": await csrf_of(root)})
+    assert answer.status == 422
+    assert f"{PAGE}/silence" in answer.html.values("form", "action")
