@@ -49,6 +49,9 @@ class UnusedDatabase(Database):
     async def write(self, work: Callable[[Transaction], T], *, brief: bool = False, locking: bool = False) -> T:
         raise AssertionError(work)
 
+    def write_at_once(self, work: Callable[[Transaction], T]) -> tuple[T] | None:
+        raise AssertionError(work)
+
     async def define(self, plan: Callable[[Rows], Sequence[str]]) -> None:
         raise AssertionError(plan)
 

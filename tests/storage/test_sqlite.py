@@ -6,8 +6,10 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import apsw
@@ -149,7 +151,7 @@ async def test_a_unit_cancelled_before_its_turn_is_not_run(db: SqliteDatabase):
 async def quick(db: SqliteDatabase, monkeypatch: pytest.MonkeyPatch) -> SqliteDatabase:
     """A store whose commits count as quick, and have been for a while."""
     monkeypatch.setattr(sqlite_transactions, "_QUICK_SECONDS", PATIENCE)
-    for number in range(sqlite_transactions._QUICK_MOST):
+    for number in range(sqlite_transactions._ALONE):
         await db.write(add(f"before {number}"))
     rested(db)
     return db
@@ -176,13 +178,35 @@ async def test_where_commits_are_quick_a_brief_unit_is_committed_where_it_stands
     assert await count(quick) == before + 3
 
 
-async def test_two_commits_that_were_slow_send_brief_units_to_the_writer(
+async def test_commits_that_are_usually_slow_send_brief_units_to_the_writer(
     quick: SqliteDatabase, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(sqlite_transactions, "_QUICK_SECONDS", 0.0)
     monkeypatch.setattr(sqlite_transactions, "_QUICK_SECONDS_ALONE", 0.0)
-    threads = [await quick.write(where, brief=True) for _ in range(4)]
-    assert threads == [threading.current_thread().name] * 2 + ["pentad-writer"] * 2
+    assert await quick.write(where, brief=True) == "pentad-writer"
+
+
+@pytest.mark.requirement("storage:sqlite:usual-commit")
+async def test_a_slow_commit_now_and_then_changes_nothing_but_a_slow_disk_does(
+    db: SqliteDatabase, monkeypatch: pytest.MonkeyPatch
+):
+    seconds = iter(([0.0003] * 9 + [0.004]) * 20 + [0.004] * 10)
+    clock = {"now": 0.0, "in_commit": False}
+
+    def now() -> float:
+        if clock["in_commit"]:
+            clock["now"] += next(seconds)
+        clock["in_commit"] = not clock["in_commit"]
+        return clock["now"]
+
+    monkeypatch.setattr(sqlite_transactions, "_MOST_IN_A_ROW_ALONE", 200)
+    monkeypatch.setattr(sqlite_transactions, "time", SimpleNamespace(perf_counter=now, time=time.time))
+    threads: list[str] = []
+    for _ in range(210):
+        threads.append(await db.write(where, brief=True))
+        rested(db)
+    assert set(threads[100:200]) == {threading.current_thread().name}
+    assert threads[-1] == "pentad-writer"
 
 
 async def test_where_commits_take_a_little_longer_a_single_writer_commits_where_it_stands_until_there_are_several(
@@ -190,7 +214,7 @@ async def test_where_commits_take_a_little_longer_a_single_writer_commits_where_
 ):
     monkeypatch.setattr(sqlite_transactions, "_QUICK_SECONDS", 0.0)
     monkeypatch.setattr(sqlite_transactions, "_QUICK_SECONDS_ALONE", PATIENCE)
-    needed = sqlite_transactions._ALONE + sqlite_transactions._QUICK_MOST
+    needed = sqlite_transactions._ALONE + 1
     threads = [await db.write(where, brief=True) for _ in range(needed)]
     assert (threads[0], threads[-1]) == ("pentad-writer", threading.current_thread().name)
     for _ in range(2):

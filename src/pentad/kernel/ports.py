@@ -76,6 +76,10 @@ class Database(Protocol):
         """
         ...
 
+    def write_at_once(self, work: Callable[[Transaction], T]) -> tuple[T] | None:
+        """Run a brief unit of work on the event loop; None, and nothing is done, if the store would have to wait."""
+        ...
+
     async def define(self, plan: Callable[[Rows], Sequence[str]]) -> None:
         """Run the statements that `plan` asks for, e.g. to build indexes, one plan at a time in the whole store.
 

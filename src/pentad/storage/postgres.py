@@ -108,6 +108,9 @@ class PostgresDatabase:
     async def write(self, work: Callable[[Transaction], T], *, brief: bool = False, locking: bool = False) -> T:
         return await self._run("write", lambda: self._write(work, _READ_COMMITTED if locking else _SERIALIZABLE))
 
+    def write_at_once(self, work: Callable[[Transaction], T]) -> tuple[T] | None:
+        return None  # a round trip to the server, always
+
     async def define(self, plan: Callable[[Rows], Sequence[str]]) -> None:
         """Run statements on a connection of their own, in a thread outside the pool's."""
         if self._closed:

@@ -91,16 +91,21 @@ class SqliteDatabase:
             raise
 
     async def write(self, work: Callable[[Transaction], T], *, brief: bool = False, locking: bool = False) -> T:
-        done = self._writer.commit_here(work) if brief else None
+        if brief and (done := self.write_at_once(work)) is not None:
+            return done[0]
+        try:
+            return await self._writer.submit(work)
+        except PentadError as error:
+            self.health.record(error, "write")
+            raise
+
+    def write_at_once(self, work: Callable[[Transaction], T]) -> tuple[T] | None:
+        done = self._writer.commit_here(work)
         if done is None:
-            try:
-                return await self._writer.submit(work)
-            except PentadError as error:
-                self.health.record(error, "write")
-                raise
+            return None
         if done.failure is not None:
             raise self.health.record(done.failure, "write")
-        return done.value
+        return (done.value,)
 
     async def define(self, plan: Callable[[Rows], Sequence[str]]) -> None:
         def run(tx: Transaction) -> None:

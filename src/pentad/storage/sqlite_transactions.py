@@ -5,9 +5,9 @@ which makes synchronous=FULL cheaper than NORMAL without grouping. A unit that f
 run again, each in a savepoint, which is expensive for full-text indexes and therefore not the first choice. None is
 acknowledged before the COMMIT they share has returned.
 
-Where commits cost less than a thread hop (a RAM disk, a disk with its own power supply), the calling thread commits a
-brief unit of work itself while nobody else writes. If they cost a little more, it does so only while there is a single
-writer, because several would share a commit. Two slow commits send brief units back to the writer thread.
+Where commits usually cost less than a thread hop (a RAM disk, a disk with its own power supply), the calling thread
+commits a brief unit of work itself while nobody else writes. If they cost a little more, it does so only while there is
+a single writer, because several would share a commit.
 """
 
 import asyncio
@@ -36,11 +36,11 @@ _PRUNE_EVERY = 256
 _WAL_BYTES = 32 * 1024 * 1024
 _CHECKPOINT_PATIENCE_MS = 100
 _QUICK_SECONDS = 0.0001
-_QUICK_SECONDS_ALONE = 0.0004
-_QUICK_ENOUGH = 8
-_QUICK_MOST = 32
-_SLOW_COSTS = 16
-"""A score of quick commits: each adds one, up to the most; a slow one takes this away; brief units need enough."""
+_QUICK_SECONDS_ALONE = 0.001
+_SLOWEST_SECONDS = 0.01
+_NEWEST_SHARE = 1 / 16
+"""What commits usually take is a moving average with this share for the newest one, in which a very slow one counts as
+the slowest: a disk that is busy for a moment does not send every unit of work through the thread for long."""
 _MOST_IN_A_ROW = 1_000
 _MOST_IN_A_ROW_ALONE = 64
 """Brief commits in a row; then the writer thread has a turn: it bounds the log, and sees whether others write."""
@@ -165,9 +165,8 @@ class Writer:
         self._units: SimpleQueue[_Unit | None] = SimpleQueue()
         self._newest: _Unit | None = None
         self._using = threading.Lock()  # held by whichever thread uses the connection
-        self._quick = 0
+        self._usual_seconds = _SLOWEST_SECONDS
         self._in_a_row = 0
-        self._most_in_a_row = _MOST_IN_A_ROW
         self._alone = 0
         self._closed = False
         self._thread = threading.Thread(target=self._serve, name="pentad-writer", daemon=True)
@@ -193,10 +192,11 @@ class Writer:
 
         None means that nothing was done: commits are not quick, or another unit is ahead.
         """
-        if self._quick < _QUICK_ENOUGH or self._closed:
+        is_quick = self._usual_seconds < _QUICK_SECONDS
+        if self._closed or not (is_quick or (self._alone >= _ALONE and self._usual_seconds < _QUICK_SECONDS_ALONE)):
             return None
         self._in_a_row += 1
-        if self._in_a_row > self._most_in_a_row:
+        if self._in_a_row > (_MOST_IN_A_ROW if is_quick else _MOST_IN_A_ROW_ALONE):
             self._in_a_row = 0
             return None
         if self._newest is not None and not self._newest.future.done():
@@ -341,12 +341,8 @@ class Writer:
             self._roll_back("ROLLBACK")
             _set_failure(done, error)
             return False
-        spent = time.perf_counter() - started
-        if spent < _QUICK_SECONDS or (spent < _QUICK_SECONDS_ALONE and self._alone >= _ALONE):
-            self._quick = min(self._quick + 1, _QUICK_MOST)
-            self._most_in_a_row = _MOST_IN_A_ROW if spent < _QUICK_SECONDS else _MOST_IN_A_ROW_ALONE
-        else:
-            self._quick = max(self._quick - _SLOW_COSTS, 0)
+        spent = min(time.perf_counter() - started, _SLOWEST_SECONDS)
+        self._usual_seconds += (spent - self._usual_seconds) * _NEWEST_SHARE
         return True
 
     def _roll_back(self, *statements: str) -> None:

@@ -160,8 +160,12 @@ class Journal:
         """Put a row into the next transaction of the run; a later state of the same call replaces it."""
         self._unwritten[step.number] = step
 
+    @property
+    def unwritten(self) -> list[Step]:
+        return list(self._unwritten.values())
+
     def take_unwritten(self) -> list[Step]:
-        steps = list(self._unwritten.values())
+        steps = self.unwritten
         self._unwritten.clear()
         return steps
 

@@ -56,6 +56,7 @@ class RunEvents:
     journal: Journal | None = None
     _queued = 0
     _written_bytes = _written_at = 0.0
+    _flush_is_due = False
     _canceled: asyncio.Event | None = None
     _is_over = False
     """Whether the turn is over, so that its last events release it. A run that is stopped is done, too, but another one
@@ -167,8 +168,10 @@ class RunEvents:
     def _write_step(self, step: Step) -> None:
         if self.journal is not None:
             self.journal.write(step)
-            if self.stored:
-                self._flush()
+            if self.stored and self._flushing is None and not self._flush_is_due:
+                # the end of a call is often written with the beginning of the next one
+                self._flush_is_due = True
+                asyncio.get_running_loop().call_soon(self._flush_now)
 
     def _take_outbox(self) -> list[Encoded]:
         batch, self.outbox, self._queued = self.outbox, [], 0
@@ -180,6 +183,10 @@ class RunEvents:
     @property
     def _has_unwritten(self) -> bool:
         return bool(self.outbox) or (self.journal is not None and self.journal.has_unwritten)
+
+    def _flush_now(self) -> None:
+        self._flush_is_due = False
+        self._flush()
 
     def _flush(self) -> None:
         if self._flushing is None and self._has_unwritten:
@@ -195,12 +202,30 @@ class RunEvents:
         while not self.stopped and (not self.stored or self._flushing is not None or self._has_unwritten):
             if self._flushing is not None:
                 await asyncio.shield(self._flushing)
-            elif self.stored:
-                self._flush()
-            else:
+            elif not self.stored:
                 await self._until_created()
+            elif self._write_at_once():
+                await asyncio.sleep(0)  # an agent that takes one step after another must not keep others waiting
+            else:
+                self._flush()
         if self.stopped:
             raise asyncio.CancelledError
+
+    def _write_at_once(self) -> bool:
+        """Commit steps without a task of their own, if the store can do that without waiting."""
+        journal = self.journal
+        if journal is None or self.outbox or self._is_over or self.state in TERMINAL:
+            return False
+        try:
+            held = self._log.append_steps_at_once(self, journal.unwritten)
+        except PentadError:  # nothing is written; the usual way meets it again, and knows what to do about it
+            return False
+        if held is None:
+            return False
+        journal.take_unwritten()
+        if not held:
+            self.stop()
+        return True
 
     async def _until_created(self) -> None:
         """Wait for the transaction that stores the task, a step at a time."""

@@ -64,6 +64,10 @@ class RunLog(Protocol):
         """Commit events and steps, and publish the events; None if the run has lost its lease."""
         ...
 
+    def append_steps_at_once(self, run: "RunEvents", steps: Sequence[Step]) -> bool | None:
+        """Commit steps without waiting, if the store can; None if it cannot, False if the run has lost its lease."""
+        ...
+
     async def add_remote_child(self, run: "RunEvents", step: Step) -> None:
         """A remote agent has accepted a task of the run's one: count it and store the step that names it, or Conflict
         if the run's task has ended."""

@@ -262,7 +262,7 @@ class TaskLog:
         appended = store.append(
             transaction, self.origin, task_id, batch, at,
             bounds=bounds, claim=claim, holder=holder, lease=lease,
-            journal_bytes=sum([step.size for step in steps]),
+            journal_bytes=_bytes(steps),
             code=_pin(run, steps) if run is not None and steps else None, only_in=state, deadline=deadline,
         )  # fmt: skip
         if appended is None:
@@ -345,6 +345,26 @@ class TaskLog:
     async def append_batch(
         self, run: RunEvents, batch: Sequence[Encoded], steps: Sequence[Step], *, last: bool
     ) -> list[Event] | None:
+        # a step is small, and the agent waits for it
+        is_brief = bool(steps) and store.total_bytes(batch) + _bytes(steps) <= _BRIEF
+        appended = await self.database.write(self._batch(run, batch, steps, last=last), brief=is_brief)
+        if appended is None:
+            return None
+        _note_pin(run, steps)
+        if appended.events:
+            self.publish(run.task.id, appended.events, store.total_bytes(batch), run)
+        return appended.events
+
+    def append_steps_at_once(self, run: RunEvents, steps: Sequence[Step]) -> bool | None:
+        if _bytes(steps) > _BRIEF or (done := self.database.write_at_once(self._batch(run, (), steps))) is None:
+            return None
+        _note_pin(run, steps)
+        return done[0] is not None
+
+    def _batch(
+        self, run: RunEvents, batch: Sequence[Encoded], steps: Sequence[Step], *, last: bool = False
+    ) -> Callable[[Transaction], Appended | None]:
+        """The unit of work that appends what a run has done."""
         now = self.now()
         final = batch[-1].body if batch else None
         is_over = isinstance(final, StatusEvent) and final.state in TERMINAL
@@ -356,16 +376,7 @@ class TaskLog:
                 bounds=bounds, holder=self.origin, claim="release" if last else "none", run=run, steps=steps,
             )  # fmt: skip
 
-        # a step is small, and the agent waits for it
-        is_brief = bool(steps) and store.total_bytes(batch) + sum(step.size for step in steps) <= _BRIEF
-        appended = await self.database.write(work, brief=is_brief)
-        if appended is None:
-            return None
-        if steps and run.journal is not None:
-            run.journal.pinned = run.journal.pinned or needs_pin(steps)
-        if appended.events:
-            self.publish(run.task.id, appended.events, store.total_bytes(batch), run)
-        return appended.events
+        return work
 
     async def find_batch(self, run: RunEvents, batch: Sequence[Encoded]) -> list[Event] | None:
         bodies = [one.json for one in batch]
@@ -412,6 +423,16 @@ def _pin(run: RunEvents, steps: Sequence[Step]) -> str | None:
     if run.journal is None or run.journal.pinned or not needs_pin(steps):
         return None
     return code_of(run.hosted)
+
+
+def _note_pin(run: RunEvents, steps: Sequence[Step]) -> None:
+    """The steps are stored, and with them the code of the turn."""
+    if run.journal is not None and not run.journal.pinned:
+        run.journal.pinned = needs_pin(steps)
+
+
+def _bytes(steps: Sequence[Step]) -> int:
+    return sum([step.size for step in steps]) if steps else 0
 
 
 def _read(rows: Rows, head: Head) -> Task:
