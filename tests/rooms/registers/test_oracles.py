@@ -153,7 +153,7 @@ REST: list[tuple[str, str, str, Any]] = [
     ("webhook", "POST", "/webhooks/{}/logs/1/retry", None),
     ("transfer", "GET", "/transfers/{}", None),
     ("transfer", "GET", "/transfers/{}/content", None),
-    ("transfer", "DELETE", "/transfers/{}", None),
+    ("transfer", "POST", "/transfers/{}/cancel", None),
     ("transfer", "POST", "/transfers/{}/undo", None),
 ]
 NAMES_NOTHING_HIDDEN = frozenset({"organisations"})

@@ -441,7 +441,7 @@ async def walk(site: Site) -> None:
     transfer = await finished_export(site, register["id"], schema["id"])
     for path in ("/transfers", f"/transfers/{transfer}", f"/transfers/{transfer}/content"):
         await go("GET", path)
-    await go("DELETE", f"/transfers/{transfer}")
+    await go("POST", f"/transfers/{transfer}/cancel")
     await go("POST", f"/transfers/{brought['transfer']}/undo")
     await walk_webhooks(go, site, register["id"], pair)
     organisation = await go("POST", "/organisations", {"slug": f"walkers-{register['id']}"})

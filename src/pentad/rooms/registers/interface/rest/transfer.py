@@ -246,7 +246,7 @@ ROUTES: Final = (
     ),
     RestRoute("GET", "/transfers", "registers", list_transfers, answer=TransfersAnswer, own=True),
     RestRoute("GET", "/transfers/{id}", "registers", get_transfer, answer=TransferAnswer, own=True),
-    RestRoute("DELETE", "/transfers/{id}", "registers", cancel_transfer, answer=TransferAnswer, own=True),
+    RestRoute("POST", "/transfers/{id}/cancel", "registers", cancel_transfer, answer=TransferAnswer, own=True),
     RestRoute("POST", "/transfers/{id}/undo", "registers", undo_transfer, answer=TransferAnswer, own=True),
     RestRoute(
         "GET",
