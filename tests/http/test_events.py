@@ -14,7 +14,7 @@ from pentad.jobs.job import GiveUp, Job, JobRun
 from pentad.settings.model import Settings
 from tests.behaviour.clients import HTTP_MODERN, HttpClient
 from tests.behaviour.connecting import connect_http, front_of
-from tests.behaviour.http_wire import HttpAnswer, send
+from tests.behaviour.http_wire import Event, HttpAnswer, send
 from tests.http.conftest import UNHURRIED
 from tests.http.test_administration import PASSWORD, basic
 from tests.stores import app_database
@@ -68,6 +68,13 @@ class Permits:
         reply = await self.client.call("objects", given)
         made = json.loads(reply.result["content"][0]["text"])
         return f"openregister://objects/{self.register}/{self.schema}/{made.get('uuid') or made['id']}"
+
+
+async def first_event(events: AsyncIterator[Event]) -> Event:
+    """The first event of a stream, after what it says about itself."""
+    while not (event := await anext(events)).data:
+        pass
+    return event
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -148,22 +155,31 @@ async def test_a_stream_tells_what_happens_and_goes_on_where_it_was_lost(site: S
     await permits.create("before")
     stream = site.stream("ada", "?room=registers")
     await stream.head()
-    events = stream.events()
     first = await permits.create("first")
-    event = await anext(events)
-    while not event.data:
-        event = await anext(events)
+    event = await first_event(stream.events())
     assert json.loads(event.data)["subject"] == first
     await stream.leave()
     second = await permits.create("second")
     again = site.stream("ada", "?room=registers", **{"last-event-id": event.id or ""})
-    resumed = again.events()
-    event = await anext(resumed)
-    while not event.data:
-        event = await anext(resumed)
+    event = await first_event(again.events())
     assert json.loads(event.data)["subject"] == second
     await again.leave()
     assert (await site.page("oda", "?cursor=now"))[0] == 200
+
+
+@pytest.mark.requirement("events:stream")
+async def test_a_stream_tells_what_happens_right_after_its_head(site: Site) -> None:
+    permits = await site.permits("ada")
+    made: list[str] = []
+
+    async def create() -> None:
+        made.append(await permits.create("at once"))
+
+    stream = site.stream("ada", "?kind=object.created")
+    stream.on_start = create
+    told = await first_event(stream.events())
+    assert [json.loads(told.data)["subject"]] == made
+    await stream.leave()
 
 
 @pytest.mark.requirement("events:stream")
