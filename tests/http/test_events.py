@@ -1,7 +1,7 @@
 """The feed of events over HTTP and MCP: what each room tells, to whom, and how a lost stream goes on."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +10,7 @@ import pytest
 
 from pentad.app import App, open_app
 from pentad.events.feed import URI
+from pentad.http import events
 from pentad.jobs.job import GiveUp, Job, JobRun
 from pentad.settings.model import Settings
 from tests.behaviour.clients import HTTP_MODERN, HttpClient
@@ -107,9 +108,7 @@ async def test_rooms_tell_what_happened_to_those_who_may_know(site: Site) -> Non
 
 @pytest.mark.requirement("events:rights")
 async def test_logins_and_administration_are_told_to_readers_of_the_trail(site: Site) -> None:
-    headers = {**basic("root"), "content-type": "application/json"}
-    body = json.dumps({"label": "k", "owner": "root"}).encode()
-    await send(front_of(site.app), "POST", "/api/admin/keys", headers, body).body()
+    await make_key(site)
     await site.app.audit.flush()
     _, found = await site.page("root", "?room=access")
     assert "key created" in [one["data"]["action"] for one in found["events"]]
@@ -179,6 +178,33 @@ async def test_a_stream_tells_what_happens_right_after_its_head(site: Site) -> N
     stream.on_start = create
     told = await first_event(stream.events())
     assert [json.loads(told.data)["subject"]] == made
+    await stream.leave()
+
+
+async def send_task(site: Site) -> None:
+    await (await site.client("root")).call("agents_send_task", {"agent": "echo", "text": "hi"})
+
+
+async def make_key(site: Site) -> None:
+    headers = {**basic("root"), "content-type": "application/json"}
+    body = json.dumps({"label": "k", "owner": "root"}).encode()
+    await send(front_of(site.app), "POST", "/api/admin/keys", headers, body).body()
+
+
+@pytest.mark.requirement("events:told")
+@pytest.mark.parametrize(
+    ("cause", "query", "kind"),
+    [(send_task, "?room=agents", "agents.task.completed"), (make_key, "?room=access", "access.reported")],
+)
+async def test_a_stream_does_not_wait_for_the_next_change_of_a_resource(
+    site: Site, monkeypatch: pytest.MonkeyPatch, cause: Callable[[Site], Awaitable[None]], query: str, kind: str
+) -> None:
+    monkeypatch.setattr(events, "KEEP_ALIVE_SECONDS", 3_600.0)
+    stream = site.stream("root", query)
+    await stream.head()
+    await cause(site)
+    told = await first_event(stream.events())
+    assert json.loads(told.data)["type"] == kind
     await stream.leave()
 
 
