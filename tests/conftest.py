@@ -1,9 +1,12 @@
 """What every test shares: one event loop implementation, the stores, and how many examples a property is tried on."""
 
+import asyncio
 import gc
+import inspect
 import signal
+import time
 from collections.abc import Generator, Iterator
-from functools import cache, partial
+from functools import cache, partial, wraps
 from typing import Any
 
 import hypothesis
@@ -32,6 +35,9 @@ __all__ = [
 
 TOOL_LIST_SIZES = "tool list sizes"
 """The property of a test's report that holds a revision and the size of each endpoint's list in it."""
+
+STARTED = pytest.StashKey[float]()
+"""When the fixtures of a test began."""
 
 LOADED = [hypothesis.HealthCheck.too_slow]
 """Making examples is slow on a machine that has other things to do, too: that says nothing about a test."""
@@ -77,6 +83,33 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     called: Any = getattr(item, "callspec", None)
     if called is not None and is_left_to_interop(item.path, called.params.values()):
         item.add_marker("interop")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    item.stash[STARTED] = time.monotonic()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+    """End an asynchronous test that hangs where it hangs, a little before the time limit of every test interrupts the
+    event loop: after that its fixtures could not close, and would hang as well."""
+    mark = pyfuncitem.get_closest_marker("timeout")
+    tried, limit = pyfuncitem.obj, float(mark.args[0] if mark else pyfuncitem.config.getini("timeout") or 0)
+    if not limit or not inspect.iscoroutinefunction(tried):
+        return (yield)
+    left = 0.9 * limit - (time.monotonic() - pyfuncitem.stash[STARTED])
+
+    @wraps(tried)
+    async def bounded(**given: object) -> None:
+        async with asyncio.timeout(left):
+            await tried(**given)
+
+    pyfuncitem.obj = bounded
+    try:
+        return (yield)
+    finally:
+        pyfuncitem.obj = tried
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -165,7 +165,7 @@ class App:
         self.store_watch = StoreWatch(database, clock=clock)
         fetching = Incidents(logging.getLogger("pentad.net.fetch"), every=LOGGED_EVERY, clock=clock)
         self.fetcher = HttpFetcher(settings.fetch, incidents=fetching)
-        self.audit = AuditTrail(database, retention_days=settings.audit.days, clock=clock)
+        self.audit = AuditTrail(database, retention_days=settings.audit.days, clock=clock, channel=CHANNEL)
         self.record: Callable[[Any], None] = self.audit.record
         self.pending_requests = PendingRequests(database)
         self.hub = SubscriptionHub(database, settings.limits.streams_per_principal)
@@ -180,7 +180,7 @@ class App:
             database, clock, self._event_sources, self._event_kinds, retention_days=settings.audit.days
         )
         self.event_watch = EventWatch(database, self._on_events)
-        self.hub.after_changes = self.event_watch.look
+        self.hub.on_change = self.event_watch.look  # for rooms with a log of their own
         self.neighbours = InternalClient(lambda: self.within.dispatcher, self.principal_now)
         self.console_client = InternalClient(lambda: self.within.dispatcher, self.principal_now, CONSOLE)
         self.rules = EventRules(
@@ -603,9 +603,9 @@ class App:
             await self.streams.close()
         if "passwords" in self.__dict__:
             self.passwords.close()
-        self.event_watch.stop()
-        await self.rules.stop()
         self.hub.stop()
+        await self.event_watch.stop()
+        await self.rules.stop()
         await self.search.stop()
         if "embedder" in self.__dict__ and self.embedder is not None:
             self.embedder.close()
@@ -685,7 +685,6 @@ def tell_dead(tx: Transaction, run: JobRun, problem: str) -> None:
     """A job that was given up is an event for administrators."""
     data = {"job": run.id, "name": run.name, "problem": problem}
     emit(tx, run.name.partition(".")[0], "job.dead", [f"job:{run.id}"], audience=ADMINS, data=data)
-    tx.signal(CHANNEL)
 
 
 async def _prune_events(feed: EventFeed, _run: JobRun) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 from urllib.parse import unquote
@@ -34,6 +34,8 @@ class HttpAnswer:
         self.status = 0
         self.headers: dict[str, str] = {}
         self.header_list: list[tuple[str, str]] = []
+        self.on_start: Callable[[], Awaitable[object]] | None = None
+        """Awaited between the head and the body, as a server waits for a slow client."""
         self._task = asyncio.create_task(app(scope, self._receive, self._send))
         self._task.add_done_callback(self._ended)
 
@@ -51,6 +53,8 @@ class HttpAnswer:
             self.header_list = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in message["headers"]]
             self.headers = dict(self.header_list)
             self._started.set()
+            if self.on_start is not None:
+                await self.on_start()
         else:
             assert self._started.is_set(), "a body follows a start"
             self._chunks.put_nowait(message.get("body", b""))

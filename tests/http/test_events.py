@@ -1,7 +1,7 @@
 """The feed of events over HTTP and MCP: what each room tells, to whom, and how a lost stream goes on."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -10,11 +10,12 @@ import pytest
 
 from pentad.app import App, open_app
 from pentad.events.feed import URI
+from pentad.http import events
 from pentad.jobs.job import GiveUp, Job, JobRun
 from pentad.settings.model import Settings
 from tests.behaviour.clients import HTTP_MODERN, HttpClient
 from tests.behaviour.connecting import connect_http, front_of
-from tests.behaviour.http_wire import HttpAnswer, send
+from tests.behaviour.http_wire import Event, HttpAnswer, send
 from tests.http.conftest import UNHURRIED
 from tests.http.test_administration import PASSWORD, basic
 from tests.stores import app_database
@@ -70,6 +71,13 @@ class Permits:
         return f"openregister://objects/{self.register}/{self.schema}/{made.get('uuid') or made['id']}"
 
 
+async def first_event(events: AsyncIterator[Event]) -> Event:
+    """The first event of a stream, after what it says about itself."""
+    while not (event := await anext(events)).data:
+        pass
+    return event
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
 async def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Site]:
     async with AsyncExitStack() as stack:
@@ -100,9 +108,7 @@ async def test_rooms_tell_what_happened_to_those_who_may_know(site: Site) -> Non
 
 @pytest.mark.requirement("events:rights")
 async def test_logins_and_administration_are_told_to_readers_of_the_trail(site: Site) -> None:
-    headers = {**basic("root"), "content-type": "application/json"}
-    body = json.dumps({"label": "k", "owner": "root"}).encode()
-    await send(front_of(site.app), "POST", "/api/admin/keys", headers, body).body()
+    await make_key(site)
     await site.app.audit.flush()
     _, found = await site.page("root", "?room=access")
     assert "key created" in [one["data"]["action"] for one in found["events"]]
@@ -148,22 +154,58 @@ async def test_a_stream_tells_what_happens_and_goes_on_where_it_was_lost(site: S
     await permits.create("before")
     stream = site.stream("ada", "?room=registers")
     await stream.head()
-    events = stream.events()
     first = await permits.create("first")
-    event = await anext(events)
-    while not event.data:
-        event = await anext(events)
+    event = await first_event(stream.events())
     assert json.loads(event.data)["subject"] == first
     await stream.leave()
     second = await permits.create("second")
     again = site.stream("ada", "?room=registers", **{"last-event-id": event.id or ""})
-    resumed = again.events()
-    event = await anext(resumed)
-    while not event.data:
-        event = await anext(resumed)
+    event = await first_event(again.events())
     assert json.loads(event.data)["subject"] == second
     await again.leave()
     assert (await site.page("oda", "?cursor=now"))[0] == 200
+
+
+@pytest.mark.requirement("events:stream")
+async def test_a_stream_tells_what_happens_right_after_its_head(site: Site) -> None:
+    permits = await site.permits("ada")
+    made: list[str] = []
+
+    async def create() -> None:
+        made.append(await permits.create("at once"))
+
+    stream = site.stream("ada", "?kind=object.created")
+    stream.on_start = create
+    told = await first_event(stream.events())
+    assert [json.loads(told.data)["subject"]] == made
+    await stream.leave()
+
+
+async def send_task(site: Site) -> None:
+    await (await site.client("root")).call("agents_send_task", {"agent": "echo", "text": "hi"})
+
+
+async def make_key(site: Site) -> None:
+    headers = {**basic("root"), "content-type": "application/json"}
+    body = json.dumps({"label": "k", "owner": "root"}).encode()
+    await send(front_of(site.app), "POST", "/api/admin/keys", headers, body).body()
+
+
+@pytest.mark.requirement("events:told")
+@pytest.mark.parametrize(
+    ("cause", "query", "kind"),
+    [(send_task, "?room=agents", "agents.task.completed"), (make_key, "?room=access", "access.reported")],
+)
+async def test_a_stream_does_not_wait_for_the_next_change_of_a_resource(
+    site: Site, monkeypatch: pytest.MonkeyPatch, cause: Callable[[Site], Awaitable[None]], query: str, kind: str
+) -> None:
+    monkeypatch.setattr(events, "KEEP_ALIVE_SECONDS", 3_600.0)
+    stream = site.stream("root", query)
+    await stream.head()
+    await cause(site)
+    told = await first_event(stream.events())
+    assert json.loads(told.data)["type"] == kind
+    await stream.leave()
 
 
 @pytest.mark.requirement("events:stream")

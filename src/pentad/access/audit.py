@@ -105,6 +105,8 @@ class Batch(NamedTuple):
     hours: Hours
 
 
+EVENT_MARK: Final = f'"{EVENTS}"'.encode()
+"""In encoded batches that may have entries that are not calls."""
 decode_entries: Final = msgspec.json.Decoder(list[AuditEntry]).decode
 
 
@@ -118,8 +120,11 @@ class AuditTrail:
         retention_days: float = 90,
         buffer_most: int = BUFFER_MOST,
         clock: Clock | None = None,
+        channel: str | None = None,
     ) -> None:
         self._db = db
+        self._channel = channel
+        """Signalled when entries are stored that are not calls."""
         self._retention_seconds = retention_days * 86_400
         self._clock = clock or SystemClock()
         self._buffer_most = buffer_most
@@ -257,7 +262,7 @@ class AuditTrail:
         """Delete entries older than the retention, a few batches at a time; returns how many."""
         before = self._clock.now() - self._retention_seconds
         gone = 0
-        while deleted := await self._db.write(lambda tx: prune_slice(tx, before, self._clock)):
+        while deleted := await self._db.write(lambda tx: prune_slice(tx, before, self._clock, self._channel)):
             gone += deleted
         return gone
 
@@ -270,7 +275,7 @@ class AuditTrail:
 
     async def _store(self, batch: Batch) -> None:
         try:
-            stored = await self._db.write(lambda tx: store_batch(tx, batch))
+            stored = await self._db.write(lambda tx: store_batch(tx, batch, self._channel))
             if stored is not None:
                 self._compare(stored)
                 if self.on_stored is not None:
@@ -332,16 +337,16 @@ def make_batch(batch_id: uuid.UUID, entries: Sequence[AuditEntry]) -> Batch:
     return Batch(batch_id.bytes, len(kept), encoded, totals, hours)
 
 
-def store_batch(tx: Transaction, batch: Batch) -> Appended | None:
+def store_batch(tx: Transaction, batch: Batch, channel: str | None = None) -> Appended | None:
     """Store a batch, unless an earlier try did and only its answer was lost."""
-    stored = append(tx, batch.id, batch.size, batch.entries)
+    stored = _append(tx, batch, channel)
     if stored is not None:
         add_totals(tx, batch.totals)
         add_hours(tx, batch.hours)
     return stored
 
 
-def prune_slice(tx: Transaction, before: float, clock: Clock) -> int:
+def prune_slice(tx: Transaction, before: float, clock: Clock, channel: str | None = None) -> int:
     """Delete a few of the batches written before `before`; returns how many entries, 0 if none are left.
 
     An entry with the new checkpoint joins the chain, so that the removal itself can be verified.
@@ -350,8 +355,14 @@ def prune_slice(tx: Transaction, before: float, clock: Clock) -> int:
     if checkpoint is not None:
         told = AuditEntry(clock.now(), "system", EVENTS, RETENTION_EVENT, "ok", 0, target=str(checkpoint))
         batch = make_batch(uuid7(clock), [told])
-        append(tx, batch.id, batch.size, batch.entries)
+        _append(tx, batch, channel)
     return gone
+
+
+def _append(tx: Transaction, batch: Batch, channel: str | None) -> Appended | None:
+    if channel is not None and EVENT_MARK in batch.entries:
+        tx.signal(channel)
+    return append(tx, batch.id, batch.size, batch.entries)
 
 
 def checkpoint_of(entries: bytes) -> str | None:

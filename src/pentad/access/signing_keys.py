@@ -157,6 +157,7 @@ async def following(ring: KeyRing, use: Callable[[Sequence[SigningKey]], None]) 
     changed = asyncio.Event()
     background = Background()
     end = ring.listen(changed.set)
+    changed.set()  # it may have changed since the caller read the keys
     background.start(_follow(ring, use, changed), f"signing-keys-{ring.name}")
     try:
         yield

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from pentad.access.audit import EVENTS, AuditTrail, decode_entries
+from pentad.access.audit import EVENT_MARK, EVENTS, AuditTrail, decode_entries
 from pentad.administration.rights import AUDIT
 from pentad.events.feed import Source
 from pentad.kernel.errors import InvalidInput
@@ -14,7 +14,6 @@ from pentad.kernel.trace import position_in
 KINDS: Final = {"reported": "A login, or an action of an administrator. Only readers of the audit trail see it."}
 KIND: Final = "reported"
 _BATCHES: Final = 200
-_MARK: Final = f'"{EVENTS}"'.encode()
 
 
 def access_events(database: Database, audit: AuditTrail) -> Source:
@@ -53,7 +52,7 @@ def _batches(rows: Rows, number: int) -> list[tuple[int, bytes]]:
 
 
 def _events(batch: int, encoded: bytes) -> list[tuple[int, Event]]:
-    if _MARK not in encoded:
+    if EVENT_MARK not in encoded:
         return []
     return [
         (

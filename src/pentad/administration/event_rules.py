@@ -51,6 +51,7 @@ LONGEST_CHAIN: Final = 5
 """How many rules may start one another in a row."""
 SEND_TASK: Final = "agents_send_task"
 _AT_ONCE: Final = 50
+_RETRY_SECONDS: Final = 5.0
 _COLUMNS: Final = "id, owner, body, cursor, is_enabled, done, failures, problem, created_at"
 
 
@@ -259,6 +260,8 @@ class EventRules:
                     await self._database.write(partial(self._queue, enabled))
             except PentadError as error:
                 log_failure(error, "Queueing the rules of events")
+                await asyncio.sleep(_RETRY_SECONDS)
+                self._wake.set()
 
     def _queue(self, rules: Sequence[str], tx: Transaction) -> None:
         for rule_id in rules:

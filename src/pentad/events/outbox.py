@@ -22,7 +22,7 @@ from pentad.kernel.trace import current_traceparent, request_mark
 ADMINS: Final = "admin"
 """The audience of events for administrators."""
 CHANNEL: Final = "events"
-"""Signalled by those who emit events without announcing a change of a resource."""
+"""Signalled with every event."""
 SUBJECTS_PER_ROW: Final = 500
 _CLOCK: Final = SystemClock()
 _COLUMNS: Final = "seq, at, room, kind, subjects, principal, trace, data"
@@ -59,6 +59,8 @@ def emit(
     for start in range(0, len(subjects), SUBJECTS_PER_ROW):
         part = _encode(subjects[start : start + SUBJECTS_PER_ROW]).decode()
         tx.run(_INSERT, moment, room, kind, audience, part, who, trace, text)
+    if subjects:
+        tx.signal(CHANNEL)
 
 
 def events_after(
@@ -95,6 +97,13 @@ def newest(rows: Rows, dialect: Dialect) -> str:
         return f"0-{last}-{_WHOLE}"
     horizon = rows.value("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint")
     return f"{int(horizon) - 1}-{2**62}-{_WHOLE}"
+
+
+def running_transactions(rows: Rows) -> tuple[int, int]:
+    """On PostgreSQL the oldest transaction that runs, which hides later ones, and the one that follows all so far."""
+    sql = "SELECT pg_snapshot_xmin(s)::text::bigint, pg_snapshot_xmax(s)::text::bigint FROM pg_current_snapshot() AS s"
+    ((oldest, following),) = rows.all(sql)
+    return oldest, following
 
 
 def oldest_time(rows: Rows) -> float | None:

@@ -4,32 +4,54 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from pentad.events.outbox import CHANNEL
+from pentad.events.outbox import CHANNEL, running_transactions
+from pentad.kernel.background import start_task
+from pentad.kernel.errors import PentadError
 from pentad.kernel.ports import Database
 
+_BURST_SECONDS: Final = 0.05
 _AGAIN_SECONDS: Final = 1.0
-"""PostgreSQL shows an event only when no older transaction runs, so followers look once more a little later."""
 
 
 class EventWatch:
-    """Calls `tell` when something happened, and once more a second later."""
+    """Calls `tell` a moment after something happened, once for a burst of it.
+
+    PostgreSQL shows an event only when no older transaction runs. While one does, `tell` is called again every second.
+    """
 
     def __init__(self, database: Database, tell: Callable[[], None]) -> None:
+        self._database = database
         self._tell = tell
-        self._again: asyncio.TimerHandle | None = None
+        self._is_news = False
+        self._looking: asyncio.Task[None] | None = None
         self._end = database.listen(CHANNEL, lambda _payload: self.look())
 
     def look(self) -> None:
         """Something may have happened."""
-        self._tell()
-        if self._again is None:
-            self._again = asyncio.get_running_loop().call_later(_AGAIN_SECONDS, self._look_again)
+        self._is_news = True
+        if self._looking is None or self._looking.done():
+            self._looking = start_task(self._look(), "event-watch")
 
-    def stop(self) -> None:
+    async def stop(self) -> None:
         self._end()
-        if self._again is not None:
-            self._again.cancel()
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.gather(self._looking, return_exceptions=True)
 
-    def _look_again(self) -> None:
-        self._again = None
-        self._tell()
+    async def _look(self) -> None:
+        pause, behind = _BURST_SECONDS, 0
+        while self._is_news or pause == _AGAIN_SECONDS:
+            await asyncio.sleep(pause)
+            is_news, self._is_news = self._is_news, False
+            try:
+                oldest, following = await self._transactions()
+            except PentadError:  # the followers could not read either
+                self._is_news, pause = True, _AGAIN_SECONDS
+                continue
+            behind = following if is_news else behind
+            pause = _AGAIN_SECONDS if oldest < behind else _BURST_SECONDS
+            self._tell()
+
+    async def _transactions(self) -> tuple[int, int]:
+        """The oldest transaction that may hide events, and the one that follows all so far."""
+        return (0, 0) if self._database.dialect == "sqlite" else await self._database.read(running_transactions)

@@ -45,7 +45,9 @@ def event_routes(app: App) -> list[BaseRoute]:
         cursor = request.query_params.get("cursor") or None
         if STREAM in request.headers.get("accept", ""):
             start = request.headers.get("last-event-id") or cursor or NOW
-            await app.events.page(principal, wanted, start, 1)  # a wrong cursor is refused before the stream begins
+            # Before the head: a wrong cursor is refused, and whatever happens once the caller has the head is told.
+            first = await app.events.page(principal, wanted, start, 1)
+            start = first.cursor if start == NOW else start
             return StreamingResponse(_stream(app, principal, wanted, start), headers=_HEADERS)
         page = await app.events.page(principal, wanted, cursor, _limit(request))
         return page.as_json()
@@ -107,13 +109,10 @@ def event_routes(app: App) -> list[BaseRoute]:
     ]
 
 
-async def _stream(app: App, principal: Principal, wanted: EventFilter, start: str) -> AsyncGenerator[bytes]:
-    """Events as they happen, for as long as the caller may read them."""
+async def _stream(app: App, principal: Principal, wanted: EventFilter, cursor: str) -> AsyncGenerator[bytes]:
+    """Events after a cursor as they happen, for as long as the caller may read them."""
     listener = app.hub.add(principal.id, lambda change: change.subject == URI)
     try:
-        cursor = start
-        if cursor == NOW:
-            cursor = (await app.events.page(principal, wanted, NOW)).cursor
         yield b"retry: 2000\n\n"
         async for part in _new(app, principal, wanted, cursor):
             cursor, frame = part

@@ -111,7 +111,6 @@ class AnswerLog:
             outbox.emit(
                 tx, "avatars", "avatar.answered", [uri], audience=asked_by.id, at=now, principal=asked_by.id, data=data
             )
-            tx.signal(outbox.CHANNEL)
 
         try:
             await self._database.write(work)
