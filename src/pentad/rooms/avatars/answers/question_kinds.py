@@ -8,12 +8,13 @@ import re
 from collections.abc import Sequence
 from typing import Final, Literal
 
+from pentad.rooms.avatars.answers.yes_no_questions import asks_yes_or_no, decides
 from pentad.rooms.avatars.verification.facts import names_in
 from pentad.rooms.avatars.verification.numbers import numbers_in
 from pentad.rooms.avatars.verification.wording import levelled
 from pentad.search.text import STOP_WORDS, query_terms, stem, terms, words
 
-QuestionKind = Literal["person", "time", "count", "amount", "place", "way", "reason", "definition"]
+QuestionKind = Literal["person", "time", "count", "amount", "place", "way", "reason", "definition", "yes_no"]
 
 _PATTERNS: Final[tuple[tuple[QuestionKind, re.Pattern[str]], ...]] = (
     ("count", re.compile(r"\bhow many (\w+)")),
@@ -81,7 +82,7 @@ def kind_of(question: str) -> QuestionKind | None:
     for kind, pattern in _PATTERNS:
         if pattern.search(text):
             return None if kind == "definition" and len(subject_of(question)) > _MOST_SUBJECT else kind
-    return None
+    return "yes_no" if asks_yes_or_no(question) else None
 
 
 def has_kind(question: str, kind: QuestionKind, sentences: Sequence[str], headings: Sequence[str] = ()) -> bool:
@@ -104,6 +105,8 @@ def has_kind(question: str, kind: QuestionKind, sentences: Sequence[str], headin
         if left and len(left) < len(subject):  # the heading names the rest
             return any(set(left) <= set(terms(sentence)) for sentence in sentences)
         return any(_defines(subject, sentence) for sentence in sentences)
+    if kind == "yes_no":
+        return decides(question, sentences, headings)
     signs = _WAY if kind == "way" else _REASONS
     asked_stems = set(query_terms(question))
     return any(asked_stems & set(terms(sentence)) and signs & set(words(sentence)) for sentence in sentences)
