@@ -69,6 +69,37 @@ CORPORA: Final = {
         "Cargo",
         "A manual of a build tool.",
     ),
+    "imaging": Corpus(
+        "gimp-help-en",
+        "usr/share/gimp/2.0/help/en",
+        (
+            "gimp-concepts*.html",
+            "gimp-image*.html",
+            "gimp-imaging*.html",
+            "gimp-introduction*.html",
+            "gimp-layer*.html",
+            "gimp-selection*.html",
+            "gimp-tool*.html",
+            "gimp-using*.html",
+            "glossary*.html",
+        ),
+        "GIMP",
+        "How to paint, retouch photographs and work with layers in GIMP.",
+    ),
+    "mail": Corpus(
+        "exim4-doc-html",
+        "usr/share/doc/exim4-doc-html/spec_html",
+        (
+            "ch-[adehilp]*.html",
+            "ch-format*.html",
+            "ch-message*.html",
+            "ch-retry*.html",
+            "ch-s[em]*.html",
+            "filter_ch-*.html",
+        ),
+        "Exim",
+        "How a mail server receives, checks, routes and delivers messages.",
+    ),
     "administration": Corpus(
         "debian-handbook",
         "usr/share/doc/debian-handbook/html/en-US",
@@ -85,7 +116,7 @@ def build(corpus: Corpus, identifier: str, root: Path, folder: Path) -> int:
     """Write the folder of the avatar; the number of its documents."""
     texts = folder / "corpus"
     texts.mkdir(parents=True, exist_ok=True)
-    found = sorted(path for pattern in corpus.patterns for path in (root / corpus.place).glob(pattern))
+    found = sorted({path for pattern in corpus.patterns for path in (root / corpus.place).glob(pattern)})
     for path in found:
         shutil.copyfile(path, texts / "-".join(path.relative_to(root / corpus.place).parts))
     config = {

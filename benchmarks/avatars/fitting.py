@@ -20,6 +20,7 @@ from pentad.app import open_app
 from pentad.rooms.avatars.answers.answer_pipeline import AnswerPipeline, Draft, Plan
 from pentad.rooms.avatars.answers.confidence import MEDIUM, WEIGHTS, Grounds
 from pentad.rooms.avatars.evaluation.author_questions import Asked, AuthorQuestion, read_questions
+from pentad.rooms.avatars.evaluation.score_card import calibration_error
 from pentad.rooms.avatars.service import Avatars
 from pentad.settings.model import Settings
 
@@ -87,9 +88,10 @@ def judged(examples: Sequence[Example], weights: Sequence[float]) -> str:
     misses = [number < MEDIUM for number, one in numbers if not one.asked.answerable]
     lost = [number < MEDIUM for number, one in numbers if one.right]
     high = [one.right for _, one in numbers if one.asked.answer.confidence == "high"]
+    error = calibration_error([(number, one.right) for number, one in numbers if one.grounds is not None])
     return (
         f"near misses low {sum(misses)} of {len(misses)}, right answers low {sum(lost)} of {len(lost)},"
-        f" high and right {sum(high)} of {len(high)}"
+        f" high and right {sum(high)} of {len(high)}, calibration error {error:.3f}"
     )
 
 

@@ -35,9 +35,21 @@ def shown(question: str, *texts: str, section: str | None = None) -> bool:
         ("Who kept the tide tables?", "My assistant Greta Lohse kept the tide tables."),
         ("What did the gate cost?", "The gate of 1926 cost 4,300 crowns."),
         ("What was the name of the sluice?", "In Halvesand they built a sluice, which they called Maria."),
+        ("What is the gate of a canal called?", "Some canals have a gate. This gate of a canal is called a sluice."),
         ("How is eel smoked?", "Eel is smoked by hanging it over alder wood."),
         ("How do I mend a sluice?", "A sluice must be drained; then we mend it."),
         ("Why was the northern gate rebuilt?", "The northern gate was rebuilt because the oak had rotted."),
+        ("Was the northern gate rebuilt in oak?", "In 1926 the northern gate was rebuilt in oak, as before."),
+        ("Does clover bear salt?", "Clover does not bear salt, but barley does."),
+        ("Is barley better than clover?", "On wet land barley is better than clover."),
+        (
+            "Did the board of Halvesand pay the keepers?",
+            "The board of Halvesand did not pay the keepers, who lived there.",
+        ),
+        (
+            "Can you tell me who kept the tide tables?",
+            "My assistant Greta Lohse kept the tide tables, and can tell them.",
+        ),
     ],
 )
 def test_a_quote_with_all_that_is_asked_about_and_what_is_asked_for_shows_an_answer(question: str, text: str):
@@ -67,6 +79,20 @@ def test_a_quote_with_all_that_is_asked_about_and_what_is_asked_for_shows_an_ans
         ("How much did the gate cost?", "In 1926 they asked what the gate did cost."),
         ("What did the canal cost?", "The canal was dug by the monks, and the bishop asked for the cost of it."),
         ("Who paid for the gate?", "The gate stood open, and Greta Lohse paid her debts."),
+        (
+            "What was the name of Harms' daughter?",
+            "He wrote about Harms. His daughter Greta Lohse kept bees. They called him the tide of Halvesand.",
+        ),
+        ("Was the gate rebuilt in oak?", "The gate was rebuilt in iron, though the oak of the bishop was dry."),
+        ("Does clover bear salt?", "It is asked whether clover does bear salt."),
+        ("Does clover bear salt?", "If clover does bear salt, sow it."),
+        ("Is barley better than clover?", "Clover is better than barley."),
+        ("Is barley better than clover?", "Barley is sown with clover, and the turf is better than before."),
+        ("Do all sluices leak?", "Some sluices leak, and all keepers know it."),
+        (
+            "Did Greta Lohse marry Wilhelm Harms?",
+            "Greta Lohse saw her sister marry, and Wilhelm Harms played the organ.",
+        ),
         ("Where was she buried?", "They buried the old bell under the dike; she was a good bell."),
     ],
 )

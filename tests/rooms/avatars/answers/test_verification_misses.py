@@ -19,7 +19,11 @@ TEXT = (
     "Mr. Collins asked Charlotte Lucas to marry him, and she accepted him at once. "
     "The sluice was repaired by Anna Weber after the flood of 1926. "
     "Peter Holm weighed the barley, and Johan Lind paid 12 marks for 30 sacks. "
-    "The Swedish team beat the Danish team by four goals in the final at Malmo."
+    "The Swedish team beat the Danish team by four goals in the final at Malmo. "
+    "Copper nails last longer, but iron is cheaper. "
+    "The smiths work tin and zinc, and their goods are cheaper than those of the town. "
+    "More farmers of the parish sow barley than clover. "
+    "Rye prefers sand to clay and grows on both."
 )
 EVIDENCE = numbered(passages_of((("Notes", 1934, "by", [TEXT]),)))
 BY = Verifier(EVIDENCE, "Ida Brandt", SentenceSimilarity(None))
@@ -45,6 +49,10 @@ async def checked(text: str, opening: str) -> Checked:
         ("Johan Lind weighed the barley, and Peter Holm paid 12 marks for 30 sacks.", "Peter"),
         ("Peter Holm weighed the barley, and Johan Lind paid 30 marks for 12 sacks.", "Peter"),
         ("The Swedish team was beaten by the Danish team in the final at Malmo.", "The Swedish"),
+        ("Copper is cheaper than iron.", "Copper"),
+        ("Tin is cheaper than zinc.", "The smiths"),
+        ("More farmers sow clover than barley.", "More"),
+        ("Rye prefers clay to sand.", "Rye"),
     ],
 )
 async def test_exchanged_names_and_reversed_comparisons_do_not_pass(text: str, opening: str):
@@ -118,6 +126,8 @@ async def test_a_negation_after_the_words_is_not_cut_off(text: str):
         ("Johan Lind paid 12 marks for 30 sacks.", "Peter"),
         ("The Danish team was beaten by the Swedish team in the final at Malmo.", "The Swedish"),
         ("In every winter the oak gates outperform the iron gates.", "The oak"),
+        ("In the parish more farmers sow barley than clover.", "More"),
+        ("Rye grows on both and prefers sand to clay.", "Rye"),
     ],
 )
 async def test_a_true_paraphrase_is_not_refused(text: str, opening: str):

@@ -10,7 +10,7 @@ import pytest
 from tests.rooms.avatars.folders import SETS, HashedWords, Library, avatar_folder
 from tests.stores import Stores
 
-pytestmark = [pytest.mark.anyio, pytest.mark.interop]
+pytestmark = [pytest.mark.anyio, pytest.mark.interop, pytest.mark.timeout(400)]
 
 
 @pytest.mark.parametrize("when", ["reading", "embedding", "storing", "transaction"])
@@ -26,7 +26,7 @@ async def test_a_killed_ingest_leaves_the_old_generation_whole(stores: Stores, t
     arguments = [stores.url or "", str(stores.data), str(folder), when]
     killed = subprocess.run(
         [sys.executable, "-m", "tests.rooms.avatars.corpus.dying_ingest", *arguments],
-        check=False, timeout=60, capture_output=True, cwd=Path(__file__).parents[4],
+        check=False, timeout=300, capture_output=True, cwd=Path(__file__).parents[4],
     )  # fmt: skip
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     assert await library.everything() == before

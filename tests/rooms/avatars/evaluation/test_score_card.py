@@ -59,6 +59,7 @@ def test_a_quote_is_right_if_it_has_the_words_of_an_answer_in_order():
     assert not has_answer(quote, ["sluices 27"])
     assert not has_answer(quote, ["7 sluices"]), "words are whole"
     assert has_answer(quote, ["27 ... sluices ... tide ..."])
+    assert has_answer("The keeper's house.", ["keeper"])
     assert not has_answer(quote, [])
 
 

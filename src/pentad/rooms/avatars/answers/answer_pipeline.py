@@ -234,7 +234,7 @@ class AnswerPipeline:
 
     def _is_common(self, plan: Plan, idf: Mapping[str, float]) -> bool:
         """Whether so many passages have all the question's words that having them shows nothing."""
-        if kind_of(plan.question) not in (None, "definition"):
+        if kind_of(plan.question) not in (None, "definition", "yes_no"):
             return False
         held = [numbered([scored.passage]) for scored in plan.found.passages]
         showing = [one for one in held if answer_signs(plan.question, [one], idf, self.corpus.persona.name).complete]

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pentad.rooms.avatars.answers.question_kinds import has_kind, kind_of
+from pentad.rooms.avatars.answers.question_kinds import NAMING, has_kind, kind_of
 from pentad.rooms.avatars.verification.evidence import Sentence
 from pentad.rooms.avatars.verification.facts import check_facts
 from pentad.search.text import STOP_WORDS, query_terms, stem, terms, words
@@ -26,8 +26,6 @@ _ASKING: Final = frozenset(map(stem, _ASKING_WORDS.split()))
 _POINTING_WORDS: Final = "he she it they him her them his hers its their theirs this that these those"
 _POINTING: Final = frozenset(_POINTING_WORDS.split())
 """Pronouns: with one telling word beside them, it is not clear what they refer to."""
-_NAMING: Final = frozenset(map(stem, ("name", "call")))
-"""`she called it Athena` tells its name."""
 _PASSIVE_QUESTION: Final = re.compile(
     r"\s*(?:when|where|why|how)(?: and \w+)? (?:is|are|was|were) (?P<object>.+)"
     r" (?P<verb>\w+ed|built|made|born|kept|held|found|written|sent|sold|lost|taken)\b",
@@ -95,8 +93,8 @@ def _held(telling: Mapping[str, float], texts: Sequence[str]) -> float:
     """The weighted share of the question's words that the texts contain, without the name of the corpus' author."""
     total = sum(telling.values())
     theirs = {term for text in texts for term in terms(text)}
-    if theirs & _NAMING:
-        theirs |= _NAMING
+    if theirs & NAMING:
+        theirs |= NAMING
     return sum(weight for term, weight in telling.items() if term in theirs) / total if total else 0.0
 
 

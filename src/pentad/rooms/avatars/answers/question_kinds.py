@@ -8,12 +8,13 @@ import re
 from collections.abc import Sequence
 from typing import Final, Literal
 
+from pentad.rooms.avatars.answers.yes_no_questions import asks_yes_or_no, decides
 from pentad.rooms.avatars.verification.facts import names_in
 from pentad.rooms.avatars.verification.numbers import numbers_in
 from pentad.rooms.avatars.verification.wording import levelled
 from pentad.search.text import STOP_WORDS, query_terms, stem, terms, words
 
-QuestionKind = Literal["person", "time", "count", "amount", "place", "way", "reason", "definition"]
+QuestionKind = Literal["person", "time", "count", "amount", "place", "way", "reason", "definition", "name", "yes_no"]
 
 _PATTERNS: Final[tuple[tuple[QuestionKind, re.Pattern[str]], ...]] = (
     ("count", re.compile(r"\bhow many (\w+)")),
@@ -33,12 +34,19 @@ _PATTERNS: Final[tuple[tuple[QuestionKind, re.Pattern[str]], ...]] = (
         "place",
         re.compile(r"^(?:and |but |so )?(?:where|(?:in|at) (?:which|what) (?:city|town|country|place|village))\b"),
     ),
+    (
+        "name",
+        re.compile(
+            r"^(?:and |but |so )?what (?:(?:is|are|was|were) the names? of\b"
+            r"|(?:is|are|was|were) .+ (?:called|named)\W*$|(?:do|does|did) .+ (?:call|name)\b)"
+        ),
+    ),
     ("way", re.compile(r"^how (?:to|is|are|(?:do|can|should|would) (?:i|we|one))\b")),
     ("reason", re.compile(r"^(?:and |but |so )?why\b")),
     (
         "definition",
         re.compile(
-            r"^what (?:is|are|was|were) (?:meant by )?(?!(?:the )?(?:name|purpose)s? of)(?:an? |the )?"
+            r"^what (?:is|are|was|were) (?:meant by )?(?!(?:the )?purposes? of)(?:an? |the )?"
             r"([\w' -]{2,50})\W*$"
         ),
     ),
@@ -71,6 +79,9 @@ _BEFORE_SUBJECT: Final = 3
 _AFTER_SUBJECT: Final = 6
 _PHRASE_GAP: Final = 4
 _SHORT_WORD: Final = 2
+NAMING: Final = frozenset(map(stem, ("name", "call")))
+"""`she called it Athena` tells its name."""
+_POINTING: Final = frozenset(("this", "these", "that", "it", "which"))
 _MOST_SUBJECT: Final = 3
 _SMALL: Final = frozenset(("a", "an", "the", "so", "called", "term", "word", "in", "of"))
 
@@ -81,7 +92,7 @@ def kind_of(question: str) -> QuestionKind | None:
     for kind, pattern in _PATTERNS:
         if pattern.search(text):
             return None if kind == "definition" and len(subject_of(question)) > _MOST_SUBJECT else kind
-    return None
+    return "yes_no" if asks_yes_or_no(question) else None
 
 
 def has_kind(question: str, kind: QuestionKind, sentences: Sequence[str], headings: Sequence[str] = ()) -> bool:
@@ -104,6 +115,10 @@ def has_kind(question: str, kind: QuestionKind, sentences: Sequence[str], headin
         if left and len(left) < len(subject):  # the heading names the rest
             return any(set(left) <= set(terms(sentence)) for sentence in sentences)
         return any(_defines(subject, sentence) for sentence in sentences)
+    if kind == "name":
+        return _names(question, sentences)
+    if kind == "yes_no":
+        return decides(question, sentences, headings)
     signs = _WAY if kind == "way" else _REASONS
     asked_stems = set(query_terms(question))
     return any(asked_stems & set(terms(sentence)) and signs & set(words(sentence)) for sentence in sentences)
@@ -127,6 +142,20 @@ def _has_number(question: str, kind: QuestionKind, text: str) -> bool:
         return any(number.counts == thing for number in fresh)
     amounts = [number for number in fresh if not _YEAR.fullmatch(number.written)]
     return bool(amounts) or _AMOUNT.search(levelled(text).lower()) is not None
+
+
+def _names(question: str, sentences: Sequence[str]) -> bool:
+    """Whether a sentence says how something is called: this, or what the sentence before it is about."""
+    asked = set(query_terms(question)) - NAMING
+    before: set[str] = set()
+    for sentence in sentences:
+        found = set(terms(sentence))
+        missing = asked - found
+        pointed = len(missing) * 2 <= len(asked) and missing <= before and _POINTING & set(words(sentence))
+        if NAMING & found and (not missing or pointed):
+            return True
+        before |= found
+    return False
 
 
 def _defines(subject: Sequence[str], sentence: str) -> bool:

@@ -4,7 +4,8 @@
      {"question": "What is a splits register?", "answer": ["list of splits", "register ... each split"]},
      {"question": "Who paid for the steam pump?", "answer": null}]
 
-A quote is right if it has the words of one answer in this order; `...` stands for anything in between.
+A quote is right if it has the words of one answer in this order, possessive or not; `...` stands for anything in
+between.
 """
 
 import json
@@ -80,18 +81,22 @@ def _question(place: int, entry: Any) -> AuthorQuestion:
 
 def has_answer(quote: str, answers: Sequence[str]) -> bool:
     """Whether a quote has the words of one of the answers."""
-    text = f" {' '.join(normal_words(quote))} "
+    text = f" {_plain(quote)} "
     return any(_has(text, answer) for answer in answers)
 
 
 def _has(text: str, answer: str) -> bool:
     at = 0
-    for words in filter(None, (" ".join(normal_words(part)) for part in answer.split(_GAP))):
+    for words in filter(None, map(_plain, answer.split(_GAP))):
         at = text.find(f" {words} ", at)
         if at < 0:
             return False
         at += len(words) + 1
     return True
+
+
+def _plain(text: str) -> str:
+    return " ".join(word.removesuffix("'s") for word in normal_words(text))
 
 
 async def ask_all(

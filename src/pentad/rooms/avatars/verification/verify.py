@@ -14,6 +14,7 @@ from typing import Final, Literal, Protocol
 from pentad.rooms.avatars.verification import polarity
 from pentad.rooms.avatars.verification.clause_checks import clause_doubts
 from pentad.rooms.avatars.verification.clauses import telling
+from pentad.rooms.avatars.verification.comparisons import compared_otherwise
 from pentad.rooms.avatars.verification.drafts import Draft, Statement, by_name, resolve
 from pentad.rooms.avatars.verification.evidence import Sentence
 from pentad.rooms.avatars.verification.facts import addresses, check_facts
@@ -241,7 +242,10 @@ class Verifier:
         return [] if against is None else [f"the meaning may differ: {against}"]
 
     def _doubts(self, claim: str, cited: Sequence[Sentence], share: float) -> list[str]:
-        doubts = ["who does what may differ"] if exchanged(claim, self._best(claim, cited).text) else []
+        best = self._best(claim, cited).text
+        doubts = ["who does what may differ"] if exchanged(claim, best) else []
+        if compared_otherwise(claim, best):
+            doubts.append("the comparison may differ")
         if share < SURE_COVERAGE:
             doubts.append("not all of it is in the cited sentences")
         return [*doubts, *clause_doubts(claim, cited, self._rarity)]

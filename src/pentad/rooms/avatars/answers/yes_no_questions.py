@@ -1,0 +1,69 @@
+"""Questions that ask for yes or no, and whether a sentence decides them.
+
+A sentence decides if one of its clauses says or denies what is asked: it has the words of the question, each in its
+role, and supposes nothing (`if`, `whether`, `perhaps`). The subject may be a pronoun for what came before.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from pentad.rooms.avatars.verification.clauses import clauses
+from pentad.rooms.avatars.verification.comparisons import compared_otherwise
+from pentad.rooms.avatars.verification.word_order import exchanged
+from pentad.rooms.avatars.verification.wording import levelled, normal_words
+from pentad.search.text import query_terms, terms
+
+_ASKS: Final = re.compile(
+    r"^(?:and |but |so )?(?:is|are|was|were|do|does|did|can|could|may|might|must|should|shall|will|would|has|have|had)"
+    r"(?:n't)? (?!(?:you|anybody|anyone|somebody) (?:please )?"
+    r"(?:tell|explain|describe|show|say|give|help|know|remember)\b)"
+)
+_ASKS_MORE: Final = re.compile(r"\b(?:what|who|whom|whose|why|how|where)\b")
+_SUPPOSING_WORDS: Final = "if whether unless suppose supposing perhaps maybe might would could should"
+_SUPPOSING: Final = frozenset(_SUPPOSING_WORDS.split())
+_WHOLE_WORDS: Final = "all every always never only both most each"
+_WHOLE: Final = frozenset(_WHOLE_WORDS.split())
+"""Words that decide a question by themselves: `some gates leak` does not tell whether all do."""
+_PRONOUN_WORDS: Final = "he she it they this these that those which who"
+_PRONOUNS: Final = frozenset(_PRONOUN_WORDS.split())
+
+
+def asks_yes_or_no(question: str) -> bool:
+    """Whether a question can be answered with yes or no."""
+    text = levelled(question).strip().lower()
+    return _ASKS.match(text) is not None and _ASKS_MORE.search(text) is None
+
+
+def decides(question: str, sentences: Sequence[str], headings: Sequence[str] = ()) -> bool:
+    """Whether one of consecutive sentences says yes or no to the question."""
+    asked = query_terms(question)
+    before = {term for heading in headings for term in terms(heading)}
+    for sentence in sentences:
+        if not sentence.rstrip().endswith("?"):
+            for clause in clauses(sentence):
+                if _settles(question, asked, clause, before):
+                    return True
+                before |= set(terms(clause))
+        before |= set(terms(sentence))
+    return False
+
+
+def _settles(question: str, asked: Sequence[str], clause: str, before: set[str]) -> bool:
+    words, held, wanted = set(normal_words(clause)), set(terms(clause)), set(normal_words(question))
+    if (_SUPPOSING & words) - wanted or (_WHOLE & wanted) - words:
+        return False
+    missing = [place for place, term in enumerate(asked) if term not in held]
+    if missing and not _is_subject(missing, len(asked), {asked[place] for place in missing} <= before, words):
+        return False
+    return not exchanged(question, clause) and not compared_otherwise(question, clause)
+
+
+def _is_subject(missing: Sequence[int], size: int, was_named: bool, words: set[str]) -> bool:
+    """Whether only the first words of the question are missing, for which a pronoun stands."""
+    return (
+        was_named
+        and len(missing) * 2 <= size
+        and list(missing) == list(range(len(missing)))
+        and bool(_PRONOUNS & words)
+    )
