@@ -271,6 +271,35 @@ class Chart:
 
 
 @dataclass(frozen=True, slots=True)
+class GraphNode:
+    """A box of a graph: its name, a few words about it, and its page. `current` is the one the page is about."""
+
+    title: str
+    text: str = ""
+    place: Place | None = None
+    current: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    """An arrow between two boxes, by their positions in the graph. A `weak` one is dashed: nobody has claimed it."""
+
+    source: int
+    target: int
+    label: str = ""
+    weak: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Boxes with arrows, which lead from left to right. A picture: a table beside it says the same in words."""
+
+    title: str
+    nodes: Sequence[GraphNode]
+    arrows: Sequence[Arrow]
+
+
+@dataclass(frozen=True, slots=True)
 class Card:
     """A thing on an overview: its name, what it is, a few figures, and badges, to be seen at a glance."""
 
@@ -508,6 +537,7 @@ Block = (
     | SearchBox
     | Pager
     | Chart
+    | Graph
     | Cards
     | Section
     | Form
