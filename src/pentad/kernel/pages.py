@@ -430,7 +430,8 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class FileField:
-    """A file to upload. The form's value is its content in base64; the field `name:<name>` has the file's name."""
+    """A file to upload. The form's value is its content in base64; the field `name:<name>` has the file's name. One
+    whose name ends in `/-`, the place after the last item of a list, takes several: they come as items of that list."""
 
     name: str
     label: str
@@ -491,6 +492,7 @@ Field = TextField | CheckBox | Choice | FileField | TimeSlider | Hidden | Group 
 ADD: Final = "add"
 REMOVE: Final = "remove"
 FILE_NAME: Final = "name:"
+SEVERAL: Final = "/-"
 
 
 @dataclass(frozen=True, slots=True)
