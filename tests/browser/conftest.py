@@ -14,15 +14,17 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from tests.browser.app_host import Client
 from tests.cli.processes import child
 from tests.conformance.node import npm_folder
 from tests.conformance.server import Served, password_of, serving
 from tests.interop.environments import playwright_python
 from tests.interop.oauth_peers import Peer, chromium, started
+from tests.rooms.directory.oasf.samples import sample
 from tests.waiting import wait_until
 
 DEMO_LOGIN = ("admin", "admin")
-START_SECONDS = 180.0
+START_SECONDS = 600.0
 DRIVER = Path(__file__).with_name("driver.py")
 WIDE = {"viewport": {"width": 1440, "height": 900}, "color_scheme": "light"}
 NARROW = {"viewport": {"width": 380, "height": 800}, "color_scheme": "dark"}
@@ -92,6 +94,17 @@ def ask(served: Served, method: str, path: str, body: Any = None) -> Any:
     request = Request(f"{served.site}{path}", json.dumps(body).encode(), headers, method=method)
     with urlopen(request, timeout=60) as answer:
         return json.loads(answer.read() or b"null")
+
+
+def call(served: Served, tool: str, **arguments: Any) -> Any:
+    """The structured result of a tool, called by an administrator."""
+    client = Client(served.site, ("root", password_of("root")))
+    return client.result("tools/call", {"name": tool, "arguments": arguments})["structuredContent"]
+
+
+def record(name: str, version: str, **changes: object) -> str:
+    """A valid record as JSON."""
+    return json.dumps({**sample("1.0.0"), "name": name, "version": version, **changes}, indent=2)
 
 
 @pytest.fixture(scope="session")

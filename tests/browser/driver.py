@@ -8,7 +8,8 @@ new Playwright context (viewport, color_scheme, java_script_enabled). Each step 
     type: TEXT                  wait: SELECTOR              shot: FILE                  run: JAVASCRIPT
     submit: KEY                 present: SELECTOR           upload: {LABEL: {name, text}}
     axe: FILE                   media: screen or print      window: FILE
-    hover: SELECTOR             view: STEP                  request: {method, url, basic, json}
+    hover: SELECTOR             focus: SELECTOR             request: {method, url, basic, json}
+    view: STEP
 
 `submit` presses a key that leads to another page; `present` waits for an element that nobody sees, such as an option.
 `axe` runs axe-core from the file and returns what is serious; `window` is a picture of what the window shows, `shot`
@@ -28,7 +29,7 @@ from urllib.request import Request, urlopen
 
 from playwright.sync_api import BrowserContext, Frame, Page, sync_playwright
 
-MILLISECONDS = 20_000
+MILLISECONDS = 90_000
 STATUS = "Failed to load resource: the server responded with a status of"
 
 
@@ -103,6 +104,7 @@ STEPS: dict[str, Callable[[Any, Any], Any]] = {
     "upload": upload,
     "axe": accessibility,
     "media": lambda page, given: page.emulate_media(media=given),
+    "focus": lambda page, given: page.locator(given).first.focus(),
     "hover": lambda page, given: page.locator(given).first.hover(),
     "view": lambda page, given: do(page.frames[-1], given),
 }

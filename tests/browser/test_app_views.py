@@ -13,7 +13,7 @@ from tests.browser.conftest import DEMO_LOGIN, Demo
 from tests.interop.oauth_peers import Peer
 from tests.story.demo import FIGURES, PERMIT, RULE
 
-pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 
 EVERYTHING: dict[str, Any] = {"serverTools": {}, "serverResources": {}, "openLinks": {}}
 STARTED = """async () => {

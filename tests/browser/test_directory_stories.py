@@ -5,10 +5,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.browser.conftest import HOSTILE, NARROW, LogIn
-from tests.rooms.directory.oasf.samples import sample
+from tests.browser.conftest import HOSTILE, NARROW, LogIn, record
 
-pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 
 BOTH = pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
 HOME = "/console/directory"
@@ -18,10 +17,6 @@ SERVER = {
     "version": "1.2.0",
     "remotes": [{"type": "streamable-http", "url": "https://example.org/mcp"}],
 }
-
-
-def record(name: str, version: str, **changes: object) -> str:
-    return json.dumps({**sample("1.0.0"), "name": name, "version": version, **changes}, indent=2)
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +55,19 @@ def test_two_versions_are_compared(log_in: LogIn, two: Sequence[str]) -> None:
     *_, shown = rita.do({"go": two[1]}, {"click": "main a:text-is('Compare')"}, {"wait": "td:text-is('changed')"})
     assert f"v1.0.0 {HOSTILE}" in shown["text"]
     assert f"v2.0.0 {HOSTILE}" in shown["text"]
+
+
+@BOTH
+@pytest.mark.requirement("console:directory:lineage")
+def test_a_version_is_opened_from_the_graph_by_keyboard(log_in: LogIn, two: Sequence[str], scripts: bool) -> None:
+    rita = log_in("rita", NARROW, scripts=scripts)
+    *_, other = rita.do(
+        {"go": two[1]},
+        {"focus": ".graph a"},
+        {"submit": "Enter"},
+        {"wait": ".graph .current :text-is('v1.0.0')"},
+    )
+    assert other["url"] == two[0]
 
 
 @pytest.mark.requirement("console:directory:edit")
@@ -109,7 +117,7 @@ def test_what_is_certain_is_fixed_at_a_button(log_in: LogIn, two: Sequence[str],
 
 
 @BOTH
-@pytest.mark.requirement("console:directory:import")
+@pytest.mark.requirement("console:directory:import", "console:directory:install")
 def test_a_server_is_imported_after_a_preview(log_in: LogIn, scripts: bool) -> None:
     root = log_in("root", scripts=scripts)
     server = {**SERVER, "name": f"io.github.example/forecast-{'with' if scripts else 'without'}"}
@@ -121,6 +129,14 @@ def test_a_server_is_imported_after_a_preview(log_in: LogIn, scripts: bool) -> N
     )
     assert "Nothing is stored yet. 1 record of 1 can be imported." in pages[2]["text"]
     assert "1 record imported." in pages[3]["text"]
+    *_, installed = root.do(
+        {"go": root.url(f"{HOME}?q={server['name']}")},
+        {"click": f".cards a:has-text({json.dumps(server['name'])})"},
+        {"wait": "dt:text-is('CID')"},
+        {"open": "Install it"},
+        {"click": "label:text-is('Cursor')"},
+    )
+    assert "https://example.org/mcp" in installed["text"]
 
 
 @BOTH

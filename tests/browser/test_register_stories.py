@@ -8,7 +8,7 @@ from tests.browser.conftest import HOSTILE, NARROW, LogIn, ask
 from tests.conformance.server import Served, password_of
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 
 BOTH = pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
 LIST = "/console/registers/1/1"

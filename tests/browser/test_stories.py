@@ -1,26 +1,16 @@
 """The stories of README.md, in a real browser."""
 
-from typing import Any
+import json
 
 import pytest
 
-from tests.browser.conftest import HOSTILE, NARROW, WIDE, LogIn
+from tests.browser.conftest import HOSTILE, NARROW, LogIn, call, record
+from tests.conformance.server import Served
 
-pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 
 BOTH = pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
-SIZES = pytest.mark.parametrize("options", [WIDE, NARROW], ids=["wide and light", "narrow and dark"])
 NEW = "/console/registers/1/1/new"
-
-
-@SIZES
-@pytest.mark.requirement("console:style")
-def test_no_page_is_too_wide_and_no_script_fails(log_in: LogIn, options: dict[str, Any]) -> None:
-    root = log_in("root", options)
-    paths = ("/", "/console/style", "/console/tools", "/console/tools/tool/objects", "/console/registers/1/1", NEW,
-             "/console/agents", "/console/agents/cards/echo/chat", "/console/admin", "/console/account")  # fmt: skip
-    for page in root.do(*({"go": root.url(path)} for path in paths)):
-        assert page["found"] == 200, page["url"]
 
 
 @pytest.mark.requirement("console:style")
@@ -128,6 +118,76 @@ def test_somebody_talks_with_an_agent(log_in: LogIn, scripts: bool) -> None:
     )
     assert f"Hello {HOSTILE}" in second["text"]
     assert second["text"].index("Hello") < second["text"].index("And again")
+
+
+@BOTH
+@pytest.mark.requirement("agents:console:files", "agents:console:context")
+def test_a_message_has_a_file_and_context_of_another_room(log_in: LogIn, server: Served, scripts: bool) -> None:
+    name = f"harbour-{'with' if scripts else 'without'}"
+    cid = call(server, "agntcy_dir_push_record", record_json=record(f"example.org/{name}", "v1.0.0"))["cid"]
+    uri = f"directory://records/{cid}"
+    wanda = log_in("wanda", scripts=scripts)
+    options = f"datalist option[value='{uri}']"
+    found = (
+        ({"click": "[name='/context/0']"}, {"type": name}, {"present": options})
+        if scripts
+        else ({"fill": {"Context 1": name}}, {"press": "Send"}, {"present": options})
+    )
+    upload = {"upload": {"Files": {"name": "plan.txt", "text": "Three trees."}}}
+    pages = wanda.do(
+        {"go": wanda.url("/console/agents/cards/echo/chat")},
+        {"fill": {"Your message": f"Look {HOSTILE}"}},
+        upload,
+        {"click": "button[name=add][value='/context']"},
+        {"wait": "[name='/context/0']"},
+        *found,
+        *([] if scripts else [upload]),  # a browser keeps no file when it loads another page
+        {"fill": {"Context 1": uri}},
+        {"press": "Send"},
+        {"wait": ".chat a:text-is('plan.txt')"},
+        {"click": ".chat a:text-is('Task')"},
+        {"wait": "dt:text-is('Conversation')"},
+    )
+    assert f"Look {HOSTILE}" in pages[-2]["text"]
+    assert uri in pages[-1]["text"]
+
+
+@pytest.mark.requirement("agents:console:trace")
+def test_a_task_is_canceled_and_tried_again(log_in: LogIn) -> None:
+    wanda = log_in("wanda", NARROW)
+    pages = wanda.do(
+        {"go": wanda.url("/console/agents/cards/echo")},
+        {"fill": {"Your message": "ask again"}},
+        {"press": "Send"},
+        {"open": "Stop it"},
+        {"press": "Cancel task"},
+        {"click": "main a:text-is('Try it again')"},
+        {"wait": "h2:text-is('Send it a task')"},
+        {"run": "() => document.querySelector('[name=\"/text\"]').value"},
+    )
+    assert "canceled" in pages[4]["text"]
+    assert pages[7]["found"].strip() == "ask again"
+
+
+@BOTH
+@pytest.mark.requirement("agents:console:registry")
+def test_a_remote_agent_is_registered_and_removed(log_in: LogIn, scripts: bool) -> None:
+    wanda = log_in("wanda", scripts=scripts)
+    name = f"Oak {'with' if scripts else 'without'} {HOSTILE}"
+    card = {
+        "schemaVersion": "1.0", "humanReadableId": f"acme/oak-{scripts}".lower(), "agentVersion": "1", "name": name,
+        "description": "An agent elsewhere.", "url": "https://acme.example/a2a", "provider": {"name": "Acme"},
+        "capabilities": {"a2aVersion": "1.0"}, "authSchemes": [{"scheme": "none"}],
+    }  # fmt: skip
+    *_, made, removed = wanda.do(
+        {"go": wanda.url("/console/agents/register")},
+        {"fill": {"Or the card": json.dumps(card)}},
+        {"press": "Register"},
+        {"open": "Remove it"},
+        {"press": "Remove agent"},
+    )
+    assert f"Oak {'with' if scripts else 'without'} {HOSTILE}" in made["text"]
+    assert "This card was removed." in removed["text"]
 
 
 @pytest.mark.requirement("console:home")

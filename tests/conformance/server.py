@@ -16,6 +16,7 @@ from tests.waiting import wait_until
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CONFORMANCE_ROOM = "tests.conformance.room:ROOM"
+_START_SECONDS = 600.0
 _STOP_SECONDS = 60.0
 
 
@@ -113,7 +114,7 @@ def wait_until_healthy(served: Served) -> None:
         finally:
             connection.close()
 
-    wait_until(is_healthy, "The server did not become healthy.")
+    wait_until(is_healthy, "The server did not become healthy.", _START_SECONDS)
 
 
 def _stop(process: "subprocess.Popen[bytes]") -> None:

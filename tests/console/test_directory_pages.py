@@ -50,8 +50,8 @@ async def root(house: House) -> Browser:
     return await house.browser("root")
 
 
-async def push(house: House, **changes: Any) -> str:
-    record = json.dumps({**sample("1.0.0"), **changes})
+async def push(house: House, schema: str = "1.0.0", **changes: Any) -> str:
+    record = json.dumps({**sample(schema), **changes})
     answer = await house.app.neighbours.call_tool(ROOT, "agntcy_dir_push_record", {"record_json": record})
     cid = answer["structuredContent"].get("cid")
     assert cid, answer
@@ -114,6 +114,35 @@ async def test_two_versions_are_compared(house: House, root: Browser) -> None:
     assert f"Other {BREAKOUT}" in shown.html.text
     assert "description" in shown.html.text
     assert (await root.get(f"{HOME}/compare?before=nothing&after=nobody")).status == 404
+
+
+@pytest.mark.requirement("console:directory:lineage")
+async def test_the_lineage_of_a_record_is_a_picture_with_links_and_a_table(house: House, root: Browser) -> None:
+    name = "example.org/grown"
+    first = await push(house, name=name, version="v1.0.0")
+    second = await push(house, "0.8.0", name=name, version="v2.0.0", previous_record_cid=first)
+    third = await push(house, name=name, version="v3.0.0")
+    shown = (await root.get(f"{HOME}/records/{second}")).html
+    is_inert(shown)
+    assert shown.values("svg", "class") == ["current"]
+    links = shown.values("a", "href")
+    assert all(links.count(f"{HOME}/records/{cid}") >= 2 for cid in (first, third)), "in the picture and in the table"
+    assert shown.values("path", "class") == ["head", "weak", "head"], "nobody claims that the third replaces the second"
+    graph = next(one for one in (await sheet(root, f"{HOME}/records/{second}")) if one["title"] == "Lineage")["blocks"][
+        0
+    ]
+    assert graph["kind"] == "graph"
+    assert [one["title"] for one in graph["nodes"]] == ["v1.0.0", "v2.0.0", "v3.0.0"]
+    lineage = (await root.get(f"/console/lineage?{urlencode({'uri': f'directory://records/{second}'})}")).html
+    is_inert(lineage)
+    assert "made from" in lineage.texts
+    assert len(lineage.values("svg", "viewbox")) == 1
+
+
+async def sheet(browser: Browser, path: str) -> list[dict[str, Any]]:
+    """The sections of a page as JSON."""
+    answer = await browser.get(f"{path}.json", accept="application/json", sec_fetch_mode="cors")
+    return [one for one in json.loads(answer.body)["blocks"] if one["kind"] == "section"]
 
 
 @pytest.mark.requirement("console:directory:edit")

@@ -12,6 +12,7 @@ from pentad.console.layout import Surroundings, document
 from pentad.console.rendering import LONGEST_CODE, LONGEST_FACT, LONGEST_PROSE, MOST_LINKS, MOST_ROWS, Renderer
 from pentad.console.resource_pages import ResourcePages
 from pentad.kernel.pages import (
+    Arrow,
     Block,
     Button,
     Card,
@@ -26,6 +27,8 @@ from pentad.kernel.pages import (
     Facts,
     FileField,
     Form,
+    Graph,
+    GraphNode,
     Group,
     Hidden,
     Hint,
@@ -97,6 +100,7 @@ def every_block(text: Callable[[], str], link: Callable[[], str]) -> list[Block]
         SearchBox(text(), text(), text(), text()),
         Pager(text(), Place((), {"cursor": text()}), Place((), {text(): text()})),
         Chart(text(), [Series(text(), [(0, 1.0), (1, 2.0)])], text()),
+        Graph(text(), [GraphNode(text(), text(), Place((text(),))), GraphNode(text())], [Arrow(0, 1, text())]),
         Cards([Card(Cell(text(), Place((text(),))), text(), [(text(), text())])]),
         Conversation([Message(text(), text(), [Prose(text())], own=True), Message(text(), text(), [])]),
         Tree({"a": text(), "b": [text(), {"c": text(), "d": None, "e": {}}]}),

@@ -19,6 +19,7 @@ from tests.console.house import House, csrf_of, open_house
 from tests.console.reading import is_inert
 from tests.http.browsing import Browser
 from tests.rooms.agents.interface.conftest import served
+from tests.rooms.directory.oasf.samples import sample
 
 pytestmark = pytest.mark.anyio
 
@@ -38,7 +39,7 @@ async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[House
 async def test_a_task_is_sent_and_its_page_shown(house: House) -> None:
     root = await house.browser("root")
     assert "Send it a task" in (await root.get(ECHO)).body
-    fields = {"/text": "Good morning", "/references": "agents://cards/echo", "csrf": await csrf_of(root)}
+    fields = {"/text": "Good morning", "/context/0": "agents://cards/echo", "csrf": await csrf_of(root)}
     answer = await root.post(ECHO, fields)
     location = answer.location or ""
     assert (answer.status, location[:22]) == (303, "/console/agents/tasks/")
@@ -55,7 +56,7 @@ async def test_a_task_is_sent_and_its_page_shown(house: House) -> None:
     ("fields", "words"),
     [
         ({"/text": " "}, "There is nothing to send"),
-        ({"/text": "hello", "/references": "file:///etc/passwd"}, "file"),
+        ({"/text": "hello", "/context/0": "file:///etc/passwd"}, "file"),
     ],
 )
 async def test_a_form_that_cannot_be_sent_says_why_and_sends_nothing(
@@ -105,6 +106,63 @@ async def test_an_agent_elsewhere_gets_a_task_and_its_answer_is_shown(house: Hou
         is_inert(answer.html)
         assert f"Ahoy {BREAKOUT}" in answer.html.text
         assert any("agents_get_task" in link for link in answer.html.values("a", "href"))
+
+
+@pytest.mark.requirement("agents:console:context")
+async def test_context_is_found_by_words_and_picked_by_its_uri(house: House) -> None:
+    root, chat = await house.browser("root"), f"{ECHO}/chat"
+    record = json.dumps({**sample("1.0.0"), "name": f"example.org/harbour {BREAKOUT}"})
+    pushed = await house.app.neighbours.call_tool(ADMIN, "agntcy_dir_push_record", {"record_json": record})
+    uri = f"directory://records/{pushed['structuredContent']['cid']}"
+    token = {"csrf": await csrf_of(root)}
+    added = await root.post(chat, {**token, "/text": f"Read it {BREAKOUT}", "add": "/context"})
+    is_inert(added.html)
+    assert f"Read it {BREAKOUT}" in added.html.text, "what was typed is still there"
+    asks = added.html.values("input", "hx-get")
+    assert asks == [chat]
+    found = await root.get(f"{chat}?{urlencode({'/context/0': 'harbour'})}")
+    is_inert(found.html)
+    assert added.html.values("input", "list") == found.html.values("datalist", "id"), "the page finds its options"
+    assert uri in found.html.values("option", "value")
+    assert not any(one.startswith("agents://cards") for one in found.html.values("option", "value"))
+    without = await root.post(chat, {**token, "/text": "Read it", "/context/0": "harbour"})
+    assert without.status == 422
+    assert "Pick one of what is found" in without.html.text
+    assert uri in without.html.values("option", "value"), "without scripts, the next page has the options"
+    sent = await root.post(chat, {**token, "/text": "Read it", "/context/0": uri})
+    assert sent.status == 303, sent.html.text
+    page = await root.get("/console/agents/tasks")
+    task = next(one for one in page.html.values("a", "href") if "/tasks/" in one)
+    assert uri in (await root.get(task)).html.text
+
+
+@pytest.mark.requirement("agents:console:files")
+async def test_files_go_with_a_message_and_are_downloaded_from_the_conversation(house: House) -> None:
+    root = await house.browser("root")
+    fields = {"csrf": await csrf_of(root), "/text": "Look at these"}
+    files = [("/files/-", "plan.txt", b"Three trees."), ("/files/-", f"{BREAKOUT}.csv", b"a,b")]
+    form, body = multipart(fields, files)
+    own = {"origin": root.origin, "sec-fetch-site": "same-origin"}
+    sent = await root.send("POST", f"{ECHO}/chat", {**own, **form}, body)
+    assert sent.status == 303, sent.html.text
+    shown = await root.get(sent.location or "")
+    is_inert(shown.html)
+    downloads = [one for one in shown.html.values("a", "href") if one.startswith("/api/agents/files/")]
+    assert "plan.txt" in shown.html.texts
+    assert len(set(downloads)) == 2
+    assert {(await root.get(one)).body for one in downloads} == {"Three trees.", "a,b"}
+    rita = await house.browser("rita")
+    assert (await rita.get(downloads[0])).status == 404
+
+
+def multipart(fields: dict[str, str], files: list[tuple[str, str, bytes]]) -> tuple[dict[str, str], bytes]:
+    """A form with files, as browsers send it: its headers and its body."""
+    parts = [f'name="{name}"\r\n\r\n{text}'.encode() for name, text in fields.items()]
+    for name, file, content in files:
+        quoted = file.replace('"', "%22")
+        parts.append(f'name="{name}"; filename="{quoted}"\r\n\r\n'.encode() + content)
+    body = b"".join(b"--frontier\r\nContent-Disposition: form-data; " + one + b"\r\n" for one in parts)
+    return {"content-type": "multipart/form-data; boundary=frontier"}, body + b"--frontier--\r\n"
 
 
 CARD = {

@@ -315,3 +315,38 @@ def test_no_schema_and_no_form_breaks_it(schema: Any, fields: dict[str, str]) ->
     form_fields(whole, value)
     form_fields(whole, read_form(whole, fields, draft=True))
     form_fields(whole, MISSING)
+
+
+@pytest.mark.requirement("console:forms")
+def test_a_list_of_files_is_one_field_and_none_chosen_keeps_them() -> None:
+    files = {
+        "type": "object",
+        "properties": {"files": {"type": "array", "items": {"type": "string", "contentEncoding": "base64"}}},
+    }
+    (field,) = form_fields(files, {"files": ["QQ=="]})
+    assert isinstance(field, FileField)
+    assert field.name == "/files/-"
+    assert "keep the present one" in field.hint
+    assert read_form(files, {}, {"files": ["QQ=="]}) == {"files": ["QQ=="]}
+    assert read_form(files, {"/files/0": "Qg==", "/files/1": "Qw=="}, {"files": ["QQ=="]}) == {
+        "files": ["Qg==", "Qw=="]
+    }
+    assert read_form(files, {}) == {}
+
+
+@pytest.mark.requirement("console:forms")
+def test_a_form_without_anything_required_shows_its_first_fields() -> None:
+    many = {"type": "object", "properties": {f"p{number}": {"type": "string"} for number in range(9)}}
+    *shown, more = form_fields(many)
+    assert [one.name for one in shown if isinstance(one, TextField)] == [f"/p{number}" for number in range(6)]
+    assert isinstance(more, Group)
+    assert len(more.fields) == 3
+
+
+@pytest.mark.requirement("console:forms")
+def test_an_item_that_asks_for_suggestions_is_on_the_page_that_answers() -> None:
+    before = {"tags": ["one"]}
+    visit = Visit(LOCAL, query={"/tags/2": "th", "/name": "x", "/tags/nine": "x", "/tags/999": "x", "q": "3"})
+    form = schema_form(PERSON, visit, [], "/here", before, suggest=lambda at, _node: Suggestions([(at, "")], "/here"))
+    assert [one.name for one in named(form.fields, "/tags").items] == ["/tags/0", "/tags/1", "/tags/2"]
+    assert before == {"tags": ["one"]}

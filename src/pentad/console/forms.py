@@ -10,11 +10,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import Final, assert_never
+from urllib.parse import quote
 
 from pentad.console.html import Html, element, joined, own_path
 from pentad.kernel.pages import (
     ADD,
     REMOVE,
+    SEVERAL,
     Beside,
     Block,
     Button,
@@ -153,8 +155,12 @@ class _Fields:
             case Choice():
                 return self._choice(field)
             case FileField():
-                id_ = self._id()
-                control = element("input", type="file", name=field.name, **_described(id_, field))
+                id_ = self._name(field)
+                several = "multiple" if field.name.endswith(SEVERAL) else None
+                described = _described(id_, field)
+                control = element(
+                    "input", type="file", name=field.name, multiple=several, hx_preserve="true", **described
+                )
                 return _labelled(field.label, field, id_, control)
             case TimeSlider():
                 return self._slider(field)
@@ -169,6 +175,10 @@ class _Fields:
 
     def _id(self) -> str:
         return f"field-{next(self.numbers)}"
+
+    def _name(self, field: TextField | FileField) -> str:
+        """An id that the field keeps if items are added before it: a chosen file stays chosen."""
+        return f"{self.form}-{quote(field.name, safe='')}"
 
     def _text(self, field: TextField) -> Html:
         id_ = self._id()
@@ -191,7 +201,7 @@ class _Fields:
             )
         value = field.value if field.kind != "password" and field.value else None
         keyboard = field.keyboard if field.keyboard != "text" else None
-        options = f"{id_}-options" if field.options or field.suggest else None
+        options = f"{self._name(field)}-options" if field.options or field.suggest else None
         control = element(
             "input",
             type=field.kind,
@@ -210,8 +220,8 @@ class _Fields:
         return {
             "hx_get": path,
             "hx_trigger": "input changed delay:200ms",
-            "hx_target": f"#{options}",
-            "hx_select": f"#{options}",
+            "hx_target": f"[id='{options}']",
+            "hx_select": f"[id='{options}']",
             "hx_swap": "outerHTML",
         }
 
@@ -273,14 +283,14 @@ class _Fields:
             )
             for number, item in enumerate(repeated.items)
         ]
-        add = self._edit(ADD, repeated.name, f"Add {repeated.label}", None) if repeated.can_add else Html()
+        add = self._edit(ADD, repeated.name, "Add", repeated) if repeated.can_add else Html()
         notes = _notes(repeated.hint, repeated.error, self._id())
         class_ = "list needed" if repeated.required else "list"
         return element("fieldset", element("legend", repeated.label), *notes, *rows, add, class_=class_)
 
-    def _edit(self, name: str, value: str, text: str, item: Field | None) -> Html:
+    def _edit(self, name: str, value: str, text: str, item: Field) -> Html:
         """A button that changes the form. htmx sends the form and takes the same one out of the answer."""
-        whole = "" if item is None or isinstance(item, Hidden) else f"{text} {item.label}"
+        whole = "" if isinstance(item, Hidden) else f"{text} {item.label}"
         return element(
             "button",
             text,

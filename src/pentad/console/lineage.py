@@ -6,6 +6,7 @@ import msgspec
 
 from pentad.console.admin_page import AdminPage
 from pentad.kernel.pages import (
+    Arrow,
     Block,
     Button,
     Cell,
@@ -13,6 +14,8 @@ from pentad.kernel.pages import (
     Column,
     Facts,
     Form,
+    Graph,
+    GraphNode,
     Note,
     Place,
     Section,
@@ -29,6 +32,8 @@ from pentad.mcp.rights import check_right
 
 LINEAGE: Final = "lineage"
 _PATH: Final = f"/console/{LINEAGE}"
+_HIDDEN: Final = "not readable"
+_MOST_DRAWN: Final = 24
 _SENTENCES: Final[dict[Relation, str]] = {
     "wasGeneratedBy": "made by",
     "used": "used",
@@ -76,9 +81,24 @@ def _blocks(graph: LineageGraph) -> list[Block]:
     return [
         *blocks,
         Facts([*facts, ("URI", first.uri), *first.facts.items()]),
-        Section("Where it comes from", [Table(columns, rows, "Nothing is known of its origin.")]),
+        Section("Where it comes from", [*_picture(graph), Table(columns, rows, "Nothing is known of its origin.")]),
         Section("As W3C PROV-JSON", [Code(exported, copy=True)], folded=True),
     ]
+
+
+def _picture(graph: LineageGraph) -> list[Block]:
+    """The nearest things, the one that was asked about at the left."""
+    if not graph.edges:
+        return []
+    drawn = graph.things[:_MOST_DRAWN]
+    number_of = {one.uri: number for number, one in enumerate(drawn)}
+    nodes = [GraphNode(_name(one), one.type, _place(one), number == 0) for number, one in enumerate(drawn)]
+    arrows = [
+        Arrow(number_of[one.source], number_of[one.target], _SENTENCES[one.relation])
+        for one in graph.edges
+        if one.source in number_of and one.target in number_of
+    ]
+    return [Graph("Where it comes from", nodes, arrows)]
 
 
 def _row(edge: Edge, things: dict[str, Thing]) -> tuple[Cell | str, ...]:
@@ -89,6 +109,14 @@ def _row(edge: Edge, things: dict[str, Thing]) -> tuple[Cell | str, ...]:
 def _cell(thing: Thing | None) -> Cell | str:
     if thing is None:
         return ""
-    text = f"{thing.type} {thing.label or thing.uri}" if thing.type != "not readable" else "something you may not read"
+    text = _name(thing) if thing.type == _HIDDEN else f"{thing.type} {_name(thing)}"
+    return Cell(text, _place(thing))
+
+
+def _name(thing: Thing) -> str:
+    return "something you may not read" if thing.type == _HIDDEN else thing.label or thing.uri
+
+
+def _place(thing: Thing) -> Place | None:
     is_own = not thing.uri.startswith(("urn:", "http:", "https:"))
-    return Cell(text, Place(query={"uri": thing.uri}, room=LINEAGE)) if is_own else text
+    return Place(query={"uri": thing.uri}, room=LINEAGE) if is_own else None

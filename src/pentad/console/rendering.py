@@ -10,6 +10,7 @@ from typing import Any, Final, assert_never, cast
 
 from pentad.console.charts import chart
 from pentad.console.forms import call_attributes, form
+from pentad.console.graphs import graph
 from pentad.console.html import Html, element, joined, link_url, own_path, page_url
 from pentad.kernel.pages import (
     Beside,
@@ -28,6 +29,7 @@ from pentad.kernel.pages import (
     Fact,
     Facts,
     Form,
+    Graph,
     Hint,
     Image,
     Links,
@@ -109,6 +111,8 @@ class Renderer:
                 return self._pager(block)
             case Chart():
                 return chart(block)
+            case Graph():
+                return graph(block, lambda place: page_url(place, self.room) if self.call_of is None else None)
             case Cards():
                 cards = joined(self._card(one) for one in block.cards[:MOST_LINKS])
                 return element("ul", cards, class_="cards") if cards else self._empty(block.empty)

@@ -71,7 +71,7 @@ def _results(answer: Answer) -> list[Block]:
 
 
 def _section(group: Group) -> Section:
-    columns = (Column("#", numeric=True), "What", "Text", "Why", Column("Score", numeric=True))
+    columns = ("What", "Text", "Why", Column("Score", numeric=True))
     title = f"{group.source.kind}s" + (" (there are more)" if group.more else "")
     return Section(title.capitalize(), [Table(columns, [_row(hit) for hit in group.hits])])
 
@@ -82,7 +82,7 @@ def _row(hit: RankedItem) -> Sequence[str | Cell]:
         place = Place(("tool", *item.title.split("/")), room=TOOLS)
     else:
         place = None if item.page is None else Place(item.page, room=hit.source.room)
-    return (str(hit.rank), Cell(item.title or item.uri, place), hit.snippet, _why(item.why), f"{item.score:.2f}")
+    return (Cell(item.title or item.uri, place), hit.snippet, _why(item.why), f"{item.score:.2f}")
 
 
 def _why(reasons: Sequence[Reason]) -> str:

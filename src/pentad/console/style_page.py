@@ -4,6 +4,7 @@ from typing import Final
 
 from pentad.console.admin_page import STYLES, AdminPage
 from pentad.kernel.pages import (
+    Arrow,
     Beside,
     Block,
     Button,
@@ -23,6 +24,8 @@ from pentad.kernel.pages import (
     Facts,
     FileField,
     Form,
+    Graph,
+    GraphNode,
     Group,
     Hint,
     Links,
@@ -141,6 +144,7 @@ def _blocks(visit: Visit) -> list[Block]:
             ],
         ),
         Section("Step", [Step("Embedding 30 of 120 passages", 30, 120)]),
+        Section("Graph", [_graph()]),
         Section("Chart", [_chart(), Chart("Twelve lines and more", _lines(), "/min")]),
         Section(
             "Timeline",
@@ -166,6 +170,15 @@ def _blocks(visit: Visit) -> list[Block]:
         ),
         Section("Form", [_form(visit), SearchBox("Search"), Section("Folded", [Prose("Opened.")], folded=True)]),
     ]
+
+
+def _graph() -> Graph:
+    """A branch, an arrow past a box, and one that nobody has claimed."""
+    nodes = [
+        GraphNode(name, "2026-01-31", Place(room=STYLES), current=name == "v2") for name in ("v1", "v1.1", "v2", "v3")
+    ]
+    arrows = [Arrow(0, 1, "replaced by"), Arrow(0, 2), Arrow(1, 3), Arrow(2, 3, weak=True), Arrow(0, 3)]
+    return Graph("Versions", nodes, arrows)
 
 
 def _chart() -> Chart:

@@ -271,6 +271,35 @@ class Chart:
 
 
 @dataclass(frozen=True, slots=True)
+class GraphNode:
+    """A box of a graph: its name, a few words about it, and its page. `current` is the one the page is about."""
+
+    title: str
+    text: str = ""
+    place: Place | None = None
+    current: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    """An arrow between two boxes, by their positions in the graph. A `weak` one is dashed: nobody has claimed it."""
+
+    source: int
+    target: int
+    label: str = ""
+    weak: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Boxes with arrows, which lead from left to right. A picture: a table beside it says the same in words."""
+
+    title: str
+    nodes: Sequence[GraphNode]
+    arrows: Sequence[Arrow]
+
+
+@dataclass(frozen=True, slots=True)
 class Card:
     """A thing on an overview: its name, what it is, a few figures, and badges, to be seen at a glance."""
 
@@ -401,7 +430,8 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class FileField:
-    """A file to upload. The form's value is its content in base64; the field `name:<name>` has the file's name."""
+    """A file to upload. The form's value is its content in base64; the field `name:<name>` has the file's name. One
+    whose name ends in `/-`, the place after the last item of a list, takes several: they come as items of that list."""
 
     name: str
     label: str
@@ -462,6 +492,7 @@ Field = TextField | CheckBox | Choice | FileField | TimeSlider | Hidden | Group 
 ADD: Final = "add"
 REMOVE: Final = "remove"
 FILE_NAME: Final = "name:"
+SEVERAL: Final = "/-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -508,6 +539,7 @@ Block = (
     | SearchBox
     | Pager
     | Chart
+    | Graph
     | Cards
     | Section
     | Form

@@ -10,7 +10,8 @@ schema's owner says what is wrong, at the field with that pointer.
 A value without a shape (any object, several alternatives, very long lists) is JSON in a text area.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Final, cast
 from urllib.parse import unquote
@@ -19,6 +20,7 @@ from pentad.kernel.errors import PentadError
 from pentad.kernel.pages import (
     ADD,
     REMOVE,
+    SEVERAL,
     Button,
     CheckBox,
     Choice,
@@ -91,8 +93,11 @@ def schema_form(
     suggest: Suggest | None = None,
 ) -> Form:
     """The form for an object of this schema. If the visitor has just sent it, it has what was typed, and each problem
-    at its field; after a button for list items it has one more, or one fewer. `extra` are fields of the form's own."""
+    at its field; after a button for list items it has one more, or one fewer. `extra` are fields of the form's own.
+    An item of a list that asks for suggestions is there, too, as on the page that asks."""
     focus = ""
+    if suggest is not None:
+        value = _with_items(value, visit.query)
     was_sent = visit.posted == unquote(action)
     if was_sent:
         value = edited(read_form(schema, visit.fields, value, draft=True), visit.typed(ADD), visit.typed(REMOVE))
@@ -113,6 +118,7 @@ def form_fields(
     members = properties_of(node)
     shown = {name: writer.field((name,), one, given.get(name, MISSING), name in required) for name, one in members}
     asked = [name for name, _ in members if name in required or name in given or _has_problem(name, writer.problems)]
+    asked = asked or [name for name, _ in members[:_FEW_OPTIONAL]]
     rest = [name for name, _ in members if name not in asked]
     if len(rest) <= _FEW_OPTIONAL:
         return [shown[name] for name, _ in members]
@@ -138,6 +144,20 @@ def edited(value: Any, add: str, remove: str) -> Any:
             numbered = cast("list[Any]", items)
             del numbered[int(last) : int(last) + 1]
     return value
+
+
+def _with_items(value: Any, names: Iterable[str]) -> Any:
+    """The value with empty items, so that it has those with these pointers."""
+    places = [steps_of(name) for name in names if name.startswith("/")]
+    items = [(steps[:-1], int(steps[-1])) for steps in places if len(steps) > 1 and steps[-1].isdecimal()]
+    if not items:
+        return value
+    found: Any = dict[str, Any]() if isinstance(value, Missing) else deepcopy(value)
+    for parent, number in items:
+        if number < _MOST_ITEMS and isinstance(held := value_at(found, parent, make=True), list):
+            listed = cast("list[Any]", held)
+            listed += [""] * (number + 1 - len(listed))
+    return found
 
 
 def field_problems(error: PentadError) -> dict[str, str]:
@@ -171,6 +191,7 @@ class _Writer:
             "enum": self._enum,
             "boolean": self._boolean,
             "file": self._file,
+            "files": self._file,
             "json": self._json,
         }
         return makers.get(kind, self._text)(path, node, value, required)
@@ -260,7 +281,8 @@ class _Writer:
 
     def _file(self, path: Path, node: Node, value: Any, required: bool) -> Field:
         kept = "" if isinstance(value, Missing) or not value else " Leave it empty to keep the present one."
-        return FileField(pointer(path), label(path, node), hint(node) + kept, required, self._error(path))
+        name = pointer(path) + (SEVERAL if "array" in types_of(node) else "")
+        return FileField(name, label(path, node), hint(node) + kept, required, self._error(path))
 
     def _json(self, path: Path, node: Node, value: Any, required: bool) -> Field:
         text = "" if isinstance(value, Missing) else json_text(value)
@@ -311,6 +333,8 @@ class _Reader:
         kind = self.schemas.kind(node)
         if kind == "object" and name not in self._fields:
             return self.members(path, node, before) if name in self._inner else before
+        if kind == "files":
+            return self._items(path, node, MISSING) if name in self._inner else before
         if kind in ("list", "choices") and name not in self._fields:
             return self._items(path, node, before)
         if name not in self._fields:

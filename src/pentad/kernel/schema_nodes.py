@@ -59,8 +59,8 @@ class Schemas:
         return merged
 
     def kind(self, node: Node) -> str:
-        """What a resolved schema needs: object, list, choices, enum, file, boolean, integer, number, string, scalar or
-        json."""
+        """What a resolved schema needs: object, list, choices, files, enum, file, boolean, integer, number, string,
+        scalar or json."""
         types = types_of(node)
         if "enum" in node or "const" in node:
             return "enum"
@@ -83,6 +83,8 @@ class Schemas:
         kind = self.kind(items) if items else "json"
         if kind == "enum" and len(options(items)) <= _MOST_CHOICES:
             return "choices"
+        if kind == "file":
+            return "files"
         return "json" if kind == "json" and not types_of(items) else "list"
 
 

@@ -7,7 +7,9 @@ This is checked here for all routes. `OriginGuard` has already refused requests 
 """
 
 from base64 import b64encode
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections import defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from itertools import count
 from typing import Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -19,7 +21,7 @@ from pentad.access.browser_sessions import BrowserSession, BrowserSessions
 from pentad.console.forms import CSRF_FIELD
 from pentad.http.guards.request_checks import Headers, UnsupportedMedia
 from pentad.kernel.errors import Forbidden
-from pentad.kernel.pages import FILE_NAME
+from pentad.kernel.pages import FILE_NAME, SEVERAL
 from pentad.kernel.principal import ANONYMOUS
 from pentad.mcp.http_exchange import Message, Send
 from pentad.net import multipart
@@ -174,13 +176,18 @@ def _port(host: bytes) -> int:
 
 async def _parsed(headers: Headers, body: bytes) -> list[tuple[str, str]]:
     """The fields in order. The value of a file is its content in base64, and its name is a field of its own
-    (`name:<field>`); a field without a file is left out."""
+    (`name:<field>`); a field without a file is left out. The files of a field that ends in `/-` are numbered from 0."""
     content_type = headers.get(b"content-type", b"").decode("latin-1")
     if multipart.is_form(content_type):
         async with multipart.read_form(_chunks(body), content_type, _MOST_FIELDS) as form:
-            files = [(one.field, b64encode(one.content.read()).decode()) for one in form.files if one.name]
-            names = [(f"{FILE_NAME}{one.field}", one.name) for one in form.files if one.name]
-            return [*form.fields.items(), *files, *names]
+            numbers: defaultdict[str, Iterator[int]] = defaultdict(count)
+            files: list[tuple[str, str]] = []
+            for one in form.files:
+                if one.name:
+                    several = one.field.endswith(SEVERAL)
+                    field = f"{one.field[:-1]}{next(numbers[one.field])}" if several else one.field
+                    files += [(field, b64encode(one.content.read()).decode()), (f"{FILE_NAME}{field}", one.name)]
+            return [*form.fields.items(), *files]
     try:
         return parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
     except ValueError:

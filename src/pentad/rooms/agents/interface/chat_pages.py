@@ -3,20 +3,27 @@
 Everything that changes something is a call of the room's tools, made for the visitor.
 """
 
-from collections.abc import Mapping
+from base64 import b64decode
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from mimetypes import guess_type
 from typing import Any, Final
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
+
+from msgspec import UNSET
 
 from pentad.kernel import pages as ui
 from pentad.kernel.errors import InvalidInput
-from pentad.kernel.schema_forms import read_form, schema_form
+from pentad.kernel.schema_forms import Suggestions, read_form, schema_form
+from pentad.kernel.schema_nodes import MISSING
 from pentad.mcp.rights import check_right
+from pentad.rooms.agents.files import PATH as FILES
+from pentad.rooms.agents.files import file_id_in
 from pentad.rooms.agents.interface.approval_pages import PLACE as APPROVALS
 from pentad.rooms.agents.interface.approval_pages import decision_form
 from pentad.rooms.agents.interface.presentation import task_view
 from pentad.rooms.agents.interface.resources import find_card
-from pentad.rooms.agents.models import INTERRUPTED, TERMINAL, Message, Task
+from pentad.rooms.agents.models import INTERRUPTED, TERMINAL, Message, Part, Task
 from pentad.rooms.agents.service import Agents
 
 _SEND_SECONDS: Final = 5.0
@@ -25,16 +32,27 @@ _MOST_TASKS: Final = 50
 _REFRESH: Final = 3.0
 _BUDGET: Final = 20_000
 _TEXT: Final = {"type": "string", "title": "Your message", "format": "multiline", "maxLength": 100_000}
-_REFERENCES: Final = {
-    "type": "string",
-    "title": "What it should read",
-    "description": "Addresses of objects, passages, records, artifacts or figures, with spaces between them.",
+_FILES: Final = {"type": "array", "title": "Files", "items": {"type": "string", "contentEncoding": "base64"}}
+_CONTEXT: Final = {
+    "type": "array",
+    "title": "Context",
+    "description": "Objects, passages, records, tasks or figures that it should read.",
+    "items": {"type": "string", "description": "Words to find one, or its URI."},
+    "maxItems": 10,
 }
 _ANSWER: Final = {"type": "object", "required": ["text"], "properties": {"text": {**_TEXT, "title": "Your answer"}}}
 
 
-MESSAGE: Final = {"type": "object", "required": ["text"], "properties": {"text": _TEXT, "references": _REFERENCES}}
+MESSAGE: Final = {
+    "type": "object",
+    "required": ["text"],
+    "properties": {"text": _TEXT, "files": _FILES, "context": _CONTEXT},
+}
 """What a message to an agent consists of."""
+_ITEM: Final = "/context/"
+_FOUND_AT_ONCE: Final = 5
+_NO_CONTEXT: Final = frozenset({"tool", "agent"})
+"""Kinds of things that the search finds and no agent reads."""
 
 
 def task_forms(visit: ui.Visit, task: Task) -> list[ui.Block]:
@@ -95,8 +113,7 @@ async def chat(agents: Agents, visit: ui.Visit) -> ui.Sheet:
         blocks += await approval_form(agents, visit, last)
     if visit.principal.may("agents", "write"):
         hidden = [ui.Hidden("context", context)] if context else []
-        path = f"{card_path(visit)}/chat"
-        blocks.append(schema_form(MESSAGE, visit, [ui.Button("Send")], path, extra=hidden))
+        blocks.append(await message_form(visit, "/chat", {"context": context} if context else {}, extra=hidden))
     else:
         blocks.append(ui.Note("You may read here, but not send messages. Ask an administrator for agents:write."))
     if said:
@@ -111,7 +128,7 @@ async def say(agents: Agents, visit: ui.Visit) -> ui.Place | ui.Sheet:
     check_right(visit.principal, "agents", "write")
     card = await find_card(agents, visit.path["card"])
     name, context = agents.hosted_name(card), visit.typed("context")
-    arguments = {**message_arguments(visit), "agent": name, "seconds": _SEND_SECONDS}
+    arguments = {**await message_arguments(agents, visit), "agent": name, "seconds": _SEND_SECONDS}
     if context:
         page = await agents.tasks.list(visit.principal, context_id=context, agent=name, page_size=1)
         waiting = [one.id for one in page.tasks if one.state in INTERRUPTED]
@@ -128,12 +145,73 @@ def card_path(visit: ui.Visit) -> str:
     return f"/console/agents/cards/{quote(visit.path['card'], safe='')}"
 
 
-def message_arguments(visit: ui.Visit) -> dict[str, Any]:
-    """The message that was typed, as arguments of the tool that sends tasks."""
+async def message_form(
+    visit: ui.Visit, below: str, query: Mapping[str, str], value: Any = MISSING, *, extra: Sequence[ui.Field] = ()
+) -> ui.Form:
+    """The form for a message, on the page of an agent or `below` it. What it should read is found while one types."""
+    path = card_path(visit) + below
+    options = await _found(visit)
+    suggestions = Suggestions(options, f"{path}?{urlencode(query)}" if query else path)
+    return schema_form(
+        MESSAGE,
+        visit,
+        [ui.Button("Send")],
+        path,
+        value,
+        extra=extra,
+        suggest=lambda at, _node: suggestions if at.startswith(_ITEM) else None,
+    )
+
+
+async def _found(visit: ui.Visit) -> list[tuple[str, str]]:
+    """What the search finds for the words in a field for context: each with its URI."""
+    given = [text for name, text in (*visit.query.items(), *visit.fields.items()) if name.startswith(_ITEM)]
+    words = next((text.strip()[:200] for text in given if text.strip() and not is_uri(text)), "")
+    if not words:
+        return []
+    answer = await visit.call("search", {"query": words, "limit": _FOUND_AT_ONCE})
+    return [
+        (str(hit["uri"]), f"{group['kind']}: {hit['title']} (for {words})")  # browsers show what has the typed words
+        for group in answer["groups"]
+        if group["kind"] not in _NO_CONTEXT
+        for hit in group["hits"]
+    ]
+
+
+async def message_arguments(agents: Agents, visit: ui.Visit) -> dict[str, Any]:
+    """The message that was typed, as arguments of the tool that sends tasks. Its files are stored."""
     text = _typed_text(MESSAGE, visit)
-    references = str(read_form(MESSAGE, visit.fields).get("references") or "").split()
-    items = {f"item-{number}": {"ref": uri} for number, uri in enumerate(references, 1)}
-    return {"text": text, **({"context": {"items": items}} if items else {})}
+    typed = read_form(MESSAGE, visit.fields)
+    uris = [str(one).strip() for one in typed.get("context") or ()]
+    problems = [
+        {"path": f"{_ITEM}{number}", "message": "That is no URI. Pick one of what is found, or write a whole URI."}
+        for number, uri in enumerate(uris)
+        if not is_uri(uri)
+    ]
+    if problems:
+        raise InvalidInput("The context has something that is no URI.", details={"problems": problems})
+    items = {f"item-{number}": {"ref": uri} for number, uri in enumerate(uris, 1)}
+    urls = [
+        await _stored(agents, visit, content, visit.typed(f"{ui.FILE_NAME}/files/{number}"))
+        for number, content in enumerate(typed.get("files") or ())
+    ]
+    return {
+        "text": text,
+        **({"context": {"items": items}} if items else {}),
+        **({"files": urls} if urls else {}),
+    }
+
+
+def is_uri(text: str) -> bool:
+    scheme, colon, rest = text.strip().partition(":")
+    return bool(colon and rest and scheme[:1].isalpha()) and " " not in text.strip()
+
+
+async def _stored(agents: Agents, visit: ui.Visit, content: str, name: str) -> str:
+    """The URL of a file that was chosen, which is now stored."""
+    media_type, _ = guess_type(name)
+    file = await agents.files.write(visit.principal.id, b64decode(content), name=name, media_type=media_type)
+    return agents.files.url(file.id)
 
 
 def _typed_text(schema: Mapping[str, Any], visit: ui.Visit) -> str:
@@ -171,4 +249,15 @@ def _messages(task: Task, visit: ui.Visit) -> list[ui.Message]:
 def _message(message: Message, task: Task, visit: ui.Visit) -> ui.Message:
     own = message.role == "user"
     blocks: list[ui.Block] = [ui.Prose(message.text or "A message without text.")]
+    if files := [_file(one) for one in message.parts if one.url is not UNSET or one.raw is not UNSET]:
+        blocks.append(ui.Links(files))
     return ui.Message(visit.principal.name if own else task.agent, "", blocks, own=own)
+
+
+def _file(part: Part) -> ui.Cell:
+    """A file of a message. Ours is downloaded; one elsewhere is a link."""
+    name = part.filename or "file"
+    if part.url is UNSET:
+        return ui.Cell(name)
+    file_id = file_id_in(part)
+    return ui.Cell(name, ui.Download(f"{FILES}/{file_id}") if file_id is not None else part.url)

@@ -6,19 +6,17 @@ from typing import Any, Final
 import msgspec
 
 from pentad.kernel import pages as ui
-from pentad.kernel.schema_forms import schema_form
 from pentad.mcp.rights import check_right
 from pentad.rooms.agents import store
 from pentad.rooms.agents.interface.approval_pages import PLACE as APPROVALS
 from pentad.rooms.agents.interface.approval_pages import decide, inbox, one_approval
 from pentad.rooms.agents.interface.chat_pages import (
-    MESSAGE,
     answer,
     approval_form,
     cancel,
-    card_path,
     chat,
     message_arguments,
+    message_form,
     say,
     task_forms,
 )
@@ -81,14 +79,13 @@ async def overview(agents: Agents, visit: ui.Visit) -> ui.Sheet:
             ui.Cell(one.metadata.name, _card(one.id)),
             "here" if one.hosted else "remote",
             one.metadata.description,
-            ", ".join(one.metadata.all("dialect")),
+            _protocols(one.metadata.all("dialect")),
         )
         for one in found.cards
     ]
     columns = ("Agent", ui.Column("Runs", short=True), "What it does", ui.Column("Speaks", short=True))
-    waiting = await _waiting_approvals(agents, visit)
     blocks: list[ui.Block] = [
-        ui.Links([ui.Cell(waiting or "Approvals", APPROVALS), *_registering(visit)], actions=True),
+        ui.Links(_ways(visit, await _waiting_approvals(agents, visit)), actions=True),
         ui.SearchBox("Search agents by name and what they do", words),
         ui.Table(columns, rows, "No agents match." if words else _NO_AGENTS),
     ]
@@ -114,7 +111,7 @@ async def one_card(agents: Agents, visit: ui.Visit) -> ui.Sheet:
         ("Readable id", metadata.readable_id),
         ("Version", metadata.version),
         ("Address", ui.Cell(metadata.url, metadata.url)),
-        ("Speaks", ", ".join(metadata.all("dialect"))),
+        ("Speaks", _protocols(metadata.all("dialect"))),
         ("Log in by", ", ".join(metadata.all("auth"))),
         ("Takes context", "yes" if ("feature", "mcp") in metadata.marks else "no"),
         ("Registered", "" if card.hosted else ui.when(card.created_at)),
@@ -129,21 +126,30 @@ async def one_card(agents: Agents, visit: ui.Visit) -> ui.Sheet:
     name = agents.hosted_name(card)
     if visit.principal.may("agents", "write") and card.is_active:
         text = visit.asked("/text", _LONGEST_AGAIN) or _example(card.card)
-        form = schema_form(MESSAGE, visit, [ui.Button("Send")], card_path(visit), {"text": text} if text else {})
+        form = await message_form(visit, "", {}, {"text": text} if text else {})
         if name is not None:
             chat = ui.Cell("Chat", ui.Place(("cards", visit.path["card"], "chat")))
             blocks.insert(1, ui.Links([chat], actions=True))
         blocks.append(ui.Section("Send it a task", [form]))
     if name is not None:
         latest = await agents.tasks.latest(visit.principal, _RECENT, agent=name)
-        blocks.append(ui.Section("Your latest tasks with it", [_table(latest)]))
+        if latest:
+            blocks.append(ui.Section("Your latest tasks with it", [_table(latest)]))
     blocks += owner_forms(visit, card)
     blocks.append(ui.Section("The card as JSON", [ui.Code(_pretty(card.card))], folded=True))
     return ui.Sheet(metadata.name, blocks)
 
 
-def _registering(visit: ui.Visit) -> list[ui.Cell]:
-    return [ui.Cell("Register an agent", REGISTER)] if visit.principal.may("agents", "write") else []
+def _ways(visit: ui.Visit, waiting: str) -> list[ui.Cell]:
+    """What one can do; first what waits for the visitor."""
+    ways = [ui.Cell("Register an agent", REGISTER)] if visit.principal.may("agents", "write") else []
+    approvals = ui.Cell(waiting or "Approvals", APPROVALS)
+    return [approvals, *ways] if waiting else [*ways, approvals]
+
+
+def _protocols(dialects: Sequence[str]) -> str:
+    names = {"mcp": "MCP", "agentvault": "AgentVault"}
+    return ", ".join(names.get(one, f"A2A {one}") for one in dialects)
 
 
 def _example(card: Mapping[str, Any]) -> str:
@@ -157,8 +163,8 @@ async def send(agents: Agents, visit: ui.Visit) -> ui.Place | ui.Sheet:
     check_right(visit.principal, "agents", "write")
     card = await find_card(agents, visit.path["card"])
     if (name := agents.hosted_name(card)) is None:
-        return await send_remote(card, visit)
-    arguments = {**message_arguments(visit), "agent": name, "seconds": _SEND_SECONDS}
+        return await send_remote(agents, card, visit)
+    arguments = {**await message_arguments(agents, visit), "agent": name, "seconds": _SEND_SECONDS}
     sent = await visit.call("agents_send_task", arguments)
     if not sent.get("task_id"):
         return ui.Sheet(card.metadata.name, [ui.Prose(str(sent.get("text") or ""))], trail=[ui.Cell(name, _card(name))])
@@ -220,7 +226,7 @@ async def task_blocks(agents: Agents, visit: ui.Visit, task: Task) -> list[ui.Bl
                 ("Begun", ui.when(task.created_at)),
                 ("Changed", ui.when(task.updated_at)),
                 ("Conversation", ui.Cell(task.context_id, _chat(task))),
-                ("Received via", {"mcp": "MCP", "agentvault": "AgentVault"}.get(task.dialect, f"A2A {task.dialect}")),
+                ("Received via", _protocols([task.dialect])),
                 ("Task", task.id),
                 ("Lineage", ui.Cell("What it used", ui.Place(query={"uri": TASKS + task.id}, room="lineage"))),
                 *_origin(task),

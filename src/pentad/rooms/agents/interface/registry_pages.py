@@ -70,9 +70,9 @@ def owner_forms(visit: ui.Visit, card: CardRecord) -> list[ui.Block]:
     return [ui.Section(title, [ui.Note(about), form], folded=True)]
 
 
-async def send_remote(card: CardRecord, visit: ui.Visit) -> ui.Sheet:
+async def send_remote(agents: Agents, card: CardRecord, visit: ui.Visit) -> ui.Sheet:
     """Send a task to an agent elsewhere; what it said so far, and the way to what it says later."""
-    arguments = {**message_arguments(visit), "agent": card.id, "seconds": _SEND_SECONDS}
+    arguments = {**await message_arguments(agents, visit), "agent": card.id, "seconds": _SEND_SECONDS}
     sent = await visit.call("agents_send_task", arguments)
     task, state = str(sent.get("task_id") or ""), str(sent.get("state") or "")
     later = ui.Place(("tool", "agents_get_task"), {"/task_id": task}, "tools")

@@ -251,7 +251,7 @@ def _outcomes(outcomes: Sequence[Mapping[str, Any]]) -> list[Block]:
 
 
 def _import_form(visit: Visit, text: str = "") -> Form:
-    formats = [("", "found out"), *((one, one) for one in _FORMATS)]
+    formats = [("", "detect it"), *((one, one) for one in _FORMATS)]
     name = Hidden(f"{FILE_NAME}file", visit.fields.get(f"{FILE_NAME}file", ""))
     source = [Hidden("text", text), name] if text else [
         FileField("file", "File"),

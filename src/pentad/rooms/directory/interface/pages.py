@@ -8,6 +8,7 @@ import msgspec
 
 from pentad.kernel.pages import (
     Action,
+    Arrow,
     Block,
     Button,
     Card,
@@ -20,6 +21,8 @@ from pentad.kernel.pages import (
     Facets,
     Facts,
     Form,
+    Graph,
+    GraphNode,
     Hint,
     Links,
     Note,
@@ -42,6 +45,7 @@ from pentad.rooms.directory.interface.install_blocks import install_blocks
 from pentad.rooms.directory.models import PUBLIC_KEY, SCAN_REPORT, SIGNATURE, Record, State
 from pentad.rooms.directory.oasf.versions import Family
 from pentad.rooms.directory.records.index_fields import Kind, annotations_of, classes_of, locators_of
+from pentad.rooms.directory.records.naming import LineageEntry
 from pentad.rooms.directory.records.referrers import Referrer
 from pentad.rooms.directory.records.service import RecordSummary
 from pentad.rooms.directory.records.states import RecordState, allowed_states
@@ -51,6 +55,7 @@ from pentad.rooms.directory.verbs import FIRST_CONTENT
 
 _AT_ONCE: Final = 25
 _MOST_VALUES: Final = 8
+_MOST_DRAWN: Final = 12
 _FILTERS: Final[Mapping[str, FilterKind]] = {
     "skill": FilterKind.SKILL_NAME,
     "domain": FilterKind.DOMAIN_NAME,
@@ -230,9 +235,26 @@ async def _lineage(directory: Directory, record: Record) -> list[Block]:
         )
         for one in reversed(steps)
     ]
-    return [
-        Section("Lineage", [Table((Column("Version", short=True), "Name", Column("Created", short=True), ""), rows)])
+    columns = (Column("Version", short=True), "Name", Column("Created", short=True), "")
+    return [Section("Lineage", [_lineage_graph(steps, record.cid), Table(columns, rows)])]
+
+
+def _lineage_graph(steps: Sequence[LineageEntry], cid: str) -> Graph:
+    """The records around this one, oldest first. An arrow that no record claims leads to the next version."""
+    here = next((number for number, one in enumerate(steps) if one.cid == cid), 0)
+    first = max(0, min(here - _MOST_DRAWN // 2, len(steps) - _MOST_DRAWN))
+    drawn = steps[first : first + _MOST_DRAWN]
+    number_of = {one.cid: number for number, one in enumerate(drawn)}
+    nodes = [
+        GraphNode(one.version or one.cid, one.name, None if one.cid == cid else _place(one.cid), one.cid == cid)
+        for one in drawn
     ]
+    arrows = [
+        Arrow(number_of.get(one.previous or "", number - 1), number, weak=one.previous not in number_of)
+        for number, one in enumerate(drawn)
+        if number > 0
+    ]
+    return Graph("Versions, oldest first", nodes, arrows)
 
 
 def _state_changes(state: RecordState, allowed: Sequence[State], visit: Visit) -> list[Block]:

@@ -123,7 +123,7 @@ def _silence_form(visit: Visit, alerts: Sequence[Alert]) -> list[Block]:
         TextField("reason", "Why", visit.typed("reason"), "Others see it beside the alert.", required=False),
     ]
     path = f"/console/metrics/{quote(collector, safe='')}/{quote(key, safe='')}/silence"
-    return [Form(fields, [Button("Silence", kind="plain")], path)]
+    return [Section("Silence them", [Form(fields, [Button("Silence", kind="plain")], path)])]
 
 
 def _silences(visit: Visit, silences: Sequence[Silence]) -> Timeline:

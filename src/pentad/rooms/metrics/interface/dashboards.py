@@ -162,7 +162,8 @@ def metric_blocks(
     gaps = [(line, gap) for line in numeric for gap in line.gaps]
     if gaps:
         blocks.append(Section("Gaps", [_gap_table(gaps, found.end), *_rest(len(gaps), "gaps")], folded=True))
-    ahead = [(series_label(line.series), _forecast_text(line)) for line in found.lines if line.forecast is not None]
+    named = zip(legend_labels(found.lines), found.lines, strict=True)
+    ahead = [(name, _forecast_text(line)) for name, line in named if line.forecast is not None]
     if ahead:
         blocks.append(Section("Forecast", [Facts(ahead)]))
     for metric in info.catalogue:
@@ -210,14 +211,14 @@ async def with_earlier(metrics: Metrics, collector: str, key: str, chart: Chart,
 def _coverage_table(lines: Sequence[HistoryLine], begin: float, end: float) -> Table:
     """How much of the period each line knows, its latest value, and its lowest, mean and highest."""
     rows: list[tuple[str, ...]] = []
-    for line in lines:
+    for name, line in zip(legend_labels(lines), lines, strict=True):
         unit, known = line.series.unit, [y for _, y in plot_points(line) if y is not None]
         spread = (
             [format_number(value, unit) for value in (known[-1], min(known), sum(known) / len(known), max(known))]
             if known
             else [""] * 4
         )
-        rows.append((series_label(line.series), f"{_known_share(line.gaps, begin, end):.0%}", *spread))
+        rows.append((name, f"{_known_share(line.gaps, begin, end):.0%}", *spread))
     names = ("Known", "Last", "Lowest", "Mean", "Highest")
     return Table(("Line", *(Column(name, True) for name in names)), sorted(rows))
 

@@ -158,10 +158,15 @@ async def explained(metrics: Metrics, visit: Visit) -> Sheet:
     coverage: Mapping[str, Any] = found.get("coverage") or {}
     counts = ", ".join(f"{number} {name}" for name, number in coverage.items() if number)
     blocks.append(
-        Facts([("As of", str(found.get("asOf") or "")), ("Source", str(found.get("source") or "")), ("Facts", counts)])
+        Facts([("As of", _moment(found.get("asOf"))), ("Source", str(found.get("source") or "")), ("Facts", counts)])
     )
     trail = [Cell(info.title, Place((info.id,))), Cell(key, Place((info.id, key)))]
     return Sheet(f"Where {key} comes from", blocks, trail=trail)
+
+
+def _moment(text: Any) -> str:
+    """A time as pages show it, to the second."""
+    return str(text or "")[:19].replace("T", " ")
 
 
 def _explained_values(one: Mapping[str, Any]) -> list[Block]:
@@ -170,7 +175,7 @@ def _explained_values(one: Mapping[str, Any]) -> list[Block]:
             _labels_of(each),
             value_text(each["value"], one.get("unit")),
             each["state"],
-            each["as_of"],
+            _moment(each["as_of"]),
         )
         for each in one["values"]
     ]
@@ -185,7 +190,7 @@ def _labels_of(value: Mapping[str, Any]) -> str:
 
 def _explained_facts(one: Mapping[str, Any]) -> list[Block]:
     rows = [
-        (each["fact"], each["fetched"], duration(each["age_seconds"]), each["source"], each.get("problem", ""))
+        (each["fact"], _moment(each["fetched"]), duration(each["age_seconds"]), each["source"], each.get("problem", ""))
         for each in one["facts"]
     ]
     columns = ("Fact", Column("Fetched", short=True), Column("Age", True), Column("From", short=True), "Problem")

@@ -63,7 +63,6 @@ from pentad.rooms.registers.views.definition import View
 
 _MOST_COUNTED: Final = 50
 _COUNT: Final = Query(limit=0)
-_FIRST_VIEW: Final = "pentad registers views create TITLE -r REGISTER -s SCHEMA"
 
 
 async def all_registers(registers: Registers, visit: Visit) -> Sheet:
@@ -146,8 +145,9 @@ async def all_views(registers: Registers, visit: Visit) -> Sheet:
         for one in found[:MOST_LISTED]
     ]
     columns = ("View", "What it is for", "Objects of", Column("Shared", short=True), CHANGED)
-    empty = Hint("You have no views yet. Save one with", _FIRST_VIEW)
-    return Sheet("Views", [Table(columns, rows, empty), listed(len(rows), len(found), "view")])
+    empty = "You have no views yet. Open a list of objects, filter it, and save it as a view at the bottom."
+    pager = [listed(len(rows), len(found), "view")] if rows else []
+    return Sheet("Views", [Table(columns, rows, empty), *pager])
 
 
 async def one_view(registers: Registers, visit: Visit) -> Sheet:
