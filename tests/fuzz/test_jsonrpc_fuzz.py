@@ -26,8 +26,9 @@ from tests.fuzz.verdict import complaint, complaint_about_message
 from tests.health_checks import ALL_HEALTH_CHECKS
 from tests.selection import IS_LONG, SAME
 
+CASES = 20_000
 fuzzing = settings(
-    max_examples=20_000 // 3,
+    max_examples=CASES // 3,
     deadline=None,
     derandomize=SAME or not IS_LONG,
     database=None,
@@ -112,7 +113,7 @@ def test_spoiled_requests_of_the_handshake_era_are_answered_properly(
     target.strike(data.draw(legacy_attacks(sessions)))
 
 
-@fuzzing
+@settings(fuzzing, max_examples=CASES // 3 // 2)  # each has two lines
 @given(first=modern_attacks(), second=legacy_attacks(()))
 @pytest.mark.requirement("mcp:jsonrpc:fuzz")
 def test_spoiled_lines_of_a_connection_are_answered_properly(target: Target, first: Attack, second: Attack) -> None:

@@ -22,7 +22,7 @@ from tests.stores import PostgresServer
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(1200)]
 HOOKS = "tests.interop.schemathesis_hooks"
 CONFIG = Path(__file__).with_name("schemathesis.toml")
-SIZES = {"sqlite": (120, 10_000), "postgres": (8, 1_500)}
+SIZES = {"sqlite": (70, 10_000), "postgres": (8, 1_500)}
 """By store, how many examples each operation gets, and how many requests there must be at least."""
 EXCLUDED = {
     "positive_data_acceptance": "a request that fits the document may still name what is not there, taken or hidden",

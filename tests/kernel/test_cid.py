@@ -114,7 +114,7 @@ def test_reading_the_canonical_text_and_writing_it_again_changes_nothing(value: 
         assert canonical_json(msgspec.json.decode(text)) == text
 
 
-@given(st.dictionaries(texts, values, min_size=2))
+@given(st.dictionaries(texts, values, min_size=2, max_size=5))
 def test_the_order_of_keys_does_not_matter(value: dict[str, Any]):
     assert canonical_json(dict(reversed(value.items()))) == canonical_json(value)
 

@@ -90,11 +90,12 @@ keys = st.sampled_from(
      "locators", "authors", "annotations", "previous_record_cid"]
 )  # fmt: skip
 items = st.lists(
-    st.dictionaries(st.sampled_from(["id", "class_uid", "name", "class_name", "type", "url", "urls"]), json_values)
+    st.dictionaries(st.sampled_from(["id", "class_uid", "name", "class_name", "type", "url", "urls"]), json_values),
+    max_size=2,
 )
 
 
-@given(st.dictionaries(keys, json_values | items))
+@given(st.dictionaries(keys, json_values | items, max_size=5))
 def test_facts_of_anything_are_facts_the_store_can_keep(data: dict[str, Any]):
     if isinstance(data.get("annotations"), dict):
         data["annotations"] = {}

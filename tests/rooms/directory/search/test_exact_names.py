@@ -1,6 +1,7 @@
 """An exact name among 20,000 imported servers, while half of them have no vector yet."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -27,6 +28,14 @@ def server(name: str, about: str) -> dict[str, Any]:
     return read_source(document, "mcp", NO_OVERRIDES).translated.result
 
 
+def crowd(size: int) -> Iterator[dict[str, Any]]:
+    """Servers whose names and descriptions differ in a number. Only one is translated, as that takes its time."""
+    about = "Report writer for team 0123456789: a report for every writer."
+    pattern = json.dumps(server("com.example.t0123456789/weekly-report-writer-0123456789", about))
+    for number in range(size):
+        yield json.loads(pattern.replace("0123456789", str(number)))
+
+
 async def fill(room: Room, records: Sequence[dict[str, Any]]) -> None:
     for start in range(0, len(records), AT_ONCE):
         await room.records.push_many(LOCAL, list(records[start : start + AT_ONCE]))
@@ -42,11 +51,7 @@ async def test_an_exact_name_is_first_among_twenty_thousand_while_vectors_are_ma
     room = Room(database, stores, HashingEmbedder())
     room.search = RecordSearch(database, room.index)
     await fill(room, [server("com.example.first/report-writer", "Weekly figures.")])
-    crowd = [
-        server(f"com.example.t{n}/weekly-report-writer-{n}", f"Report writer for team {n}: a report for every writer.")
-        for n in range(IMPORTED)
-    ]
-    await fill(room, crowd)
+    await fill(room, list(crowd(IMPORTED)))
     await room.index.embed_pending(IMPORTED // 2)
     await fill(room, [server("com.example.last/report-reader", "Reads what was written.")])
     for words, name in (
