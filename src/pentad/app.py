@@ -180,7 +180,7 @@ class App:
             database, clock, self._event_sources, self._event_kinds, retention_days=settings.audit.days
         )
         self.event_watch = EventWatch(database, self._on_events)
-        self.hub.on_change = self.event_watch.look  # for rooms with a log of their own
+        self.hub.after_changes = self.event_watch.look  # for rooms with a log of their own
         self.neighbours = InternalClient(lambda: self.within.dispatcher, self.principal_now)
         self.console_client = InternalClient(lambda: self.within.dispatcher, self.principal_now, CONSOLE)
         self.rules = EventRules(

@@ -192,10 +192,11 @@ class Probe:
                     await call
                 else:
                     # A refusal arrives as empty initial metadata, too, and its status is known a little later. So the
-                    # first answer or the end decides; a stream that has begun and stays silent was let in.
-                    await call.initial_metadata()
-                    with contextlib.suppress(TimeoutError):
-                        await asyncio.wait_for(call.read(), _SILENT_SECONDS)
+                    # first answer or the end decides. A stream that waits for events begins once it was let in, and
+                    # says so; one that stays silent was let in as well.
+                    if "x-request-id" not in await call.initial_metadata():
+                        with contextlib.suppress(TimeoutError):
+                            await asyncio.wait_for(call.read(), _SILENT_SECONDS)
             except aio.AioRpcError as error:
                 if error.code() in _SAYS_NOTHING:
                     raise

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pentad.jobs.job import Again, JobRun
 from pentad.jobs.queue import JobQueue
-from tests.jobs.working import SETS, TurnedClock
+from tests.jobs.working import SETS, StoppedClock
 from tests.stores import LentStores, PostgresServer, Stores
 
 KEYS = st.sampled_from(["a", "b", "c"])
@@ -24,13 +24,6 @@ STEPS = st.one_of(
     st.tuples(st.just("pass"), st.sampled_from([10, 60])),
     st.tuples(st.just("revive"), st.integers(0, 5)),
 )
-
-
-class StoppedClock(TurnedClock):
-    """Goes on only when a step says so."""
-
-    def now(self) -> float:
-        return self.ahead
 
 
 @dataclass

@@ -15,7 +15,7 @@ from pentad.jobs.workers import Workers
 from pentad.kernel.clock import SystemClock
 from pentad.kernel.errors import Misconfigured, Unavailable
 from pentad.kernel.trace import RequestMark, request_mark
-from tests.jobs.working import SETS, TurnedClock, claim, die, enqueue, process, rows, working
+from tests.jobs.working import SETS, StoppedClock, TurnedClock, claim, die, enqueue, process, rows, working
 from tests.stores import Stores
 from tests.waiting import until
 
@@ -141,7 +141,7 @@ async def test_a_job_that_takes_too_long_has_failed(stores: Stores):
 
 @pytest.mark.requirement("jobs:schedules")
 async def test_a_schedule_runs_in_one_process_and_again_when_it_is_due(stores: Stores):
-    clock, ran = TurnedClock(), []
+    clock, ran = StoppedClock(), []
 
     async def handler(_service: Any, run: JobRun) -> None:
         ran.append(run.payload)

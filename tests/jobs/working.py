@@ -27,6 +27,15 @@ class TurnedClock(SystemClock):
         return super().now() + self.ahead
 
 
+class StoppedClock(TurnedClock):
+    """Time passes only when a test adds some."""
+
+    __slots__ = ()
+
+    def now(self) -> float:
+        return self.ahead
+
+
 @asynccontextmanager
 async def working(
     queue: JobQueue, jobs: Sequence[Job[Any]], service: Any = None, record: list[tuple[Any, ...]] | None = None

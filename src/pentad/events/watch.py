@@ -23,23 +23,30 @@ class EventWatch:
         self._database = database
         self._tell = tell
         self._is_news = False
+        self._burst: asyncio.TimerHandle | None = None
         self._looking: asyncio.Task[None] | None = None
         self._end = database.listen(CHANNEL, lambda _payload: self.look())
 
     def look(self) -> None:
         """Something may have happened."""
         self._is_news = True
-        if self._looking is None or self._looking.done():
-            self._looking = start_task(self._look(), "event-watch")
+        if self._burst is None and (self._looking is None or self._looking.done()):
+            self._burst = asyncio.get_running_loop().call_later(_BURST_SECONDS, self._begin)
+
+    def _begin(self) -> None:
+        self._burst = None
+        self._looking = start_task(self._look(), "event-watch")
 
     async def stop(self) -> None:
         self._end()
+        if self._burst is not None:
+            self._burst.cancel()
         if self._looking is not None:
             self._looking.cancel()
             await asyncio.gather(self._looking, return_exceptions=True)
 
     async def _look(self) -> None:
-        pause, behind = _BURST_SECONDS, 0
+        pause, behind = 0.0, 0
         while self._is_news or pause == _AGAIN_SECONDS:
             await asyncio.sleep(pause)
             is_news, self._is_news = self._is_news, False

@@ -18,6 +18,7 @@ from pentad.mcp.messages import SubscriptionFilter
 
 CHANNEL: Final = "mcp"
 _MOST_QUEUED: Final = 1000
+_BURST_SECONDS: Final = 0.05
 
 ListKind = Literal["tools", "generated_tools", "prompts", "resources"]
 """`generated_tools` are told only where a profile offers generated tools of the room."""
@@ -78,11 +79,13 @@ class SubscriptionHub:
     def __init__(self, database: Database, most_per_principal: int) -> None:
         self._listeners: dict[Listener, str] = {}
         self._most = most_per_principal
-        self.on_change: Callable[[], None] | None = None
-        """Called at every change, whether or not anyone listens to it."""
+        self.after_changes: Callable[[], None] | None = None
+        """Called once, a moment after a burst of changes, whether or not anyone listens to them."""
+        self._burst: asyncio.TimerHandle | None = None
         self._end = database.listen(CHANNEL, self._deliver)
 
     def stop(self) -> None:
+        self.after_changes = None
         self._end()
 
     def add(self, principal: str, wants: Callable[[Change], bool]) -> Listener:
@@ -124,8 +127,13 @@ class SubscriptionHub:
     def _deliver(self, payload: str) -> None:
         if self._listeners:
             self.tell(_parse_change(payload))
-        if self.on_change is not None:
-            self.on_change()
+        if self._burst is None and self.after_changes is not None:
+            self._burst = asyncio.get_running_loop().call_later(_BURST_SECONDS, self._end_burst)
+
+    def _end_burst(self) -> None:
+        self._burst = None
+        if self.after_changes is not None:
+            self.after_changes()
 
 
 def _parse_change(payload: str) -> Change:

@@ -309,6 +309,8 @@ class MemoryClient:
         future = self._waiting.pop(decoded.get("id"), None) if "method" not in decoded else None
         if future is None:
             self.notifications.append(decoded)
+        elif future.done():  # cancelled: nobody waits for this answer any more
+            return
         elif "error" in decoded:
             error = decoded["error"]
             future.set_exception(RemoteError(error["code"], error["message"], error.get("data")))

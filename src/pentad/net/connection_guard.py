@@ -15,6 +15,8 @@ from pentad.kernel.default_limits import Limits
 WRITE_SECONDS: Final = 30.0
 LINGER_SECONDS: Final = 2.0
 TICKS_PER_SECOND: Final = 10
+LONGEST_TICK: Final = 2 / TICKS_PER_SECOND
+"""Of the time between two ticks, no more than this counts: clients cannot be served while the server stands still."""
 SWEEPS_WITHIN_SHORTEST_LIMIT: Final = 4
 
 
@@ -66,18 +68,20 @@ class ConnectionGuard:
         shortest = min(self.header_seconds, self.keep_alive_seconds, self.write_seconds, 4.0)
         self._ticks_per_sweep = max(1, int(shortest * TICKS_PER_SECOND / SWEEPS_WITHIN_SHORTEST_LIMIT))
         self._ticks = 0
+        self._ticked_at = now
         self._by_address: dict[str, int] = {}
 
     def tick(self, now: float, connections: Iterable[Guarded]) -> None:
         """Move the clock. Every few ticks, sweep over all connections."""
-        self.now = now
+        self.now += min(now - self._ticked_at, LONGEST_TICK)
+        self._ticked_at = now
         self._ticks += 1
         if self._ticks % self._ticks_per_sweep:
             return
         for connection in tuple(connections):
-            if connection.write_deadline <= now:
+            if connection.write_deadline <= self.now:
                 connection.response_unread()
-            elif connection.deadline <= now:
+            elif connection.deadline <= self.now:
                 connection.request_overdue()
 
     def admit(self, address: str) -> bool:

@@ -541,19 +541,22 @@ async def test_a_turn_goes_on_with_the_code_it_began_with_only(stores: Stores, d
         return f"done in run {diary.runs}"
 
     old, new = diary.agents(run, version="1"), diary.agents(run, version="2")
-    async with engine(stores, old, at_work=False) as lost, engine(stores, new) as other:
-        task = await begin(lost)
-        await asyncio.wait_for(diary.reached.wait(), PATIENCE)
-        await settled(lost, task)
-        await crash(lost)
+    async with engine(stores, old, at_work=False) as lost:
+        async with engine(stores, new) as other:
+            task = await begin(lost)
+            await asyncio.wait_for(diary.reached.wait(), PATIENCE)
+            await settled(lost, task)
+            await crash(lost)
 
-        async def is_put_off() -> bool:
-            found = await other._log.database.lookup("SELECT payload FROM jobs WHERE state = 'queued'")
-            return found is not None and found[0] != "null"
+            async def is_put_off() -> bool:
+                found = await other._log.database.lookup("SELECT payload FROM jobs WHERE state = 'queued'")
+                return found is not None and found[0] != "null"
 
-        await until(is_put_off)
-        assert (await other.get(ADA, task.id)).state == "working"
-        async with engine(stores, old) as same:
+            await until(is_put_off)
+            assert (await other.get(ADA, task.id)).state == "working"
+        later = TurnedClock()
+        later.ahead = 60.0
+        async with engine(stores, old, clock=later) as same:
             (done,) = await ended(same, ADA, task.id)
             assert answer_of(done) == "done in run 2"
         assert diary.lines == ["charge"]
