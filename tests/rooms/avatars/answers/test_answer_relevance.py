@@ -41,6 +41,8 @@ def shown(question: str, *texts: str, section: str | None = None) -> bool:
         ("Why was the northern gate rebuilt?", "The northern gate was rebuilt because the oak had rotted."),
         ("Was the northern gate rebuilt in oak?", "In 1926 the northern gate was rebuilt in oak, as before."),
         ("Does clover bear salt?", "Clover does not bear salt, but barley does."),
+        ("Should sheep graze on dikes?", "The board doubted whether sheep should graze on dikes."),
+        ("Does clover die on salt land?", "They deny that clover can die: with lime and rain it grows on salt land."),
         ("Is barley better than clover?", "On wet land barley is better than clover."),
         (
             "Did the board of Halvesand pay the keepers?",
@@ -86,8 +88,13 @@ def test_a_quote_with_all_that_is_asked_about_and_what_is_asked_for_shows_an_ans
         ("Was the gate rebuilt in oak?", "The gate was rebuilt in iron, though the oak of the bishop was dry."),
         ("Does clover bear salt?", "It is asked whether clover does bear salt."),
         ("Does clover bear salt?", "If clover does bear salt, sow it."),
+        ("Does clover bear salt?", "Sow it if clover does bear salt."),
         ("Is barley better than clover?", "Clover is better than barley."),
         ("Is barley better than clover?", "Barley is sown with clover, and the turf is better than before."),
+        (
+            "Did Greta Lohse marry Wilhelm Harms?",
+            "Greta Lohse saw her sister marry and Wilhelm Harms played the organ.",
+        ),
         ("Do all sluices leak?", "Some sluices leak, and all keepers know it."),
         (
             "Did Greta Lohse marry Wilhelm Harms?",

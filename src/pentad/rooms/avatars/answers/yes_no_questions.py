@@ -1,6 +1,6 @@
 """Questions that ask for yes or no, and whether a sentence decides them.
 
-A sentence decides if one of its clauses says or denies what is asked: it has the words of the question, each in its
+A sentence decides if one of its main parts says or denies what is asked: it has the words of the question, each in its
 role, and supposes nothing (`if`, `whether`, `perhaps`). The subject may be a pronoun for what came before.
 """
 
@@ -8,7 +8,6 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from pentad.rooms.avatars.verification.clauses import clauses
 from pentad.rooms.avatars.verification.comparisons import compared_otherwise
 from pentad.rooms.avatars.verification.word_order import exchanged
 from pentad.rooms.avatars.verification.wording import levelled, normal_words
@@ -20,6 +19,12 @@ _ASKS: Final = re.compile(
     r"(?:tell|explain|describe|show|say|give|help|know|remember)\b)"
 )
 _ASKS_MORE: Final = re.compile(r"\b(?:what|who|whom|whose|why|how|where)\b")
+_PARTS: Final = re.compile(
+    r";|,\s|\s(?=(?:but|though|although|whereas|yet|because|which|who|whom|whose|unless|if)\s)"
+    r"|\sand\s(?=(?:the|an?|he|she|it|they|we|i|this|that|these|those|his|her|its|their|all|some|no)\b|[A-Z])"
+)
+"""What divides a sentence into parts with a verb each; `bread and wine` stays together."""
+_DOUBTED: Final = re.compile(r"\b(?:doubt|den[yi])\w*\s+whether\b", re.IGNORECASE)
 _SUPPOSING_WORDS: Final = "if whether unless suppose supposing perhaps maybe might would could should"
 _SUPPOSING: Final = frozenset(_SUPPOSING_WORDS.split())
 _WHOLE_WORDS: Final = "all every always never only both most each"
@@ -41,22 +46,22 @@ def decides(question: str, sentences: Sequence[str], headings: Sequence[str] = (
     before = {term for heading in headings for term in terms(heading)}
     for sentence in sentences:
         if not sentence.rstrip().endswith("?"):
-            for clause in clauses(sentence):
-                if _settles(question, asked, clause, before):
+            for part in _PARTS.split(_DOUBTED.sub("doubts that", levelled(sentence))):
+                if _settles(question, asked, part, before):
                     return True
-                before |= set(terms(clause))
+                before |= set(terms(part))
         before |= set(terms(sentence))
     return False
 
 
-def _settles(question: str, asked: Sequence[str], clause: str, before: set[str]) -> bool:
-    words, held, wanted = set(normal_words(clause)), set(terms(clause)), set(normal_words(question))
+def _settles(question: str, asked: Sequence[str], part: str, before: set[str]) -> bool:
+    words, held, wanted = set(normal_words(part)), set(terms(part)), set(normal_words(question))
     if (_SUPPOSING & words) - wanted or (_WHOLE & wanted) - words:
         return False
     missing = [place for place, term in enumerate(asked) if term not in held]
     if missing and not _is_subject(missing, len(asked), {asked[place] for place in missing} <= before, words):
         return False
-    return not exchanged(question, clause) and not compared_otherwise(question, clause)
+    return not exchanged(question, part) and not compared_otherwise(question, part)
 
 
 def _is_subject(missing: Sequence[int], size: int, was_named: bool, words: set[str]) -> bool:
