@@ -10,8 +10,6 @@ from pentad.console.graphs import MOST_NODES, graph
 from pentad.kernel.pages import Arrow, Graph, GraphNode, Place
 from tests.console.reading import Read, is_inert, read
 
-pytestmark = pytest.mark.requirement("console:graphs")
-
 BREAKOUT = '"><script>alert(1)</script>'
 WIDTH, HEIGHT = 190, 54
 
@@ -28,6 +26,7 @@ def boxes(found: Read) -> list[tuple[int, int]]:
     return [(int(x), int(y)) for x, y in zip(lefts, tops, strict=True)]
 
 
+@pytest.mark.requirement("console:graphs")
 @settings(max_examples=100, deadline=None)
 @given(st.integers(1, 12), st.lists(st.tuples(st.integers(0, 14), st.integers(0, 14)), max_size=25))
 def test_boxes_do_not_overlap_and_are_inside_whatever_the_arrows(count: int, pairs: list[tuple[int, int]]) -> None:
@@ -43,6 +42,7 @@ def test_boxes_do_not_overlap_and_are_inside_whatever_the_arrows(count: int, pai
             assert x != other_x or abs(y - other_y) >= HEIGHT
 
 
+@pytest.mark.requirement("console:graphs")
 def test_an_arrow_leads_to_the_right_and_passes_no_box() -> None:
     spec = Graph(
         "g", [GraphNode("old"), GraphNode("middle"), GraphNode("new")], [Arrow(0, 1), Arrow(1, 2), Arrow(0, 2)]
@@ -56,6 +56,7 @@ def test_an_arrow_leads_to_the_right_and_passes_no_box() -> None:
     assert not top <= int(passing) <= top + HEIGHT
 
 
+@pytest.mark.requirement("console:graphs")
 def test_texts_stay_texts_and_boxes_are_links() -> None:
     nodes = [GraphNode(BREAKOUT, BREAKOUT, Place(("there",))), GraphNode("here", current=True)]
     found = drawn(Graph(BREAKOUT, nodes, [Arrow(0, 1, BREAKOUT, weak=True), Arrow(0, 7)]))
@@ -65,6 +66,7 @@ def test_texts_stay_texts_and_boxes_are_links() -> None:
     assert found.values("path", "class") == ["weak", "head"], "an arrow to nowhere is left out"
 
 
+@pytest.mark.requirement("console:graphs")
 def test_a_picture_has_an_end() -> None:
     found = drawn(Graph("g", [GraphNode(str(n)) for n in range(1_000)], [Arrow(0, 999)]))
     assert len(boxes(found)) == MOST_NODES

@@ -133,7 +133,10 @@ async def test_context_is_found_by_words_and_picked_by_its_uri(house: House) -> 
     assert sent.status == 303, sent.html.text
     page = await root.get("/console/agents/tasks")
     task = next(one for one in page.html.values("a", "href") if "/tasks/" in one)
-    assert uri in (await root.get(task)).html.text
+    assert uri in (await root.get(task)).html.texts
+    shown = await root.get(sent.location or "")
+    assert uri in shown.html.texts, "the conversation says what was sent along"
+    assert f"/console/directory/records/{uri.rpartition('/')[2]}" in shown.html.values("a", "href")
 
 
 @pytest.mark.requirement("agents:console:files")

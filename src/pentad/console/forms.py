@@ -178,7 +178,7 @@ class _Fields:
 
     def _name(self, field: TextField | FileField) -> str:
         """An id that the field keeps if items are added before it: a chosen file stays chosen."""
-        return f"{self.form}-{quote(field.name, safe='')}"
+        return f"{self.form}-{quote(field.name, safe='', errors='replace')}"
 
     def _text(self, field: TextField) -> Html:
         id_ = self._id()

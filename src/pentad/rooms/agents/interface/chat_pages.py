@@ -21,6 +21,7 @@ from pentad.rooms.agents.files import PATH as FILES
 from pentad.rooms.agents.files import file_id_in
 from pentad.rooms.agents.interface.approval_pages import PLACE as APPROVALS
 from pentad.rooms.agents.interface.approval_pages import decision_form
+from pentad.rooms.agents.interface.lineage import message_references
 from pentad.rooms.agents.interface.presentation import task_view
 from pentad.rooms.agents.interface.resources import find_card
 from pentad.rooms.agents.models import INTERRUPTED, TERMINAL, Message, Part, Task
@@ -249,8 +250,8 @@ def _messages(task: Task, visit: ui.Visit) -> list[ui.Message]:
 def _message(message: Message, task: Task, visit: ui.Visit) -> ui.Message:
     own = message.role == "user"
     blocks: list[ui.Block] = [ui.Prose(message.text or "A message without text.")]
-    if files := [_file(one) for one in message.parts if one.url is not UNSET or one.raw is not UNSET]:
-        blocks.append(ui.Links(files))
+    files = [_file(one) for one in message.parts if one.url is not UNSET or one.raw is not UNSET]
+    blocks.append(ui.Links([*files, *message_references(message)]))
     return ui.Message(visit.principal.name if own else task.agent, "", blocks, own=own)
 
 

@@ -58,7 +58,7 @@ async def _task(agents: Agents, caller: Principal, task_id: str) -> Origin:
     ]
     if task.origin is not None and task.origin.parent is not None:
         links.append(Link("wasStartedBy", TASKS + task.origin.parent, task.created_at))
-    links += [Link("used", uri) for uri in await _context_refs(agents, caller, task)]
+    links += [Link("used", uri) for uri in await context_references(agents, caller, task)]
     used, more = await _used(agents, task_id)
     links += used
     links += _children(trace.task)
@@ -69,7 +69,7 @@ async def _task(agents: Agents, caller: Principal, task_id: str) -> Origin:
     return Origin(thing, links, more)
 
 
-async def _context_refs(agents: Agents, caller: Principal, task: Task) -> list[str]:
+async def context_references(agents: Agents, caller: Principal, task: Task) -> list[str]:
     """What the messages to the agent refer to."""
     found: dict[str, None] = {}
     for message in task.history:
@@ -79,11 +79,11 @@ async def _context_refs(agents: Agents, caller: Principal, task: Task) -> list[s
             whole = await agents.intake.from_log(message, caller)
         except NotFound:  # a large context that retention has removed
             continue
-        found |= dict.fromkeys(_refs(whole))
+        found |= dict.fromkeys(message_references(whole))
     return list(found)
 
 
-def _refs(message: Message) -> Iterator[str]:
+def message_references(message: Message) -> Iterator[str]:
     items = json_object(json_object((message.metadata or {}).get(PLAIN_KEY)).get("items"))
     for item in items.values():
         members = json_object(item)

@@ -20,6 +20,7 @@ from pentad.rooms.agents.interface.chat_pages import (
     say,
     task_forms,
 )
+from pentad.rooms.agents.interface.lineage import context_references
 from pentad.rooms.agents.interface.presentation import (
     TASKS,
     ArtifactView,
@@ -228,6 +229,7 @@ async def task_blocks(agents: Agents, visit: ui.Visit, task: Task) -> list[ui.Bl
                 ("Conversation", ui.Cell(task.context_id, _chat(task))),
                 ("Received via", _protocols([task.dialect])),
                 ("Task", task.id),
+                ("Context", await context_references(agents, visit.principal, task)),
                 ("Lineage", ui.Cell("What it used", ui.Place(query={"uri": TASKS + task.id}, room="lineage"))),
                 *_origin(task),
             ]
