@@ -7,7 +7,7 @@ here, because a registry does not tell when that changes.
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 from urllib.parse import urlencode, urlsplit
 
 import msgspec
@@ -219,7 +219,7 @@ class RegistryImports:
         for change in reversed((await self._states.get(row[0])).history):
             if not change.reason.startswith(tuple(f"{what} in {base}" for what in (*undone, _AGAIN))):
                 break
-            before = change.old_state
+            before = cast("State", change.old_state)
         if before == state:
             return 0
         await self._states.set(who, [row[0]], before, f"{_AGAIN} in {base}"[:LONGEST_REASON])
