@@ -96,7 +96,7 @@ class ScopedArguments(CollectorArguments):
     )
     compat: Annotated[
         Literal["legacy", "current"] | None,
-        Field(description="`legacy`: the Metrics Toolkit's numbers and roots, mistakes included."),
+        Field(description="`legacy`: the Metrics Toolkit's numbers."),
     ] = None
 
     def environments(self) -> tuple[str, ...]:
