@@ -68,6 +68,22 @@ async def test_answers_fit_into_their_budget_and_say_what_was_cut(tmp_path: Path
 
 
 @pytest.mark.requirement("metrics:budget")
+async def test_the_catalogue_has_a_budget_too_and_counts_the_keys_that_do_not_fit(tmp_path: Path) -> None:
+    queries = {f"requests_of_the_service_number_{number}": "up" for number in range(900)}
+    table: dict[str, Any] = {"prometheus_url": "http://127.0.0.1:9", "prometheus_queries": queries, "poll": {}}
+    settings = Settings(data=tmp_path, rooms=("metrics",), auth="none", room_tables={"metrics": table})
+    async with open_app(settings) as app:
+        client = await connect_http(app, HTTP_MODERN)
+        read = (await client.request("resources/read", {"uri": "metrics://catalog"})).result["contents"][0]["text"]
+    assert len(read) <= BUDGET
+    told = msgspec.json.decode(read)
+    collectors = {one["id"]: one for one in told["collectors"]}
+    many = collectors["prometheus"]
+    assert len(many["keys"]) + many["left"] == len(queries)
+    assert "listMetricKeys pages through all" in told["notes"][-1]
+
+
+@pytest.mark.requirement("metrics:budget")
 async def test_problems_of_one_kind_are_told_once_with_names_and_the_missing_permission() -> None:
     platform = Platform(World(Size(groups=5)), faults=[Fault("policies", status=403)])
     async with asking(platform) as one:

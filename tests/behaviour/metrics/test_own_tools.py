@@ -170,7 +170,10 @@ async def test_the_catalogue_and_a_collectors_figures_can_be_read(connect: Conne
     catalog = (await client.request("resources/read", {"uri": "metrics://catalog"})).result["contents"][0]
     collectors = {one["id"]: one for one in json.loads(catalog["text"])["collectors"]}
     assert collectors["host"]["ready"] is True
-    assert {"key", "description"} <= collectors["ch"]["metrics"][0].keys()
+    assert "networking.vpnsAvailable" in collectors["ch"]["keys"]
+    assert "listMetricKeys" in json.loads(catalog["text"])["notes"][0]
+    one = await client.request("resources/read", {"uri": "metrics://catalog/ch/networking.vpnsAvailable"})
+    assert json.loads(one.result["contents"][0]["text"])["formula"] == "vpnsTotal - vpnsUsed"
     figures = (await client.request("resources/read", {"uri": "metrics://host/default"})).result["contents"][0]
     assert json.loads(figures["text"])["metrics"]["memory"]["total"] > 0
     listed = await client.everything("resources/list", "resources")

@@ -27,13 +27,18 @@ _INSERT_RECORD: Final = (
 _INSERT_TERM: Final = (
     "INSERT INTO directory_terms (id, digest, kind, number, records, text, detail) VALUES (?, ?, ?, ?, ?, ?, ?)"
 )
+_HELD: Final = "EXISTS (SELECT 1 FROM directory_quarantine q WHERE q.record = r.id)"
+_USABLE: Final = "CASE r.state WHEN 'approved' THEN 2 WHEN 'deprecated' THEN 2 WHEN 'withdrawn' THEN 0 ELSE 1 END"
+_OF_NAMES: Final = (
+    "FROM directory_terms t JOIN directory_postings p ON p.term = t.id JOIN directory_records r ON r.id = p.record"
+)
 _NEWEST: Final = (
-    "SELECT r.id FROM directory_terms t JOIN directory_postings p ON p.term = t.id JOIN directory_records r"
-    " ON r.id = p.record WHERE t.digest = ? ORDER BY r.version_key DESC, r.id DESC LIMIT 1"
+    f"SELECT r.id {_OF_NAMES} WHERE t.digest = ? AND {{}} {_HELD}"
+    f" ORDER BY {_USABLE} DESC, r.version_key DESC, r.id DESC LIMIT 1"
 )
 _SEVERAL_OF_NAME: Final = (
-    "SELECT t.id, r.version_key, r.id FROM directory_terms t JOIN directory_postings p ON p.term = t.id"
-    " JOIN directory_records r ON r.id = p.record LEFT JOIN directory_superseded s ON s.record = r.id"
+    f"SELECT t.id, {_HELD}, {_USABLE}, r.version_key, r.id {_OF_NAMES}"
+    " LEFT JOIN directory_superseded s ON s.record = r.id"
     " WHERE t.digest IN ({}) AND t.records > 1 AND s.record IS NULL"
 )
 
@@ -82,7 +87,7 @@ def insert(
     )
     _insert_postings(tx, dialect, ids, new)
     WORDS.insert(tx, dialect, [(key, draft.fields.texts) for key, draft in zip(ids, new, strict=True)])
-    _supersede(tx, {draft.fields.name.lower() for draft in new})
+    _supersede(tx, [draft.fields.name for draft in new])
     return dict(zip(ids, new, strict=True))
 
 
@@ -97,9 +102,7 @@ def remove(tx: Transaction, dialect: Dialect, record: int) -> None:
     tx.run("DELETE FROM directory_texts WHERE record = ?", record)
     name = tx.value("SELECT name FROM directory_records WHERE id = ?", record)
     tx.run("DELETE FROM directory_records WHERE id = ?", record)  # what refers to it goes with it
-    newest = tx.value(_NEWEST, digest_of(Term(Kind.NAME, (name or "").lower())))
-    if newest is not None:
-        tx.run("DELETE FROM directory_superseded WHERE record = ?", newest)
+    _choose_newest(tx, name or "")
 
 
 def ids_of(rows: Rows, cids: Sequence[str]) -> dict[str, int]:
@@ -160,16 +163,37 @@ def _insert_postings(tx: Transaction, dialect: Dialect, ids: Sequence[int], draf
 
 
 def _supersede(tx: Transaction, names: Iterable[str]) -> None:
-    """Note which records of these names, in lower case, are not the newest any more."""
-    for part in chunks([digest_of(Term(Kind.NAME, name)) for name in names]):
-        newest: dict[int, tuple[str, int]] = {}
+    """Note which records of these names are not the newest any more. Among those that are held back, and among all
+    others, a usable version comes before one that waits for approval, and that before one that is withdrawn."""
+    for part in chunks([digest_of(Term(Kind.NAME, name)) for name in {name.lower() for name in names}]):
+        newest: dict[tuple[int, bool], tuple[int, str, int]] = {}
         older: list[int] = []
-        for term, key, record in tx.all(_SEVERAL_OF_NAME.format(marks(len(part))), *part):
-            other = newest.setdefault(term, (key, record))
-            newest[term] = max(other, (key, record))
-            if other != (key, record):
-                older.append(min(other, (key, record))[1])
+        for term, is_held, *place in tx.all(_SEVERAL_OF_NAME.format(marks(len(part))), *part):
+            usable, key, record = place
+            own, group = (usable, key, record), (term, bool(is_held))
+            other = newest.setdefault(group, own)
+            newest[group] = max(other, own)
+            if other != own:
+                older.append(min(other, own)[2])
         tx.run_many("INSERT INTO directory_superseded (record) VALUES (?)", [(record,) for record in older])
+
+
+def choose_newest(tx: Transaction, records: Sequence[int]) -> None:
+    """Decide anew which versions are the newest, of the names of records that are held back or usable now, or are not
+    any more."""
+    names: set[str] = set()
+    for part in chunks(records):
+        sql = f"SELECT name FROM directory_records WHERE id IN ({marks(len(part))})"  # noqa: S608  only marks
+        names |= {name.lower() for (name,) in tx.all(sql, *part)}
+    for name in sorted(names):
+        _choose_newest(tx, name)
+
+
+def _choose_newest(tx: Transaction, name: str) -> None:
+    digest = digest_of(Term(Kind.NAME, name.lower()))
+    found = [tx.value(_NEWEST.format(held), digest) for held in ("", "NOT")]
+    tx.run_many("DELETE FROM directory_superseded WHERE record = ?", [(one,) for one in found if one is not None])
+    _supersede(tx, [name])
 
 
 def _term_ids(tx: Transaction, dialect: Dialect, counts: Counter[Term]) -> dict[Term, int]:

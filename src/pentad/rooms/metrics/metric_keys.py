@@ -71,6 +71,11 @@ def flatten(tree: Any) -> list[Match]:
     return list(_leaves(tree, (), ()))
 
 
+def figure_key(path: str, root: Steps) -> str:
+    """The catalogue key of a leaf's path."""
+    return ".".join(step for step in path.split(".")[len(root) :] if step not in _PASSED_OVER)
+
+
 def _matching_keys(info: Info, key: str) -> list[str]:
     """The catalogue keys of the first interpretation of `key` that matches any."""
     return _choose_interpretation(info, _split_key(key))[1]

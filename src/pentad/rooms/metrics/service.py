@@ -7,7 +7,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Final, NamedTuple, Unpack
+from typing import Final, Literal, NamedTuple, Unpack
 
 import msgspec.structs
 
@@ -87,14 +87,18 @@ class Metrics:
         """The same of one collector, by any of its names."""
         return self.catalogue.find(collector).info()
 
-    def is_legacy(self, collector: str, endpoint: str | None = None) -> bool:
-        """Whether the operator wants this collector to answer as the Metrics Toolkit does at this endpoint; without
-        one, as for what is sent by itself, everywhere."""
+    def compat(
+        self, collector: str, given: Literal["legacy", "current"] | None = None, endpoint: str | None = None
+    ) -> Literal["legacy"] | None:
+        """Whether a call answers as the Metrics Toolkit does: if it says so itself, or says nothing and the operator
+        wants it at its endpoint. What has no endpoint, such as a verb or a loader, does if that holds everywhere."""
         settings: MetricsSettings = self.platform.settings
+        if given is not None:
+            return "legacy" if given == "legacy" else None
         if settings.compat != "legacy" or (settings.compat_endpoints and endpoint not in settings.compat_endpoints):
-            return False
+            return None
         takes = self.info(collector).takes
-        return takes is not None and "compat" in takes
+        return "legacy" if takes is not None and "compat" in takes else None
 
     def select_collectors(
         self, names: Sequence[str], *, allow_all: bool = False, filters: frozenset[str] = frozenset()
@@ -230,8 +234,7 @@ class Metrics:
         for name in loader.collectors:
             collector, _, bg = name.partition("/")
             try:
-                compat = "legacy" if self.is_legacy(collector) else None
-                query = self.query(collector, bg=bg or None, compat=compat, seconds=POLL_SECONDS)
+                query = self.query(collector, bg=bg or None, compat=self.compat(collector), seconds=POLL_SECONDS)
                 await self.load(collector, query, destination)
             except PentadError as error:
                 troubles.append(f"{name}: {error.sentence()}")

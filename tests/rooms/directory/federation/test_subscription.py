@@ -10,8 +10,10 @@ import pytest
 from pentad.kernel.errors import Conflict, InvalidInput, NotFound
 from pentad.kernel.principal import LOCAL
 from pentad.net.grpc_calls import Service
+from pentad.rooms.directory.federation import peer_search
 from pentad.rooms.directory.federation.peers import PeerCredentials, PeerFilters, PeerState
 from pentad.rooms.directory.interface.grpc import server
+from pentad.rooms.directory.records import routing
 from pentad.rooms.directory.records.referrers import SIGNATURE
 from pentad.rooms.directory.records.service import draft_record
 from pentad.rooms.directory.service import Directory
@@ -335,7 +337,9 @@ async def test_a_peer_is_not_replaced_silently(a: Site, b: Site) -> None:
 
 
 @pytest.mark.requirement("dir:federation:search")
-async def test_a_routing_search_finds_what_peers_publish_and_says_who_is_missing(a: Site, b: Site) -> None:
+async def test_a_routing_search_finds_what_peers_publish_and_says_what_is_missing(
+    a: Site, b: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cid = await push(a)
     data = (await a.directory.records.pull(cid)).data
     await a.app.database.write(lambda tx: tx.run("UPDATE directory_records SET published_at = 1"))
@@ -350,6 +354,16 @@ async def test_a_routing_search_finds_what_peers_publish_and_says_who_is_missing
     await b.directory.peers.add(LOCAL, "silent", "127.0.0.1:1", PeerCredentials(), PeerFilters())
     (found,) = await b.as_role("reader").all("RoutingService/Search", request)
     assert dict(found.peer.annotations) == {"unreachable": "silent"}
+    second = await push(a, version="v7.0.0")
+    await a.app.database.write(lambda tx: tx.run("UPDATE directory_records SET published_at = 1"))
+    monkeypatch.setattr(peer_search, "MOST_PER_QUERY", 1)
+    (found,) = await b.as_role("reader").all("RoutingService/Search", request)
+    assert dict(found.peer.annotations) == {"unreachable": "silent", "truncated": "acme"}
+    await has(b, cid, second)
+    await b.app.database.write(lambda tx: tx.run("UPDATE directory_records SET published_at = 1"))
+    monkeypatch.setattr(routing, "MOST_SCORED", 1)
+    found = await b.as_role("reader").all("RoutingService/Search", request)
+    assert {one.peer.annotations["truncated"] for one in found} == {"local, acme"}
     nothing = routing_pb2.SearchRequest(queries=[routing_pb2.RecordQuery(type=kind, value="none")])
     refused = await b.as_role("reader").refused("RoutingService/Search", nothing)
     assert "silent: " in refused.text

@@ -13,7 +13,7 @@ from pentad.kernel.errors import InvalidInput, NotFound
 from pentad.kernel.ports import Transaction
 from pentad.rooms.directory.records.index_fields import labels_of
 from pentad.rooms.directory.records.publications import JOB, PublicationStatus, PublishRequest
-from pentad.rooms.directory.records.routing import RouteQuery, RouteQueryType
+from pentad.rooms.directory.records.routing import RoutedRecords, RouteQuery, RouteQueryType
 from pentad.rooms.directory.search.query import Filter, FilterKind
 from tests.jobs.working import die
 from tests.rooms.directory.oasf.samples import SAMPLES, sample
@@ -68,7 +68,7 @@ async def test_a_query_matches_a_label_or_the_path_above_it(parts: Parts):
     await parts.routing.publish(WHO, PublishRequest(all_records=True))
     for query, versions in LABELS:
         assert (query, sorted(cids[cid] for cid in await listed(parts, query))) == (query, versions)
-        assert sorted(cids[one.cid] for one in await parts.routing.search([query])) == versions
+        assert sorted(cids[one.cid] for one in (await parts.routing.search([query])).records) == versions
 
 
 async def test_a_list_longer_than_a_page_is_whole_and_in_order(parts: Parts):
@@ -90,12 +90,12 @@ async def test_every_query_of_a_list_must_match_and_enough_of_a_search(parts: Pa
         RouteQuery(RouteQueryType.LOCATOR, "docker_image"),
     ]
     assert await listed(parts, *queries) == [cids[1]]
-    found = await parts.routing.search(queries)
+    found = (await parts.routing.search(queries)).records
     assert [(one.cid, one.score) for one in found] == [(cids[1], 3), (cids[0], 2), (cids[2], 1)]
     assert found[1].queries == (queries[0], queries[2])
-    assert [one.cid for one in await parts.routing.search(queries, min_match_score=2)] == [cids[1], cids[0]]
-    assert [one.cid for one in await parts.routing.search(queries, limit=1)] == [cids[1]]
-    assert await parts.routing.search([]) == []
+    assert [one.cid for one in (await parts.routing.search(queries, min_match_score=2)).records] == [cids[1], cids[0]]
+    assert [one.cid for one in (await parts.routing.search(queries, limit=1)).records] == [cids[1]]
+    assert await parts.routing.search([]) == RoutedRecords([])
 
 
 async def test_unpublishing_needs_the_record_but_not_its_publication(parts: Parts):

@@ -10,6 +10,7 @@ import pytest
 from pentad.kernel.principal import LOCAL
 from pentad.rooms.directory.records.referrers import SIGNATURE
 from pentad.rooms.directory.registry.catalogs import Catalogs
+from pentad.rooms.directory.search.query import Query
 from tests.rooms.directory.registry.registry_client import OFFICIAL, RegistryError
 from tests.rooms.directory.registry.site import BASE, Site, opened_site
 from tests.rooms.directory.trust.key_files import private_pem, public_pem
@@ -119,3 +120,22 @@ async def test_a_server_that_loses_its_signature_is_held_back_at_once(site: Site
     assert await listed(site) == [("1.0.0", "active", True)]
     await site.directory.referrers.delete(LOCAL, told["cid"], SIGNATURE)
     assert await listed(site) == []
+
+
+@pytest.mark.requirement("dir:search:usable")
+async def test_a_version_that_is_held_back_hides_no_older_one(site: Site) -> None:
+    async def found(*, quarantined: bool = False) -> list[str]:
+        hits = (await site.directory.search.find(Query(words="weather place", quarantined=quarantined))).hits
+        return [one.data["version"] for one in await site.directory.search.records([hit.cid for hit in hits])]
+
+    old = await published(site)
+    await site.directory.trust.sign(LOCAL, old["cid"], private_pem("Ed25519", ACME))
+    await hold_back(site)
+    new = await published(site, "2.0.0")
+    assert new["quarantined"]
+    assert await found() == ["1.0.0"]
+    assert sorted(await found(quarantined=True)) == ["1.0.0", "2.0.0"]
+    await site.directory.trust.sign(LOCAL, new["cid"], private_pem("Ed25519", ACME))
+    assert await found() == await found(quarantined=True) == ["2.0.0"]
+    await hold_back(site, quarantine=False)
+    assert await found() == ["2.0.0"]

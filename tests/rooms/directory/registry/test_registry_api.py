@@ -3,10 +3,14 @@
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
+from pentad.kernel.ports import Rows
 from pentad.kernel.principal import LOCAL
+from pentad.rooms.directory.registry.service import ServerQuery, list_page
+from pentad.rooms.directory.registry.validation import issues_of
 from tests.rooms.directory.registry.registry_client import OFFICIAL, RegistryClient, RegistryError
 from tests.rooms.directory.registry.site import BASE, Site, opened_site, server
 
@@ -113,6 +117,42 @@ async def test_changes_since_a_moment_include_what_was_withdrawn(site: Site) -> 
     assert changed == {"org.example/b": "deleted", "org.example/d": "active"}
     assert ("org.example/b", "1.0.0") not in await keys_of(client)
     assert ("org.example/b", "1.0.0") in await keys_of(client, include_deleted="true")
+
+
+@pytest.mark.requirement("dir:registry:deltas")
+async def test_what_changes_while_the_changes_are_read_comes_at_the_end(site: Site) -> None:
+    first = await site.publish("org.example/z")
+    for name in ("org.example/a", "org.example/b"):
+        await site.publish(name)
+    seen: list[str] = []
+    async for one in site.client().every(updated_since="2020-01-01T00:00:00Z", limit=1):
+        seen.append(one.key[0])
+        if seen == ["org.example/z", "org.example/a"]:
+            await site.directory.states.set(LOCAL, [first["_meta"]["pentad/record"]["cid"]], "deprecated")
+    assert seen == ["org.example/z", "org.example/a", "org.example/b", "org.example/z"]
+
+
+@pytest.mark.requirement("dir:registry:deltas")
+async def test_a_page_of_changes_reads_no_more_than_the_page(site: Site, database_url: str | None) -> None:
+    if database_url is not None:
+        return  # the plan for a small table says nothing there
+
+    class Explained:
+        """Explains a statement instead of running it."""
+
+        def __init__(self, rows: Rows) -> None:
+            self._rows = rows
+
+        def all(self, statement: str, *values: Any) -> list[Any]:
+            plan = [row[3] for row in self._rows.all(f"EXPLAIN QUERY PLAN {statement}", *values)]
+            plans.append(plan)
+            return []
+
+    plans: list[list[str]] = []
+    for query in (ServerQuery(updated_since=1.0), ServerQuery(updated_since=1.0, version="latest", search="x")):
+        await site.app.database.read(lambda rows, query=query: list_page(cast("Rows", Explained(rows)), query, 100))
+    assert [len(plan) for plan in plans] == [1, 1], "nothing is sorted"
+    assert all("USING INDEX directory_servers_updated" in plan[0] for plan in plans)
 
 
 @pytest.mark.requirement("dir:registry:deltas")
@@ -260,3 +300,55 @@ async def test_a_cursor_belongs_to_its_filters(site: Site) -> None:
     assert cursor is not None
     with pytest.raises(RegistryError, match="400"):
         await site.client().page(search="b", cursor=cursor)
+
+
+NEWEST: dict[str, Any] = {
+    "title": "Weather",
+    "websiteUrl": "https://weather.example.org",
+    "icons": [
+        {"src": "https://weather.example.org/i.png", "mimeType": "image/png", "sizes": ["48x48"], "theme": "dark"}
+    ],
+    "packages": [
+        {
+            "registryType": "mcpb",
+            "identifier": "https://git.example.org/releases/weather-mcp.mcpb",
+            "fileSha256": "ab" * 32,
+            "transport": {"type": "stdio"},
+            "packageArguments": [{"type": "positional", "valueHint": "place"}],
+        }
+    ],
+    "remotes": [
+        {
+            "type": "streamable-http",
+            "url": "https://{region}.example.org/mcp",
+            "variables": {"region": {"default": "eu", "choices": ["eu", "us"]}},
+            "headers": [{"name": "X-Key", "isSecret": True}],
+        }
+    ],
+}
+
+
+@pytest.mark.requirement("dir:registry:schema")
+async def test_a_server_json_of_the_newest_schema_is_taken_with_all_it_has(site: Site) -> None:
+    await site.publish("org.example/newest", **NEWEST)
+    assert (await site.client().version("org.example/newest")).server == server("org.example/newest", **NEWEST)
+
+
+@pytest.mark.requirement("dir:registry:schema")
+@pytest.mark.parametrize(
+    ("path", "changes"),
+    [
+        ("websiteUrl", {"websiteUrl": "weather"}),
+        ("icons[0].src", {"icons": [{"src": "http://weather.example.org/i.png"}]}),
+        ("packages[0].fileSha256", {"packages": [{**NEWEST["packages"][0], "fileSha256": "AB"}]}),
+        ("packages[0].packageArguments[0].type", {"packages": [{**NEWEST["packages"][0], "packageArguments": [{}]}]}),
+        (
+            "packages[0].environmentVariables[0].name",
+            {"packages": [{**NEWEST["packages"][0], "environmentVariables": [{"value": "x"}]}]},
+        ),
+        ("remotes[0].variables", {"remotes": [{**NEWEST["remotes"][0], "variables": ["region"]}]}),
+        ("remotes[0].headers[0].name", {"remotes": [{**NEWEST["remotes"][0], "headers": [{"isSecret": True}]}]}),
+    ],
+)
+def test_what_the_newest_schema_does_not_allow_is_named(path: str, changes: dict[str, Any]) -> None:
+    assert [one.path for one in issues_of(server("org.example/newest", **{**NEWEST, **changes}))] == [path]

@@ -41,7 +41,7 @@ class Through(UnusedFetcher):
         follow_redirects: bool = True,
     ) -> Fetched:
         self.asked.append(url)
-        if self.refuses_deltas and "updated_since" in url:
+        if self.refuses_deltas and ("updated_since" in url or "include_deleted" in url):
             return Fetched(400, {}, b"{}", url)
         answer = await self._other.send(method, url)
         return Fetched(answer.status, answer.headers, answer.body, url)
@@ -92,7 +92,31 @@ async def test_a_registry_is_copied_and_its_changes_follow(site: Site, other: Si
     withdrawn = await site.directory.states.get((await site.directory.naming.find("org.example/server-2")).cid)
     assert withdrawn.history[-1].reason == f"deleted in {URL}: It leaks."
     third = await imports(site, fetcher).run(LOCAL, URL)
-    assert (third.imported, third.withdrawn, third.deprecated) == (0, 0, 0)
+    assert (third.imported, third.withdrawn, third.deprecated, third.restored) == (0, 0, 0, 0)
+
+
+@pytest.mark.requirement("dir:registry:import")
+async def test_what_another_registry_restores_is_restored_here(site: Site, other: Site) -> None:
+    async def followed(*, full: bool = False, **status: str) -> tuple[int, str]:
+        for name, one in status.items():
+            await other.client("admin").set_status(f"org.example/{name}", None, status=one)
+        done = await imports(site, Through(other)).run(LOCAL, URL, approve=True, full=full)
+        return done.restored, (await site.directory.states.get(cid)).state
+
+    await other.publish("org.example/weather")
+    await imports(site, Through(other)).run(LOCAL, URL, approve=True)
+    cid = (await site.directory.naming.find("org.example/weather")).cid
+    assert await followed(weather="deprecated") == (0, "deprecated")
+    assert await followed(full=True, weather="deleted") == (0, "withdrawn")
+    assert await followed(weather="deprecated") == (1, "deprecated")
+    assert await followed() == (0, "deprecated")
+    assert await followed(weather="deleted") == (0, "withdrawn")
+    assert await followed(weather="active") == (1, "approved")
+    assert (await site.directory.states.get(cid)).history[-1].reason == f"listed again in {URL}"
+    await followed(weather="deleted")
+    await site.directory.states.set(LOCAL, [cid], "proposed", "Have a look.")
+    await site.directory.states.set(LOCAL, [cid], "withdrawn", "We do not want it.")
+    assert await followed(weather="active") == (0, "withdrawn"), "what was decided here stays"
 
 
 @pytest.mark.requirement("dir:registry:import")

@@ -210,3 +210,29 @@ async def test_a_server_json_in_an_old_form_is_served_in_the_new_one(site: Site)
     (package,) = found.server["packages"]
     assert (package["registryType"], package["identifier"]) == ("npm", "@vendor/notes")
     assert package["transport"] == {"type": "stdio"}
+
+
+async def words(site: Site) -> list[tuple[str, str | None]]:
+    """The versions that a search in words finds, each with its state unless it is approved."""
+    found = await site.directory.search.find(Query(words="weather place"))
+    records = await site.directory.search.records([hit.cid for hit in found.hits])
+    return [(one.data["version"], hit.state) for one, hit in zip(records, found.hits, strict=True)]
+
+
+@pytest.mark.requirement("dir:search:usable")
+async def test_words_find_the_newest_version_that_can_be_used(site: Site) -> None:
+    cids = [
+        (await site.publish("org.example/weather", version))["_meta"]["pentad/record"]["cid"]
+        for version in ("1.0.0", "2.0.0")
+    ]
+    assert await words(site) == [("2.0.0", None)]
+    await site.directory.states.set(LOCAL, [cids[1]], "withdrawn", "It leaks.")
+    assert await words(site) == [("1.0.0", None)]
+    await site.publish("org.example/weather", "3.0.0", who="writer")
+    assert await words(site) == [("1.0.0", None)], "a proposal takes nobody's place"
+    await site.directory.states.set(LOCAL, [cids[0]], "withdrawn")
+    assert await words(site) == [("3.0.0", "proposed")]
+    await site.directory.states.set(LOCAL, [cids[1]], "approved")
+    assert await words(site) == [("2.0.0", None)]
+    await site.directory.states.set(LOCAL, [cids[1]], "deprecated", "Use 3.")
+    assert await words(site) == [("2.0.0", "deprecated")]

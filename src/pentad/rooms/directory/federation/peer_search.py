@@ -12,7 +12,7 @@ from typing import Final
 from pentad.kernel.errors import PentadError
 from pentad.rooms.directory.federation.connections import PeerConnections
 from pentad.rooms.directory.federation.peers import Peer, Peers
-from pentad.rooms.directory.records.routing import Routed, RouteQuery
+from pentad.rooms.directory.records.routing import Routed, RoutedRecords, RouteQuery
 
 SECONDS: Final = 5.0
 MOST_PER_QUERY: Final = 1_000
@@ -28,10 +28,12 @@ class PeerRecord:
 
 @dataclass(frozen=True, slots=True)
 class PeerAnswers:
-    """The records of all peers, best matches first, and the peers that did not answer, with the reasons."""
+    """The records of all peers, best matches first, the peers that did not answer, with the reasons, and those that
+    have more than was read."""
 
     records: Sequence[PeerRecord] = ()
     unreachable: Mapping[str, str] = field(default_factory=dict[str, str])
+    truncated: Sequence[str] = ()
 
 
 class PeerSearch:
@@ -47,28 +49,32 @@ class PeerSearch:
         answers = await asyncio.gather(*(self._ask(peer, queries) for peer in peers))
         enough: list[PeerRecord] = []
         unreachable: dict[str, str] = {}
+        truncated: list[str] = []
         for peer, answer in zip(peers, answers, strict=True):
             if isinstance(answer, str):
                 unreachable[peer.name] = answer
             else:
-                enough += [PeerRecord(peer, one) for one in answer if one.score >= max(min_match_score, 1)]
-        return PeerAnswers(sorted(enough, key=lambda one: -one.record.score), unreachable)
+                enough += [PeerRecord(peer, one) for one in answer.records if one.score >= max(min_match_score, 1)]
+                truncated += [peer.name] if answer.truncated else []
+        return PeerAnswers(sorted(enough, key=lambda one: -one.record.score), unreachable, truncated)
 
-    async def _ask(self, peer: Peer, queries: Sequence[RouteQuery]) -> list[Routed] | str:
+    async def _ask(self, peer: Peer, queries: Sequence[RouteQuery]) -> RoutedRecords | str:
         """The matching records of a peer, or why there are none."""
         try:
             async with asyncio.timeout(SECONDS):
                 remote = await self._connections.open(peer, SECONDS)
                 try:
-                    listed = await asyncio.gather(*(remote.announced(query, MOST_PER_QUERY) for query in queries))
+                    most = MOST_PER_QUERY + 1
+                    listed = await asyncio.gather(*(remote.announced(query, most) for query in queries))
                 finally:
                     await remote.close()
         except PentadError as error:
             return error.message
         except TimeoutError:
             return f"It did not answer within {SECONDS:g} seconds."
-        labels = {one.cid: one.labels for some in listed for one in some}
-        return [
+        labels = {one.cid: one.labels for some in listed for one in some[:MOST_PER_QUERY]}
+        routed = [
             Routed(cid, theirs, tuple(query for query in queries if query.matches(theirs)))
             for cid, theirs in labels.items()
         ]
+        return RoutedRecords(routed, truncated=any(len(some) > MOST_PER_QUERY for some in listed))

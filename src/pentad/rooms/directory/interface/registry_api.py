@@ -9,7 +9,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_address
-from typing import Any, Final
+from typing import Annotated, Any, Final
 from urllib.parse import parse_qs
 
 import msgspec
@@ -27,6 +27,7 @@ from pentad.rooms.directory.registry.service import (
     DEFAULT_LIMIT,
     MOST_LIMIT,
     NotPublished,
+    Place,
     ServerEntry,
     ServerQuery,
     validated,
@@ -327,26 +328,31 @@ def _is_true(query: Query, name: str) -> bool:
     return value in ("true", "1")
 
 
-def _cursor(query: ServerQuery, after: tuple[str, str]) -> str:
+_Record = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
+_Cursor = tuple[str | float, str | int, str, str, float | None, bool]
+
+
+def _cursor(query: ServerQuery, after: Place) -> str:
     """Where to continue, with the filters: some hosts do not send them again, and none encodes the cursor."""
     kept = [*after, query.search, query.version, query.updated_since, query.include_deleted]
     return base64.urlsafe_b64encode(msgspec.json.encode(kept)).rstrip(b"=").decode()
 
 
-def _next_page(cursor: str, given: Query) -> tuple[ServerQuery, tuple[str, str]]:
+def _next_page(cursor: str, given: Query) -> tuple[ServerQuery, Place]:
     """The filters and the place in a cursor. Filters beside it must be the same."""
     try:
         text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
-        kept = msgspec.json.decode(text, type=tuple[str, str, str, str, float | None, bool])
+        *after, search, version, since, deleted = msgspec.json.decode(text, type=_Cursor)
+        query = ServerQuery(search, version, since, include_deleted=deleted)
+        place = msgspec.convert(after, tuple[str, str] if since is None else tuple[float, _Record])
     except (ValueError, msgspec.DecodeError):
         raise BadRequest("The cursor cannot be read.", hint="Send nextCursor of the page before as it is.") from None
-    query = ServerQuery(*kept[2:])
     if any(name in given for name in _FILTERS):
         beside = _first_page(given)
         for name in _FILTERS:
             if name in given and getattr(beside, name) != getattr(query, name):
                 raise BadRequest(f"The cursor belongs to a list with another {name}.", hint="Begin without a cursor.")
-    return query, (kept[0], kept[1])
+    return query, place
 
 
 def _list_json(entries: list[ServerEntry], cursor: str | None = None) -> dict[str, Any]:

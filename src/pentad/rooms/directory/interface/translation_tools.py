@@ -282,6 +282,7 @@ class RegistryImported(BaseModel):
     already_there: int
     deprecated: int
     withdrawn: int
+    restored: int
     failed: int
     failures: list[dict[str, str]]
 
@@ -293,7 +294,7 @@ class RegistryImported(BaseModel):
 async def import_registry(arguments: ImportRegistryArguments, call: Call[Directory]) -> RegistryImported:
     """Import the servers of another MCP registry: all of them once, then what has changed.
 
-    What it deleted is withdrawn here.
+    What it deleted is withdrawn here, what it restored is restored.
     """
     call.service.require_local()
     imports = call.service.registry_imports

@@ -28,7 +28,7 @@ _HEAD: Final = 200
 _NO_LIMIT: Final = 2**62
 _RARE: Final = 10_000
 _PAGE: Final = 500
-_MOST_SCORED: Final = 10_000
+MOST_SCORED: Final = 10_000
 """A search scores at most this many records, the newest."""
 
 
@@ -88,6 +88,14 @@ class Routed:
     @property
     def score(self) -> int:
         return len(self.queries)
+
+
+@dataclass(frozen=True, slots=True)
+class RoutedRecords:
+    """What a search finds. `truncated` if more records have one of its labels than it reads."""
+
+    records: "list[Routed]"
+    truncated: bool = False
 
 
 class Routing:
@@ -150,21 +158,23 @@ class Routing:
         found = self._read(rows, joined("AND", conditions), count)
         return [(key, Listed(cid, labels)) for key, cid, labels in found]
 
-    async def search(self, queries: Sequence[RouteQuery], min_match_score: int = 1, limit: int = 0) -> "list[Routed]":
+    async def search(self, queries: Sequence[RouteQuery], min_match_score: int = 1, limit: int = 0) -> "RoutedRecords":
         """Published records that match enough queries: best matches first, then the newest."""
 
-        def work(rows: Rows) -> "list[Routed]":
+        def work(rows: Rows) -> "RoutedRecords":
             terms = [found for query in queries if (found := self._terms(rows, query))]
             if not terms:
-                return []
+                return RoutedRecords([])
             conditions = [self._has(found) for found in terms]
             condition = composed(_ANNOUNCED, " AND ", joined("OR", conditions))
+            found = self._read(rows, condition, MOST_SCORED + 1)
             routed = [
                 Routed(cid, labels, tuple(query for query in queries if query.matches(labels)))
-                for _, cid, labels in self._read(rows, condition, _MOST_SCORED)
+                for _, cid, labels in found[:MOST_SCORED]
             ]
             enough = [one for one in routed if one.score >= max(min_match_score, 1)]
-            return sorted(enough, key=lambda one: -one.score)[: limit or None]
+            best = sorted(enough, key=lambda one: -one.score)[: limit or None]
+            return RoutedRecords(best, truncated=len(found) > MOST_SCORED)
 
         return await self._database.read(work)
 

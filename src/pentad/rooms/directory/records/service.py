@@ -173,7 +173,7 @@ class Records:
         stored = store.insert(tx, self._database.dialect, drafts, who.id, now, state)
         new = {draft.cid for draft in stored.values()}
         if new:
-            hold_new(tx, stored, rules)
+            store.choose_newest(tx, hold_new(tx, stored, rules))
             if self._observer is not None:
                 self._observer.added(tx, stored, state, now)
             list_changed(tx, "resources", "directory")

@@ -45,12 +45,14 @@ class VisibilityObserver(Protocol):
     def visibility_changed(self, tx: Transaction, records: Sequence[int], now: float) -> None: ...
 
 
-def hold_new(tx: Transaction, records: Mapping[int, Draft], rules: Sequence[Namespace]) -> None:
-    """Put new records, which nobody has signed yet, into quarantine where their namespace asks for it."""
+def hold_new(tx: Transaction, records: Mapping[int, Draft], rules: Sequence[Namespace]) -> list[int]:
+    """Put new records, which nobody has signed yet, into quarantine where their namespace asks for it. Returns them."""
     by_name = {one.namespace: one.quarantine for one in rules}
     if not any(by_name.values()):
-        return
-    hold(tx, [record for record, draft in records.items() if rule_for(draft.fields.name, by_name)], UNSIGNED)
+        return []
+    held = [record for record, draft in records.items() if rule_for(draft.fields.name, by_name)]
+    hold(tx, held, UNSIGNED)
+    return held
 
 
 def hold_unchecked(tx: Transaction, record: int, rules: Sequence[Namespace]) -> bool:

@@ -13,7 +13,7 @@ from pentad.rooms.directory.records.index_fields import Kind
 from pentad.rooms.directory.records.trust_marks import held_among
 from pentad.rooms.directory.registry.server_files import ServerFile, server_file
 from pentad.rooms.directory.search.sort_keys import is_version, version_key
-from pentad.rooms.directory.store import Draft
+from pentad.rooms.directory.store import Draft, choose_newest
 from pentad.rooms.directory.translate.launches import MODULES
 
 DELETED: Final = "deleted"
@@ -67,7 +67,9 @@ class ServerEntries:
         )  # another one took its place
 
     def visibility_changed(self, tx: Transaction, records: Sequence[int], now: float) -> None:
-        """Show hosts what the states of these records, and quarantine, let them see."""
+        """Show hosts what the states of these records, and quarantine, let them see, and searches the newest version
+        that can be used."""
+        choose_newest(tx, records)
         changed: dict[str, set[int]] = {}
         for record in records:
             row = tx.one(_SEEN, record)

@@ -7,7 +7,7 @@ here, because a registry does not tell when that changes.
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 from urllib.parse import urlencode, urlsplit
 
 import msgspec
@@ -33,7 +33,15 @@ OVERLAP_SECONDS: Final = 300.0
 _PAGE_BYTES: Final = 32 * 1024 * 1024
 _SECONDS: Final = 60.0
 _ENDS: Final = ("/v0.1/servers", "/v0/servers", "/v0.1", "/v0")
-_NO_DELTAS: Final = (400, 422)
+_AGAIN: Final = "listed again"
+_NOT_UNDERSTOOD: Final = (400, 422)
+
+
+_OWN: Final = (
+    "SELECT r.cid, r.state FROM directory_registry_records i JOIN directory_records r ON r.cid = i.cid"
+    " WHERE i.url = ? AND i.name = ? AND i.version = ?"
+)
+"""The record that came from a registry under a name and version."""
 
 
 class Finder(Protocol):
@@ -55,6 +63,7 @@ class RegistryImport:
     already_there: int = 0
     deprecated: int = 0
     withdrawn: int = 0
+    restored: int = 0
     failed: int = 0
     failures: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
     """The first of those that failed, and why."""
@@ -111,11 +120,14 @@ class RegistryImports:
         return done
 
     async def _entries(self, base: str, since: float | None) -> AsyncIterator[tuple[dict[str, Any], bytes]]:
-        """The entries of all pages, parsed and as they were written. Without deltas there, everything is read."""
-        asked = {"limit": str(MOST_LIMIT), **({} if since is None else {"updated_since": iso(since)})}
+        """The entries of all pages, parsed and as they were written. Without deltas there, everything is read, with
+        what was deleted if the registry can tell."""
+        filters: list[dict[str, str]] = [{"include_deleted": "true"}, {}]
+        if since is not None:
+            filters.insert(0, {"updated_since": iso(since)})
         cursor: str | None = None
         for _ in range(MOST_PAGES):
-            query = urlencode({**asked, **({"cursor": cursor} if cursor else {})})
+            query = urlencode({"limit": str(MOST_LIMIT), **filters[0], **({"cursor": cursor} if cursor else {})})
             found = await self._fetcher.fetch(
                 f"{base}/v0.1/servers?{query}",
                 headers={"accept": "application/json"},
@@ -123,8 +135,8 @@ class RegistryImports:
                 timeout=_SECONDS,
                 trusted=(urlsplit(base).hostname or "") in self._trusted_hosts,
             )
-            if found.status in _NO_DELTAS and "updated_since" in asked and cursor is None:
-                del asked["updated_since"]
+            if found.status in _NOT_UNDERSTOOD and len(filters) > 1 and cursor is None:
+                del filters[0]
                 continue
             if found.status != 200:
                 raise Unavailable(
@@ -168,6 +180,8 @@ class RegistryImports:
                 await self._remember(base, name, version, imported.cid)
                 done.imported += 1
             done.already_there += imported.status == "already there"
+            undone = ("deleted",) if status == "deprecated" else ("deleted", "deprecated")
+            done.restored += await self._restore(who, base, (name, version), undone)
             if status == "deprecated":
                 done.deprecated += await self._follow(who, base, (name, version), "deprecated", reason)
         except (InvalidInput, Conflict) as error:
@@ -188,15 +202,27 @@ class RegistryImports:
 
         A proposal is not deprecated: nobody uses it yet, and deprecating it would make hosts see it.
         """
-        row = await self._database.lookup(
-            "SELECT r.cid, r.state FROM directory_registry_records i JOIN directory_records r ON r.cid = i.cid"
-            " WHERE i.url = ? AND i.name = ? AND i.version = ?",
-            base, *key,
-        )  # fmt: skip
+        row = await self._database.lookup(_OWN, base, *key)
         usable = ("approved",) if state == "deprecated" else ("draft", "proposed", "approved", "deprecated")
         if row is None or row[1] not in usable:
             return 0
         await self._states.set(who, [row[0]], state, reason[:LONGEST_REASON])
+        return 1
+
+    async def _restore(self, who: Principal, base: str, key: tuple[str, str], undone: Sequence[str]) -> int:
+        """Give a record back the state it had before this registry's statuses that are `undone` now; 0 if there is
+        nothing to undo. What a person decided here since then stays."""
+        row = await self._database.lookup(_OWN, base, *key)
+        if row is None or row[1] not in ("withdrawn", "deprecated"):
+            return 0
+        state = before = row[1]
+        for change in reversed((await self._states.get(row[0])).history):
+            if not change.reason.startswith(tuple(f"{what} in {base}" for what in (*undone, _AGAIN))):
+                break
+            before = cast("State", change.old_state)
+        if before == state:
+            return 0
+        await self._states.set(who, [row[0]], before, f"{_AGAIN} in {base}"[:LONGEST_REASON])
         return 1
 
 

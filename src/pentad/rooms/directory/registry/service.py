@@ -1,7 +1,8 @@
 """The registry: lists, finds and publishes MCP servers, over the records of the directory.
 
 Hosts see approved, deprecated and, if they ask for them, withdrawn records, and nothing in quarantine. Pages are in the
-order of names and versions. A list of changes costs what has changed, not what is stored.
+order of names and versions, those of a list of changes in the order of time: then a page costs its own length, however
+much is stored or has changed, and what changes while the pages are read comes later and is not missed.
 """
 
 import asyncio
@@ -32,11 +33,13 @@ OWN: Final = "pentad/record"
 DEFAULT_LIMIT: Final = 30
 MOST_LIMIT: Final = 100
 MOST_VERSIONS: Final = 10_000
-FEW_CHANGES: Final = 2_000
-"""Up to this many changes are sorted in memory; more are found along the names, where one is never far."""
-
 _COLUMNS: Final = "record, name, version, status, message, is_latest, published_at, status_changed_at, updated_at"
+_LAST_RECORD: Final = 2**63 - 1
 _STATES: Final[dict[str, State]] = {"active": "approved", "deprecated": "deprecated", DELETED: "withdrawn"}
+
+
+Place = tuple[str, str] | tuple[float, int]
+"""A place in a list: name and version or, in a list of changes, when a row changed and its record."""
 
 
 class NotPublished(InvalidInput, code="not_published", status=400):
@@ -76,10 +79,10 @@ class ServerEntry:
 
 @dataclass(frozen=True, slots=True)
 class ServerPage:
-    """A page of servers; `after` is the name and version to continue behind, if there are more."""
+    """A page of servers; `after` is the place to continue behind, if there are more."""
 
     entries: list[ServerEntry]
-    after: tuple[str, str] | None = None
+    after: Place | None = None
 
 
 class _Row:
@@ -98,6 +101,10 @@ class _Row:
         self.published_at: float | None = row[6]
         self.status_changed_at: float = row[7]
         self.updated_at: float = row[8]
+
+    def place(self, query: ServerQuery) -> "Place":
+        """Where it stands in a list."""
+        return (self.name, self.version) if query.updated_since is None else (self.updated_at, self.record)
 
     def official(self) -> dict[str, Any]:
         said: dict[str, Any] = {"status": self.status} if self.status else {}
@@ -118,13 +125,13 @@ class Registry:
         self._entries = entries
         self._states = states
 
-    async def page(self, query: ServerQuery, limit: int, after: tuple[str, str] | None = None) -> ServerPage:
-        """A page of servers, by name and version."""
+    async def page(self, query: ServerQuery, limit: int, after: Place | None = None) -> ServerPage:
+        """A page of servers, by name and version, or by time if only changes are asked for."""
 
         def work(rows: Rows) -> ServerPage:
-            found = _page(rows, query, limit + 1, after or ("", ""))
+            found = list_page(rows, query, limit + 1, after)
             last = found[limit - 1] if len(found) > limit else None
-            return ServerPage(_entries(rows, found[:limit]), None if last is None else (last.name, last.version))
+            return ServerPage(_entries(rows, found[:limit]), None if last is None else last.place(query))
 
         return await self._database.read(work)
 
@@ -219,41 +226,25 @@ def _secrets(server: dict[str, Any]) -> list[Issue]:
     return [Issue(loss.path, "this is a secret; ask the user for it instead") for loss in losses if loss.withheld]
 
 
-def _page(rows: Rows, query: ServerQuery, limit: int, after: tuple[str, str]) -> list[_Row]:
+def list_page(rows: Rows, query: ServerQuery, limit: int, after: Place | None = None) -> list[_Row]:
+    """The rows of a page, in order."""
     since = query.updated_since
-    if since is not None:
-        sql = f"SELECT {_COLUMNS}, folded FROM directory_servers WHERE is_current = 1 AND updated_at > ? LIMIT ?"  # noqa: S608  own columns
-        changed = rows.all(sql, since, FEW_CHANGES + 1)
-        if len(changed) <= FEW_CHANGES:
-            fitting = [_Row(row) for row in changed if _fits(row, query) and (row[1], row[2]) > after]
-            return sorted(fitting, key=lambda one: (one.name, one.version))[:limit]
-    conditions: list[str] = [
-        "is_latest = 1" if query.version == LATEST else "is_current = 1",
-        "(name, version) > (?, ?)",
-    ]
-    values: list[Value] = [*after]
+    order, start = ("name, version", ("", "")) if since is None else ("updated_at, record", (since, _LAST_RECORD))
+    conditions = [f"({order}) > (?, ?)"]
+    values: list[Value] = [*(after or start)]
+    # the index of a list by time has all that are current, the latest among them
+    conditions += ["is_current = 1"] if since is not None or query.version != LATEST else []
+    conditions += ["is_latest = 1"] if query.version == LATEST else []
     if not query.shows_deleted:
         conditions.append(f"status <> '{DELETED}'")
-    if since is not None:
-        conditions.append("updated_at > ?")
-        values.append(since)
     if query.search:
         conditions.append("folded LIKE ? ESCAPE '!'")
         values.append(f"%{_literal(query.search.lower())}%")
     if query.version not in ("", LATEST):
         conditions.append("version = ?")
         values.append(query.version)
-    sql = f"SELECT {_COLUMNS} FROM directory_servers WHERE {' AND '.join(conditions)} ORDER BY name, version LIMIT ?"  # noqa: S608  own conditions
+    sql = f"SELECT {_COLUMNS} FROM directory_servers WHERE {' AND '.join(conditions)} ORDER BY {order} LIMIT ?"  # noqa: S608  own conditions
     return [_Row(row) for row in rows.all(sql, *values, limit)]
-
-
-def _fits(row: Row, query: ServerQuery) -> bool:
-    if query.version == LATEST:
-        if not row[5]:
-            return False
-    elif query.version and row[2] != query.version:
-        return False
-    return query.search.lower() in row[9]
 
 
 def _literal(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Checks a `server.json` before it is published: what the registry's schema demands, and what hosts need."""
+"""Checks a `server.json` before it is published: what the schema of 2025-12-11 demands, and what hosts need."""
 
 import re
 from collections.abc import Iterator
@@ -11,6 +11,9 @@ from pentad.rooms.directory.translate.untrusted_json import items_of, mapping_of
 _RANGE: Final = re.compile(r"[\^~<>=]|\|\||\s-\s|(?:^|[.v])[xX*](?:$|[.-])|^\*$")
 _REMOTES: Final = ("streamable-http", "sse")
 _LONGEST_TITLE: Final = 100
+_LONGEST_ADDRESS: Final = 255
+_URL: Final = re.compile(r"https?://[^\s/]")
+_SHA256: Final = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,12 @@ def _head(server: dict[str, Any]) -> Iterator[Issue]:
                 yield Issue(f"repository.{key}", "a repository has a url and a source, such as github")
     if not isinstance(server.get("_meta", {}), dict):
         yield Issue("_meta", "_meta is an object")
+    if "websiteUrl" in server and not _URL.match(text_of(server["websiteUrl"]) or ""):
+        yield Issue("websiteUrl", "a website is an address, such as https://example.org")
+    for index, one in enumerate(items_of(server.get("icons"))):
+        source = text_of(mapping_of(one).get("src")) or ""
+        if not source.startswith("https://") or len(source) > _LONGEST_ADDRESS:
+            yield Issue(f"icons[{index}].src", f"an icon is an https address of at most {_LONGEST_ADDRESS} characters")
 
 
 def _version(version: Any, path: str, *, required: bool) -> Iterator[Issue]:
@@ -73,6 +82,13 @@ def _ways(server: dict[str, Any]) -> Iterator[Issue]:
             if text_of(package.get(key)) is None:
                 yield Issue(f"{path}.{key}", f"a package has a {key}")
         yield from _version(package.get("version"), f"{path}.version", required=False)
+        digest = package.get("fileSha256")
+        if digest is not None and not _SHA256.fullmatch(text_of(digest) or ""):
+            yield Issue(f"{path}.fileSha256", "a SHA-256 has 64 digits of 0 to 9 and a to f")
+        for key in ("runtimeArguments", "packageArguments"):
+            for place, argument in enumerate(items_of(package.get(key))):
+                yield from _argument(mapping_of(argument), f"{path}.{key}[{place}]")
+        yield from _named(package, "environmentVariables", path)
         yield from _transport(package.get("transport"), f"{path}.transport", ("stdio", *_REMOTES))
     for index, one in enumerate(remotes):
         yield from _transport(one, f"remotes[{index}]", _REMOTES)
@@ -85,3 +101,37 @@ def _transport(value: Any, path: str, kinds: tuple[str, ...]) -> Iterator[Issue]
         yield Issue(f"{path}.type", f"a transport is one of {', '.join(kinds)}")
     elif kind != "stdio" and text_of(transport.get("url")) is None:
         yield Issue(f"{path}.url", "a transport over HTTP has a url")
+    yield from _variables(transport, path)
+    yield from _named(transport, "headers", path)
+
+
+def _argument(argument: dict[str, Any], path: str) -> Iterator[Issue]:
+    kind = argument.get("type")
+    if kind not in ("positional", "named"):
+        yield Issue(f"{path}.type", "an argument is positional or named")
+    elif kind == "named" and text_of(argument.get("name")) is None:
+        yield Issue(f"{path}.name", "a named argument has a name")
+    elif kind == "positional" and not (text_of(argument.get("value")) or text_of(argument.get("valueHint"))):
+        yield Issue(f"{path}.value", "a positional argument has a value or a valueHint")
+    yield from _variables(argument, path)
+
+
+def _named(holder: dict[str, Any], key: str, path: str) -> Iterator[Issue]:
+    """Headers and variables of the environment."""
+    for index, one in enumerate(items_of(holder.get(key))):
+        item = mapping_of(one)
+        if text_of(item.get("name")) is None:
+            yield Issue(f"{path}.{key}[{index}].name", "it has a name")
+        yield from _variables(item, f"{path}.{key}[{index}]")
+
+
+def _variables(holder: dict[str, Any], path: str) -> Iterator[Issue]:
+    variables = holder.get("variables")
+    if variables is None:
+        return
+    if not isinstance(variables, dict):
+        yield Issue(f"{path}.variables", "variables is an object, by the names in curly brackets")
+        return
+    for name, one in mapping_of(variables).items():
+        if not isinstance(one, dict):
+            yield Issue(f"{path}.variables.{name[:100]}", "a variable is an object")

@@ -90,7 +90,7 @@ class RowClause:
 
 @dataclass(frozen=True, slots=True)
 class SupersededClause:
-    """A record's name has a newer version."""
+    """A record's name has a newer version, or one that can be used while this one cannot."""
 
     needs_row: bool = False
 

@@ -19,7 +19,14 @@ from pentad.rooms.directory.translate.envelope import (
     json_artifact,
     new_record,
 )
-from pentad.rooms.directory.translate.launches import MODULES, Launch, Variable, connection_of, transport_of
+from pentad.rooms.directory.translate.launches import (
+    MODULES,
+    PLACEHOLDER,
+    Launch,
+    Variable,
+    connection_of,
+    transport_of,
+)
 from pentad.rooms.directory.translate.losses import Loss, Translated
 from pentad.rooms.directory.translate.untrusted_json import (
     mapping_of,
@@ -96,8 +103,11 @@ def to_record(source: dict[str, Any], given: Overrides = NO_OVERRIDES) -> Transl
 def launches_of(server: dict[str, Any], *, complete: bool = False) -> list[Launch]:
     """Every way to start or reach the server: packages first, then remotes."""
     server = current_form(server)
-    launches = [_of_package(package, complete=complete) for package in objects_of(server.get("packages"))]
-    launches += [_of_remote(remote) for remote in objects_of(server.get("remotes"))]
+    packages, remotes = objects_of(server.get("packages")), objects_of(server.get("remotes"))
+    if complete:
+        packages, remotes = [_filled_package(one) for one in packages], [_filled_remote(one) for one in remotes]
+    launches = [_of_package(package, complete=complete) for package in packages]
+    launches += [_of_remote(remote) for remote in remotes]
     return [launch for launch in launches if launch.command or launch.url]
 
 
@@ -164,6 +174,40 @@ def _of_package(package: dict[str, Any], *, complete: bool) -> Launch:
         args=tuple(args),
         env=tuple(_variables(package.get("environmentVariables"))),
     )
+
+
+def _filled_package(package: dict[str, Any]) -> dict[str, Any]:
+    """The package with what its `variables` say; a question where only the user knows."""
+    lists = ("environmentVariables", "runtimeArguments", "packageArguments")
+    filled = {
+        key: [{**one, "value": _filled(one, "value", "${{input:{}}}")} for one in objects_of(package.get(key))]
+        for key in lists
+    }
+    return {**package, **filled, "transport": _filled_remote(mapping_of(package.get("transport")))}
+
+
+def _filled_remote(remote: dict[str, Any]) -> dict[str, Any]:
+    """The same of a remote, and of its headers, where `{name}` stands for what the user gives."""
+    headers: list[dict[str, Any]] = []
+    for header in objects_of(remote.get("headers")):
+        value = _filled(header, "value", "{{{}}}") or text_of(header.get("default"))
+        asked = header.get("isRequired") or header.get("isSecret")
+        name = text_of(header.get("name"))
+        headers.append({**header, "value": value or (f"{{{_snake(name)}}}" if asked and name else None)})
+    return {**remote, "url": _filled(remote, "url", "{{{}}}"), "headers": headers}
+
+
+def _filled(holder: dict[str, Any], key: str, question: str) -> str | None:
+    """A text with the values of its variables."""
+    text, variables = text_of(holder.get(key)), mapping_of(holder.get("variables"))
+
+    def value(found: re.Match[str]) -> str:
+        if found[1] not in variables:
+            return found[0]
+        given = mapping_of(variables[found[1]])
+        return text_of(given.get("value")) or text_of(given.get("default")) or question.format(found[1])
+
+    return None if text is None else PLACEHOLDER.sub(value, text)
 
 
 def _runner_arguments(args: list[str], package: dict[str, Any], kind: str) -> list[str]:

@@ -80,8 +80,8 @@ class CollectorArguments(Arguments):
         return found[0]
 
 
-class PlaceArguments(CollectorArguments):
-    """Which collector, and which part of its data."""
+class ScopedArguments(CollectorArguments):
+    """Which collector, which part of its data, and whether with the toolkit's numbers."""
 
     bg: Annotated[
         str | None,
@@ -94,6 +94,10 @@ class PlaceArguments(CollectorArguments):
     timeout_seconds: Annotated[float | None, Field(gt=0, le=600, description="Then answer with what has arrived.")] = (
         None
     )
+    compat: Annotated[
+        Literal["legacy", "current"] | None,
+        Field(description="`legacy`: the Metrics Toolkit's numbers."),
+    ] = None
 
     def environments(self) -> tuple[str, ...]:
         return split_list(self.environment) or split_list(self.filters.environment if self.filters else None)
@@ -102,7 +106,7 @@ class PlaceArguments(CollectorArguments):
         return split_list(self.region) or split_list(self.filters.region if self.filters else None)
 
     def query_options(self) -> QueryOptions:
-        """The query these arguments describe."""
+        """The query these arguments describe, with the right numbers."""
         return {
             "bg": self.bg,
             "recursive": self.recursive,
@@ -120,20 +124,6 @@ class PlaceArguments(CollectorArguments):
             for name, outer, inner in pairs
             if split_list(outer) and split_list(inner) and _folded(split_list(outer)) != _folded(split_list(inner))
         ]
-
-
-class ScopedArguments(PlaceArguments):
-    """The same, also with the toolkit's numbers."""
-
-    compat: Annotated[
-        Literal["legacy", "current"] | None,
-        Field(description="`legacy`: the Metrics Toolkit's numbers and roots, mistakes included."),
-    ] = None
-
-    def query_options(self) -> QueryOptions:
-        options = super().query_options()
-        options["compat"] = "legacy" if self.compat == "legacy" else None
-        return options
 
 
 class ShapedArguments(ScopedArguments):
@@ -267,7 +257,7 @@ class ChangesArguments(CollectorArguments):
     max_tokens: Annotated[int, Field(ge=100, le=1_000_000)] = TOKENS
 
 
-class QueryArguments(PlaceArguments):
+class QueryArguments(ScopedArguments):
     """Arguments of queryMetrics."""
 
     metric_key: Annotated[OneOrMore, Field(alias="metricKey", description="As in getPlatformMetricByKey.")]

@@ -55,7 +55,7 @@ from pentad.rooms.metrics.interface.presentation import (
 )
 from pentad.rooms.metrics.interface.result_schemas import ANSWER, COLLECTORS, EXPLAINED, EXPORTED, LOADED
 from pentad.rooms.metrics.loaders.rows import benefit_rows, business_groups
-from pentad.rooms.metrics.metric_keys import Match, split_list
+from pentad.rooms.metrics.metric_keys import Match, figure_key, split_list
 from pentad.rooms.metrics.models import Query
 from pentad.rooms.metrics.service import Metrics
 
@@ -260,9 +260,8 @@ def _query(
     call: Call[Metrics], collector: str, arguments: ScopedArguments, *, keys: Sequence[str] = (), raw: bool = False
 ) -> Query:
     options = arguments.query_options()
-    options.update(keys=keys, raw=raw, credentials=request_credentials(call))
-    if arguments.compat is None and not raw and call.service.is_legacy(collector, call.endpoint):
-        options["compat"] = "legacy"
+    compat = None if raw else call.service.compat(collector, arguments.compat, call.endpoint)
+    options.update(keys=keys, raw=raw, compat=compat, credentials=request_credentials(call))
     return call.service.query(collector, **options)
 
 
@@ -320,13 +319,10 @@ def _shaped_result(
 
 def _row_details(answer: Answer) -> RowDetails:
     """Finds the unit of a figure, and what the answer as a whole does not say about it."""
-    steps = len(answer.info.root)
     samples = {(sample.key, sample.labels): sample for sample in answer.snapshot.samples}
 
     def details(match: Match) -> dict[str, Any]:
-        path = match.path.split(".")
-        inner = ".".join(step for step in path[steps:] if step != "details")
-        sample = samples.get((inner, match.labels))
+        sample = samples.get((figure_key(match.path, answer.info.root), match.labels))
         if sample is None:
             return {}
         unit = {"unit": sample.unit} if sample.unit else {}

@@ -6,7 +6,7 @@ REST (`rest.py`) and the command line call the same functions.
 import asyncio
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pentad.kernel.clock import iso
 from pentad.kernel.errors import InvalidInput, PentadError
@@ -50,6 +50,13 @@ _MOST_KEYS: Final = 5
 _LOST: Final = ("missing", "back")
 
 
+class Origin(NamedTuple):
+    """Where a question came in, and the credentials it brought along."""
+
+    endpoint: str | None = None
+    credentials: Mapping[str, str] | None = None
+
+
 async def _show_answer(call: Call[Metrics], arguments: QueryToolArguments, found: Mapping[str, Any]) -> "Sheet":
     """The view of an answer."""
     from pentad.rooms.metrics.interface.answer_sheet import answer_sheet
@@ -71,7 +78,8 @@ async def _show_answer(call: Call[Metrics], arguments: QueryToolArguments, found
 async def query_metrics(arguments: QueryToolArguments, call: Call[Metrics]) -> ToolResult:
     """Filter, group, add up and rank figures; or, with `of: items`, name what they count: stopped applications, APIs
     without a policy. Missing values are never zeros. `chart` draws the rows as bars."""
-    view = await query_view(call.service, arguments, request_credentials(call), call.progress)
+    origin = Origin(call.endpoint, request_credentials(call))
+    view = await query_view(call.service, arguments, origin, call.progress)
     if not arguments.chart:
         return ToolResult(structured=view)
     try:
@@ -127,7 +135,7 @@ async def keys_view(metrics: Metrics, arguments: ListKeysArguments) -> dict[str,
 async def query_view(
     metrics: Metrics,
     arguments: QueryArguments,
-    credentials: Mapping[str, str] | None = None,
+    origin: Origin,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """The rows that answer a question, and how the figures behind them came about."""
@@ -135,7 +143,7 @@ async def query_view(
     if not keys:
         raise InvalidInput("metricKey is empty.", hint="listMetricKeys finds keys by words.")
     question = _row_query(arguments)
-    sources, errors = await _sources(metrics, arguments, keys, credentials, progress)
+    sources, errors = await _sources(metrics, arguments, keys, origin, progress)
     rows = [row for source in sources for row in source.rows]
     if arguments.of == "figures":
         known, every = FIGURE_COLUMNS, rows
@@ -168,11 +176,11 @@ async def _sources(
     metrics: Metrics,
     arguments: QueryArguments,
     keys: Sequence[str],
-    credentials: Mapping[str, str] | None,
+    origin: Origin,
     progress: Progress | None,
 ) -> tuple[list[RowSource], dict[str, str]]:
     """The rows of each collector, and the errors of those that failed. One collector alone has to succeed."""
-    queries = _queries(metrics, arguments, keys, credentials)
+    queries = _queries(metrics, arguments, keys, origin)
     reports = shared_progress(progress, len(queries))
     ask = metrics.figure_rows if arguments.of == "figures" else metrics.item_rows
 
@@ -191,7 +199,7 @@ async def _sources(
 
 
 def _queries(
-    metrics: Metrics, arguments: QueryArguments, keys: Sequence[str], credentials: Mapping[str, str] | None
+    metrics: Metrics, arguments: QueryArguments, keys: Sequence[str], origin: Origin
 ) -> list[tuple[str, Query]]:
     """The queries of the named collectors, or of all that have the keys; of several, those that lack them are left
     out."""
@@ -207,8 +215,12 @@ def _queries(
             )
         names = chosen
     options = arguments.query_options()
-    options.update(keys=keys, credentials=credentials)
-    return [(name, metrics.query(name, **options)) for name in names]
+    options.update(keys=keys, credentials=origin.credentials)
+    queries: list[tuple[str, Query]] = []
+    for name in names:
+        compat = metrics.compat(name, arguments.compat, origin.endpoint) if arguments.of == "figures" else None
+        queries.append((name, metrics.query(name, **{**options, "compat": compat})))
+    return queries
 
 
 def _metadata(answers: Sequence[Answer], arguments: QueryArguments, errors: Mapping[str, str]) -> dict[str, Any]:

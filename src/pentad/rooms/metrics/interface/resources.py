@@ -8,13 +8,20 @@ from pentad.kernel.errors import InvalidInput, NotFound
 from pentad.kernel.names import did_you_mean
 from pentad.mcp.call import Call
 from pentad.mcp.declarations import ResourcePage, resource
-from pentad.rooms.metrics.engine.response_budget import ResponseShape, fit_entries, shape_response
+from pentad.rooms.metrics.engine.response_budget import (
+    CHARACTERS_PER_TOKEN,
+    FRAME,
+    ResponseShape,
+    fit_entries,
+    json_size,
+    shape_response,
+)
 from pentad.rooms.metrics.history.metric_history import ALERTS_URI, DEFAULT_SCOPE, figures_uri
 from pentad.rooms.metrics.interface.arguments import TOKENS, parse_time, request_credentials
 from pentad.rooms.metrics.interface.presentation import (
     alert_view,
     answer_metadata,
-    collector_view,
+    collector_views,
     metric_view,
     moment_view,
     to_json,
@@ -47,13 +54,22 @@ async def complete_key(typed: str, call: Call[Any], others: Mapping[str, str]) -
 
 @resource("metrics://catalog", name="metric catalogue", mime_type=_JSON, seconds_fresh=60.0)
 async def catalog(call: Call[Metrics]) -> str:
-    """Every collector with its metrics: key, unit, description, formula, thresholds."""
-    metrics = call.service
-    entries = [
-        collector_view(info) | {"metrics": [metric_view(info.id, metric) for metric in info.catalogue]}
-        for info in metrics.infos()
-    ]
-    return to_json({"collectors": entries})
+    """Every collector with the keys of its metrics; `metrics://catalog/{collector}/{key}` has the rest of each."""
+    infos = call.service.infos()
+    views = fit_entries(collector_views(infos, ()), TOKENS)
+    room = TOKENS * CHARACTERS_PER_TOKEN - FRAME - json_size(views)  # the frame is for the notes
+    for info, view in zip(infos, views, strict=False):
+        keys = [metric.key for metric in info.catalogue]
+        view["keys"] = fit_entries(keys, (max(0, room) + FRAME) // CHARACTERS_PER_TOKEN)
+        room -= json_size(view["keys"])
+        if len(view["keys"]) < len(keys):
+            view["left"] = len(keys) - len(view["keys"])
+    notes = ["listMetricKeys has units, descriptions, formulas and thresholds, of one collector or by words."]
+    if len(views) < len(infos):
+        notes.append(f"{len(views)} of {len(infos)} collectors; getAvailableCollectors names all.")
+    if any("left" in view for view in views):
+        notes.append("`left` counts keys that did not fit; listMetricKeys pages through all of a collector.")
+    return to_json({"collectors": views, "notes": notes})
 
 
 def metric_uri(collector: str, key: str) -> str:
@@ -102,7 +118,8 @@ async def figures(collector: str, bg: str, call: Call[Metrics]) -> str:
     metrics = call.service
     (one,) = metrics.select_collectors([collector])
     group = None if bg == DEFAULT_SCOPE else bg
-    query = metrics.query(one, bg=group, credentials=request_credentials(call))
+    compat = metrics.compat(one, endpoint=call.endpoint)
+    query = metrics.query(one, bg=group, compat=compat, credentials=request_credentials(call))
     answer = await metrics.collect(one, query)
     found = shape_response(answer.snapshot.tree, answer.info, ResponseShape(max_tokens=TOKENS))
     return to_json(answer_metadata(answer, found.notes) | {"metrics": found.content})

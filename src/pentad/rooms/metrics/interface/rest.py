@@ -20,7 +20,7 @@ from pentad.rooms.metrics.interface.promql_tools import (
     run_listing,
     run_query,
 )
-from pentad.rooms.metrics.interface.questions import changes_view, keys_view, query_view
+from pentad.rooms.metrics.interface.questions import Origin, changes_view, keys_view, query_view
 from pentad.rooms.metrics.metric_keys import split_list
 from pentad.rooms.metrics.service import Metrics
 
@@ -50,6 +50,7 @@ _QUERY: Final = Operation(
         Parameter("recursive", "With the groups below it; true unless false.", "boolean"),
         Parameter("environment", "Only these environments, by name, id or type."),
         Parameter("region", "Only these regions."),
+        Parameter("compat", "The Metrics Toolkit's numbers, or the right ones.", choices=("legacy", "current")),
         Parameter("timeout_seconds", "Then answer with what has arrived.", "number"),
         _MAX_TOKENS,
     ),
@@ -122,7 +123,7 @@ def routes(metrics: Metrics) -> list[BaseRoute]:
 
     async def query(request: Request, _principal: Principal) -> dict[str, Any]:
         credentials = {name: value for name in HEADERS if (value := request.headers.get(name))}
-        return await query_view(metrics, _arguments(QueryArguments, request), credentials or None)
+        return await query_view(metrics, _arguments(QueryArguments, request), Origin(credentials=credentials or None))
 
     def answer(
         model: type[A], view: Callable[[Metrics, A], Awaitable[Mapping[str, Any]]]

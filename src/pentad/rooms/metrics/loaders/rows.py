@@ -71,8 +71,10 @@ def snapshot_rows(snapshot: Snapshot, title: str, *, legacy: bool = False) -> li
     for tree in business_groups(snapshot.tree):
         date = str(tree.get("date") or iso(snapshot.as_of))
         found += _organisation_rows(tree, str(tree["businessGroup"]), date, "ours" if legacy else "legacy")
+    if found or legacy:
+        return found
     known = [one for one in snapshot.samples if one.value is not None]
-    return found or [_sample_row(snapshot, title, one.key, one.labels, one.value) for one in known]
+    return [_sample_row(snapshot, title, one.key, one.labels, one.value) for one in known]
 
 
 def business_groups(tree: Any) -> list[Tree]:

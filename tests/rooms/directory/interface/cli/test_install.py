@@ -72,6 +72,34 @@ def test_secrets_are_references_in_the_words_of_each_client(name: str) -> None:
     assert (started.variables, asked) == ([], ["TICKETS_TOKEN"]) if name == "vscode" else (["TICKETS_TOKEN"], [])
 
 
+@pytest.mark.requirement("dir:registry:schema")
+def test_variables_inside_values_are_filled_in_or_asked_for() -> None:
+    region = {"region": {"default": "eu", "choices": ["eu", "us"]}, "tenant": {"isRequired": True}}
+    remote = {
+        "type": "streamable-http",
+        "url": "https://{tenant}.{region}.example.org/{fixed}/mcp",
+        "variables": {**region, "fixed": {"value": "v2"}},
+        "headers": [
+            {"name": "X-Key", "isRequired": True, "isSecret": True},
+            {"name": "X-Trace", "value": "{level}", "variables": {"level": {"default": "low"}}},
+        ],
+    }
+    reached = client_entry(CLIENTS["cursor"], record_of({**REMOTE, "remotes": [remote]}), no_questions)
+    assert reached.members["url"] == "https://${env:TENANT}.eu.example.org/v2/mcp"
+    assert reached.members["headers"] == {"X-Key": "${env:X_KEY}", "X-Trace": "low"}
+    package = {
+        **STDIO["packages"][0],
+        "packageArguments": [{"type": "named", "name": "--at", "value": "{tenant}/{region}", "variables": region}],
+        "environmentVariables": [
+            {"name": "DSN", "value": "db://{user}@{unknown}", "variables": {"user": {"isSecret": True}}}
+        ],
+    }
+    started = client_entry(CLIENTS["vscode"], record_of({**STDIO, "packages": [package]}), no_questions)
+    assert started.members["args"][-2:] == ["--at", "${input:tenant}/eu"]
+    assert started.members["env"] == {"DSN": "db://${input:user}@{unknown}"}
+    assert [one["id"] for one in started.prompts] == ["user", "tenant"]
+
+
 @pytest.mark.requirement("dir:cli:install")
 def test_codex_is_told_the_names_of_variables() -> None:
     started = client_entry(CLIENTS["codex"], record_of(STDIO), no_questions)
@@ -118,3 +146,17 @@ def test_what_is_withdrawn_is_not_installed(tmp_path: Path) -> None:
     assert refused.returncode != 0
     assert "withdrawn" in refused.stderr
     assert not (tmp_path / ".cursor").exists()
+
+
+@pytest.mark.requirement("dir:search:usable")
+def test_a_name_means_the_newest_version_that_is_approved(tmp_path: Path) -> None:
+    here = ("--data", str(tmp_path / "data"))
+    for version in ("1.0.0", "2.0.0"):
+        remotes = [{"type": "streamable-http", "url": f"https://weather.example.org/{version}/mcp"}]
+        (tmp_path / "server.json").write_text(json.dumps({**REMOTE, "version": version, "remotes": remotes}))
+        run("directory", "import", "server.json", *here, home=tmp_path)
+    run("directory", "state", "set", "org.example/weather", "withdrawn", *here, home=tmp_path)
+    install = ("directory", "install", "--client", "cursor", "--print", *here)
+    assert "weather.example.org/1.0.0/mcp" in run(*install, "org.example/weather", home=tmp_path).stdout
+    refused = run(*install, "org.example/weather:2.0.0", home=tmp_path)
+    assert "weather 2.0.0 is withdrawn" in refused.stderr

@@ -222,7 +222,7 @@ def _import_registry(target: "Target", url: str, *, full: bool, approve: bool, a
         since = f" changed since {done['since']}" if done.get("since") else ""
         counts = ", ".join(
             f"{done[key]:,} {key.replace('_', ' ')}"
-            for key in ("imported", "already_there", "withdrawn", "deprecated", "failed")
+            for key in ("imported", "already_there", "withdrawn", "deprecated", "restored", "failed")
         )
         say(f"{done['servers']:,} servers{since}: {counts}.")
         if done["imported"] and not approve:

@@ -24,7 +24,8 @@ _USABLE = ("approved", "deprecated")
 @click.option("--unapproved", is_flag=True, help="Also install a draft or a proposal.")
 @server_options()
 def install(record: str, name: str, only_print: bool, unapproved: bool, target: "Target") -> None:
-    """Add the MCP server RECORD (a CID, name or name:version) to a client's configuration.
+    """Add the MCP server RECORD (a CID, name or name:version) to a client's configuration. Of a name, it is the newest
+    version that is approved.
 
     Only this server's entry changes; the old file is kept as FILE.bak. Secrets are not written into the file: the
     client asks for them or takes them from the environment. Claude Desktop can do neither, so this asks for them.
@@ -33,8 +34,13 @@ def install(record: str, name: str, only_print: bool, unapproved: bool, target: 
     from pentad.rooms.directory.translate.client_entries import client_entry
 
     async def work(client: "Client") -> tuple[str, dict[str, Any]]:
-        found = await client.call_tool("directory_states", {"reference": record})
-        return await record_text(client, found["records"][0]["cid"]), found["records"][0]
+        (state,) = (await client.call_tool("directory_states", {"reference": record}))["records"]
+        if state["state"] not in _USABLE and not unapproved and record.strip() == state["name"]:
+            # the one that was pushed last cannot be used; another version may
+            newest = await client.call_tool("agntcy_dir_search_local", {"names": [record.strip()], "latest": True})
+            for cid in newest["record_cids"][:1]:
+                (state,) = (await client.call_tool("directory_states", {"reference": cid}))["records"]
+        return await record_text(client, state["cid"]), state
 
     text, state = target.run(work, "directory")
     _check_state(state, unapproved=unapproved)

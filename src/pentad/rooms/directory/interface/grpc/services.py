@@ -153,13 +153,15 @@ class _Routing:
             self._directory.routing.search(queries, score, request.limit),
             self._directory.peer_search.search(queries, score),
         )
-        if there.unreachable and not here and not there.records:
+        if there.unreachable and not here.records and not there.records:
             failed = "; ".join(f"{name}: {reason}" for name, reason in there.unreachable.items())
             raise Unavailable(f"Nothing was found here, and not all peers could be asked. {failed}")
         missing = {"unreachable": ", ".join(there.unreachable)} if there.unreachable else {}
+        if truncated := [*([THIS_NODE] if here.truncated else []), *there.truncated]:
+            missing["truncated"] = ", ".join(truncated)
         connected = routing_pb2.PEER_CONNECTION_TYPE_CONNECTED
         own = routing_pb2.Peer(id=THIS_NODE, connection=connected, annotations=missing)
-        found = [(own, one) for one in here]
+        found = [(own, one) for one in here.records]
         for one in there.records:
             peer = routing_pb2.Peer(
                 id=one.peer.name, addrs=[one.peer.url], connection=connected, annotations=missing

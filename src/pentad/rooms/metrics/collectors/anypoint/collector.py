@@ -23,6 +23,7 @@ from pentad.rooms.metrics.collectors.anypoint.legacy import (
     NO_ENVIRONMENTS,
     find_differences,
     is_skipped,
+    legacy_samples,
     legacy_tree,
 )
 from pentad.rooms.metrics.collectors.anypoint.login import HINT, NEEDED, Logins, from_settings
@@ -170,7 +171,9 @@ class Anypoint:
             elif query.compat == "legacy":
                 theirs = legacy_tree(self.id, self._spec.root, group)
                 found.append({**entry, **theirs})
-                right = self._figures(query, group, [])
+                correct: list[Sample] = []
+                right = self._figures(query, group, correct)
+                samples += legacy_samples(correct, {**entry, **theirs}, self._spec.root)
                 labels = (("businessGroup", group.group.name), ("businessGroupId", group.group.id))
                 lost = FAILED if errors else NO_ENVIRONMENTS if is_skipped(group) else None
                 differing += find_differences(right, theirs, labels, lost)

@@ -5,9 +5,11 @@ become zeros. Groups without environments are skipped. Answers by key have their
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, cast
+
+from msgspec import structs
 
 from pentad.rooms.metrics.collectors.anypoint.api_manager import api_instances, api_manager, policies_of, template
 from pentad.rooms.metrics.collectors.anypoint.business_groups import GroupFacts
@@ -15,8 +17,8 @@ from pentad.rooms.metrics.collectors.anypoint.cells import Cell, Node, derive
 from pentad.rooms.metrics.collectors.anypoint.figures import FIGURES
 from pentad.rooms.metrics.collectors.anypoint.mq import figures_by_region, summary
 from pentad.rooms.metrics.collectors.anypoint.runtime_manager import capacity, cloudhub, fabric_applications, hybrid
-from pentad.rooms.metrics.metric_keys import Match, Matcher, Steps, flatten, get_path, key_matchers
-from pentad.rooms.metrics.models import Difference, Info, Labels
+from pentad.rooms.metrics.metric_keys import Match, Matcher, Steps, figure_key, flatten, get_path, key_matchers
+from pentad.rooms.metrics.models import Difference, Info, Labels, Sample
 
 FACTS: Final[Mapping[str, frozenset[str]]] = {
     "core": frozenset({"members", "usage"}), "ch": frozenset({"ch.applications"}),
@@ -171,6 +173,15 @@ def find_differences(
                 legacy=legacy_value,
                 why=lost or (_NO_VALUE if match.value is None else _why(match.path)),
             )
+
+
+def legacy_samples(right: Iterable[Sample], entry: Mapping[str, Any], root: Steps) -> Iterator[Sample]:
+    """The figures of a group with the original's numbers, as far as its entry has them."""
+    theirs = {(figure_key(match.path, root), match.labels): match.value for match in flatten(entry)}
+    for sample in right:
+        value = theirs.get((sample.key, sample.labels))
+        state = "unsupported" if value is None and sample.state == "ok" else sample.state
+        yield structs.replace(sample, value=value, state=state)
 
 
 def _figures(entry: Mapping[str, Any]) -> list[Match]:

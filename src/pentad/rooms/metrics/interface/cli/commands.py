@@ -25,6 +25,7 @@ from pentad.rooms.metrics.interface.cli.options import where_options
 from pentad.rooms.metrics.interface.cli.questions import changes, keys, query
 from pentad.rooms.metrics.interface.cli.server_answers import (
     catalogue_of,
+    chosen_compat,
     export_figures,
     list_collectors,
     scope_arguments,
@@ -92,7 +93,7 @@ def collectors(as_json: bool, target: "Target") -> None:
 @click.argument("keys", nargs=-1)
 @where_options
 @click.option("--raw", is_flag=True, help="The source's own answers as JSON, with secrets removed.")
-@click.option("--legacy", is_flag=True, help="The Metrics Toolkit's numbers and roots, as JSON.")
+@click.option("--legacy/--current", default=None, help="The Metrics Toolkit's numbers and roots, as JSON, or ours.")
 @click.option("--dry-run", is_flag=True, help="Print what an answer would cost; fetch nothing else.")
 @click.option(
     "--timeout", type=click.FloatRange(0.1, 600), metavar="SECONDS", help="Answer with what has arrived by then."
@@ -300,15 +301,16 @@ def _needs_all_rooms(collector: str) -> bool:
 
 
 def _query(room: "Metrics", collector: str, keys: tuple[str, ...], how: dict[str, Any]) -> "Query":
+    raw = bool(how.get("raw"))
     return room.query(
         collector,
         keys=keys,
         bg=how["bg"],
         environments=how["environments"],
         regions=how["regions"],
-        compat="legacy" if how.get("legacy") else None,
+        compat=None if raw and not how["legacy"] else room.compat(collector, chosen_compat(how)),
         seconds=how.get("timeout"),
-        raw=bool(how.get("raw")),
+        raw=raw,
     )
 
 

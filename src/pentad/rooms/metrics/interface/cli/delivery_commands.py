@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pentad.rooms.metrics.interface.cli.options import MOST_TOKENS
+from pentad.rooms.metrics.interface.cli.server_answers import all_keys
 from pentad.terminal.client import server_options
 from pentad.terminal.options import json_option
 from pentad.terminal.output import print_json, print_table, say
 
 if TYPE_CHECKING:
     from pentad.rooms.metrics.models import Info
-    from pentad.terminal.client import Target
+    from pentad.terminal.client import Client, Target
 
 
 @click.command()
@@ -145,14 +146,17 @@ def _catalogue(target: "Target") -> "dict[str, Info]":
 
     from pentad.rooms.metrics.models import Info, Metric
 
-    found = json.loads(target.run(lambda client: client.read("metrics://catalog"), "metrics"))["collectors"]
-    return {
-        one["id"]: Info(
-            id=one["id"], title=one["title"], description=one["description"], ready=one["ready"],
-            catalogue=tuple(msgspec.convert(one["metrics"], list[Metric])),
-        )
-        for one in found
-    }  # fmt: skip
+    async def work(client: "Client") -> "dict[str, Info]":
+        infos: dict[str, Info] = {}
+        for one in (await client.call_tool("getCapabilities", {}))["collectors"]:
+            keys = await all_keys(client, one["id"])
+            infos[one["id"]] = Info(
+                id=one["id"], title=one["title"], description=one["description"], ready=one["ready"],
+                catalogue=tuple(msgspec.convert(keys, list[Metric])),
+            )  # fmt: skip
+        return infos
+
+    return target.run(work, "metrics")
 
 
 def _call(target: "Target", tool: str, arguments: dict[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """`pentad metrics` with --url: the tools of a server answer, and their answers are printed."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pentad.rooms.metrics.interface.cli.formatting import MOST_ROWS, say_rest
 from pentad.rooms.metrics.interface.cli.options import MOST_TOKENS
@@ -119,6 +119,12 @@ def call_tool(
     return target.run(work, *rooms)
 
 
+def chosen_compat(how: Mapping[str, Any]) -> Literal["legacy", "current"] | None:
+    """Whose numbers the options of a command name, if any."""
+    legacy: bool | None = how.get("legacy")
+    return None if legacy is None else "legacy" if legacy else "current"
+
+
 def scope_arguments(collector: str, how: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of tools in the options of a command."""
     return {
@@ -126,7 +132,7 @@ def scope_arguments(collector: str, how: Mapping[str, Any]) -> dict[str, Any]:
         "bg": how["bg"],
         "environment": list(how["environments"]) or None,
         "region": list(how["regions"]) or None,
-        "compat": "legacy" if how.get("legacy") else None,
+        "compat": chosen_compat(how),
         "timeout_seconds": how.get("timeout"),
     }
 
