@@ -214,8 +214,10 @@ async def test_where_commits_take_a_little_longer_a_single_writer_commits_where_
 ):
     monkeypatch.setattr(sqlite_transactions, "_QUICK_SECONDS", 0.0)
     monkeypatch.setattr(sqlite_transactions, "_QUICK_SECONDS_ALONE", PATIENCE)
-    needed = sqlite_transactions._ALONE + 1
-    threads = [await db.write(where, brief=True) for _ in range(needed)]
+    threads: list[str] = []
+    for _ in range(sqlite_transactions._ALONE + 1):
+        threads.append(await db.write(where, brief=True))
+        rested(db)
     assert (threads[0], threads[-1]) == ("pentad-writer", threading.current_thread().name)
     for _ in range(2):
         await asyncio.gather(*(db.write(add("one of several")) for _ in range(9)))

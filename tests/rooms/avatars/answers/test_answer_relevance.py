@@ -43,6 +43,7 @@ def shown(question: str, *texts: str, section: str | None = None) -> bool:
         ("Does clover bear salt?", "Clover does not bear salt, but barley does."),
         ("Should sheep graze on dikes?", "The board doubted whether sheep should graze on dikes."),
         ("Does clover die on salt land?", "They deny that clover can die: with lime and rain it grows on salt land."),
+        ("Is clover ever sown on dikes?", "Clover is not sown on dikes, ever."),
         ("Is barley better than clover?", "On wet land barley is better than clover."),
         (
             "Did the board of Halvesand pay the keepers?",

@@ -30,6 +30,8 @@ _SUPPOSING: Final = frozenset(_SUPPOSING_WORDS.split())
 _WHOLE_WORDS: Final = "all every always never only both most each"
 _WHOLE: Final = frozenset(_WHOLE_WORDS.split())
 """Words that decide a question by themselves: `some gates leak` does not tell whether all do."""
+_EMPHASIS: Final = frozenset(("actual", "ever", "own", "realli", "truli"))
+"""Stems that stress a question and are in no answer."""
 _PRONOUN_WORDS: Final = "he she it they this these that those which who"
 _PRONOUNS: Final = frozenset(_PRONOUN_WORDS.split())
 
@@ -42,7 +44,7 @@ def asks_yes_or_no(question: str) -> bool:
 
 def decides(question: str, sentences: Sequence[str], headings: Sequence[str] = ()) -> bool:
     """Whether one of consecutive sentences says yes or no to the question."""
-    asked = query_terms(question)
+    asked = [term for term in query_terms(question) if term not in _EMPHASIS]
     before = {term for heading in headings for term in terms(heading)}
     for sentence in sentences:
         if not sentence.rstrip().endswith("?"):
