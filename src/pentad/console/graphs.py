@@ -19,8 +19,8 @@ _BELOW: Final = 18
 _BEND: Final = 14
 """The height that an arrow takes in a column that it passes."""
 _EDGE: Final = 2
-_LONGEST_TITLE: Final = 26
-_LONGEST_TEXT: Final = 32
+_LONGEST_TITLE: Final = 20
+_LONGEST_TEXT: Final = 25
 
 UrlOf = Callable[[Place], str | None]
 

@@ -245,8 +245,14 @@ def _lineage_graph(steps: Sequence[LineageEntry], cid: str) -> Graph:
     first = max(0, min(here - _MOST_DRAWN // 2, len(steps) - _MOST_DRAWN))
     drawn = steps[first : first + _MOST_DRAWN]
     number_of = {one.cid: number for number, one in enumerate(drawn)}
+    is_one_name = len({one.name for one in drawn}) == 1
     nodes = [
-        GraphNode(one.version or one.cid, one.name, None if one.cid == cid else _place(one.cid), one.cid == cid)
+        GraphNode(
+            one.version or one.cid,
+            one.created_at[:10] if is_one_name else one.name,
+            None if one.cid == cid else _place(one.cid),
+            current=one.cid == cid,
+        )
         for one in drawn
     ]
     arrows = [
