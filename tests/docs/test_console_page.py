@@ -33,6 +33,7 @@ def test_the_pages_it_names_are_there() -> None:
         for page in room.pages().pages
     }
     there |= {"/console/admin", "/console/audit", "/console/account", "/console/tools", "/console/style"}
+    there.add("/console/lineage")
     assert len(named) == 41
     assert named <= there
     assert {path for path in there if path.startswith("/console/metrics")} <= named
