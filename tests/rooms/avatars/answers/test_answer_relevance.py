@@ -6,6 +6,7 @@ import pytest
 
 from pentad.documents.sentences import sentences
 from pentad.rooms.avatars.answers.answer_relevance import answer_signs
+from pentad.rooms.avatars.answers.yes_no_questions import decides
 from pentad.rooms.avatars.verification.evidence import Sentence, numbered
 from pentad.search.text import query_terms
 from tests.rooms.avatars.answers.talking import KEEPER_SOURCES, passages_of
@@ -28,6 +29,7 @@ def shown(question: str, *texts: str, section: str | None = None) -> bool:
     [
         ("How many sluices did the marsh have in 1931?", "The marsh had 27 sluices in 1931."),
         ("What did Ida Brandt say about salt?", "Salt is the true enemy of the marsh."),
+        ("What does the red line of the gauge show?", "The red line of the gauge is the height of the flood of 1911."),
         ("Who founded the Harbour League?", "Greta Lohse founded the Harbour League in 1911."),
         ("Who founded the Harbour League?", "The Harbour League was founded in 1911 by Greta Lohse."),
         ("When was the Harbour League founded?", "In 1911 Greta Lohse founded the Harbour League."),
@@ -64,6 +66,7 @@ def test_a_quote_with_all_that_is_asked_about_and_what_is_asked_for_shows_an_ans
     ("question", "text"),
     [
         ("What is a sluice?", "They can be had for the lxde and lxqt sluice."),
+        ("Which museum shows the gauge?", "The museum has a roof like the gauge of the harbour."),
         ("What does a sluice do?", "For really large ships, a sluice can of course be built of iron."),
         ("When was the gate rebuilt?", "The gate was rebuilt with oak from the forest of the bishop."),
         ("How long is the canal?", "The canal was dug by the monks with their hands."),
@@ -135,3 +138,8 @@ def test_whom_a_verb_with_a_preposition_concerns_may_be_told_in_another_clause()
     assert roles("Greta Lohse paid for the gate.") is True
     assert roles("No board gave money for the gate, and Greta Lohse paid the workmen.") is None
     assert roles("Nobody gave money for the gate.") is False
+
+
+def test_whoever_went_somewhere_travelled_there() -> None:
+    assert decides("Did Greta ever travel to the marsh?", ["Greta herself never went to the marsh."])
+    assert not decides("Did Greta ever travel to the marsh?", ["Greta went to the harbour."])

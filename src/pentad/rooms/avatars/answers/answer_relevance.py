@@ -23,6 +23,8 @@ _ASKING_WORDS: Final = (
 )
 _ASKING: Final = frozenset(map(stem, _ASKING_WORDS.split()))
 """Words that say what is wanted. An answer need not contain them."""
+_SHOWING: Final = frozenset(map(stem, ("show", "represent", "stand")))
+"""The same at the end of `what does this line show?`."""
 _POINTING_WORDS: Final = "he she it they him her them his hers its their theirs this that these those"
 _POINTING: Final = frozenset(_POINTING_WORDS.split())
 """Pronouns: with one telling word beside them, it is not clear what they refer to."""
@@ -63,7 +65,7 @@ def answer_signs(
     question: str, quotes: Sequence[Sequence[Sentence]], weights: Mapping[str, float], speaker: str
 ) -> AnswerSigns:
     """The signs of the best of these quotes (runs of sentences). `weights` are those of the query's stems."""
-    telling = _telling(weights, speaker)
+    telling = _telling(weights, speaker, question)
     if len(telling) < (2 if _POINTING & set(words(question)) else 1):
         return AnswerSigns()
     signs = [_signs(question, quote, telling, speaker) for quote in quotes]
@@ -84,8 +86,10 @@ def _signs(question: str, quote: Sequence[Sentence], telling: Mapping[str, float
     )
 
 
-def _telling(weights: Mapping[str, float], speaker: str) -> dict[str, float]:
+def _telling(weights: Mapping[str, float], speaker: str, question: str) -> dict[str, float]:
     aside = _ASKING | _POINTING | set(terms(speaker))
+    if kind_of(question) == "definition":
+        aside |= _SHOWING
     return {term: weight for term, weight in weights.items() if term not in aside}
 
 

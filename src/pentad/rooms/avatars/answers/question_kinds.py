@@ -50,7 +50,10 @@ _PATTERNS: Final[tuple[tuple[QuestionKind, re.Pattern[str]], ...]] = (
             r"([\w' -]{2,50})\W*$"
         ),
     ),
-    ("definition", re.compile(r"^what (?:does|do|did) (?:an? |the )?([\w' -]{2,50}?) (?:mean|do|stand for)\W*$")),
+    (
+        "definition",
+        re.compile(r"^what (?:does|do|did) (?:an? |the )?([\w' -]{2,50}?) (?:mean|do|show|represent|stand for)\W*$"),
+    ),
 )
 _WAY_WORDS: Final = "by with through using until then thus so if must should ought means method way"
 _WAY: Final = frozenset(_WAY_WORDS.split())

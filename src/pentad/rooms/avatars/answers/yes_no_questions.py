@@ -32,6 +32,8 @@ _WHOLE: Final = frozenset(_WHOLE_WORDS.split())
 """Words that decide a question by themselves: `some gates leak` does not tell whether all do."""
 _EMPHASIS: Final = frozenset(("actual", "ever", "own", "realli", "truli"))
 """Stems that stress a question and are in no answer."""
+_GOING: Final = frozenset(terms("go goes went gone travel visit journey"))
+"""Stems that say alike that somebody went somewhere."""
 _PRONOUN_WORDS: Final = "he she it they this these that those which who"
 _PRONOUNS: Final = frozenset(_PRONOUN_WORDS.split())
 
@@ -44,7 +46,7 @@ def asks_yes_or_no(question: str) -> bool:
 
 def decides(question: str, sentences: Sequence[str], headings: Sequence[str] = ()) -> bool:
     """Whether one of consecutive sentences says yes or no to the question."""
-    asked = [term for term in query_terms(question) if term not in _EMPHASIS]
+    asked = [_plain(term) for term in query_terms(question) if term not in _EMPHASIS]
     before = {term for heading in headings for term in terms(heading)}
     for sentence in sentences:
         if not sentence.rstrip().endswith("?"):
@@ -57,13 +59,17 @@ def decides(question: str, sentences: Sequence[str], headings: Sequence[str] = (
 
 
 def _settles(question: str, asked: Sequence[str], part: str, before: set[str]) -> bool:
-    words, held, wanted = set(normal_words(part)), set(terms(part)), set(normal_words(question))
+    words, held, wanted = set(normal_words(part)), set(map(_plain, terms(part))), set(normal_words(question))
     if (_SUPPOSING & words) - wanted or (_WHOLE & wanted) - words:
         return False
     missing = [place for place, term in enumerate(asked) if term not in held]
     if missing and not _is_subject(missing, len(asked), {asked[place] for place in missing} <= before, words):
         return False
     return not exchanged(question, part) and not compared_otherwise(question, part)
+
+
+def _plain(term: str) -> str:
+    return "go" if term in _GOING else term
 
 
 def _is_subject(missing: Sequence[int], size: int, was_named: bool, words: set[str]) -> bool:
