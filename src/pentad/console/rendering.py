@@ -96,7 +96,7 @@ class Renderer:
             case Prose():
                 return _long("p", block.text, LONGEST_PROSE, "prose")
             case Code():
-                return _copied(block.text) if block.copy else _long("pre", block.text, LONGEST_CODE)
+                return _copied(block.text) if block.copy else _long("pre", block.text, LONGEST_CODE, tabindex="0")
             case Links():
                 return self._links(block)
             case Quote():
@@ -340,8 +340,8 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most else text[:most].rstrip() + "…"
 
 
-def _long(name: str, text: str, most: int, class_: str | None = None) -> Html:
-    beginning = element(name, text[:most], class_=class_)
+def _long(name: str, text: str, most: int, class_: str | None = None, tabindex: str | None = None) -> Html:
+    beginning = element(name, text[:most], class_=class_, tabindex=tabindex)
     if len(text) <= most:
         return beginning
     note = f"Cut here: these are the first {most:,} of {len(text):,} characters."
