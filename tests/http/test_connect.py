@@ -77,7 +77,7 @@ def hello(name: str, **more: str) -> dict[str, object]:
 async def test_the_home_page_has_the_exact_text_for_every_client(front: Front) -> None:
     page = await (await logged_in(front)).get("/")
     assert page.html.values("input", "data-tab") == [one.name for one in CONNECTIONS]
-    snippets = [unescape(text) for text in re.findall(r"<pre>(.*?)</pre>", page.body, re.DOTALL)]
+    snippets = [unescape(text) for text in re.findall(r"<pre[^>]*>(.*?)</pre>", page.body, re.DOTALL)]
     assert f"claude mcp add --transport http pentad {URL}" in snippets
     assert f"codex mcp add pentad --url {URL}" in snippets
     assert f"gemini mcp add --scope user --transport http pentad {URL}" in snippets
@@ -112,7 +112,7 @@ async def test_a_server_on_the_internet_shows_its_url_to_hosted_clients(
         await opened.users.add("ada", PASSWORD, role="admin")
         basic = "Basic " + base64.b64encode(f"ada:{PASSWORD}".encode()).decode()
         page = await Browser(front_of(opened), host="pentad.example.com").get("/", authorization=basic)
-    assert page.body.count(f"<pre>{public}/mcp</pre>") == 3  # Claude Desktop, claude.ai, ChatGPT
+    assert page.body.count(f">{public}/mcp</pre>") == 3  # Claude Desktop, claude.ai, ChatGPT
     assert "only this machine" not in page.body
 
 
@@ -122,7 +122,7 @@ async def test_pages_name_commands_as_their_reader_has_to_type_them(
 ) -> None:
     monkeypatch.setenv("PENTAD_PROGRAM", "./pentad")
     page = await (await logged_in(front)).get("/")
-    assert "<pre>./pentad install claude-desktop</pre>" in page.body
+    assert ">./pentad install claude-desktop</pre>" in page.body
 
 
 @pytest.mark.requirement("connect:key")
@@ -146,7 +146,7 @@ async def test_the_button_makes_a_key_of_the_visitor_that_is_shown_once(app: App
 async def test_a_key_comes_with_the_text_for_its_client(front: Front, client: str) -> None:
     page = await make_key(await logged_in(front), client=client)
     (token,) = set(TOKEN.findall(page.body))
-    snippets = [unescape(text) for text in re.findall(r"<pre>(.*?)</pre>", page.body, re.DOTALL)]
+    snippets = [unescape(text) for text in re.findall(r"<pre[^>]*>(.*?)</pre>", page.body, re.DOTALL)]
     assert snippets[0] == token
     assert any(URL in one for one in snippets[1:])
     assert any(token in one for one in snippets[1:])

@@ -393,7 +393,7 @@ def _is_empty(fact: Fact) -> bool:
 def _copied(text: str) -> Html:
     """A text with a button that copies it; without scripts the button stays hidden."""
     button = element("button", "Copy", type="button", class_="plain copy", hidden="hidden")
-    return element("div", element("pre", text[:LONGEST_CODE]), button, class_="copied")
+    return element("div", element("pre", text[:LONGEST_CODE], tabindex="0"), button, class_="copied")
 
 
 def _rest(count: int, most: int) -> Html:

@@ -238,7 +238,7 @@ async def task_blocks(agents: Agents, visit: ui.Visit, task: Task) -> list[ui.Bl
     blocks += [ui.Section(one.name or one.id, _made(one)) for one in view.artifacts]
     trace = trace_json(await agents.tasks.trace(visit.principal, task.id))
     if has_steps(trace["task"]):
-        timeline = ui.Cell("The whole trace, in all rooms", ui.Place((trace["trace_id"],), room="traces"))
+        timeline = ui.Cell("The whole trace", ui.Place((trace["trace_id"],), room="traces"))
         blocks.append(ui.Section("What its agent did", [trace_table(trace["task"]), ui.Links([timeline])]))
     return blocks
 
