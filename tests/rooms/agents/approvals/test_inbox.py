@@ -22,7 +22,7 @@ from pentad.rooms.agents.models import EVENT, Message, Part, StatusEvent, Task
 from pentad.rooms.agents.tasks.engine import Tasks
 from pentad.rooms.agents.tasks.idempotency import send_keys
 from tests.receiving import receiving
-from tests.rooms.agents.tasks.engines import ADA, TurnedClock, answer_of, crash, engine, log_of, send
+from tests.rooms.agents.tasks.engines import ADA, TurnedClock, answer_of, crash, engine, log_of, says, send
 from tests.stores import Stores
 from tests.waiting import until
 
@@ -287,7 +287,7 @@ async def test_an_approval_that_the_agent_gives_up_is_withdrawn(stores: Stores) 
         await tasks.send(ADA, "fickle", event, dialect="1.0", task_id=task.id, wait=False)
         await until(lambda: tasks.approvals.get(BOSS, item.id), lambda found: found.state == "withdrawn")
         await refused(tasks.approvals.decide(BOSS, item.id, approve=True), Conflict)
-        await until(lambda: tasks.get(ADA, task.id), lambda found: answer_of(found) == "Anything else?")
+        await until(lambda: tasks.get(ADA, task.id), says("Anything else?"))
         assert answer_of(await send(tasks, "no", agent="fickle", task_id=task.id)) == "no"
 
 
@@ -461,7 +461,7 @@ async def test_what_follows_an_approval_is_not_repeated_unless_the_agent_uses_st
         task = await send(lost, "go", agent="careless")
         (item,) = await pending(lost)
         await lost.approvals.decide(BOSS, item.id, approve=True)
-        await until(lambda: lost.get(ADA, task.id), lambda found: answer_of(found) == "paying")
+        await until(lambda: lost.get(ADA, task.id), says("paying"))
         await crash(lost)
     async with house(stores) as heir:
         failed = await until(lambda: heir.get(ADA, task.id), lambda found: found.state == "failed")

@@ -1,6 +1,6 @@
 """Engines over a real store, each as another process would have it, and an agent that does as it is told."""
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -155,6 +155,11 @@ def answer_of(task: Task) -> str:
     """The text a task ended with, or asks with."""
     assert task.status_message is not None
     return task.status_message.text
+
+
+def says(text: str) -> Callable[[Task], bool]:
+    """Whether a task, which may not have said anything yet, ended or asks with this text."""
+    return lambda task: task.status_message is not None and task.status_message.text == text
 
 
 async def log_of(tasks: Tasks, task: Task, caller: Principal = ADA) -> list[Event]:

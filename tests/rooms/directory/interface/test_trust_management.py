@@ -123,4 +123,5 @@ def test_the_policy_and_peers_with_commands(tmp_path: Path) -> None:
     assert (peer["name"], peer["auth"], peer["status"]) == ("acme", "token", "starting")
     assert "pk_secret" not in directory("peers", "list", "--json")
     directory("peers", "remove", "acme")
-    assert "removing" in directory("peers", "list")
+    left = directory("peers", "list")  # whichever command runs meanwhile may have finished the removal
+    assert "removing" in left or "acme" not in left
