@@ -22,7 +22,9 @@ from pentad.kernel.trace import current_traceparent, request_mark
 ADMINS: Final = "admin"
 """The audience of events for administrators."""
 CHANNEL: Final = "events"
-"""Signalled with every event."""
+"""Signalled with every event on PostgreSQL."""
+LAST: Final = "SELECT max(seq) FROM events"
+"""Changes with every event on SQLite."""
 SUBJECTS_PER_ROW: Final = 500
 _CLOCK: Final = SystemClock()
 _COLUMNS: Final = "seq, at, room, kind, subjects, principal, trace, data"
@@ -60,7 +62,7 @@ def emit(
         part = _encode(subjects[start : start + SUBJECTS_PER_ROW]).decode()
         tx.run(_INSERT, moment, room, kind, audience, part, who, trace, text)
     if subjects:
-        tx.signal(CHANNEL)
+        tx.signal(CHANNEL, has_row=True)
 
 
 def events_after(

@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from pentad.events.outbox import CHANNEL, running_transactions
+from pentad.events.outbox import CHANNEL, LAST, running_transactions
 from pentad.kernel.background import start_task
 from pentad.kernel.errors import PentadError
-from pentad.kernel.ports import Database
+from pentad.kernel.ports import COMMITS, Database, Row
 
 _BURST_SECONDS: Final = 0.05
 _AGAIN_SECONDS: Final = 1.0
@@ -25,13 +25,32 @@ class EventWatch:
         self._is_news = False
         self._burst: asyncio.TimerHandle | None = None
         self._looking: asyncio.Task[None] | None = None
-        self._end = database.listen(CHANNEL, lambda _payload: self.look())
+        self._comparing: asyncio.Task[None] | None = None
+        self._last: Row | None = None
+        if database.dialect == "sqlite":
+            self._end = database.listen(COMMITS, self._on_commits)
+        else:
+            self._end = database.listen(CHANNEL, lambda _payload: self.look())
 
     def look(self) -> None:
         """Something may have happened."""
         self._is_news = True
         if self._burst is None and (self._looking is None or self._looking.done()):
             self._burst = asyncio.get_running_loop().call_later(_BURST_SECONDS, self._begin)
+
+    def _on_commits(self, _payload: str) -> None:
+        if self._comparing is None or self._comparing.done():
+            self._comparing = start_task(self._compare(), "event-watch")
+
+    async def _compare(self) -> None:
+        """Look if the last event is another one."""
+        try:
+            last = await self._database.lookup(LAST)
+        except PentadError:  # the next commit brings another try
+            return
+        if last != self._last:
+            self._last = last
+            self.look()
 
     def _begin(self) -> None:
         self._burst = None
@@ -41,9 +60,10 @@ class EventWatch:
         self._end()
         if self._burst is not None:
             self._burst.cancel()
-        if self._looking is not None:
-            self._looking.cancel()
-            await asyncio.gather(self._looking, return_exceptions=True)
+        running = [task for task in (self._looking, self._comparing) if task is not None]
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
 
     async def _look(self) -> None:
         pause, behind = 0.0, 0

@@ -11,6 +11,9 @@ Dialect = Literal["sqlite", "postgres"]
 
 T = TypeVar("T")
 
+COMMITS = "commits"
+"""The channel on which SQLite says, at most every 50 ms, that somebody committed something."""
+
 
 class Rows(Protocol):
     """Statements that read, inside one consistent snapshot. Parameters are `?`, in order, in both dialects."""
@@ -39,10 +42,11 @@ class Transaction(Rows, Protocol):
         """Run one statement for each row of parameters, the fastest way the store has."""
         ...
 
-    def signal(self, channel: str, payload: str = "") -> None:
+    def signal(self, channel: str, payload: str = "", *, has_row: bool = False) -> None:
         """Notify the listeners of `channel`, in every process on this store, once the transaction is committed.
 
-        A payload is at most 7,000 bytes: send the id of what changed, not the content.
+        A payload is at most 7,000 bytes: send the id of what changed, not the content. `has_row` means that
+        listeners can see it in a table. SQLite then signals nothing: they listen to `COMMITS` and look.
         """
         ...
 

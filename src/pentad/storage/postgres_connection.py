@@ -144,7 +144,7 @@ class PostgresTransaction(PostgresRows):
             except _STATEMENT_FAILURES as error:
                 self._fail(error)
 
-    def signal(self, channel: str, payload: str = "") -> None:
+    def signal(self, channel: str, payload: str = "", *, has_row: bool = False) -> None:
         check_signal(channel, payload)
         self.run("SELECT pg_notify(?, ?)", CHANNEL, f"{channel}\n{payload}")
 

@@ -22,14 +22,13 @@ from pentad.storage.health import StoreHealth
 from pentad.storage.sqlite_connection import SqliteConnection, connect, prepare_file
 from pentad.storage.sqlite_errors import raise_translated, translate_error
 from pentad.storage.sqlite_sessions import begin_session, end_session, has_ended
-from pentad.storage.sqlite_transactions import SqliteRows, Writer
+from pentad.storage.sqlite_transactions import GUARD_EVERY_INSTRUCTIONS, SqliteRows, Writer
 from pentad.storage.sqlite_watcher import Watcher
 from pentad.storage.unit_of_work import Listeners, Workers, checked
 
 T = TypeVar("T")
 
 _LOOKUP_SECONDS = 0.005
-_GUARD_EVERY_INSTRUCTIONS = 2_000
 
 
 class SqliteDatabase:
@@ -51,7 +50,7 @@ class SqliteDatabase:
         self._lookups = self.connect()
         self._lookup_cursor = self._lookups.cursor()
         self._lookup_deadline = 0.0
-        self._lookups.set_progress_handler(self._lookup_is_late, _GUARD_EVERY_INSTRUCTIONS)
+        self._lookups.set_progress_handler(self._lookup_is_late, GUARD_EVERY_INSTRUCTIONS)
         self._closed = False
         self._session = begin_session()
 
@@ -125,7 +124,10 @@ class SqliteDatabase:
             raise closed()
         self._lookup_deadline = time.perf_counter() + _LOOKUP_SECONDS
         try:
-            found = self._lookup_cursor.execute(sql, checked(params)).fetchall()
+            checked(params)
+            found = self._writer.look_here(sql, params, self._lookup_is_late)
+            if found is None:
+                found = self._lookup_cursor.execute(sql, params).fetchall()
         except (apsw.InterruptError, apsw.BusyError, apsw.ThreadingViolationError):
             return await self.read(lambda rows: rows.one(sql, *params))
         except (apsw.Error, UnicodeEncodeError) as error:

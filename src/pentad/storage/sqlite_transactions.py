@@ -35,6 +35,7 @@ _KEEP_SIGNALS_SECONDS = 300.0
 _PRUNE_EVERY = 256
 _WAL_BYTES = 32 * 1024 * 1024
 _CHECKPOINT_PATIENCE_MS = 100
+GUARD_EVERY_INSTRUCTIONS = 2_000
 _QUICK_SECONDS = 0.0001
 _QUICK_SECONDS_ALONE = 0.001
 _SLOWEST_SECONDS = 0.01
@@ -112,7 +113,9 @@ class SqliteTransaction(SqliteRows):
         except _STATEMENT_FAILURES as error:
             self._fail(error)
 
-    def signal(self, channel: str, payload: str = "") -> None:
+    def signal(self, channel: str, payload: str = "", *, has_row: bool = False) -> None:
+        if has_row:
+            return
         check_signal(channel, payload)
         if (channel, payload) in self.signals:
             return
@@ -210,6 +213,23 @@ class Writer:
             if self._run_all((unit,)) and self._commit((unit,)):
                 self._deliver_signals((unit,))
             return unit
+        finally:
+            self._using.release()
+
+    def look_here(self, sql: str, params: Sequence[Value], is_late: Callable[[], bool]) -> Sequence[Row] | None:
+        """The rows of a quick query, on the calling thread. None if the connection is in use.
+
+        Every commit makes other connections read their pages again, but not this one. The guard against queries that
+        are not quick is there only meanwhile: in the writer thread it would wait for the interpreter's lock.
+        """
+        if self._closed or not self._using.acquire(blocking=False):
+            return None
+        try:
+            self._connection.set_progress_handler(is_late, GUARD_EVERY_INSTRUCTIONS)
+            try:
+                return self._cursor.execute(sql, params).fetchall()
+            finally:
+                self._connection.set_progress_handler(None, 0)
         finally:
             self._using.release()
 

@@ -2,6 +2,7 @@
 
 SQLite sends no notifications, but `PRAGMA data_version` says within microseconds whether anyone committed. A thread
 polls it every 50 ms while there are listeners. The writer delivers this process's own signals, so they are skipped.
+`COMMITS` is for listeners who look for rows of their own instead, and includes what this process commits.
 """
 
 import threading
@@ -10,6 +11,7 @@ from collections.abc import Callable
 import apsw
 
 from pentad.kernel.errors import Misconfigured
+from pentad.kernel.ports import COMMITS
 from pentad.storage.health import StoreHealth
 from pentad.storage.sqlite_connection import SqliteConnection
 from pentad.storage.sqlite_errors import translate_error
@@ -83,7 +85,8 @@ class Watcher:
         self._version = version
         if rows:
             self._position = rows[-1][0]
-            self._listeners.deliver((row[2], row[3]) for row in rows if row[1] != self._origin)
+        foreign = [(row[2], row[3]) for row in rows if row[1] != self._origin]
+        self._listeners.deliver([(COMMITS, ""), *foreign])
 
     @staticmethod
     def _newest(connection: SqliteConnection) -> int:

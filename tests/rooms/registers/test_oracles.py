@@ -209,6 +209,7 @@ def _timeless(text: str) -> str:
     """Without what differs between any two answers: fresh ids, and times."""
     text = re.sub(r"20\d\d-\d\d-\d\dT[0-9:.]+Z", "<time>", text)
     text = re.sub(r'(name="as_of" min="\d+") max="\d+" value="\d+"', r"\1", text)  # a slider that ends now
+    text = re.sub(r"(<output[^>]* data-time[^>]*>)[^<]*", r"\1", text)
     return re.sub(r'(\\?"id\\?":\\?)"[\w-]{16}\\?"', r"\1<fresh>", text)
 
 

@@ -36,7 +36,9 @@ READER = Principal("user:rita", "rita", role_scopes("reader"), user="user:rita")
 
 async def payer(turn: Turn) -> str:
     """Pays, if somebody approves. The words are approvers."""
-    decision = await turn.approve(f"Pay {turn.text}", by=turn.text.split()[1:] or "admin", details={"amount": 900})
+    decision = await turn.approve(
+        f"Pay {turn.text}", by=turn.text.split()[1:] or "admin", details={"amount": 88_471_100_900}
+    )
     return f"{decision.outcome} {decision.by} {decision.reason}" if decision else f"not paid: {decision.outcome}"
 
 
@@ -143,7 +145,7 @@ async def test_a_task_says_what_it_waits_for_and_by_whom_and_goes_on_when_approv
         (item,) = await pending(tasks)
         assert task.status_message is not None
         note = (task.status_message.metadata or {})[APPROVAL_KEY]
-        assert (note["id"], note["by"], note["details"]) == (item.id, ["admin"], {"amount": 900})
+        assert (note["id"], note["by"], note["details"]) == (item.id, ["admin"], {"amount": 88_471_100_900})
         decided = await tasks.approvals.decide(BOSS, item.id, approve=True, reason="fine")
         assert (decided.state, decided.decided_by) == ("approved", "user:boss")
         assert answer_of(await ended(tasks, task)) == "approved user:boss fine"
@@ -375,7 +377,7 @@ async def test_a_webhook_is_told_signed_and_without_the_details(stores: Stores) 
             assert asked.json["type"] == "approval.requested"
             assert asked.json["data"]["url"] == f"https://pentad.example/console/agents/approvals/{item.id}"
             assert asked.json["data"]["requester"] == "user:ada"
-            assert b"900" not in asked.body
+            assert b"88471100900" not in asked.body
             await tasks.approvals.decide(BOSS, item.id, approve=True, reason="fine")
             told = (await receiver.until(3))[2].json
             assert (told["type"], told["data"]["decided_by"]) == ("approval.approved", "user:boss")
