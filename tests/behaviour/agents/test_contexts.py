@@ -50,6 +50,23 @@ async def test_numbers_in_a_context_come_back_exactly_as_they_were_sent(wire: Wi
     assert done["task"]["history"][0]["metadata"] == EXACT
 
 
+@pytest.mark.requirement("agents:context:levels")
+async def test_a_context_that_is_sent_again_is_kept_and_refused_as_the_first_time(wire: Wire) -> None:
+    message = {"role": "user", "parts": [{"type": "text", "content": "x"}]}
+    loose = {"mcp_context": {"items": {"a": {"content": "text", "extra": 1}}}}
+    plain = {"mcp_context": {"items": {"a": {"content": "text", "mediaType": "text/plain"}}}}
+    secret = {"mcp_context": {"items": {"a": {"content": f"token {SECRET}", "mediaType": "text/plain"}}}}
+    for _ in range(2):
+        taken = await wire.call("tasks/send", {"message": {**message, "metadata": loose}}, ECHO)
+        kept = await wire.call("tasks/get", {"id": taken["id"]}, ECHO)
+        assert kept["messages"][0]["metadata"]["mcp_context"] == {"items": {"a": {"content": "text"}}}
+        assert await wire.refused("SendMessage", in_10(loose), ECHO, a2a_version="1.0")
+        done = await wire.call("SendMessage", in_10(plain), ECHO, a2a_version="1.0")
+        assert done["task"]["history"][0]["metadata"] == plain
+        masked = await wire.call("SendMessage", in_10(secret), ECHO, a2a_version="1.0")
+        assert SECRET not in str(masked)
+
+
 @pytest.mark.requirement("agents:context:lint-http")
 async def test_a_context_is_checked_over_http(wire: Wire) -> None:
     at = "/api/v1/utils/lint-context"

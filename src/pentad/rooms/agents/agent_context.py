@@ -5,6 +5,7 @@ that are too large go into the store and the message refers to them; a context t
 and the log has its hash. From the second turn on, the context of a conversation is stored version by version.
 """
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace as replace_limits
@@ -15,6 +16,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from pentad.kernel.errors import InvalidInput, NotFound, PentadError
+from pentad.kernel.lru import LruCache
 from pentad.kernel.principal import Principal
 from pentad.kernel.schema import pointer
 from pentad.kernel.secrets.documents import Masked, scrub_json
@@ -38,7 +40,7 @@ from pentad.rooms.agents.context.integrity import exact_json, items_hash
 from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits
 from pentad.rooms.agents.context.redaction import SecretsMode, storage_policy
 from pentad.rooms.agents.context.refs import Resolver
-from pentad.rooms.agents.context.validation import read_context
+from pentad.rooms.agents.context.validation import IncomingContext, read_context
 from pentad.rooms.agents.context.versions import ContextVersions, Items, after_turn
 from pentad.rooms.agents.keys import context_keys
 from pentad.rooms.agents.models import TERMINAL, Artifact, Message, Part, Task, json_object
@@ -49,6 +51,7 @@ EFFECTIVE_KEY: Final = f"{URI}/effective"
 """The metadata key of a task with the hash and the version of its context."""
 _KEYS: Final = (URI, PLAIN_KEY)
 _MAX_TASKS: Final = 100
+_MAX_KNOWN: Final = 4_096
 
 
 class ContextIntake:
@@ -70,6 +73,8 @@ class ContextIntake:
         self._versions = versions
         self._tasks = tasks
         self._clock = platform.clock
+        self._unchanged = LruCache[bytes, bool](_MAX_KNOWN)
+        """Hashes of contexts that are valid, hold no secret and are stored as they are."""
 
     async def accept(self, caller: Principal, message: Message, level: Level | None = None) -> Message:
         """The message to store; InvalidInput with every problem of its context."""
@@ -83,10 +88,7 @@ class ContextIntake:
             raise
 
     async def _accept(self, caller: Principal, message: Message, metadata: Mapping[str, Any], level: Level) -> Message:
-        policy = storage_policy(self.secrets)
-        context = read_context(
-            metadata, level, self._inline_limits, policy, now=self._clock.now(), keys=self._keys
-        )  # fmt: skip
+        context = self._read(metadata, level)
         if context is None:
             return message
         items = await self._with_snapshots(caller, context.items)
@@ -108,6 +110,21 @@ class ContextIntake:
             made[ISSUES_KEY] = _issues_json(context.warnings)
         made.update(secrets_metadata((*context.masked, *masked_outside)))
         return replace(message, metadata=made)
+
+    def _read(self, metadata: Mapping[str, Any], level: Level) -> IncomingContext | None:
+        """The validated context. Clients send the same one with message after message: it is examined once."""
+        digest = None if self._keys else _digest(metadata, level)
+        if digest is not None and self._unchanged.get(digest):
+            return IncomingContext(metadata[PLAIN_KEY]["items"], None, (), ())
+        policy = storage_policy(self.secrets)
+        context = read_context(
+            metadata, level, self._inline_limits, policy, now=self._clock.now(), keys=self._keys
+        )  # fmt: skip
+        if context is None or digest is None or context.warnings or context.masked:
+            return context
+        if context.items == metadata[PLAIN_KEY]["items"]:
+            self._unchanged.put(digest, True)
+        return context
 
     async def _with_snapshots(self, caller: Principal, items: Items) -> Items:
         """The items with a copy of each content that must not change: it is read now, with the sender's rights, and
@@ -251,6 +268,18 @@ def artifact_content(parts: tuple[Part, ...]) -> tuple[bytes, str | None]:
 def _wants_snapshot(item: Any) -> bool:
     members = json_object(item)
     return isinstance(members.get("ref"), str) and json_object(members.get("metadata")).get(SNAPSHOT) is True
+
+
+def _digest(metadata: Mapping[str, Any], level: Level) -> bytes | None:
+    """The hash of a context that has only items; None if the items say more, such as when they expire."""
+    sent: Any = metadata.get(PLAIN_KEY)
+    if URI in metadata or type(sent) is not dict or len(cast("dict[str, Any]", sent)) != 1 or "items" not in sent:
+        return None
+    try:
+        text = exact_json(sent)
+    except (RecursionError, PentadError):
+        return None
+    return None if b'"x-' in text else hashlib.blake2b(text, digest_size=16, person=level.encode()).digest()
 
 
 def _to_store(
