@@ -27,7 +27,6 @@ from pentad.administration.event_causes import EventCauses
 from pentad.events.feed import NOW, EventFeed, EventFilter
 from pentad.jobs.job import Again, JobRun, RetryLater
 from pentad.jobs.queue import JobQueue
-from pentad.jobs.signed_webhooks import Message, deliver, signing_key
 from pentad.kernel import trace as traces
 from pentad.kernel.background import Background
 from pentad.kernel.clock import Clock, SystemRandomness, iso
@@ -171,6 +170,8 @@ class EventRules:
         self._feed.check(wanted)
         secret = ""
         if isinstance(action, WebhookAction):
+            from pentad.jobs.signed_webhooks import signing_key
+
             _require(owner, "events")
             await self._fetcher.check(action.url)
             secret = action.secret = action.secret or f"whsec_{_new_secret()}"
@@ -331,6 +332,8 @@ class EventRules:
             raise InvalidInput(" ".join(texts) or "The agent did not take the task.")
 
     async def _post(self, action: WebhookAction, event: Event) -> None:
+        from pentad.jobs.signed_webhooks import Message, deliver, signing_key
+
         body = msgspec.json.encode(event.as_json())
         message = Message(action.url, event.id, body, signing_key(action.secret))
         attempt = await deliver(self._fetcher, self._clock, message)

@@ -1,18 +1,16 @@
 """The views of MCP Apps: one self-contained HTML document, and fragments of it made by the console's renderer.
 
 A document loads nothing and has no data. It has the style sheet and the charts of the console, and the script that
-talks with the host.
+talks with the host. The renderer is imported with the first view: most starts over stdio need none.
 """
 
 from functools import cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from pentad.console.forms import call_attributes
-from pentad.console.html import Html, element
-from pentad.console.rendering import LONGEST_CELL, LONGEST_FACT, Renderer, cut
-from pentad.console.scripts import APP_SCRIPT, APP_STYLE, CHARTS, STYLE, UPLOT, UPLOT_STYLE, Asset
-from pentad.kernel.pages import Sheet
-from pentad.mcp.app_views import AppView, CallOf
+if TYPE_CHECKING:
+    from pentad.console.scripts import Asset
+    from pentad.kernel.pages import Sheet
+    from pentad.mcp.app_views import AppView, CallOf
 
 _SLOWEST_REFRESH: Final = 60.0
 
@@ -20,7 +18,10 @@ _SLOWEST_REFRESH: Final = 60.0
 class AppViews:
     """Implements `ViewRenderer`."""
 
-    def document(self, view: AppView, tool: str) -> str:
+    def document(self, view: "AppView", tool: str) -> str:
+        from pentad.console.html import Html, element
+        from pentad.console.scripts import APP_SCRIPT, APP_STYLE, CHARTS, STYLE, UPLOT, UPLOT_STYLE
+
         head = element(
             "head",
             element("meta", charset="utf-8"),
@@ -38,7 +39,11 @@ class AppViews:
         page = element("html", head, body, lang="en", data_tool=tool, data_keys=" ".join(view.keys) or None)
         return "<!doctype html>" + page
 
-    def fragment(self, sheet: Sheet, call_of: CallOf) -> str:
+    def fragment(self, sheet: "Sheet", call_of: "CallOf") -> str:
+        from pentad.console.forms import call_attributes
+        from pentad.console.html import element
+        from pentad.console.rendering import LONGEST_CELL, LONGEST_FACT, Renderer, cut
+
         call = None if sheet.call is None else call_of(sheet.call)
         refresh = sheet.refresh if call is not None else None
         article = element(
@@ -53,7 +58,7 @@ class AppViews:
 
 
 @cache
-def _text(asset: Asset) -> str:
+def _text(asset: "Asset") -> str:
     """A file as it can stand inside an element."""
     text = asset.content().decode()
     if "</s" in text.lower():
