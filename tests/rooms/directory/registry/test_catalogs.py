@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from pentad.kernel.principal import LOCAL
-from tests.rooms.directory.registry.site import BASE, Site, opened_site
+from pentad.rooms.directory.translate import a2a_cards, server_json_import
+from tests.rooms.directory.oasf.samples import sample
+from tests.rooms.directory.registry.site import BASE, Site, opened_site, server
 
 pytestmark = pytest.mark.anyio
 
@@ -71,11 +73,24 @@ async def test_the_index_of_skills_leads_to_the_files(site: Site) -> None:
 @pytest.mark.requirement("dir:registry:catalogs")
 async def test_what_is_not_approved_is_in_no_catalog(site: Site) -> None:
     cid = (await site.directory.naming.find("tide-tables")).cid
-    await site.directory.states.set(LOCAL, [cid], "withdrawn")
-    _, index = await get(site, "/.well-known/agent-skills/index.json")
-    assert index["skills"] == []
+    for state in ("deprecated", "withdrawn"):
+        await site.directory.states.set(LOCAL, [cid], state)
+        _, index = await get(site, "/.well-known/agent-skills/index.json")
+        assert index["skills"] == []
+        _, catalog = await get(site, "/.well-known/ai-catalog.json")
+        assert "tide-tables" not in [one["displayName"] for one in catalog["entries"]]
+
+
+@pytest.mark.requirement("dir:registry:catalogs")
+async def test_a_record_that_is_agent_and_server_has_two_entries_with_identifiers_of_their_own(site: Site) -> None:
+    data = a2a_cards.to_record({**CARD, "name": "example.org/both"}).result
+    data["modules"] += server_json_import.to_record({"server": server("org.example/both")}).result["modules"]
+    data["skills"] = sample("1.0.0")["skills"]
+    await site.directory.records.push(LOCAL, data)
     _, catalog = await get(site, "/.well-known/ai-catalog.json")
-    assert "tide-tables" not in [one["displayName"] for one in catalog["entries"]]
+    entries = [one for one in catalog["entries"] if one["displayName"] == "example.org/both"]
+    assert {one["type"].partition("/")[2] for one in entries} == {"a2a-agent-card+json", "mcp-server-card+json"}
+    assert {one["identifier"].rpartition("#")[2] for one in entries} == {"agent", "server"}
 
 
 @pytest.mark.requirement("dir:registry:readers")

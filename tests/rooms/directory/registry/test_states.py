@@ -201,14 +201,19 @@ async def test_a_server_json_in_an_old_form_is_served_in_the_new_one(site: Site)
         "name": "io.github.vendor/notes",
         "description": "Keeps short notes in a file.",
         "version_detail": {"version": "0.3.1"},
-        "packages": [{"registry_name": "npm", "name": "@vendor/notes", "version": "0.3.1"}],
+        "packages": [
+            {"registry_name": "npm", "name": "@vendor/notes", "version": "0.3.1"},
+            {"registry_name": "docker", "name": "ghcr.io/vendor/notes", "version": "0.3.1", "runtime_hint": "docker"},
+        ],
     }
     for source in (old, SERVER):
         await site.directory.importer.import_one(LOCAL, json.dumps(source), "mcp")
     found = await site.client().version("io.github.vendor/notes")
     assert found.server["version"] == "0.3.1"
-    (package,) = found.server["packages"]
-    assert (package["registryType"], package["identifier"]) == ("npm", "@vendor/notes")
+    package, image = found.server["packages"]
+    assert (package["registryType"], package["identifier"], package["version"]) == ("npm", "@vendor/notes", "0.3.1")
+    assert (image["registryType"], image["identifier"]) == ("oci", "ghcr.io/vendor/notes:0.3.1")
+    assert "version" not in image, "an image has it in its name"
     assert package["transport"] == {"type": "stdio"}
 
 

@@ -78,6 +78,8 @@ async def test_a_search_tells_exactly_whether_there_is_more(node: RemoteNode) ->
     by_name = Filter(FilterKind.NAME, name)
     found = await node.search(Query((by_name,), limit=2))
     assert ([hit.cid for hit in found.hits], found.total, found.has_more) == ([cids[2], cids[1]], 3, True)
+    assert [hit.trusted_by for hit in found.hits] == [(), ()], "another Pentad says who vouches for a hit"
+    assert [hit.cid for hit in (await node.search(Query((by_name,), limit=2, cursor=found.cursor))).hits] == [cids[0]]
     found = await node.search(Query((by_name,), limit=2, offset=1))
     assert ([hit.cid for hit in found.hits], found.has_more) == ([cids[1], cids[0]], False)
     without = Filter(FilterKind.VERSION, "v1", negate=True)

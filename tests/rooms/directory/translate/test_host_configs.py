@@ -7,6 +7,7 @@ import pytest
 
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.directory.oasf.validator import validate
+from pentad.rooms.directory.registry.validation import issues_of
 from pentad.rooms.directory.translate import host_configs, server_json_export, server_json_import
 from pentad.rooms.directory.translate.formats import import_format, import_record
 from pentad.rooms.directory.translate.launches import short_name
@@ -194,17 +195,30 @@ def test_a_configuration_without_servers_is_refused(source: dict[str, Any]):
 def test_a_server_json_is_made_from_how_a_server_is_started():
     record = sample("1.0.0")
     record["modules"][0]["data"]["connections"] += [
-        {"type": "stdio", "command": "docker", "args": ["run", "-e", "A", "--rm", "ghcr.io/x/y:3", "go"]},
+        {
+            "type": "stdio", "command": "docker", "env_vars": [{"name": "A", "required": True}],
+            "args": ["run", "-i", "--rm", "-e", "A", "-v", "/d:/d", "ghcr.io/x/y:3", "go"],
+        },
+        {"type": "stdio", "command": "uvx", "args": ["reader==1.4"]},
+        {"type": "stdio", "command": "dnx", "args": ["Reader.Net@2.0", "--yes", "--", "go"]},
         {"type": "stdio", "command": "/opt/own", "args": []},
-    ]
+    ]  # fmt: skip
     made, losses = server_json_export.from_record(record)
     assert made["name"] == "local/paper-reader"
     assert made["version"] == "v2.4.0"
     assert made["repository"] == {"url": "https://git.example.org/paper-reader", "source": "git"}
     assert [(one["registryType"], one["identifier"], one.get("version")) for one in made["packages"]] == [
         ("npm", "paper-reader", None),
-        ("oci", "ghcr.io/x/y", "3"),
+        ("oci", "ghcr.io/x/y:3", None),
+        ("pypi", "reader", "1.4"),
+        ("nuget", "Reader.Net", "2.0"),
     ]
+    assert made["packages"][1]["runtimeArguments"] == [
+        {"type": "positional", "value": "-v"}, {"type": "positional", "value": "/d:/d"},
+    ]  # fmt: skip
+    assert "runtimeHint" not in made["packages"][1], "hosts know how to run a container"
+    assert made["packages"][3]["packageArguments"] == [{"type": "positional", "value": "go"}]
+    assert issues_of(made) == []
     assert made["packages"][0]["environmentVariables"] == [
         {"name": "READER_TOKEN", "description": "Access to the paper store.", "isRequired": True, "isSecret": True}
     ]
@@ -221,7 +235,7 @@ def test_a_server_json_is_made_from_how_a_server_is_started():
     again = server_json_import.to_record({"server": made}).result["modules"][0]["data"]["connections"]
     wanted = record["modules"][0]["data"]["connections"]
     assert [(one.get("command"), one.get("url")) for one in again] == [
-        ("npx", None), ("docker", None), (None, wanted[1]["url"]),
+        ("npx", None), ("docker", None), ("uvx", None), ("dnx", None), (None, wanted[1]["url"]),
     ]  # fmt: skip
 
 

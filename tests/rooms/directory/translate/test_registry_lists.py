@@ -104,4 +104,43 @@ def test_a_container_is_not_told_twice_to_run() -> None:
     package = {**OLD["packages"][0], "runtime_arguments": given}
     written, _ = host_configs.to_claude(server_json_import.to_record({"server": {**OLD, "packages": [package]}}).result)
     (one,) = written["mcpServers"].values()
-    assert one["args"] == ["run", "-i", "--rm", "-e", "NOTES_KEY", "ghcr.io/vendor/notes"]
+    assert one["args"] == ["run", "-i", "--rm", "-e", "NOTES_KEY", "ghcr.io/vendor/notes:0.3.1"]
+
+
+@pytest.mark.requirement("dir:export:containers-run")
+@pytest.mark.parametrize("hint", ["docker", None])
+@pytest.mark.parametrize(
+    ("identifier", "image"),
+    [
+        ("ghcr.io/vendor/notes", "ghcr.io/vendor/notes:0.3.1"),
+        ("localhost:5000/notes", "localhost:5000/notes:0.3.1"),
+        ("ghcr.io/vendor/notes:0.3", "ghcr.io/vendor/notes:0.3"),
+        (f"vendor/notes@sha256:{'ab' * 32}", f"vendor/notes@sha256:{'ab' * 32}"),
+    ],
+)
+def test_a_container_is_started_in_its_version(identifier: str, image: str, hint: str | None) -> None:
+    package = {**OLD["packages"][0], "name": identifier, "runtime_hint": hint}
+    written, _ = host_configs.to_claude(server_json_import.to_record({"server": {**OLD, "packages": [package]}}).result)
+    (one,) = written["mcpServers"].values()
+    assert one["args"][-1] == image
+
+
+@pytest.mark.requirement("dir:export:containers-run")
+@pytest.mark.parametrize(
+    ("kind", "hint", "started"),
+    [
+        ("nuget", "dnx", "dnx Vendor.Notes@0.3.1 --yes -- --quiet"),
+        ("nuget", None, "dnx Vendor.Notes@0.3.1 --yes -- --quiet"),
+        ("npm", "bunx", "bunx Vendor.Notes@0.3.1 --quiet"),
+        ("pypi", "uvx", "uvx Vendor.Notes==0.3.1 --quiet"),
+    ],
+)
+def test_a_package_is_started_in_its_version_without_a_question(kind: str, hint: str | None, started: str) -> None:
+    package = {
+        "registryType": kind, "identifier": "Vendor.Notes", "version": "0.3.1", "transport": {"type": "stdio"},
+        "packageArguments": [{"type": "positional", "value": "--quiet"}], **({"runtimeHint": hint} if hint else {}),
+    }  # fmt: skip
+    server = {"name": "io.github.vendor/notes", "description": "Notes.", "version": "0.3.1", "packages": [package]}
+    written, _ = host_configs.to_claude(server_json_import.to_record({"server": server}).result)
+    (one,) = written["mcpServers"].values()
+    assert " ".join([one["command"], *one["args"]]) == started

@@ -41,7 +41,13 @@ def _view(dashboard: str, visible: str) -> str:
     return f"<entry><title>v</title><content><s:dict>{keys}</s:dict></content></entry>"
 
 
-FEED = f'<feed xmlns="http://a" xmlns:s="http://s">{_view("1", "1")}{_view("1", "0")}{_view("0", "1")}</feed>'
+def _feed(*views: str) -> str:
+    total = "<o:totalResults>4</o:totalResults>"
+    return f'<feed xmlns="http://a" xmlns:s="http://s" xmlns:o="http://o">{total}{"".join(views)}</feed>'
+
+
+FEED = _feed(_view("1", "1"), _view("1", "0"), _view("0", "1"))
+LAST_OF_FEED = _feed(_view("1", "1"))
 
 
 def _page(number: int, created: int, updated: int, by: str) -> dict[str, Any]:
@@ -93,7 +99,8 @@ async def _answer(request: web.BaseRequest) -> web.Response:
     if path in LOGIN_PAGES:
         return web.Response(text="<html>Sign in</html>", content_type="text/html")
     if path == "/splunk/views":
-        return web.Response(text=FEED, content_type="application/atom+xml")
+        text = LAST_OF_FEED if query.get("offset") == "3" else FEED
+        return web.Response(text=text, content_type="application/atom+xml")
     if path.endswith("/wiql/"):
         sprint = "CurrentIteration" in (await request.json())["query"]
         return web.json_response({"workItems": [{"id": number} for number in range(2 if sprint else 5)]})
@@ -107,7 +114,9 @@ async def _answer(request: web.BaseRequest) -> web.Response:
     answers: dict[str, Any] = {
         "/bitbucket/repos": {"size": 1, "isLastPage": last, "nextPageStart": 1},
         "/wiki/rest/api/content/search": _wiki(query),
-        "/jenkins/api/json": {"jobs": [{"color": color} for color in ("blue", "red", "notbuilt", "blue", "disabled")]},
+        "/jenkins/api/json": {
+            "jobs": [{"color": color} for color in ("blue", "red", "notbuilt", "blue_anime", "disabled")]
+        },
         "/cloud/rest/api/3/search/jql": _jira_cloud(query) if path.startswith("/cloud") else {},
         "/jira/rest/api/2/search": _jira(query) if "startAt" in query else {},
         "/azure/_apis/git/repositories": {"count": 4, "value": []},
@@ -162,7 +171,7 @@ async def test_every_system_gives_its_figures() -> None:
             "totalJiraTasksInBacklog": 41, "totalJiraTasksInSprint": 3,
             "totalJiraTasksByType": {"Task": 2, "Bug": 1}, "totalJiraTasksByStatus": {"Done": 2, "In Progress": 1},
         },
-        "splunkMetrics": {"totalDashboards": 1},
+        "splunkMetrics": {"totalDashboards": 2},
         "azuredevopsMetrics": {
             "totalTasksInBacklog": 5, "totalTasksInSprint": 2, "totalTasksByType": {"Task": 2},
             "totalTasksByStatus": {"Active": 2}, "totalRepositories": 4, "totalJobs": 3, "totalFailedJobs": 1,
@@ -224,9 +233,10 @@ async def test_in_an_outage_the_date_is_that_of_the_facts_and_the_errors_are_tol
 @pytest.mark.requirement("metrics:sdlc:pages")
 async def test_more_pages_than_are_read_are_a_problem_and_no_smaller_figure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(systems_of_delivery, "MOST_PAGES", 1)
-    async with engine({"bitbucket": {}, "confluence": {}, "jira": {}}) as one:
+    async with engine({"bitbucket": {}, "confluence": {}, "jira": {}, "splunk": {}}) as one:
         answer = await ask(one)
     found = answer.snapshot.tree["sdlcMetrics"]
+    assert found["splunkMetrics"]["totalDashboards"] is None
     assert found["bitBucketMetrics"]["totalRepositories"] is None
     assert found["confluenceMetrics"]["totalPages"] is None
     assert found["jiraMetrics"]["totalJiraTasksInSprint"] is None

@@ -118,23 +118,32 @@ def _approved(rows: Rows, modules: Sequence[str]) -> tuple[list[dict[str, Any]],
 
 def _entries(record: dict[str, Any], skills: dict[str, Skill], site: str) -> Iterator[dict[str, Any]]:
     """What the catalogue has of a record: its agent card, the card of its MCP server, its skill."""
+    found = dict(_parts(record, skills, site))
+    for part, (kind, content) in found.items():
+        # identifier and version together name one entry
+        yield _entry(record, kind, f"#{part}" if len(found) > 1 else "", content)
+
+
+def _parts(
+    record: dict[str, Any], skills: dict[str, Skill], site: str
+) -> Iterator[tuple[str, tuple[str, dict[str, Any]]]]:
     if find_module(record, a2a_cards.MODULES) is not None:
         with suppress(InvalidInput):  # the module has no card
-            yield _entry(record, "application/a2a-agent-card+json", data=a2a_cards.from_record(record).result)
+            yield "agent", ("application/a2a-agent-card+json", {"data": a2a_cards.from_record(record).result})
     server = server_file(record)
     if server is not None:
         fields: dict[str, Any] = msgspec.json.decode(server.content)
         if fields.get("remotes"):
             card = {"$schema": _CARD_SCHEMA} | {key: fields[key] for key in _CARD_MEMBERS if key in fields}
-            yield _entry(record, "application/mcp-server-card+json", data=card)
-    if (skill := _skill(record)) is not None and (known := skills.get(skill.name)) == skill and known is not None:
+            yield "server", ("application/mcp-server-card+json", {"data": card})
+    if (skill := _skill(record)) is not None and skills.get(skill.name) == skill:
         address = f"{site}{SKILLS_PATH}/{skill.name}/{agent_skills.SKILL_FILE}"
-        yield _entry(record, agent_skills.MEDIA, url=address, digest=_digest(skill.content))
+        yield "skill", (agent_skills.MEDIA, {"url": address, "digest": _digest(skill.content)})
 
 
-def _entry(record: dict[str, Any], kind: str, **content: Any) -> dict[str, Any]:
+def _entry(record: dict[str, Any], kind: str, part: str, content: dict[str, Any]) -> dict[str, Any]:
     fields = {
-        "identifier": f"directory://names/{record['name']}",
+        "identifier": f"directory://names/{record['name']}{part}",
         "type": kind,
         "displayName": text_of(record.get("name")),
         "description": text_of(record.get("description")),

@@ -15,7 +15,7 @@ from pentad.rooms.directory.translate.envelope import find_module, module_artifa
 from pentad.rooms.directory.translate.host_configs import CONFIG
 from pentad.rooms.directory.translate.launches import MODULES
 from pentad.rooms.directory.translate.server_json_export import from_record, qualified_name
-from pentad.rooms.directory.translate.server_json_import import current_form
+from pentad.rooms.directory.translate.server_json_import import current_form, tagged_image
 from pentad.rooms.directory.translate.untrusted_json import mapping_of, objects_of, text_of
 
 NAME: Final = re.compile(r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+")
@@ -85,6 +85,8 @@ def _mended(record: dict[str, Any], server: dict[str, Any]) -> dict[str, Any]:
     for package in current["packages"]:
         package.pop("name", None)
         package.setdefault("transport", {"type": "stdio"})
+        if package.get("registryType") == "oci" and (image := tagged_image(package)) is not None:
+            package.update(identifier=image, version=None)
     name = text_of(server.get("name")) or ""
     described = text_of(server.get("description")) or text_of(record.get("description")) or ""
     fields = {

@@ -66,6 +66,8 @@ class RemoteNode:
         self.address = settings.address
         self._clock = clock or SystemClock()
         self._client = WireClient(settings, tokens)
+        self._is_pentad = True
+        """Until it turns out that it is not."""
 
     async def close(self) -> None:
         await self._client.close()
@@ -153,12 +155,14 @@ class RemoteNode:
         return [Listed(one.record_ref.cid, tuple(one.labels)) async for one in stream if is_cid(one.record_ref.cid)]
 
     async def search(self, query: Query) -> Found:
-        """Search there. Only another Pentad can rank by words, match any filter or continue from a cursor."""
+        """Search there. Only another Pentad can rank by words, match any filter or continue from a cursor, and says who
+        vouches for a hit."""
         special = _special_parts(query)
-        if special or query.quarantined:
+        if special or query.quarantined or (query.limit and self._is_pentad):
             try:
                 return await self._ranked_search(query)
             except (NotOffered, InvalidInput) as error:
+                self._is_pentad = not isinstance(error, NotOffered)
                 if special and isinstance(error, NotOffered):
                     raise InvalidInput(
                         f"The remote directory at {self.address} cannot {' or '.join(special)}.",

@@ -65,11 +65,14 @@ class _Values:
         self.variables: list[str] = []
 
     def variable(self, name: str) -> str:
-        """The name of a variable of the environment that the user has to set."""
-        chosen = _NO_NAME.sub("_", name.upper()).strip("_") or "VALUE"
-        if chosen not in self.variables:
-            self.variables.append(chosen)
-        return chosen
+        """A variable of the environment for a value that the user has to set."""
+        return self.passed(_NO_NAME.sub("_", name.upper()).strip("_") or "VALUE")
+
+    def passed(self, name: str) -> str:
+        """A variable of the environment that the user has to set, and the server reads by this name."""
+        if name not in self.variables:
+            self.variables.append(name)
+        return name
 
     def reference(self, name: str) -> str:
         """What stands for a value in the file; the value itself if the client knows no references."""
@@ -113,8 +116,12 @@ def _reached(client: Client, launch: Launch, values: _Values) -> dict[str, Any]:
 def _codex(launch: Launch, name: str, values: _Values) -> dict[str, Any]:
     """Codex expands nothing: it passes variables on by their names."""
     if launch.transport == "stdio":
-        passed = [values.variable(one.name) for one in launch.env if one.value is None and one.required is not False]
-        env = {one.name: values.in_text(one.value) for one in launch.env if one.value is not None}
+        passed, env = list[str](), dict[str, str]()
+        for one in launch.env:
+            if one.value is not None and not INPUT.fullmatch(one.value):
+                env[one.name] = values.in_text(one.value)
+            elif one.value is not None or one.required is not False:
+                passed.append(values.passed(one.name))
         args = [values.in_text(argument) for argument in launch.args]
         return {
             "command": checked_command(launch, name),

@@ -36,9 +36,8 @@ from pentad.rooms.directory.translate.untrusted_json import (
     without_empty,
 )
 
-SCHEMA: Final = "https://static.modelcontextprotocol.io/schemas/2025-09-29/server.schema.json"
-_VERSIONED: Final = re.compile(r"(.+)@([^@/]+)")
-_TAGGED: Final = re.compile(r"(.+):([^:/]+)")
+SCHEMA: Final = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
+_VERSIONED: Final = re.compile(r"([^:]+?)(?:@|==)([^@=/]+)")
 _UNNAMED: Final = re.compile(r"[^a-zA-Z0-9.-]+")
 
 
@@ -141,7 +140,13 @@ def _package(launch: Launch) -> dict[str, Any] | None:
     before, identifier, after = split_arguments(kind, list(launch.args))
     if kind is None or identifier is None:
         return None
-    name, version = _version(kind, identifier)
+    if kind == "oci":
+        before = _beyond_run(before, launch)
+    elif kind == "nuget":
+        after = after[1:] if after[:1] in (["--yes"], ["-y"]) else after
+        after = after[1:] if after[:1] == ["--"] else after
+    match = None if kind in ("oci", "mcpb") else _VERSIONED.fullmatch(identifier)
+    name, version = match.groups() if match else (identifier, None)
     variables = [
         without_empty(
             {
@@ -159,7 +164,7 @@ def _package(launch: Launch) -> dict[str, Any] | None:
             "registryType": kind,
             "identifier": name,
             "version": version,
-            "runtimeHint": launch.command,
+            "runtimeHint": None if launch.command == "docker" else launch.command,
             "runtimeArguments": [{"type": "positional", "value": argument} for argument in before],
             "packageArguments": [{"type": "positional", "value": argument} for argument in after],
             "environmentVariables": variables,
@@ -168,7 +173,13 @@ def _package(launch: Launch) -> dict[str, Any] | None:
     )
 
 
-def _version(kind: str, identifier: str) -> tuple[str, str | None]:
-    pattern = {"npm": _VERSIONED, "pypi": _VERSIONED, "oci": _TAGGED}.get(kind)
-    match = pattern.fullmatch(identifier) if pattern else None
-    return (match[1], match[2]) if match else (identifier, None)
+def _beyond_run(before: list[str], launch: Launch) -> list[str]:
+    """The arguments of `docker` that hosts do not add themselves: they run it, with stdin and its variables."""
+    passed, kept = {variable.name for variable in launch.env}, list[str]()
+    rest = iter(before)
+    for argument in rest:
+        if argument in ("-e", "--env") and (value := next(rest, None)) is not None:
+            kept += [] if value in passed else [argument, value]
+        elif argument not in ("run", "-i", "-it", "--interactive", "--rm"):
+            kept.append(argument)
+    return kept

@@ -40,8 +40,10 @@ from pentad.rooms.directory.translate.untrusted_json import (
 OFFICIAL: Final = "io.modelcontextprotocol.registry/official"
 _COMMANDS: Final = {"npm": "npx", "pypi": "python", "oci": "docker", "nuget": "dotnet", "mcpb": "mcpb"}
 _FIRST: Final = {"pypi": ("-m",), "oci": ("run",), "nuget": ("tool", "run"), "mcpb": ("run",)}
-_RUNNERS: Final = {"npm": "npx", "pypi": "uvx"}
+_RUNNERS: Final = {"npm": "npx", "pypi": "uvx", "nuget": "dnx"}
 """How hosts start packages that are not installed."""
+_TAGGED: Final = re.compile(r"@|:[^/]*$")
+"""An image with a digest or a tag."""
 _NOT_NAME: Final = re.compile(r"[^a-z0-9]+")
 
 
@@ -164,10 +166,14 @@ def _of_package(package: dict[str, Any], *, complete: bool) -> Launch:
     if complete and kind in _RUNNERS and hint in (None, _RUNNERS[kind]):
         args = _runner_arguments(args, package, kind)
     else:
-        args += _identified(package, kind, hint)
-    for argument in objects_of(package.get("packageArguments")):
-        args += _package_argument(argument, complete=complete)
+        args += _identified(package, kind, hint, complete=complete)
+    own = [
+        value
+        for argument in objects_of(package.get("packageArguments"))
+        for value in _package_argument(argument, complete=complete)
+    ]
     command = _RUNNERS.get(kind) if complete else None
+    args += ["--", *own] if own and command == "dnx" and hint in (None, command) else own
     return Launch(
         transport="stdio",
         command=hint or command or _COMMANDS.get(kind, "echo"),
@@ -211,11 +217,13 @@ def _filled(holder: dict[str, Any], key: str, question: str) -> str | None:
 
 
 def _runner_arguments(args: list[str], package: dict[str, Any], kind: str) -> list[str]:
-    """The arguments of `npx` or `uvx`, as hosts start packages: this version, and without a question."""
+    """The arguments of `npx`, `uvx` or `dnx`, as hosts start packages: this version, and without a question."""
     identifier, version = text_of(package.get("identifier")) or "", text_of(package.get("version"))
-    quiet = ["-y"] if kind == "npm" and not {"-y", "--yes"} & {*args} else []
-    named = identifier if version is None else f"{identifier}{'@' if kind == 'npm' else '=='}{version}"
-    return [*quiet, *args, *([named] if identifier else [])]
+    named = identifier if version is None else f"{identifier}{'==' if kind == 'pypi' else '@'}{version}"
+    asks = not {"-y", "--yes"} & {*args}
+    before = ["-y"] if kind == "npm" and asks else []
+    after = ["--yes"] if kind == "nuget" and asks else []
+    return [*before, *args, *([named] if identifier else []), *after]
 
 
 def _container_arguments(args: list[str], package: dict[str, Any]) -> list[str]:
@@ -232,30 +240,46 @@ def _container_arguments(args: list[str], package: dict[str, Any]) -> list[str]:
 def _argument(argument: dict[str, Any], *, complete: bool) -> list[str]:
     """A named argument becomes its name, followed by its value if `complete`; any other becomes its value."""
     value = text_of(argument.get("value")) or (text_of(argument.get("default")) if complete else None)
-    name = text_of(argument.get("name"))
-    if argument.get("type") != "named" or name is None:
+    name = text_of(argument.get("name")) if argument.get("type") == "named" else None
+    if value is None and complete:
+        hint = text_of(argument.get("valueHint"))
+        required = argument.get("isRequired") or argument.get("isSecret")
+        if required or (hint and name is None and argument.get("isRequired") is not False):
+            value = f"${{input:{_snake(hint or name or 'value') or 'value'}}}"
+        elif hint and name:
+            return []  # an option that nobody has to give, and that cannot stand without its value
+    if name is None:
         return [value] if value else []
     return [name, value] if complete and value else [name]
 
 
 def _package_argument(argument: dict[str, Any], *, complete: bool) -> list[str]:
-    value = text_of(argument.get("value")) or text_of(argument.get("default"))
-    if complete and argument.get("type") == "named":
+    if complete:
         return _argument(argument, complete=True)
-    hint = text_of(argument.get("valueHint"))
-    return [value] if value else [f"{{{hint}}}"] if hint and complete else []
+    value = text_of(argument.get("value")) or text_of(argument.get("default"))
+    return [value] if value else []
 
 
-def _identified(package: dict[str, Any], kind: str, hint: str | None) -> list[str]:
+def _identified(package: dict[str, Any], kind: str, hint: str | None, *, complete: bool) -> list[str]:
     identifier = text_of(package.get("identifier"))
-    version = None if hint else text_of(package.get("version"))
+    version = None if hint and not (complete and kind == "npm") else text_of(package.get("version"))
     if identifier is None:
         return []
+    if complete and kind == "oci":
+        return [tagged_image(package) or identifier]
     if version is None or kind not in ("npm", "oci", "nuget"):
         return [identifier]
     if kind == "nuget":
         return [identifier, "--version", version]
     return [f"{identifier}@{version}" if kind == "npm" else f"{identifier}:{version}"]
+
+
+def tagged_image(package: dict[str, Any]) -> str | None:
+    """The identifier of a container image, with the package's version as its tag if it has neither tag nor digest."""
+    identifier, version = text_of(package.get("identifier")), text_of(package.get("version"))
+    return (
+        identifier if identifier is None or version is None or _TAGGED.search(identifier) else f"{identifier}:{version}"
+    )
 
 
 def _variables(declared: Any) -> list[Variable]:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 from xml.etree import ElementTree as ET
 
 from pentad.kernel.clock import iso, parse_iso
@@ -183,15 +183,30 @@ async def _jira_data_center_tasks(api: SystemApi, query: str, *, only_total: boo
 
 
 async def _splunk(api: SystemApi) -> Any:
-    reply = await api.upstream.send("GET", api.system.url, headers=api.system.headers, scope=api.system.name)
+    """All views. A feed has 30 entries unless it is asked for more, and says how many there are."""
+    views: list[dict[str, str]] = []
+    parts = urlsplit(api.system.url)
+    for _ in range(MOST_PAGES):
+        further = {"count": 100, "offset": len(views)} if views else {}
+        query = urlencode({**dict(parse_qsl(parts.query)), **further})
+        feed = await _feed(api, parts._replace(query=query).geturl())
+        found = [_view(entry) for entry in feed.iter() if _local(entry) == "entry"]
+        views += found
+        total = next((one.text or "" for one in feed.iter() if _local(one) == "totalResults"), "")
+        if not found or not total.isdecimal() or len(views) >= int(total):
+            return views
+    raise api.too_many(len(views), "views")
+
+
+async def _feed(api: SystemApi, url: str) -> ET.Element:
+    reply = await api.upstream.send("GET", url, headers=api.system.headers, scope=api.system.name)
     # A NUL byte means another encoding, which could hide a declaration.
     if any(mark in reply.body for mark in (b"<!DOCTYPE", b"<!ENTITY", b"\0")):
         raise api.unexpected("The answer declares entities, which a feed does not need.")
     try:
-        feed = ET.fromstring(reply.body)  # noqa: S314  without a DOCTYPE there are no entities to expand
+        return ET.fromstring(reply.body)  # noqa: S314  without a DOCTYPE there are no entities to expand
     except ET.ParseError:
         raise api.unexpected("The answer is not XML, or was cut off.") from None
-    return [_view(entry) for entry in feed.iter() if _local(entry) == "entry"]
 
 
 def _local(element: ET.Element) -> str:
@@ -300,9 +315,11 @@ def _confluence_figures(given: RawFigures, now: float) -> dict[str, Any]:
 
 def _jenkins_figures(given: RawFigures, now: float) -> dict[str, Any]:
     colors = {"totalFailedJobs": "red", "totalSuccessJobs": "blue", "totalUnexecutedJobs": "notbuilt"}
+    # A job that runs again has the colour of its last build, with a suffix.
+    jobs = _if_known(given, "jobs", lambda jobs: Counter(str(color).removesuffix("_anime") for color in jobs))
     return {
         "totalJobs": _if_known(given, "jobs", len),
-        **{key: _if_known(given, "jobs", lambda jobs, color=color: jobs.count(color)) for key, color in colors.items()},
+        **{key: None if jobs is None else jobs[color] for key, color in colors.items()},
     }
 
 

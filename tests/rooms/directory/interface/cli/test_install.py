@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from pentad.mcp_clients.clients import CLIENTS
+from pentad.rooms.directory.translate import host_configs
 from pentad.rooms.directory.translate.client_entries import client_entry
 from pentad.rooms.directory.translate.server_json_import import to_record
 from tests.cli.processes import run
@@ -101,11 +102,34 @@ def test_variables_inside_values_are_filled_in_or_asked_for() -> None:
 
 
 @pytest.mark.requirement("dir:cli:install")
+def test_arguments_that_only_the_user_knows_are_asked_for() -> None:
+    given: list[dict[str, Any]] = [
+        {"type": "named", "name": "--api-key", "isRequired": True, "isSecret": True},
+        {"type": "named", "name": "--level", "valueHint": "level"},
+        {"type": "named", "name": "--quiet"},
+        {"type": "positional", "valueHint": "start_folder"},
+        {"type": "positional", "valueHint": "more", "isRequired": False},
+    ]
+    package = {**STDIO["packages"][0], "packageArguments": given}
+    record = record_of({**STDIO, "packages": [package]})
+    asked = client_entry(CLIENTS["vscode"], record, no_questions)
+    assert asked.members["args"][2:] == ["--api-key", "${input:api_key}", "--quiet", "${input:start_folder}"]
+    assert [one["id"] for one in asked.prompts] == ["TICKETS_TOKEN", "api_key", "start_folder"]
+    assert client_entry(CLIENTS["cursor"], record, no_questions).members["args"][3] == "${env:API_KEY}"
+    written, _ = host_configs.to_copilot(record)
+    assert {"api_key", "start_folder"} <= {one["id"] for one in written["inputs"]}
+
+
+@pytest.mark.requirement("dir:cli:install")
 def test_codex_is_told_the_names_of_variables() -> None:
     started = client_entry(CLIENTS["codex"], record_of(STDIO), no_questions)
     assert started.members["env_vars"] == ["TICKETS_TOKEN"]
     reached = client_entry(CLIENTS["codex"], record_of(REMOTE), no_questions)
     assert reached.members == {"url": "https://weather.example.org/mcp", "bearer_token_env_var": "WEATHER_KEY"}
+    config = {"mcpServers": {"t": {"command": "npx", "args": ["t"], "env": {"t_key": "${input:key}", "MODE": "x"}}}}
+    asked = client_entry(CLIENTS["codex"], host_configs.to_record(config).result, no_questions)
+    assert (asked.members["env_vars"], asked.members["env"]) == (["t_key"], {"MODE": "x"})
+    assert asked.variables == ["t_key"], "the server reads it by this name"
 
 
 @pytest.mark.requirement("dir:cli:install")
