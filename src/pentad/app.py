@@ -179,6 +179,7 @@ class App:
         self.events = EventFeed(
             database, clock, self._event_sources, self._event_kinds, retention_days=settings.audit.days
         )
+        self._told = ""  # the cursor up to which followers were told
         self.event_watch = EventWatch(database, self._on_events)
         self.hub.after_changes = self.event_watch.look  # for rooms with a log of their own
         self.neighbours = InternalClient(lambda: self.within.dispatcher, self.principal_now)
@@ -202,10 +203,15 @@ class App:
             [one.spans for one in rooms if one.spans is not None],
         )
 
-    def _on_events(self) -> None:
+    async def _on_events(self) -> None:
         """Something happened in some room: the followers of the feed and the rules look what it was."""
-        self.hub.tell(Change("resource", EVENTS_URI))
         self.rules.wake()
+        before, self._told = self._told, await self.events.now()
+        self.hub.tell(Change("resource", EVENTS_URI, audience=before))
+
+    async def follow_events(self) -> None:
+        """From now on, followers are told of what they may see."""
+        self._told = await self.events.now()
 
     def _event_sources(self) -> list[Source]:
         """The logs that the rooms keep themselves, and the audit trail."""
@@ -228,10 +234,10 @@ class App:
     @cached_property
     def own_resources(self) -> "list[BoundResource]":
         """The resources that belong to no room."""
-        from pentad.administration.resources import GUARDS, RESOURCES, Everywhere
+        from pentad.administration.resources import AUDIENCES, RESOURCES, Everywhere
 
         service = Everywhere(self.events, self.traces)
-        return [BoundResource(one, ANY_ROOM, service, GUARDS.get(one.uri)) for one in RESOURCES]
+        return [BoundResource(one, ANY_ROOM, service, None, AUDIENCES.get(one.uri)) for one in RESOURCES]
 
     def platform(self, room: Room[Any]) -> Platform:
         """The platform of one room."""
@@ -657,6 +663,7 @@ async def open_app(
         app.search.start()
         workers.start()
         app.rules.start()
+        await app.follow_events()
         stack.push_async_callback(workers.stop)  # before the rooms close: handlers use them
         stack.push_async_callback(app.listings.stop)
         stack.push_async_callback(offers.stop)

@@ -58,6 +58,26 @@ def test_a_row_appears_by_itself_and_what_was_typed_stays(log_in: LogIn, server:
     assert shown["found"] == "half typed"
 
 
+@pytest.mark.requirement("console:live:events")
+def test_a_page_that_listens_late_shows_what_happened_meanwhile(log_in: LogIn) -> None:
+    rita = log_in("rita")
+    made = {"method": "POST", "url": rita.url(OBJECTS), "basic": f"root:{password_of('root')}"}
+    look = "() => { Object.defineProperty(document, 'hidden', { value: %s, configurable: true }); %s }"
+    switch = "document.dispatchEvent(new Event('visibilitychange'))"
+    rita.do(
+        {"go": rita.url(f'{LIST}?filter={{"fee":4712}}')},
+        {"wait": "body[data-listening]"},
+        {"request": {**made, "json": {"holder": "Live early", "fee": 4712}}},
+        {"wait": "td a:has-text('Live early')"},
+        {"run": look % ("true", switch)},
+        {"request": {**made, "json": {"holder": "Live late", "fee": 4712}}},
+        {"run": look % ("false", switch)},
+        {"wait": "td a:has-text('Live late')"},
+        {"request": {**made, "json": {"holder": "Live again", "fee": 4712}}},
+        {"wait": "td a:has-text('Live again')"},
+    )
+
+
 @BOTH
 @pytest.mark.requirement("console:registers:past")
 def test_a_slider_shows_an_object_as_it_was(log_in: LogIn, server: Served, scripts: bool) -> None:

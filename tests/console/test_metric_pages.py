@@ -47,6 +47,15 @@ async def test_a_writer_silences_an_alert_on_its_page_and_ends_the_silence(house
     assert BREAKOUT not in (await root.get(PAGE)).html.text
 
 
+@pytest.mark.requirement("console:home:calls")
+async def test_alerts_have_the_names_of_the_catalogue(house: House) -> None:
+    root = await house.browser("root")
+    for path in ("/", "/console/metrics"):
+        page = await root.get(path)
+        assert "This machine: Share of memory that is not available" in page.html.texts, path
+        assert "host memory.percent" not in page.html.text, path
+
+
 @pytest.mark.requirement("console:metrics:silence")
 async def test_a_reader_sees_alerts_and_cannot_silence_them(house: House) -> None:
     rita = await house.browser("rita")

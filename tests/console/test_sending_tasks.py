@@ -6,13 +6,18 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
+from msgspec import UNSET
 
 from pentad.app import open_app
 from pentad.kernel.pages import Cell, Links, Place, Visit
 from pentad.kernel.principal import Principal
 from pentad.net.addresses import networks
 from pentad.net.policy import FetchPolicy
-from pentad.rooms.agents.interface.pages import again
+from pentad.rooms.agents.context.extension import PLAIN_KEY
+from pentad.rooms.agents.files import file_id_in
+from pentad.rooms.agents.interface.attempts import again
+from pentad.rooms.agents.interface.lineage import message_references
+from pentad.rooms.agents.models import Message, json_object
 from pentad.rooms.agents.service import Agents
 from pentad.settings.model import Settings
 from tests.console.house import House, csrf_of, open_house
@@ -226,3 +231,40 @@ async def test_a_task_that_was_canceled_can_be_tried_again(house: House) -> None
     assert isinstance(link, Place)
     page = await root.get(f"/console/agents/{'/'.join(map(str, link.parts))}?{urlencode(link.query)}")
     assert f"ask me again {BREAKOUT}" in page.html.text, "the form has the message"
+
+
+@pytest.mark.requirement("agents:console:trace")
+async def test_a_task_that_is_tried_again_takes_its_files_and_context_along(house: House) -> None:
+    root = await house.browser("root")
+    token = {"csrf": await csrf_of(root)}
+    agents: Agents = house.app.rooms[0].service
+    inner = {"note": {"content": f"Mind the oak {BREAKOUT}", "mediaType": "text/plain"}}
+    context = {"items": {**inner, "card": {"ref": "agents://cards/echo"}}}
+    file = await agents.files.write(ADMIN.id, b"Three trees.", name=f"plan {BREAKOUT}.txt")
+    files, data = [agents.files.url(file.id)], {"trees": 3}
+    arguments = {"agent": "echo", "text": "ask me", "context": context, "data": data, "files": files, "wait": False}
+    sent = await house.app.neighbours.call_tool(ADMIN, "agents_send_task", arguments)
+    first = sent["structuredContent"]["task_id"]
+    page = await root.get(f"{ECHO}?again={first}")
+    is_inert(page.html)
+    assert "agents://cards/echo" in page.html.values("input", "value")
+    fields = {**token, "again": first, "/text": "ask me once more", "/context/0": "agents://cards/echo"}
+    kept = {name: "yes" for name in page.html.values("input", "name") if name.startswith("kept/")}
+    assert len(kept) == 3
+    whole = await first_message(root, agents, {**fields, **kept})
+    assert [one.data for one in whole.parts if one.data is not UNSET] == [{"trees": 3}]
+    assert [file_id_in(one) for one in whole.parts if one.url is not UNSET] == [file.id]
+    restored = await agents.intake.with_contents(whole, ADMIN)
+    items = json_object(json_object(restored.metadata)[PLAIN_KEY])["items"]
+    assert items["note"]["content"] == inner["note"]["content"]
+    assert "agents://cards/echo" in set(message_references(whole))
+    bare = await first_message(root, agents, {**token, "again": first, "/text": "only this"})
+    assert [one.text for one in bare.parts] == ["only this"]
+    assert list(message_references(bare)) == []
+
+
+async def first_message(browser: Browser, agents: Agents, fields: dict[str, str]) -> Message:
+    sent = await browser.post(ECHO, fields)
+    assert sent.status == 303, sent.html.text
+    task = await agents.tasks.get(ADMIN, (sent.location or "").rpartition("/")[2])
+    return task.history[0]

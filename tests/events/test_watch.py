@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from collections.abc import Awaitable, Callable
 
 import pytest
 
@@ -25,11 +26,18 @@ async def subjects(database: Database) -> list[str]:
     return [one.subject for one in found]
 
 
+def setting(event: asyncio.Event) -> Callable[[], Awaitable[None]]:
+    async def tell() -> None:
+        event.set()
+
+    return tell
+
+
 @pytest.mark.requirement("events:told")
 async def test_every_process_is_told_of_an_event_whoever_emits_it(stores: Stores) -> None:
     database, other = await stores.open(SETS), await stores.open(SETS)
     told = [asyncio.Event(), asyncio.Event()]
-    watches = [EventWatch(one, event.set) for one, event in zip((database, other), told, strict=True)]
+    watches = [EventWatch(one, setting(event)) for one, event in zip((database, other), told, strict=True)]
     await other.write(lambda tx: emit(tx, "a", "thing.done", ["x"]))
     async with asyncio.timeout(PATIENCE):
         for event in told:
@@ -48,7 +56,7 @@ async def test_followers_are_told_until_no_older_transaction_hides_the_event(
     monkeypatch.setattr(watch, "_AGAIN_SECONDS", 0.01)
     told = 0
 
-    def tell() -> None:
+    async def tell() -> None:
         nonlocal told
         told += 1
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,6 +13,9 @@ from pentad.app import App, open_app
 from pentad.events.feed import URI
 from pentad.http import events
 from pentad.jobs.job import GiveUp, Job, JobRun
+from pentad.kernel.principal import Principal
+from pentad.mcp.changes import Change
+from pentad.mcp.subscription_access import may_receive
 from pentad.settings.model import Settings
 from tests.behaviour.clients import HTTP_MODERN, HttpClient
 from tests.behaviour.connecting import connect_http, front_of
@@ -224,3 +228,34 @@ async def test_the_feed_is_a_resource(site: Site) -> None:
     reply = await permits.client.request("resources/read", {"uri": f"{URI}/{cursor}"})
     page = json.loads(reply.result["contents"][0]["text"])
     assert [one["subject"] for one in page["events"]] == [uri]
+
+
+@pytest.mark.requirement("events:mcp", "events:told")
+async def test_streams_of_one_subscriber_are_told(site: Site) -> None:
+    permits = await site.permits("ada")
+    async with AsyncExitStack() as stack:
+        streams = [await stack.enter_async_context(permits.client.following(uris=(URI,))) for _ in range(2)]
+        for name in ("first", "second"):
+            await permits.create(name)
+            for one in streams:
+                await one.wait_for("notifications/resources/updated")
+
+
+@pytest.mark.requirement("events:mcp", "events:told", "events:rights")
+async def test_a_change_is_told_to_every_stream_however_late_and_to_nobody_who_may_not_see_it(site: Site) -> None:
+    permits, rights = await site.permits("ada"), frozenset({"agents:read", "registers:read"})
+
+    async def told(before: str, *names: str) -> list[bool]:
+        async def principal(name: str) -> Principal:
+            return Principal(f"user:{name}", name, rights)
+
+        change = Change("resource", URI, audience=before)
+        return [await may_receive(site.app.all_rooms.registry, change, partial(principal, name)) for name in names]
+
+    first = await site.app.events.now()
+    await permits.client.call("agents_send_task", {"agent": "echo", "text": "hi"})
+    assert await told(first, "ada", "ada", "oda") == [True, True, False]
+    second = await site.app.events.now()
+    await permits.create("for all")
+    assert await told(second, "ada", "ada", "oda") == [True, True, True]
+    assert await told(first, "ada") == [True], "a slow stream is told of the first as well"

@@ -36,10 +36,9 @@ def access_events(database: Database, audit: AuditTrail) -> Source:
             number, index = rows[-1][0], 2**31
 
     async def newest() -> str:
-        await audit.flush()
         return f"{await database.read(_last)}-{2**31}"
 
-    return Source(EVENTS, read, newest, lambda principal: principal.may(AUDIT, "admin"))
+    return Source(EVENTS, read, newest, lambda principal: principal.may(AUDIT, "admin"), audit.flush)
 
 
 def _last(rows: Rows) -> int:

@@ -1,22 +1,18 @@
 """What belongs to no room, as resources: the feed of events, and traces."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
 
 from pentad.administration.traces import Traces
 from pentad.events.feed import NOW, URI, EventFeed
-from pentad.kernel.errors import NotFound
-from pentad.kernel.lru import LruCache
 from pentad.kernel.principal import Principal
 from pentad.mcp.call import Call
 from pentad.mcp.declarations import Resource, resource
 
 _JSON: Final = "application/json"
 _START: Final = "start"
-_SUBSCRIBERS: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +21,6 @@ class Everywhere:
 
     feed: EventFeed
     traces: Traces
-    told: LruCache[str, str] = field(default_factory=lambda: LruCache[str, str](_SUBSCRIBERS))
-    """The cursor up to which each subscriber was told of events."""
 
 
 @resource(URI, name="events", mime_type=_JSON)
@@ -49,21 +43,10 @@ async def trace(id: str, call: Call[Everywhere]) -> str:  # noqa: A002  the name
     return _text(await call.service.traces.trace(call.principal, id))
 
 
-async def may_follow(
-    everywhere: Everywhere, principal: Principal, variables: Mapping[str, str], is_subscribed: bool
-) -> str | None:
-    """Everyone may follow the feed, but is told only when something happened that they may see."""
-    del variables
-    known = everywhere.told.get(principal.id)
-    if not is_subscribed or known is None:
-        now = await everywhere.feed.page(principal, cursor=NOW)
-        everywhere.told.put(principal.id, now.cursor)
-        return None
-    page = await everywhere.feed.page(principal, cursor=known)
-    if not page.events:
-        raise NotFound("Nothing happened that this subscriber may see.")
-    everywhere.told.put(principal.id, page.cursor)
-    return None
+async def has_news(everywhere: Everywhere, principal: Principal, before: str) -> bool:
+    """Whether anything happened after a cursor that the follower may see."""
+    page = await everywhere.feed.page(principal, cursor=before, limit=1)
+    return bool(page.events) or page.has_more
 
 
 def _text(value: Any) -> str:
@@ -71,4 +54,4 @@ def _text(value: Any) -> str:
 
 
 RESOURCES: Final[tuple[Resource, ...]] = (events, events_after, trace)
-GUARDS: Final = {URI: may_follow}
+AUDIENCES: Final = {URI: has_news}

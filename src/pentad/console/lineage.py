@@ -4,7 +4,7 @@ from typing import Final
 
 import msgspec
 
-from pentad.console.admin_page import AdminPage
+from pentad.console.admin_page import TRACES, AdminPage
 from pentad.kernel.pages import (
     Arrow,
     Block,
@@ -21,6 +21,7 @@ from pentad.kernel.pages import (
     Section,
     Sheet,
     Table,
+    Text,
     TextField,
     Visit,
     when,
@@ -33,6 +34,7 @@ from pentad.mcp.rights import check_right
 LINEAGE: Final = "lineage"
 _PATH: Final = f"/console/{LINEAGE}"
 _HIDDEN: Final = "not readable"
+_TRACE: Final = "trace"
 _MOST_DRAWN: Final = 24
 _SENTENCES: Final[dict[Relation, str]] = {
     "wasGeneratedBy": "made by",
@@ -80,10 +82,15 @@ def _blocks(graph: LineageGraph) -> list[Block]:
     exported = msgspec.json.format(msgspec.json.encode(prov_json(graph)), indent=2).decode()
     return [
         *blocks,
-        Facts([*facts, ("URI", first.uri), *first.facts.items()]),
+        Facts([*facts, ("URI", first.uri), *map(_fact, first.facts.items())]),
         Section("Where it comes from", [*_picture(graph), Table(columns, rows, "Nothing is known of its origin.")]),
         Section("As W3C PROV-JSON", [Code(exported, copy=True)], folded=True),
     ]
+
+
+def _fact(fact: tuple[str, str]) -> tuple[str, Text]:
+    name, value = fact
+    return name.capitalize(), Cell(value, Place((value,), room=TRACES)) if name == _TRACE else value
 
 
 def _picture(graph: LineageGraph) -> list[Block]:
@@ -114,7 +121,7 @@ def _cell(thing: Thing | None) -> Cell | str:
 
 
 def _name(thing: Thing) -> str:
-    return "something you may not read" if thing.type == _HIDDEN else thing.label or thing.uri
+    return "something you may not read" if thing.type == _HIDDEN else thing.label.removeprefix("user:") or thing.uri
 
 
 def _place(thing: Thing) -> Place | None:

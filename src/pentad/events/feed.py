@@ -37,12 +37,13 @@ Read = Callable[[Principal, str, int], Awaitable[tuple[list[Event], str]]]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One log, by the name of its room. `may` says who reads it at all."""
+    """One log, by the name of its room. `may` says who reads it at all; `flush` stores what waits to be stored."""
 
     name: str
     read: Read
     newest: Callable[[], Awaitable[str]]
     may: Callable[[Principal], bool]
+    flush: Callable[[], Awaitable[None]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +142,10 @@ class EventFeed:
         self.check(wanted)
         most = max(1, min(limit, MOST))
         if cursor == NOW:
-            return EventPage([], _write(await self._newest(caller)), has_more=False)
+            for source in self._sources():
+                if source.flush is not None and source.may(caller):
+                    await source.flush()
+            return EventPage([], await self.now(caller), has_more=False)
         positions = parse_cursor(cursor)
         removed = await self._removed_before(positions)
         found: list[Event] = []
@@ -162,6 +166,15 @@ class EventFeed:
             positions |= portion.behind
             if not has_more or examined >= _EXAMINED:
                 return EventPage(found, _write(positions), has_more, cursors, removed)
+
+    async def now(self, caller: Principal | None = None) -> str:
+        """The cursor behind everything that is stored, for a caller or for anyone."""
+        dialect = self._database.dialect
+        found = {_OUTBOX: await self._database.read(lambda rows: newest(rows, dialect))}
+        for source in self._sources():
+            if caller is None or source.may(caller):
+                found[source.name] = await source.newest()
+        return _write(found)
 
     async def prune(self) -> int:
         """Delete the events of the outbox that are older than the retention; returns how many."""
@@ -190,14 +203,6 @@ class EventFeed:
                 continue
             found[source.name] = await source.read(caller, positions.get(source.name, ""), limit)
         return _merged(found, positions, limit)
-
-    async def _newest(self, caller: Principal) -> dict[str, str]:
-        dialect = self._database.dialect
-        found = {_OUTBOX: await self._database.read(lambda rows: newest(rows, dialect))}
-        for source in self._sources():
-            if source.may(caller):
-                found[source.name] = await source.newest()
-        return found
 
     async def _removed_before(self, positions: Mapping[str, str]) -> float | None:
         """When the oldest kept event happened, if those right after the cursor are gone by now."""

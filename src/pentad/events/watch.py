@@ -1,7 +1,7 @@
 """Tells the followers of the feed, in every process, that something happened. They read what it was."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from pentad.events.outbox import CHANNEL, LAST, running_transactions
@@ -19,7 +19,7 @@ class EventWatch:
     PostgreSQL shows an event only when no older transaction runs. While one does, `tell` is called again every second.
     """
 
-    def __init__(self, database: Database, tell: Callable[[], None]) -> None:
+    def __init__(self, database: Database, tell: Callable[[], Awaitable[None]]) -> None:
         self._database = database
         self._tell = tell
         self._is_news = False
@@ -72,12 +72,12 @@ class EventWatch:
             is_news, self._is_news = self._is_news, False
             try:
                 oldest, following = await self._transactions()
+                await self._tell()
             except PentadError:  # the followers could not read either
                 self._is_news, pause = True, _AGAIN_SECONDS
                 continue
             behind = following if is_news else behind
             pause = _AGAIN_SECONDS if oldest < behind else _BURST_SECONDS
-            self._tell()
 
     async def _transactions(self) -> tuple[int, int]:
         """The oldest transaction that may hide events, and the one that follows all so far."""

@@ -99,7 +99,10 @@ class BoundTool(Bound[Tool]):
 
 @dataclass(frozen=True, slots=True)
 class BoundResource(Bound[Resource]):
+    """With who may subscribe, and who belongs to the audience of a change."""
+
     guard: Guard | None = None
+    in_audience: AudienceCheck | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +192,7 @@ class Registry:
         for prompt in room.prompts:
             _put(self.prompts, prompt.name, Bound(prompt, room.name, service), f"prompt {prompt.name!r}")
         for one in room.resources:
-            self._add_resource(BoundResource(one, room.name, service, room.guards.get(one.uri)))
+            self._add_resource(BoundResource(one, room.name, service, room.guards.get(one.uri), room.in_audience))
         if room.listing is not None:
             self.listings.append(Bound(room.listing, room.name, service))
         if room.tools_as_methods is not None:
@@ -263,7 +266,7 @@ class Registry:
         return _may_use(principal, room) if kind == "tools" else principal.may(room, "read")
 
     async def in_audience(self, room: str, principal: Principal, audience: str) -> bool:
-        """Whether the caller belongs to the audience of a room's change; everyone does if there is none."""
+        """Whether the caller belongs to the audience of a change of a room's lists; everyone does if there is none."""
         if not audience:
             return True
         for opened in self.rooms:

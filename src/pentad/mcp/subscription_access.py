@@ -54,11 +54,9 @@ async def may_receive(registry: Registry, change: Change, current_principal: Cur
             await check_subscription(registry, change.subject, principal, is_subscribed=True)
             return True
         found = registry.resource(change.subject)
-        return (
-            found is not None
-            and principal.may(found[0].room, "read")
-            and await registry.in_audience(found[0].room, principal, change.audience)
-        )
+        if found is None or found[0].in_audience is None or not principal.may(found[0].room, "read"):
+            return False
+        return await found[0].in_audience(found[0].service, principal, change.audience)
     except PentadError as error:
         ensure_logged(error, "Notifying a subscriber of a change")
         return False

@@ -18,31 +18,30 @@ document.addEventListener("htmx:before:request", (event) => {
   if (document.hidden && event.target.id === "main") event.preventDefault();
 });
 
-// What happens on the server brings the page up to date. A page that nobody looks at does not listen.
-const happened = () => { document.getElementById("main").dispatchEvent(new Event("happened")); };
+// What happens on the server brings the page up to date. A page that nobody looks at does not listen. The address of the
+// events says where the page stood when it was made: what happened since is told, however late the page begins to listen.
+const main = document.getElementById("main");
 let listening = null;
-const listen = async (url) => {
+const listen = async () => {
   const mine = listening = new AbortController();
-  for (let again = false; !mine.signal.aborted; again = true) {
+  for (let again = false; !mine.signal.aborted && main.dataset.events; again = true) {
     try {
       if (again) await new Promise((done) => { setTimeout(done, 1000 * SECONDS); });
-      const answer = await fetch(url, { cache: "no-store", headers: { Accept: "text/event-stream" }, signal: mine.signal });
+      const answer = await fetch(main.dataset.events, { cache: "no-store", headers: { Accept: "text/event-stream" }, signal: mine.signal });
       if (!answer.ok) return;
-      if (again) happened();
       const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
       for (let part = await reader.read(); !part.done; part = await reader.read()) {
         document.body.dataset.listening = "yes";
-        if (/^(id|data):/m.test(part.value)) happened();
+        if (/^(id|data):/m.test(part.value)) main.dispatchEvent(new Event("happened"));
       }
     } catch { /* the server is away for a moment, or the page is hidden */ }
   }
 };
-const events = document.querySelector("main[data-events]")?.dataset.events;
-if (events) {
-  if (!document.hidden) listen(events);
+if (main?.dataset.events) {
+  if (!document.hidden) listen();
   document.addEventListener("visibilitychange", () => {
     listening?.abort();
-    if (!document.hidden) { happened(); listen(events); }
+    if (!document.hidden) listen();
   });
 }
 

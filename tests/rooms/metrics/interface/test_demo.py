@@ -111,13 +111,15 @@ async def test_the_console_shows_collectors_figures_and_lines(app: App) -> None:
     links = first.page.values("a", "href")
     assert "/console/metrics/ch" in links
     host = await browser.get("/console/metrics/host")
-    assert "memory.percent" in host.page.text
+    assert "Share of memory that is not available" in host.page.texts
     assert "/console/metrics/host/memory.percent" in host.page.values("a", "href")
     assert " GB" in host.page.text
     assert "GBy" not in host.page.text
     found = await browser.get("/console/metrics/host?q=swap")
-    assert "swap.total" in found.page.text
-    assert "memory.percent" not in found.page.texts
+    assert "/console/metrics/host/swap.total" in found.page.values("a", "href")
+    assert "/console/metrics/host/memory.percent" not in found.page.values("a", "href")
+    by_key = await browser.get("/console/metrics/host?q=memory.perc")
+    assert "Share of memory that is not available" in by_key.page.texts
     cloudhub = await browser.get("/console/metrics/ch")
     assert "Lumen Orchards" in cloudhub.page.text
     line = await browser.get(f"/console/metrics/ch/{USED}?span=14d")
@@ -148,7 +150,7 @@ async def test_the_console_compares_explains_and_exports(app: App) -> None:
     assert "memory.percent" in exported.page.text
     assert (await browser.get("/console/metrics/host/export?format=nonsense")).status == 422
     changes = await browser.get("/console/metrics/ch/changes?span=7d")
-    assert USED in changes.page.text
+    assert f"/console/metrics/ch/{USED}" in changes.page.values("a", "href")
     dated = await browser.get(f"/console/metrics/ch/{USED}?from=2020-01-01&to=2020-01-02")
     assert dated.status == 200
     assert dated.page.count("svg") == 0

@@ -6,6 +6,7 @@ Everything that changes something is a call of the room's tools, made for the vi
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 from mimetypes import guess_type
 from typing import Any, Final
 from urllib.parse import quote, urlencode
@@ -21,6 +22,7 @@ from pentad.rooms.agents.files import PATH as FILES
 from pentad.rooms.agents.files import file_id_in
 from pentad.rooms.agents.interface.approval_pages import PLACE as APPROVALS
 from pentad.rooms.agents.interface.approval_pages import decision_form
+from pentad.rooms.agents.interface.attempts import attempt_of
 from pentad.rooms.agents.interface.lineage import message_references
 from pentad.rooms.agents.interface.presentation import task_view
 from pentad.rooms.agents.interface.resources import find_card
@@ -191,12 +193,18 @@ async def message_arguments(agents: Agents, visit: ui.Visit) -> dict[str, Any]:
     ]
     if problems:
         raise InvalidInput("The context has something that is no URI.", details={"problems": problems})
-    items = {f"item-{number}": {"ref": uri} for number, uri in enumerate(uris, 1)}
+    attempt = await attempt_of(agents, visit)
+    kept = {} if attempt is None else await attempt.arguments(agents, visit)
+    items: dict[str, Any] = dict(kept.pop("context", {}).get("items", {}))
+    names = (name for number in count(1) if (name := f"item-{number}") not in items)
+    items |= dict(zip(names, ({"ref": uri} for uri in uris), strict=False))
     urls = [
         await _stored(agents, visit, content, visit.typed(f"{ui.FILE_NAME}/files/{number}"))
         for number, content in enumerate(typed.get("files") or ())
     ]
+    urls = [*kept.pop("files", ()), *urls]
     return {
+        **kept,
         "text": text,
         **({"context": {"items": items}} if items else {}),
         **({"files": urls} if urls else {}),

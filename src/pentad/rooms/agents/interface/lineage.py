@@ -85,11 +85,14 @@ async def context_references(agents: Agents, caller: Principal, task: Task) -> l
 
 def message_references(message: Message) -> Iterator[str]:
     items = json_object(json_object((message.metadata or {}).get(PLAIN_KEY)).get("items"))
-    for item in items.values():
-        members = json_object(item)
-        ref = json_object(members.get("metadata")).get(OTHER_REF) or members.get("ref")
-        if isinstance(ref, str):
-            yield ref.removeprefix("mcp+pentad:")
+    yield from filter(None, map(item_reference, items.values()))
+
+
+def item_reference(item: Any) -> str:
+    """What an item of a context refers to; empty if it refers to nothing."""
+    members = json_object(item)
+    ref = json_object(members.get("metadata")).get(OTHER_REF) or members.get("ref")
+    return ref.removeprefix("mcp+pentad:") if isinstance(ref, str) else ""
 
 
 async def _used(agents: Agents, task_id: str) -> tuple[list[Link], str]:

@@ -10,6 +10,7 @@ from pentad.mcp.rights import check_right
 from pentad.rooms.agents import store
 from pentad.rooms.agents.interface.approval_pages import PLACE as APPROVALS
 from pentad.rooms.agents.interface.approval_pages import decide, inbox, one_approval
+from pentad.rooms.agents.interface.attempts import again, attempt_of
 from pentad.rooms.agents.interface.chat_pages import (
     answer,
     approval_form,
@@ -59,7 +60,6 @@ _EVENTS: Final = {"room": "agents"}
 _SEND_SECONDS: Final = 5.0
 """How long the form waits for a task, so that a quick one is shown with its result."""
 _BUDGET: Final = 100_000
-_LONGEST_AGAIN: Final = 4_000
 """The longest message that a link to the form can have."""
 _TASKS: Final = (
     "Task",
@@ -126,8 +126,9 @@ async def one_card(agents: Agents, visit: ui.Visit) -> ui.Sheet:
         blocks.append(ui.Section("Tags", [ui.Links(tags)]))
     name = agents.hosted_name(card)
     if visit.principal.may("agents", "write") and card.is_active:
-        text = visit.asked("/text", _LONGEST_AGAIN) or _example(card.card)
-        form = await message_form(visit, "", {}, {"text": text} if text else {})
+        attempt, text = await attempt_of(agents, visit), _example(card.card)
+        value = attempt.value() if attempt is not None else {"text": text} if text else {}
+        form = await message_form(visit, "", {}, value, extra=attempt.fields(visit) if attempt is not None else ())
         if name is not None:
             chat = ui.Cell("Chat", ui.Place(("cards", visit.path["card"], "chat")))
             blocks.insert(1, ui.Links([chat], actions=True))
@@ -241,14 +242,6 @@ async def task_blocks(agents: Agents, visit: ui.Visit, task: Task) -> list[ui.Bl
         timeline = ui.Cell("The whole trace", ui.Place((trace["trace_id"],), room="traces"))
         blocks.append(ui.Section("What its agent did", [trace_table(trace["task"]), ui.Links([timeline])]))
     return blocks
-
-
-def again(visit: ui.Visit, task: Task) -> list[ui.Block]:
-    """A way to send the same message once more, which the visitor sees before it goes."""
-    text = next((one.text for one in task.history if one.role == "user" and one.text), "")
-    if not text or len(text) > _LONGEST_AGAIN or not visit.principal.may("agents", "write"):
-        return []
-    return [ui.Links([ui.Cell("Try it again", ui.Place(("cards", task.agent), {"/text": text}))], actions=True)]
 
 
 async def figures(agents: Agents, visit: ui.Visit) -> Sequence[tuple[str, str]]:

@@ -154,7 +154,8 @@ async def panel(avatars: Avatars, visit: Visit) -> Sheet:
                 blocks.append(Section(seat.name, inner))
         blocks += _pairs("Where they agree", found.agreements) + _pairs("Where they differ", found.differences)
         if found.silent:
-            blocks.append(Note(f"Without an answer: {', '.join(found.silent)}."))
+            names = {seat.avatar: seat.name for seat in found.answers}
+            blocks.append(Note(f"Without an answer: {', '.join(names.get(one, one) for one in found.silent)}."))
     return Sheet("Panel", blocks, lead="One question to all avatars. Each answers from its own corpus.")
 
 

@@ -210,7 +210,7 @@ def _classes(data: Mapping[str, Any], family: Family) -> list[str | Cell]:
 
 def _sections(data: Mapping[str, Any]) -> Iterator[Section]:
     """Locators, modules and annotations."""
-    if locators := [(kind, Cell(url, url)) for kind, url in locators_of(data)]:
+    if locators := [(kind.replace("_", " "), Cell(url, url)) for kind, url in locators_of(data)]:
         yield Section("Locators", [Table((Column("Type", short=True), "Address"), locators)])
     for item in [*_list(data.get("modules")), *_list(data.get("extensions"))][:50]:
         if isinstance(item, dict):
@@ -321,7 +321,8 @@ def _moment(text: str) -> str:
 
 def _readable(term: str, *, whole: bool = False) -> str:
     """The last part of a class in words; the whole where the last parts of several are the same."""
-    return (term.replace("/", " / ") if whole else term.rpartition("/")[2]).replace("_", " ")
+    steps = [one for one in term.replace("_", " ").split("/") if one]
+    return " / ".join(steps) if whole else steps[-1] if steps else term
 
 
 def _comparison(before: str, after: str) -> Place:

@@ -29,7 +29,8 @@ from pentad.kernel.pages import (
 from pentad.rooms.metrics.history.alerts import Alert, AlertChange
 from pentad.rooms.metrics.history.silences import Silence, silence_of
 from pentad.rooms.metrics.interface.dashboards import value_text
-from pentad.rooms.metrics.interface.presentation import label_text
+from pentad.rooms.metrics.interface.presentation import full_name, label_text
+from pentad.rooms.metrics.models import Info
 from pentad.rooms.metrics.service import Metrics
 
 _HISTORY_SECONDS: Final = 7 * 86_400
@@ -56,12 +57,12 @@ def alert_count(collector: str, alerts: Sequence[Alert]) -> list[Note]:
 async def alert_sections(metrics: Metrics, visit: Visit, alerts: Sequence[Alert], empty: str | Hint) -> list[Block]:
     """All raised alerts, the silences in force, and what was raised and cleared lately."""
     silences = await metrics.silences()
-    blocks: list[Block] = [Section("Alerts", [_alert_table(alerts, silences, empty)])]
+    blocks: list[Block] = [Section("Alerts", [_alert_table(metrics, alerts, silences, empty)])]
     if silences:
-        blocks.append(Section("Silences", [_silences(visit, silences)]))
+        blocks.append(Section("Silences", [_silences(metrics, visit, silences)]))
     changes = await metrics.history.alert_changes(metrics.now() - _HISTORY_SECONDS, _MOST_CHANGES)
     if changes:
-        blocks.append(Section("Raised and cleared in the last 7 days", [_change_table(changes)], folded=True))
+        blocks.append(Section("Raised and cleared in the last 7 days", [_change_table(metrics, changes)], folded=True))
     return blocks
 
 
@@ -74,11 +75,11 @@ async def metric_alerts(metrics: Metrics, visit: Visit, collector: str, key: str
     changes = await metrics.history.alert_changes(since, _MOST_CHANGES, (collector, key))
     blocks: list[Block] = []
     if alerts:
-        blocks.append(Section("Alerts", [_alert_table(alerts, in_force, ""), *_silence_form(visit, alerts)]))
+        blocks.append(Section("Alerts", [_alert_table(metrics, alerts, in_force, ""), *_silence_form(visit, alerts)]))
     if silences:
-        blocks.append(Section("Silences", [_silences(visit, silences)]))
+        blocks.append(Section("Silences", [_silences(metrics, visit, silences)]))
     if changes:
-        blocks.append(Section("Raised and cleared in the last 90 days", [_change_table(changes)], folded=True))
+        blocks.append(Section("Raised and cleared in the last 90 days", [_change_table(metrics, changes)], folded=True))
     return blocks
 
 
@@ -126,14 +127,15 @@ def _silence_form(visit: Visit, alerts: Sequence[Alert]) -> list[Block]:
     return [Section("Silence them", [Form(fields, [Button("Silence", kind="plain")], path)])]
 
 
-def _silences(visit: Visit, silences: Sequence[Silence]) -> Timeline:
+def _silences(metrics: Metrics, visit: Visit, silences: Sequence[Silence]) -> Timeline:
     """The silences, each with a button that ends it."""
-    may_end = visit.principal.may("metrics", "write")
-    return Timeline([_silence(visit, one, may_end) for one in silences])
+    may_end, infos = visit.principal.may("metrics", "write"), metrics.infos()
+    return Timeline([_silence(infos, visit, one, may_end) for one in silences])
 
 
-def _silence(visit: Visit, one: Silence, may_end: bool) -> Event:
-    of = " ".join(filter(None, (one.collector, one.key, one.scope, label_text(sorted(one.labels.items())))))
+def _silence(infos: Sequence[Info], visit: Visit, one: Silence, may_end: bool) -> Event:
+    named = full_name(infos, one.collector, one.key) if one.collector and one.key else one.collector or one.key
+    of = " ".join(filter(None, (named, one.scope, label_text(sorted(one.labels.items())))))
     about = [f"until {when(one.ends)}", f"by {one.created_by.removeprefix('user:')}"]
     back = [Hidden(name, str(visit.path[name])) for name in ("collector", "key") if name in visit.path]
     form = Form([Hidden("silence", one.id), *back], [Button("End it", kind="plain")], "/console/metrics/silences")
@@ -141,11 +143,12 @@ def _silence(visit: Visit, one: Silence, may_end: bool) -> Event:
     return Event(of or "every alert", when(one.created_at), about, blocks=[*why, *([form] if may_end else [])])
 
 
-def _alert_table(alerts: Sequence[Alert], silences: Sequence[Silence], empty: str | Hint) -> Table:
+def _alert_table(metrics: Metrics, alerts: Sequence[Alert], silences: Sequence[Silence], empty: str | Hint) -> Table:
+    infos = metrics.infos()
     rows = [
         (
             Cell(alert.level, kind="bad"),
-            Cell(f"{alert.collector} {alert.key}", Place((alert.collector, alert.key))),
+            Cell(full_name(infos, alert.collector, alert.key), Place((alert.collector, alert.key))),
             label_text(alert.labels),
             value_text(alert.value, alert.unit),
             value_text(alert.threshold, alert.unit),
@@ -171,11 +174,12 @@ def _silenced(alert: Alert, silences: Sequence[Silence]) -> Cell:
     return Cell("") if found is None else Cell(f"until {when(found.ends)}", kind="plain")
 
 
-def _change_table(found: Sequence[AlertChange]) -> Table:
+def _change_table(metrics: Metrics, found: Sequence[AlertChange]) -> Table:
+    infos = metrics.infos()
     rows = [
         (
             when(one.at),
-            Cell(f"{one.collector} {one.key}", Place((one.collector, one.key))),
+            Cell(full_name(infos, one.collector, one.key), Place((one.collector, one.key))),
             label_text(one.labels),
             f"{one.before} to {one.after}",
             value_text(one.value),

@@ -36,6 +36,8 @@ from pentad.rooms.metrics.interface.presentation import (
     history_chart,
     label_text,
     legend_labels,
+    metric_name,
+    metric_names,
     plot_points,
     series_label,
 )
@@ -145,7 +147,7 @@ def metric_blocks(
         some = HistoryLines(
             begin=found.begin, end=found.end, lines=[one for one in found.lines if one.series.key == key], left_out=0
         )
-        blocks += charts(metrics, f"{key}. {period.title}", some) or _too_few(some)
+        blocks += charts(metrics, f"{metric_name(info, key)}. {period.title}", some) or _too_few(some)
     if not found.lines:
         blocks.append(nothing_recorded(info.id))
     if found.left_out:
@@ -168,7 +170,8 @@ def metric_blocks(
         blocks.append(Section("Forecast", [Facts(ahead)]))
     for metric in info.catalogue:
         if metric.key in keys:
-            blocks.append(Section(f"About {metric.key}", [Facts(_metric_facts(metric))]))
+            about = "About it" if len(keys) == 1 else f"About {metric.key}"
+            blocks.append(Section(about, [Facts(_metric_facts(metric))]))
     return blocks
 
 
@@ -178,7 +181,8 @@ def history_sheet(metrics: Metrics, info: Info, keys: Sequence[str], found: Hist
     picker = time_picker(period, (info.id, key), lambda span: metric_call(info.id, key, span))
     dashboard = Cell(f"All of {info.title}", Place((info.id,)), ToolCall(FIGURES, {"collector": info.id}))
     blocks = [*picker, *metric_blocks(metrics, info, keys, found, period), Links([dashboard])]
-    return Sheet(key, blocks, lead=f"{info.title}. {period.title}.")
+    title = metric_name(info, key) if len(keys) == 1 else key
+    return Sheet(title, blocks, lead=f"{info.title}. {period.title}.")
 
 
 def charts(metrics: Metrics, title: str, found: HistoryLines) -> list[Block]:
@@ -268,8 +272,8 @@ def _forecast_text(line: HistoryLine) -> str:
 
 def _metric_facts(metric: Metric) -> list[tuple[str, str]]:
     fields = (
-        ("What it is", metric.description), ("Unit", metric.unit), ("Kind", metric.kind), ("Formula", metric.formula),
-        ("Limit", metric.limit),
+        ("What it is", metric.description), ("Key", metric.key), ("Unit", metric.unit), ("Kind", metric.kind),
+        ("Formula", metric.formula), ("Limit", metric.limit),
     )  # fmt: skip
     found = [(name, text) for name, text in fields if text]
     for name, threshold in (("Warns at", metric.warn), ("Alarms at", metric.alarm)):
@@ -287,7 +291,7 @@ async def collector_charts(metrics: Metrics, info: Info, period: Period) -> list
     drawn: list[Block] = []
     for key in judged[:_MOST_CHARTS]:
         found = await metrics.history.lines(info.id, [key], period.begin, period.end, most=_CHART_POINTS)
-        drawn += charts(metrics, key, found)
+        drawn += charts(metrics, metric_name(info, key), found)
     return [Section(period.title, drawn)] if drawn else []
 
 
@@ -309,18 +313,30 @@ def _rest(count: int, name: str) -> list[Block]:
 
 def sample_rows(info: Info, samples: Sequence[Sample]) -> list[Row]:
     """Figures that were fetched just now."""
-    return [_row(info, one.key, one.labels, one.value, one.unit, one.state, one.as_of) for one in samples]
+    names = metric_names(info)
+    return [_row(info, names, one.key, one.labels, one.value, one.unit, one.state, one.as_of) for one in samples]
 
 
 def latest_rows(info: Info, values: Sequence[Latest]) -> list[Row]:
     """Figures of the last poll."""
+    names = metric_names(info)
     return [
-        _row(info, one.series.key, one.series.labels, one.value, one.series.unit, one.state, one.at) for one in values
+        _row(info, names, one.series.key, one.series.labels, one.value, one.series.unit, one.state, one.at)
+        for one in values
     ]
 
 
-def _row(info: Info, key: str, labels: Labels, value: Scalar, unit: str | None, state: str, at: float) -> Row:
-    name = Cell(key, Place((info.id, key)), metric_call(info.id, key))
+def _row(
+    info: Info,
+    names: Mapping[str, str],
+    key: str,
+    labels: Labels,
+    value: Scalar,
+    unit: str | None,
+    state: str,
+    at: float,
+) -> Row:
+    name = Cell(names.get(key, key), Place((info.id, key)), metric_call(info.id, key))
     return name, label_text(labels), value_text(value, unit), "" if state == "ok" else state.replace("_", " "), when(at)
 
 

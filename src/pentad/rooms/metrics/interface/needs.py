@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from pentad.kernel.pages import Cell, Place, Visit, when
-from pentad.rooms.metrics.interface.presentation import label_text
+from pentad.rooms.metrics.interface.presentation import full_name, label_text
 from pentad.rooms.metrics.service import Metrics
 
 _MOST: Final = 5
@@ -12,11 +12,11 @@ _MOST: Final = 5
 
 async def needs(metrics: Metrics, _visit: Visit) -> Sequence[tuple[Cell, str]]:
     """The raised alerts, the worst first."""
-    alerts = await metrics.history.alerts()
+    alerts, infos = await metrics.history.alerts(), metrics.infos()
     rows = [
         (
-            Cell(f"{one.collector} {one.key} {label_text(one.labels)}".rstrip(), Place((one.collector, one.key))),
-            f"{one.level} since {when(one.since)}",
+            Cell(full_name(infos, one.collector, one.key), Place((one.collector, one.key))),
+            f"{one.level} since {when(one.since)}" + (f", {labels}" if (labels := label_text(one.labels)) else ""),
         )
         for one in alerts[:_MOST]
     ]

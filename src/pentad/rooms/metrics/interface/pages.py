@@ -60,7 +60,7 @@ from pentad.rooms.metrics.interface.dashboards import (
     with_earlier,
 )
 from pentad.rooms.metrics.interface.needs import needs
-from pentad.rooms.metrics.interface.presentation import label_text
+from pentad.rooms.metrics.interface.presentation import label_text, metric_name, metric_names
 from pentad.rooms.metrics.loaders.formats import FORMATS
 from pentad.rooms.metrics.models import Info
 from pentad.rooms.metrics.service import Metrics
@@ -107,7 +107,7 @@ async def one_collector(metrics: Metrics, visit: Visit) -> Sheet:
     except PentadError as error:
         rows = []
         blocks.append(Note(error.sentence(), "bad"))
-    rows = [row for row in rows if words in str(row[0].text).casefold() or words in str(row[1]).casefold()]
+    rows = [row for row in rows if any(words in text.casefold() for text in (row[0].text, _key(row), row[1]))]
     health = [one for one in await metrics.history.health() if one.collector == info.id]
     blocks += [
         SearchBox("Find a metric", visit.asked(), "Find"),
@@ -137,11 +137,10 @@ async def one_metric(metrics: Metrics, visit: Visit) -> Sheet:
             Cell("Where it comes from", Place((info.id, key, "explain"))),
         ]
     )
-    metric = next((one for one in info.catalogue if one.key == key), None)
-    lead = metric.description if metric is not None else ""
     blocks.insert(len(picker), links)
     blocks += await metric_alerts(metrics, visit, info.id, key)
-    return Sheet(key, blocks, lead=lead, trail=[Cell(info.title, Place((info.id,)))], refresh=REFRESH)
+    trail = [Cell(info.title, Place((info.id,)))]
+    return Sheet(metric_name(info, key), blocks, lead=f"{info.title}. {period.title}.", trail=trail, refresh=REFRESH)
 
 
 async def explained(metrics: Metrics, visit: Visit) -> Sheet:
@@ -160,8 +159,8 @@ async def explained(metrics: Metrics, visit: Visit) -> Sheet:
     blocks.append(
         Facts([("As of", _moment(found.get("asOf"))), ("Source", str(found.get("source") or "")), ("Facts", counts)])
     )
-    trail = [Cell(info.title, Place((info.id,))), Cell(key, Place((info.id, key)))]
-    return Sheet(f"Where {key} comes from", blocks, trail=trail)
+    trail = [Cell(info.title, Place((info.id,))), Cell(metric_name(info, key), Place((info.id, key)))]
+    return Sheet("Where it comes from", blocks, lead=f"{metric_name(info, key)}.", trail=trail)
 
 
 def _moment(text: Any) -> str:
@@ -212,7 +211,7 @@ async def exported(metrics: Metrics, visit: Visit) -> Sheet:
 async def changes(metrics: Metrics, visit: Visit) -> Sheet:
     """What differs between the two ends of a period."""
     info, period = metrics.info(visit.path["collector"]), period_of(visit, metrics.now())
-    trail = [Cell(info.title, Place((info.id,)))]
+    trail, names = [Cell(info.title, Place((info.id,)))], metric_names(info)
     blocks = time_picker(period, (info.id, "changes"))
     try:
         found = await metrics.history.changes([info.id], period.begin, period.end)
@@ -220,7 +219,7 @@ async def changes(metrics: Metrics, visit: Visit) -> Sheet:
         return Sheet(f"What changed in {info.title}", [*blocks, Note(error.sentence())], lead=period.title, trail=trail)
     rows = [
         (
-            Cell(one.key, Place((info.id, one.key))),
+            Cell(names.get(one.key, one.key), Place((info.id, one.key))),
             label_text(one.labels),
             value_text(one.before, one.unit),
             value_text(one.after, one.unit),
@@ -263,6 +262,10 @@ async def _figure_rows(metrics: Metrics, info: Info) -> list[Row]:
         answer = await metrics.collect(info.id, metrics.query(info.id))
         return sample_rows(info, answer.snapshot.samples)
     return latest_rows(info, await metrics.history.latest(info.id))
+
+
+def _key(row: Row) -> str:
+    return str(row[0].link.parts[-1]) if isinstance(row[0].link, Place) else ""
 
 
 def _poll_state(collector: str, health: Sequence[CollectorHealth]) -> list[Note]:

@@ -4,6 +4,7 @@ An answer's first text block holds the figures alone, as in the original. A seco
 say: what is missing and why, or what was left out.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -292,6 +293,29 @@ def _explanation(answer: Answer, metric: Metric, samples: Sequence[Sample]) -> d
 def label_text(labels: Sequence[tuple[str, str]]) -> str:
     """Labels as people read them."""
     return ", ".join(text for name, text in labels if name not in PARENT_LABELS)
+
+
+def metric_names(info: Info) -> dict[str, str]:
+    """What people call the metrics, by key: their descriptions in the catalogue, with the key if several have the same.
+    What people named themselves, in their settings, keeps that name."""
+    counts = Counter(one.description for one in info.catalogue)
+    return {
+        one.key: one.key
+        if not one.description or (one.formula and one.formula in one.description)
+        else one.description.rstrip(".") + ("" if counts[one.description] == 1 else f" ({one.key})")
+        for one in info.catalogue
+    }
+
+
+def metric_name(info: Info, key: str) -> str:
+    """The same of one metric."""
+    return metric_names(info).get(key, key)
+
+
+def full_name(infos: Iterable[Info], collector: str, key: str) -> str:
+    """The same with its collector, which may be gone."""
+    info = next((one for one in infos if one.id == collector), None)
+    return f"{collector} {key}" if info is None else f"{info.title}: {metric_name(info, key)}"
 
 
 def series_label(series: Series) -> str:
