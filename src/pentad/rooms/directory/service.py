@@ -153,6 +153,7 @@ class Directory:
 
     async def start(self) -> None:
         await adopt_key_file(self.signing_keys, self.platform.data)
+        await self.peers.try_again()
 
     async def stop(self) -> None:
         """Finish pushes and counts first, then end the event listeners: the counts still send events."""

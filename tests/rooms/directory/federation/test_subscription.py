@@ -209,6 +209,19 @@ async def test_a_peer_that_fails_says_why_and_when_it_is_tried_again(a: Site, b:
     assert a.keys["stranger"] not in repr(await b.directory.peers.get("acme"))
 
 
+@pytest.mark.requirement("dir:federation:failures", "dir:federation:restarts")
+async def test_a_server_that_starts_tries_its_peers_at_once(a: Site, tmp_path: Path) -> None:
+    async with open_site(tmp_path / "b", auth="required") as b:
+        stranger = PeerCredentials(token=a.keys["stranger"])
+        await b.directory.peers.add(LOCAL, "acme", a.address, stranger, PeerFilters())
+        later = b.app.clock.now() + 300
+        put_off = "UPDATE jobs SET run_at = ? WHERE key = 'acme' AND state = 'queued' AND attempt > 0"
+        await until(lambda: b.app.database.write(lambda tx: tx.run(put_off, later)), lambda changed: changed == 1)
+        assert (await state(b)).next_attempt == later
+    async with open_site(tmp_path / "b", auth="required") as b:
+        await until(lambda: state(b), lambda found: found.next_attempt is not None and found.next_attempt < later - 60)
+
+
 @pytest.mark.requirement("dir:federation:failures")
 async def test_a_record_that_contradicts_a_final_version_is_left_out_and_counted(a: Site, b: Site) -> None:
     await push(a, name="x.example/same", version="v1", description="There.")

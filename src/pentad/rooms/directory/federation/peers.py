@@ -177,6 +177,10 @@ class Peers:
 
         await self._database.write(work)
 
+    async def try_again(self) -> None:
+        """Try peers that failed at once: what kept them from answering may have gone with the process before."""
+        await self._jobs.hasten(JOB)
+
     async def states(self) -> list[PeerState]:
         """Every peer, by name."""
         return await self._database.read(self._states)
