@@ -168,6 +168,17 @@ async def test_the_trail_is_filtered_linked_paged_and_exported(house: House) -> 
     assert {("user:auditor", what) for what in ("audit read", "audit exported", "audit verified")} <= events
 
 
+@pytest.mark.requirement("console:home:calls")
+async def test_the_home_page_tells_what_somebody_did_and_not_what_they_looked_at(house: House) -> None:
+    root = await house.browser("root")
+    await root.get("/console/account")
+    await house.app.audit.flush()
+    home = await root.get("/")
+    activity = home.html.text[home.html.text.index("Your latest activity") :]
+    assert "login" in activity
+    assert "GET /" not in activity
+
+
 async def test_hostile_texts_stay_texts(house: House) -> None:
     root = await house.browser("root")
     house.app.audit.event(ROBOT, "<script>alert(1)</script>", target='"><img src=x onerror=alert(1)>')

@@ -307,6 +307,14 @@ async def test_a_slider_leads_to_the_past_of_a_list_and_of_an_object(house: Hous
     assert {"filter", "sort"} <= set(kept.html.values("input", "name")), "the slider keeps the selection"
 
 
+@pytest.mark.requirement("console:forms")
+async def test_the_form_of_an_object_names_what_it_refers_to(house: House, root: Browser) -> None:
+    parent = await make(house, holder=f"Referred {BREAKOUT}")
+    page = await root.get(f"{LIST}/{await make(house, holder='Refers', parent=parent)}/edit")
+    is_inert(page.html)
+    assert f"Now Referred {BREAKOUT}." in page.html.text
+
+
 @pytest.mark.requirement("console:live:events")
 async def test_a_list_names_the_events_that_bring_it_up_to_date(house: House, root: Browser) -> None:
     page = await root.get(LIST)

@@ -328,7 +328,7 @@ class AdministrationPages:
             [
                 name,
                 str(state["status"]),
-                ", ".join(f"{key}: {value}" for key, value in state.items() if key != "status"),
+                ", ".join(f"{key.replace('_', ' ')}: {value}" for key, value in state.items() if key != "status"),
             ]
             for name, state in body["rooms"].items()
         ]

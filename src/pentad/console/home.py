@@ -33,6 +33,7 @@ from pentad.terminal.program import NAME, program
 
 _MOST_JOBS: Final = 5
 _RECENT: Final = 8
+_LOOKED_AT: Final = 200
 _HOURS: Final = 48
 
 
@@ -98,11 +99,12 @@ async def _calls(app: App, visit: Visit) -> list[Section]:
 
 
 async def _activity(app: App, visit: Visit) -> list[Section]:
-    """What the visitor did lately, and what programs did for them."""
+    """What the visitor did lately, and what programs did for them. What they only looked at is left out."""
     if visit.principal.user is None:
         return []
-    page = await app.administration.trail.own_page(visit.principal, {}, limit=_RECENT)
-    recent = entries_table(page["entries"], {}, visit)
+    page = await app.administration.trail.own_page(visit.principal, {}, limit=_LOOKED_AT)
+    done = [one for one in page["entries"] if not one["tool"].startswith("GET ")]
+    recent = entries_table(done[:_RECENT], {}, visit)
     more = Links([Cell("All of it", Place(("activity",), room=ACCOUNT))])
     return [Section("Your latest activity", [recent, more])]
 

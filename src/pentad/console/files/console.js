@@ -38,7 +38,7 @@ const listen = async () => {
   }
 };
 if (main?.dataset.events) {
-  if (!document.hidden) listen();
+  addEventListener("load", () => { if (!document.hidden && !listening) listen(); }); // htmx hears of what is told first, too
   document.addEventListener("visibilitychange", () => {
     listening?.abort();
     if (!document.hidden) listen();

@@ -146,6 +146,12 @@ async def test_the_console_compares_explains_and_exports(app: App) -> None:
     assert "The last 24 hours" not in dashboard.page.texts
     explained = await browser.get("/console/metrics/host/memory.percent/explain")
     assert "Facts" in explained.page.texts
+    counting = "/console/metrics/ch/applications.production.applicationsTotal"
+    assert f"{counting}/items" in (await browser.get(counting)).page.values("a", "href")
+    assert "/console/metrics/host/memory.percent/items" not in explained.page.values("a", "href")
+    things = await browser.get(f"{counting}/items")
+    assert "Business group" in things.page.texts
+    assert "orders" in things.page.texts
     exported = await browser.get("/console/metrics/host/export?format=csv")
     assert "memory.percent" in exported.page.text
     assert (await browser.get("/console/metrics/host/export?format=nonsense")).status == 422

@@ -95,11 +95,9 @@ async def overview(agents: Agents, visit: ui.Visit) -> ui.Sheet:
     if following or offset:
         blocks.append(ui.Pager(f"{found.total:,} agents", following, ui.Place((), {"q": words}) if offset else None))
     if not words and not offset:
-        page = await agents.tasks.list(visit.principal, page_size=_RECENT)
-        rest: list[ui.Block] = (
-            [ui.Links([ui.Cell(f"All {page.total:,} tasks", ui.Place(("tasks",)))])] if page.next else []
-        )
-        blocks.append(ui.Section("Your latest tasks", [_table(page.tasks), *rest]))
+        tasks = await agents.tasks.latest(visit.principal, _RECENT + 1)
+        more = [ui.Links([ui.Cell("All tasks", ui.Place(("tasks",)))])] if len(tasks) > _RECENT else []
+        blocks.append(ui.Section("Your latest tasks", [_table(tasks[:_RECENT]), *more]))
     lead = "Agents that accept tasks, hosted here or remote, and your tasks with them."
     return ui.Sheet("Agents", blocks, lead=lead, events=_EVENTS)
 

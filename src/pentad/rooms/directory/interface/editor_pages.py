@@ -95,8 +95,8 @@ async def compare(directory: Directory, visit: Visit) -> Sheet:
     before, after = visit.asked("before"), visit.asked("after")
     form = Form(
         [
-            TextField("before", "One record", before, "Name, name:version or CID."),
-            TextField("after", "The other", after, "Name, name:version or CID."),
+            TextField("before", "One record", before, placeholder="Name, name:version or CID"),
+            TextField("after", "The other", after, placeholder="Name, name:version or CID"),
         ],
         [Button("Compare")],
         "/console/directory/compare",

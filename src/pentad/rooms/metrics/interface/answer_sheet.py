@@ -36,17 +36,24 @@ def answer_sheet(
         else:
             png = png_bars(drawn, dark=arguments.chart == "dark")
             blocks.append(Image(base64.b64encode(png).decode(), "image/png", drawn.title))
-    blocks += [_table(rows), Facts(_facts(found))]
+    blocks += [row_table(rows), Facts(row_facts(found))]
     if links := _links(metrics, arguments, keys):
         blocks.append(Links(links))
     return Sheet(", ".join(keys), blocks, lead="What the figures count." if arguments.of == "items" else "")
 
 
-def _table(rows: Sequence[Row]) -> Table:
+def row_table(rows: Sequence[Row]) -> Table:
+    """Rows of an answer."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     numeric = {name for name in names if all(_is_number(row[name]) for row in rows if row.get(name) is not None)}
-    columns = [Column(name, name in numeric) for name in names]
+    columns = [Column(_words(name), name in numeric) for name in names]
     return Table(columns, [[_text(row.get(name)) for name in names] for row in rows[:MOST_ROWS]], "Nothing fits.")
+
+
+def _words(name: str) -> str:
+    """The name of a member as people read it: `businessGroup` is `Business group`."""
+    words = "".join(f" {one.lower()}" if one.isupper() else one for one in name).replace("_", " ")
+    return words[:1].upper() + words[1:]
 
 
 def _is_number(value: Any) -> bool:
@@ -63,7 +70,8 @@ def _text(value: Any) -> str:
     return value_text(value)
 
 
-def _facts(found: Mapping[str, Any]) -> list[tuple[str, str]]:
+def row_facts(found: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """How many rows there are, and what is missing."""
     answers: Sequence[Mapping[str, Any]] = found.get("answers") or [found]
     undecided: Mapping[str, int] = found.get("undecided") or {}
     problems = [str(one["message"]) for answer in answers for one in answer.get("problems", ())]
@@ -77,16 +85,21 @@ def _facts(found: Mapping[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
+def counts_things(metrics: Metrics, collector: str, key: str) -> bool:
+    """Whether the things that a metric counts are known by name."""
+    found = metrics.catalogue.find(collector)
+    return isinstance(found, ListsItems) and key in found.item_keys()
+
+
 def _links(metrics: Metrics, arguments: QueryToolArguments, keys: Sequence[str]) -> list[Cell]:
     """To the names behind the figures, and to the history of each, if one collector was asked."""
     named = split_list(arguments.collector) or split_list(arguments.collector_id)
     if len(named) != 1 or named[0].casefold() == "all":
         return []
-    collector = metrics.catalogue.find(named[0])
-    info = collector.info()
+    info = metrics.info(named[0])
     known = resolve_keys(info, keys)
     links: list[Cell] = []
-    if arguments.of == "figures" and isinstance(collector, ListsItems) and set(known) & set(collector.item_keys()):
+    if arguments.of == "figures" and any(counts_things(metrics, info.id, key) for key in known):
         asked = arguments.model_dump(by_alias=True, exclude_unset=True, exclude=set(_ROW_LIMITS))
         links.append(Cell("Names behind these figures", call=ToolCall(QUERY, {**asked, "of": "items"})))
     links += [

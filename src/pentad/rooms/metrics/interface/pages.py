@@ -44,6 +44,7 @@ from pentad.rooms.metrics.interface.alert_pages import (
     metric_alerts,
     silence,
 )
+from pentad.rooms.metrics.interface.answer_sheet import QUERY, counts_things, row_facts, row_table
 from pentad.rooms.metrics.interface.dashboards import (
     Row,
     collector_charts,
@@ -68,6 +69,8 @@ from pentad.rooms.metrics.verbs import FIRST_CONTENT
 
 REFRESH: Final = 5.0
 LOCAL: Final = ("host", "pentad")
+_ASKED_FOR: Final = frozenset({"collector", "metric", "key", "businessGroupId"})
+"""Members of a thing that its page says already, or that people do not read."""
 _CUT: Final = ("values", "facts")
 """What an explanation has only the first of."""
 
@@ -131,16 +134,27 @@ async def one_metric(metrics: Metrics, visit: Visit) -> Sheet:
         ]
     before = f"Compare with the {duration(period.seconds)} before"
     other = {**period.asked} if compared else {**period.asked, "compare": "yes"}
-    links = Links(
-        [
-            Cell("This period alone" if compared else before, Place((info.id, key), other)),
-            Cell("Where it comes from", Place((info.id, key, "explain"))),
-        ]
-    )
-    blocks.insert(len(picker), links)
+    ways = [
+        Cell("This period alone" if compared else before, Place((info.id, key), other)),
+        Cell("Where it comes from", Place((info.id, key, "explain"))),
+        *([Cell("What it counts", Place((info.id, key, "items")))] if counts_things(metrics, info.id, key) else []),
+    ]
+    blocks.insert(len(picker), Links(ways))
     blocks += await metric_alerts(metrics, visit, info.id, key)
     trail = [Cell(info.title, Place((info.id,)))]
     return Sheet(metric_name(info, key), blocks, lead=f"{info.title}. {period.title}.", trail=trail, refresh=REFRESH)
+
+
+async def counted_things(metrics: Metrics, visit: Visit) -> Sheet:
+    """The things that a metric counts, such as applications, by name."""
+    info, key = metrics.info(visit.path["collector"]), visit.path["key"]
+    found = await visit.call(QUERY, {"collector": info.id, "metricKey": key, "of": "items"})
+    members = [{**found.get("common", {}), **row} for row in found["rows"]]
+    rows = [{name: value for name, value in one.items() if name not in _ASKED_FOR} for one in members]
+    blocks: list[Block] = [Note(str(note)) for note in found.get("notes", ())]
+    blocks += [row_table(rows), Facts(row_facts(found))]
+    trail = [Cell(info.title, Place((info.id,))), Cell(metric_name(info, key), Place((info.id, key)))]
+    return Sheet("What it counts", blocks, lead=f"{metric_name(info, key)}.", trail=trail)
 
 
 async def explained(metrics: Metrics, visit: Visit) -> Sheet:
@@ -246,6 +260,7 @@ PAGES: Final[Pages[Metrics]] = Pages(
         Page("{collector}/changes", changes),
         Page("{collector}/{key}", one_metric),
         Page("{collector}/{key}/explain", explained),
+        Page("{collector}/{key}/items", counted_things),
     ],
     figures,
     actions=[

@@ -99,7 +99,7 @@ async def one_register(registers: Registers, visit: Visit) -> Sheet:
         [
             ("Slug", register.slug),
             ("Version", register.version),
-            ("Owner", str(register.body.get("owner") or "")),
+            ("Owner", str(register.body.get("owner") or "").removeprefix("user:")),
             ("Created", when(register.created_at)),
             ("Changed", when(register.updated_at)),
         ]

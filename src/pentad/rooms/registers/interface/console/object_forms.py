@@ -85,7 +85,7 @@ async def edit_object(registers: Registers, visit: Visit) -> Sheet:
     visit = visit if conflict is None else replace(visit, posted="")
     version = visit.typed("version") if conflict is None else ""
     form = schema_form(
-        object_schema(page, existing=True),
+        await _with_names(page, object_schema(page, existing=True), page.data(stored)),
         visit,
         [Button("Save")],
         path,
@@ -129,6 +129,23 @@ def object_schema(page: PairPage, *, existing: bool = False) -> dict[str, Any]:
         "$defs": body.get("$defs") or {},
         "definitions": body.get("definitions") or {},
     }
+
+
+async def _with_names(page: PairPage, schema: dict[str, Any], data: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema with the names of the objects that the object refers to: their ids say little."""
+    single = [name for name, one in _references(page) if not one.many]
+    values = await Values.of(page, [{name: data[name] for name in single if name in data}])
+    fields: dict[str, Any] = dict(schema["properties"])
+    for name in single:
+        target = values.links.get(str(data.get(name)).lower())
+        if target is not None and name in fields:
+            about = str(fields[name].get("description") or "")
+            fields[name] = {**fields[name], "description": f"Now {target.text}. {about}".rstrip()}
+    return {**schema, "properties": fields}
+
+
+def _references(page: PairPage) -> list[tuple[str, Property]]:
+    return [(name, one) for name, one in page.pair.definition.properties.items() if one.ref is not None]
 
 
 def seen_version(visit: Visit) -> dict[str, int]:
@@ -210,7 +227,7 @@ def _field_schema(one: Property, *, existing: bool) -> dict[str, Any]:
 async def _suggestions(page: PairPage, path: str) -> Suggest:
     """Objects to refer to, by name. A field asks this page again with what was typed so far."""
     found: dict[str, Suggestions] = {}
-    for name, one in page.pair.definition.properties.items():
+    for name, one in _references(page):
         if one.ref is not None:
             words = next((text for at, text in page.visit.query.items() if _property_of(at) == name), "")
             options = await _objects(page.registers, page.caller, one.ref.target, words[:200])

@@ -119,7 +119,7 @@ async def _object_sheet(page: PairPage, stored: StoredObject, as_of: str) -> She
     about = [
         ("Uuid", stored.uuid),
         ("Version", str(stored.version)),
-        ("Owner", stored.owner),
+        ("Owner", (stored.owner or "").removeprefix("user:")),
         ("Organisation", stored.organisation),
         ("Created", when(stored.created_at)),
         ("Changed", when(stored.updated_at)),
@@ -179,7 +179,7 @@ def _event(page: PairPage, current: StoredObject, one: Change, values: Values, *
         fields = [Hidden("to", str(one.version)), Hidden("version", str(current.version))]
         button = Button(f"Go back to version {one.version}", kind="plain")
         blocks.append(Form(fields, [button], f"{page.path}/{one.uuid}/revert"))
-    about = [one.principal, one.agent or "", one.reason or ""]
+    about = [one.principal.removeprefix("user:"), one.agent or "", one.reason or ""]
     changes = () if one.action == _FIRST else differences(page, one.changed or {}, values)
     return Event(Cell(f"Version {one.version}: {one.action}", link), when(one.at), about, changes, blocks)
 
