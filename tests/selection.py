@@ -9,6 +9,7 @@
 
 import os
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -48,7 +49,12 @@ BOTH_AT_ONCE: Final = (
 
 def is_left_to_interop(path: Path, parameters: Iterable[object]) -> bool:
     """Whether a test with these parameters waits for `make interop` by rule 3."""
-    return "postgres" in parameters and _is_below(path, SQLITE_FIRST) and not _is_below(path, BOTH_AT_ONCE)
+    return "postgres" in parameters and _is_sqlite_first(path)
+
+
+@cache
+def _is_sqlite_first(path: Path) -> bool:
+    return _is_below(path, SQLITE_FIRST) and not _is_below(path, BOTH_AT_ONCE)
 
 
 def _is_below(path: Path, places: Iterable[str]) -> bool:
