@@ -10,6 +10,8 @@ from pentad.kernel.errors import PentadError
 from pentad.kernel.ports import COMMITS, Database, Row
 
 _BURST_SECONDS: Final = 0.05
+_BUSY_SECONDS: Final = 0.25
+"""The pause while things go on happening: followers read all logs each time."""
 _AGAIN_SECONDS: Final = 1.0
 
 
@@ -77,7 +79,7 @@ class EventWatch:
                 self._is_news, pause = True, _AGAIN_SECONDS
                 continue
             behind = following if is_news else behind
-            pause = _AGAIN_SECONDS if oldest < behind else _BURST_SECONDS
+            pause = _AGAIN_SECONDS if oldest < behind else _BUSY_SECONDS
 
     async def _transactions(self) -> tuple[int, int]:
         """The oldest transaction that may hide events, and the one that follows all so far."""
