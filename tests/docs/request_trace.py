@@ -98,6 +98,7 @@ async def main(trace: Trace) -> None:
         async with open_app(Settings(data=Path(data))) as app:
             (avatars,) = (room.service for room in app.rooms if room.room.name == "avatars")
             await avatars.ingest(AVATAR)
+            await app.event_watch.stop()  # it works by the clock, too
             print(json.dumps(await trace_requests(trace, app)))  # noqa: T201
 
 

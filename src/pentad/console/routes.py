@@ -128,12 +128,9 @@ class Console:
         try:
             check_visitor(principal)
             problems = {} if error is None else field_problems(error)
-            before = await self._app.events.now(principal)
             sheet = await self._in_time(load, self.visit(request, fields, problems))
             if fields is not None:  # the address of a form is no page to be fetched again
                 sheet = replace(sheet, refresh=None, events=None)
-            elif sheet.events is not None:  # whatever happens while the page is made and sent is told as well
-                sheet = replace(sheet, events={**sheet.events, "cursor": before})
             if error is not None:
                 ensure_logged(error, f"The form {request.url.path[:200]}")
                 sheet = replace(sheet, blocks=[_told(error, sheet, problems), *sheet.blocks])

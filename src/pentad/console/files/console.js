@@ -18,9 +18,10 @@ document.addEventListener("htmx:before:request", (event) => {
   if (document.hidden && event.target.id === "main") event.preventDefault();
 });
 
-// What happens on the server brings the page up to date. A page that nobody looks at does not listen. The address of the
-// events says where the page stood when it was made: what happened since is told, however late the page begins to listen.
+// What happens on the server brings the page up to date. A page that nobody looks at does not listen. Whenever it begins
+// to listen it is fetched again, because something may have happened since it was made.
 const main = document.getElementById("main");
+const happened = () => { main.dispatchEvent(new Event("happened")); };
 let listening = null;
 const listen = async () => {
   const mine = listening = new AbortController();
@@ -29,10 +30,11 @@ const listen = async () => {
       if (again) await new Promise((done) => { setTimeout(done, 1000 * SECONDS); });
       const answer = await fetch(main.dataset.events, { cache: "no-store", headers: { Accept: "text/event-stream" }, signal: mine.signal });
       if (!answer.ok) return;
+      happened();
       const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
       for (let part = await reader.read(); !part.done; part = await reader.read()) {
         document.body.dataset.listening = "yes";
-        if (/^(id|data):/m.test(part.value)) main.dispatchEvent(new Event("happened"));
+        if (/^(id|data):/m.test(part.value)) happened();
       }
     } catch { /* the server is away for a moment, or the page is hidden */ }
   }
