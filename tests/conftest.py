@@ -14,7 +14,6 @@ import pytest
 
 from pentad.access import passwords
 from pentad.storage import migrations
-from tests.compiled_once import definitions_are_compiled_once
 from tests.document_readers import readers_are_processes, readers_are_threads
 from tests.new_stores import apps_start_on_copies, sqlite_is_not_synced, sqlite_is_synced
 from tests.pulled import pulled_model
@@ -24,7 +23,6 @@ from tests.stores import database_url, postgres_server, store, stores
 __all__ = [
     "apps_start_on_copies",
     "database_url",
-    "definitions_are_compiled_once",
     "postgres_server",
     "pulled_model",
     "readers_are_processes",
