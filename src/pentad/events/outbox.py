@@ -22,7 +22,7 @@ from pentad.kernel.trace import current_traceparent, request_mark
 ADMINS: Final = "admin"
 """The audience of events for administrators."""
 CHANNEL: Final = "events"
-"""Signalled with every event on PostgreSQL."""
+"""Signalled with every event; on SQLite only with those that are in other logs."""
 LAST: Final = "SELECT max(seq) FROM events"
 """Changes with every event on SQLite."""
 SUBJECTS_PER_ROW: Final = 500

@@ -29,10 +29,9 @@ class EventWatch:
         self._looking: asyncio.Task[None] | None = None
         self._comparing: asyncio.Task[None] | None = None
         self._last: Row | None = None
+        self._ends = [database.listen(CHANNEL, lambda _payload: self.look())]
         if database.dialect == "sqlite":
-            self._end = database.listen(COMMITS, self._on_commits)
-        else:
-            self._end = database.listen(CHANNEL, lambda _payload: self.look())
+            self._ends.append(database.listen(COMMITS, self._on_commits))
 
     def look(self) -> None:
         """Something may have happened."""
@@ -59,7 +58,8 @@ class EventWatch:
         self._looking = start_task(self._look(), "event-watch")
 
     async def stop(self) -> None:
-        self._end()
+        for end in self._ends:
+            end()
         if self._burst is not None:
             self._burst.cancel()
         running = [task for task in (self._looking, self._comparing) if task is not None]
