@@ -1,5 +1,6 @@
 """Reading the past takes today's rights and those of the moment, whichever is stricter, over both stores."""
 
+import time
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from pentad.rooms.registers.query.models import AggregateQuery, AsOf, Compare, M
 from pentad.rooms.registers.service import Registers
 from tests.rooms.registers.objects.making import pair_of, reference
 from tests.rooms.registers.opening import ADMIN, WRITER
+from tests.waiting import until_true
 
 pytestmark = pytest.mark.anyio
 
@@ -79,9 +81,10 @@ async def test_a_deleted_object_is_judged_by_its_last_version(registers: Registe
     pair = await cases(registers)
     seen = await registers.objects.create(ADMIN, pair, {"status": "open", "code": "S"})
     unseen, _ = await closed_case(registers, pair)
+    then = AsOf(at=unseen.updated_at)
+    await until_true(lambda: time.time() > unseen.updated_at + 0.001)  # times have milliseconds
     for one in (seen, unseen):
         await registers.objects.delete(ADMIN, pair, one.uuid)
-    then = AsOf(at=unseen.updated_at)
     assert (await registers.objects.get(WRITER, pair, seen.uuid, as_of=then)).data["code"] == "S"
     found = await registers.objects.find(WRITER, pair, Query(as_of=then))
     assert [row[1] for row in found.rows] == [seen.uuid]
