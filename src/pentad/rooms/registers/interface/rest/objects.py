@@ -16,7 +16,7 @@ from pentad.rooms.registers.interface.rest.expansion import EXTEND, UNSET, shape
 from pentad.rooms.registers.interface.rest.models import ObjectAnswer, ObjectPageAnswer, Open, Whole
 from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import etag, json_response, no_content, not_modified, page_body
-from pentad.rooms.registers.interface.rest.route import IF_MATCH, IF_NONE_MATCH, PAGING, RestRoute
+from pentad.rooms.registers.interface.rest.route import IF_MATCH, IF_NONE_MATCH, PAGING, RouteGroup
 from pentad.rooms.registers.models import Operation, Pair, StoredObject
 from pentad.rooms.registers.objects.history import NothingToUndo
 from pentad.rooms.registers.objects.neighbours import Direction
@@ -41,6 +41,8 @@ _FIELDS: Final = Parameter("_fields", "Only these properties, separated by comma
 _EMPTY: Final = Parameter("_empty", "true: include empty metadata.", "boolean")
 _SHOWN: Final = (_FIELDS, _EMPTY)
 _HOW: Final = (*_SHOWN, EXTEND, UNSET, _AS_OF, IF_NONE_MATCH)
+_WRITE: Final = (IF_MATCH, KEY)
+ROUTES: Final = RouteGroup("objects")
 
 
 class ObjectData(Open):
@@ -81,6 +83,9 @@ class PatchStep(BaseModel):
     path: str
     from_: str | None = Field(None, alias="from")
     value: Any = None
+
+
+_PATCHES: Final = {"application/merge-patch+json": ObjectData, _JSON_PATCH: list[PatchStep]}
 
 
 def business(pair: Pair, body: dict[str, Any]) -> dict[str, Any]:
@@ -126,6 +131,7 @@ def _wire(request: RestRequest, pair: Pair, stored: StoredObject) -> dict[str, A
     return request.present(pair, stored, fields=names, prune=not request.flag("_empty"))
 
 
+@ROUTES.add("POST", PAIR, [*_SHOWN, KEY], body=ObjectData, answer=ObjectAnswer, status=201, etag=True)
 async def create_object(request: RestRequest) -> Response:
     """Create an object."""
     pair = await request.pair("create")
@@ -136,6 +142,7 @@ async def create_object(request: RestRequest) -> Response:
     return respond(request, pair, stored, 201, written=True)
 
 
+@ROUTES.add("GET", ITEM, _HOW, answer=ObjectAnswer, etag=True, public=True)
 async def get_object(request: RestRequest) -> Response:
     """Get an object by uuid, slug or the value of a unique property."""
     pair = await request.pair()
@@ -167,6 +174,7 @@ async def _related_fields(request: RestRequest, pair: Pair, as_of: AsOf | None) 
     return await request.registers.objects.query_of(request.caller, pair, raw, related=True)
 
 
+@ROUTES.add("PUT", ITEM, [*_SHOWN, *_WRITE], body=ObjectData, answer=ObjectAnswer, etag=True)
 async def replace_object(request: RestRequest) -> Response:
     """Replace an object's data."""
     pair = await request.pair("update")
@@ -181,6 +189,8 @@ async def replace_object(request: RestRequest) -> Response:
     return respond(request, pair, stored, written=True)
 
 
+@ROUTES.add("POST", ITEM, [*_SHOWN, *_WRITE], body=ObjectData, other_bodies=_PATCHES, answer=ObjectAnswer, etag=True)
+@ROUTES.add("PATCH", ITEM, [*_SHOWN, *_WRITE], body=ObjectData, other_bodies=_PATCHES, answer=ObjectAnswer, etag=True)
 async def patch_object(request: RestRequest) -> Response:
     """Change some properties: a merge patch, or a JSON Patch with Content-Type application/json-patch+json."""
     pair = await request.pair("update")
@@ -206,6 +216,7 @@ async def patch_object(request: RestRequest) -> Response:
     return respond(request, pair, stored, written=True)
 
 
+@ROUTES.add("PUT", PAIR, [*_SHOWN, UPSERT_KEY, KEY], body=ObjectData, answer=ObjectAnswer, etag=True, own=True)
 async def upsert_object(request: RestRequest) -> Response:
     """Create an object, or merge the data into the one with the same key."""
     pair = await request.pair("update")
@@ -217,6 +228,7 @@ async def upsert_object(request: RestRequest) -> Response:
     return respond(request, pair, stored, written=True)
 
 
+@ROUTES.add("DELETE", ITEM, _WRITE, status=204)
 async def delete_object(request: RestRequest) -> Response:
     """Delete an object; it can be restored until it is purged."""
     pair = await request.pair("delete")
@@ -230,6 +242,7 @@ async def delete_object(request: RestRequest) -> Response:
     return no_content()
 
 
+@ROUTES.add("POST", ITEM + "/lock", body=LockData, body_required=False, answer=ObjectAnswer)
 async def lock_object(request: RestRequest) -> Response:
     """Lock an object against changes by others."""
     pair = await request.pair("update")
@@ -241,6 +254,7 @@ async def lock_object(request: RestRequest) -> Response:
     return json_response({**wire, "locked": True} if "locked" not in pair.definition.properties else wire)
 
 
+@ROUTES.add("POST", ITEM + "/unlock", answer=ObjectAnswer)
 async def unlock_object(request: RestRequest) -> Response:
     """Release the lock of an object."""
     pair = await request.pair("update")
@@ -249,17 +263,20 @@ async def unlock_object(request: RestRequest) -> Response:
     return json_response({**wire, "locked": False} if "locked" not in pair.definition.properties else wire)
 
 
+@ROUTES.add("GET", ITEM + "/can-delete", answer=DeletabilityAnswer)
 async def can_delete_object(request: RestRequest) -> Response:
     """Say what deleting an object would do to others, without doing it."""
     pair = await request.pair("delete")
     return json_response((await request.registers.objects.can_delete(request.caller, pair, request.path("id"))).wire())
 
 
+@ROUTES.add("GET", ITEM + "/uses", PAGING, answer=ObjectPageAnswer)
 async def list_uses(request: RestRequest) -> Response:
     """List the objects that an object refers to."""
     return await _neighbours(request, "uses")
 
 
+@ROUTES.add("GET", ITEM + "/used", PAGING, answer=ObjectPageAnswer)
 async def list_used(request: RestRequest) -> Response:
     """List the objects that refer to an object."""
     return await _neighbours(request, "used")
@@ -275,6 +292,7 @@ async def _neighbours(request: RestRequest, direction: Direction) -> Response:
     return json_response(page_body(rows, found.total, limit, offset))
 
 
+@ROUTES.add("POST", ITEM + "/revert", [*_SHOWN, IF_MATCH], body=RevertData, answer=ObjectAnswer, etag=True)
 async def revert_object(request: RestRequest) -> Response:
     """Restore an earlier state of an object."""
     pair = await request.pair("update")
@@ -293,6 +311,7 @@ async def revert_object(request: RestRequest) -> Response:
     return respond(request, pair, stored, written=True)
 
 
+@ROUTES.add("POST", ITEM + "/undo", [*_SHOWN, IF_MATCH], answer=ObjectAnswer, etag=True, own=True)
 async def undo_object(request: RestRequest) -> Response:
     """Take back the last change of an object; a deletion too."""
     pair = await request.pair()
@@ -305,6 +324,7 @@ async def undo_object(request: RestRequest) -> Response:
     return respond(request, pair, stored, written=True)
 
 
+@ROUTES.add("GET", "/deleted", PAGING, answer=ObjectPageAnswer)
 async def list_deleted(request: RestRequest) -> Response:
     """List deleted objects that can still be restored."""
     limit, offset = request.window()
@@ -313,6 +333,7 @@ async def list_deleted(request: RestRequest) -> Response:
     return json_response(page_body(rows, found.total, limit, offset))
 
 
+@ROUTES.add("POST", "/deleted/{id}/restore", _SHOWN, answer=ObjectAnswer, etag=True)
 async def restore_object(request: RestRequest) -> Response:
     """Restore a deleted object."""
     pair, stored = await request.registers.objects.find_deleted(request.caller, request.path("id"))
@@ -320,76 +341,9 @@ async def restore_object(request: RestRequest) -> Response:
     return respond(request, pair, back, written=True)
 
 
+@ROUTES.add("DELETE", "/deleted/{id}", status=204)
 async def purge_object(request: RestRequest) -> Response:
     """Purge a deleted object and its files."""
     pair, stored = await request.registers.objects.find_deleted(request.caller, request.path("id"))
     await request.registers.objects.purge(request.caller, pair, stored.uuid)
     return no_content()
-
-
-_PATCHES: Final = {"application/merge-patch+json": ObjectData, _JSON_PATCH: list[PatchStep]}
-_WRITE: Final = (IF_MATCH, KEY)
-ROUTES: Final = (
-    RestRoute(
-        "POST",
-        PAIR,
-        "objects",
-        create_object,
-        [*_SHOWN, KEY],
-        body=ObjectData,
-        answer=ObjectAnswer,
-        status=201,
-        etag=True,
-    ),
-    RestRoute(
-        "PUT",
-        PAIR,
-        "objects",
-        upsert_object,
-        [*_SHOWN, UPSERT_KEY, KEY],
-        body=ObjectData,
-        answer=ObjectAnswer,
-        etag=True,
-        own=True,
-    ),
-    RestRoute("GET", ITEM, "objects", get_object, _HOW, answer=ObjectAnswer, etag=True, public=True),
-    RestRoute(
-        "PUT", ITEM, "objects", replace_object, [*_SHOWN, *_WRITE], body=ObjectData, answer=ObjectAnswer, etag=True
-    ),
-    *(
-        RestRoute(
-            method,
-            ITEM,
-            "objects",
-            patch_object,
-            [*_SHOWN, *_WRITE],
-            body=ObjectData,
-            other_bodies=_PATCHES,
-            answer=ObjectAnswer,
-            etag=True,
-        )
-        for method in ("PATCH", "POST")
-    ),
-    RestRoute("DELETE", ITEM, "objects", delete_object, _WRITE, status=204),
-    RestRoute("POST", ITEM + "/lock", "objects", lock_object, body=LockData, body_required=False, answer=ObjectAnswer),
-    RestRoute("POST", ITEM + "/unlock", "objects", unlock_object, answer=ObjectAnswer),
-    RestRoute("GET", ITEM + "/can-delete", "objects", can_delete_object, answer=DeletabilityAnswer),
-    RestRoute("GET", ITEM + "/uses", "objects", list_uses, PAGING, answer=ObjectPageAnswer),
-    RestRoute("GET", ITEM + "/used", "objects", list_used, PAGING, answer=ObjectPageAnswer),
-    RestRoute(
-        "POST",
-        ITEM + "/revert",
-        "objects",
-        revert_object,
-        [*_SHOWN, IF_MATCH],
-        body=RevertData,
-        answer=ObjectAnswer,
-        etag=True,
-    ),
-    RestRoute(
-        "POST", ITEM + "/undo", "objects", undo_object, [*_SHOWN, IF_MATCH], answer=ObjectAnswer, etag=True, own=True
-    ),
-    RestRoute("GET", "/deleted", "objects", list_deleted, PAGING, answer=ObjectPageAnswer),
-    RestRoute("POST", "/deleted/{id}/restore", "objects", restore_object, _SHOWN, answer=ObjectAnswer, etag=True),
-    RestRoute("DELETE", "/deleted/{id}", "objects", purge_object, status=204),
-)

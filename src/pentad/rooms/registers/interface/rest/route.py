@@ -1,7 +1,10 @@
-"""A route as data. The real routes, the OpenAPI description and the discovery documents are all made from one table of
-these, so none can drift from the others.
+"""Routes as data, declared where their handlers are. The real routes, the OpenAPI description and the discovery
+documents are all made from them.
 
-    RestRoute("GET", "/plans/{id}", "bulk", get_plan, answer=PlanAnswer, own=True)
+    ROUTES = RouteGroup("bulk")
+
+    @ROUTES.add("GET", "/plans/{id}", answer=PlanAnswer, own=True)
+    async def get_plan(request: RestRequest) -> Response: ...
 
 A path is OpenRegister's or Pentad's `own`. On OpenRegister's paths errors have the shape its clients know
 (`OpenRegisterError`), and a parameter that is not declared is ignored if that loses nothing. On own paths errors are
@@ -148,6 +151,25 @@ class RestRoute:
     def takes_filters(self) -> bool:
         """Whether any parameter is a filter, so that the query decides which names there are."""
         return "field" in self.declared
+
+
+class RouteGroup(list[RestRoute]):
+    """The routes of one capability, in the order of their declaration."""
+
+    def __init__(self, capability: str) -> None:
+        super().__init__()
+        self._capability = capability
+
+    def add(
+        self, method: str, path: str, parameters: Sequence[Parameter] = (), **options: Any
+    ) -> Callable[[Handler], Handler]:
+        """Declare the route of a handler; `options` are fields of RestRoute."""
+
+        def declare(handler: Handler) -> Handler:
+            self.append(RestRoute(method, path, self._capability, handler, parameters, **options))
+            return handler
+
+        return declare
 
 
 class _Route(Route):
