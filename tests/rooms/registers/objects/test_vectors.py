@@ -272,7 +272,7 @@ async def test_a_listing_goes_on_in_the_way_it_began(hints: Hints) -> None:
     assert first.retrieval == "hybrid"
     for search in ("words", "hybrid"):  # which leaves all objects without vectors
         await hints.reshape(configuration={"search": search})
-    with pytest.raises(InvalidInput, match="cannot go on by meaning"):
+    with pytest.raises(InvalidInput, match="cannot continue by meaning"):
         await hints.find("boats", limit=5, cursor=first.cursor)
 
 

@@ -212,7 +212,7 @@ class Objects(ObjectReader):
     def _restore_portion(
         self, caller: Caller, uuids: Sequence[str], pair: Pair
     ) -> Callable[[Transaction], dict[str, StoredObject | PentadError]]:
-        """Restores those of some deleted objects that can be; says of each what became of it."""
+        """Restore as many of these deleted objects as possible; returns the result of each."""
 
         def restore(tx: Transaction) -> dict[str, StoredObject | PentadError]:
             check_current(tx, self._database.dialect, pair)

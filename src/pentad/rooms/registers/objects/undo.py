@@ -55,7 +55,7 @@ class UndoReport:
     warnings: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     """What objects could not get back because their schema was migrated since."""
     unseen: int = 0
-    """Objects that the caller cannot see any more. It is not told of them."""
+    """Objects the caller can no longer see. The answer does not mention them."""
 
     @property
     def did_nothing(self) -> bool:

@@ -64,7 +64,7 @@ class FeedAnswer(BaseModel):
     """Changes in the order they happened."""
 
     results: list[ChangeAnswer]
-    cursor: str = Field(description="Send it as _cursor to go on from here, now or later.")
+    cursor: str = Field(description="Send it as _cursor to continue from here, now or later.")
 
 
 class HistoryAnswer(BaseModel):
@@ -104,7 +104,7 @@ def audit_row(change: Change) -> dict[str, Any]:
 @ROUTES.add("GET", "/audit", _FEED, answer=FeedAnswer, own=True)
 @ROUTES.add("GET", "/audit-trails", _FEED, answer=FeedAnswer, exact=True)
 async def audit_feed(request: RestRequest) -> Response:
-    """Read all changes in the order they happened; go on from a cursor, now or later."""
+    """Read all changes in the order they happened; continue from a cursor at any time."""
     limit, _ = request.window()
     register, schema = request.text("register"), request.text("schema")
     catalogue = request.registers.catalogue

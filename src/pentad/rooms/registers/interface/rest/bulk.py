@@ -125,7 +125,7 @@ class PlanAnswer(BaseModel):
     valid: bool
     preview: list[dict[str, Any]] | None = None
     outcomes: list[dict[str, Any]] | None = None
-    undone: dict[str, Any] | None = Field(None, description="After an undo: objects by what became of them, with ids.")
+    undone: dict[str, Any] | None = Field(None, description="After an undo: what happened to which objects.")
     created: str
     updated: str
 

@@ -2,8 +2,6 @@
 by a browser.
 """
 
-import base64
-import binascii
 import io
 from typing import Final, Literal
 from urllib.parse import quote
@@ -18,6 +16,7 @@ from pentad.kernel.principal import Principal
 from pentad.mcp.http_exchange import Receive, Send
 from pentad.platform import Mount, Scope
 from pentad.rooms.registers.access.authorization import Right
+from pentad.rooms.registers.attachments.files import decode_base64
 from pentad.rooms.registers.attachments.upload_links import PATH as UPLOADS
 from pentad.rooms.registers.interface.rest.models import WindowAnswer
 from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
@@ -84,10 +83,7 @@ async def upload_file(request: RestRequest) -> Response:
     if request.is_form:
         return await _upload_form(request, stored)
     given = body_as(FileData, await request.object())
-    try:
-        content = base64.b64decode(given.content, validate=True)
-    except (binascii.Error, ValueError):
-        raise InvalidInput("content is not base64.", hint="Or PUT the raw bytes to .../files/{name}.") from None
+    content = decode_base64(given.content, "content", "Or PUT the raw bytes to .../files/{name}.")
     return await _attach(request, stored, given.name, content)
 
 

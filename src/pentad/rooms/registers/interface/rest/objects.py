@@ -4,7 +4,7 @@ As in OpenRegister, metadata and data share one level here: names that begin wit
 `register` and `schema`, are not data unless the schema declares a property of that name.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -12,12 +12,12 @@ from starlette.responses import Response
 
 from pentad.kernel.errors import InvalidInput
 from pentad.platform import Parameter
-from pentad.rooms.registers.interface.rest.expansion import EXTEND, UNSET, shape, shaping_of
+from pentad.rooms.registers.interface.rest.extend_and_unset import EXTEND, UNSET, shape, shaping_of
 from pentad.rooms.registers.interface.rest.models import ObjectAnswer, ObjectPageAnswer, Open, Whole
 from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import etag, json_response, no_content, not_modified, page_body
 from pentad.rooms.registers.interface.rest.route import IF_MATCH, IF_NONE_MATCH, PAGING, RouteGroup
-from pentad.rooms.registers.models import Operation, Pair, StoredObject
+from pentad.rooms.registers.models import Action, Operation, Pair, StoredObject
 from pentad.rooms.registers.objects.history import NothingToUndo
 from pentad.rooms.registers.objects.neighbours import Direction
 from pentad.rooms.registers.presentation import present_raw, refuse_metadata, with_warnings
@@ -118,7 +118,7 @@ def respond(
     if written and (said or pair.definition.soft or pair.definition.undeclared(stored.data)):
         access, caller = request.registers.access, request.caller
         wire = with_warnings(access, caller, pair, stored, _wire(request, pair, stored))
-    elif request.text("_fields") is None and not request.flag("_empty"):
+    elif not request.names("_fields") and not request.flag("_empty"):
         [wire] = present_raw(request.registers.access, request.caller, pair, [stored])
     else:
         wire = _wire(request, pair, stored)
@@ -126,9 +126,7 @@ def respond(
 
 
 def _wire(request: RestRequest, pair: Pair, stored: StoredObject) -> dict[str, Any]:
-    fields = request.text("_fields")
-    names = None if fields is None else [name.strip() for name in fields.split(",")]
-    return request.present(pair, stored, fields=names, prune=not request.flag("_empty"))
+    return request.present(pair, stored, fields=request.names("_fields") or None, prune=not request.flag("_empty"))
 
 
 @ROUTES.add("POST", PAIR, [*_SHOWN, KEY], body=ObjectData, answer=ObjectAnswer, status=201, etag=True)
@@ -165,9 +163,9 @@ async def get_object(request: RestRequest) -> Response:
 
 async def _related_fields(request: RestRequest, pair: Pair, as_of: AsOf | None) -> Query:
     """The names in `_fields` that lead through references."""
-    given = [name.strip() for name in (request.text("_fields") or "").split(",")]
     ways = tuple(f"{'.'.join(reference.path)}." for reference in pair.definition.references)
-    names = [name for name in given if ways and name.startswith(ways) and name not in pair.definition.properties]
+    declared = pair.definition.properties
+    names = [name for name in request.names("_fields") if ways and name.startswith(ways) and name not in declared]
     if not names:
         return Query(as_of=as_of)
     raw = {"fields": names, "as_of": request.text("_asOf")}
@@ -178,15 +176,21 @@ async def _related_fields(request: RestRequest, pair: Pair, as_of: AsOf | None) 
 async def replace_object(request: RestRequest) -> Response:
     """Replace an object's data."""
     pair = await request.pair("update")
-    stored = await request.registers.objects.replace(
-        request.caller,
-        pair,
-        request.path("id"),
-        business(pair, await request.object()),
-        if_version=await request.if_match_object(pair),
-        idempotency_key=request.idempotency_key,
-    )
+    stored = await _change(request, pair, "update", business(pair, await request.object()))
     return respond(request, pair, stored, written=True)
+
+
+async def _change(
+    request: RestRequest,
+    pair: Pair,
+    action: Action,
+    data: dict[str, Any] | None = None,
+    patch: Sequence[dict[str, Any]] = (),
+) -> StoredObject:
+    """Carry out a write on the object in the path, if it is at the version that `If-Match` demands."""
+    version = await request.if_match_object(pair)
+    operation = Operation(action, data, request.path("id"), if_version=version, patch=tuple(patch))
+    return await request.registers.objects.write(request.caller, pair, operation, request.idempotency_key)
 
 
 @ROUTES.add("POST", ITEM, [*_SHOWN, *_WRITE], body=ObjectData, other_bodies=_PATCHES, answer=ObjectAnswer, etag=True)
@@ -194,25 +198,15 @@ async def replace_object(request: RestRequest) -> Response:
 async def patch_object(request: RestRequest) -> Response:
     """Change some properties: a merge patch, or a JSON Patch with Content-Type application/json-patch+json."""
     pair = await request.pair("update")
-    objects, ref, version = request.registers.objects, request.path("id"), await request.if_match_object(pair)
     if request.http.headers.get("content-type", "").partition(";")[0].strip().lower() == _JSON_PATCH:
         steps = await request.json()
         if not isinstance(steps, list) or not all(isinstance(one, dict) for one in cast("list[Any]", steps)):
             raise InvalidInput("A JSON Patch is a list of operations.")
-        refuse_metadata(pair, cast("list[dict[str, Any]]", steps))
-        stored = await objects.json_patch(
-            request.caller,
-            pair,
-            ref,
-            cast("list[dict[str, Any]]", steps),
-            if_version=version,
-            idempotency_key=request.idempotency_key,
-        )
+        patch = cast("list[dict[str, Any]]", steps)
+        refuse_metadata(pair, patch)
+        stored = await _change(request, pair, "json_patch", patch=patch)
     else:
-        data = business(pair, await request.object())
-        stored = await objects.merge_patch(
-            request.caller, pair, ref, data, if_version=version, idempotency_key=request.idempotency_key
-        )
+        stored = await _change(request, pair, "patch", business(pair, await request.object()))
     return respond(request, pair, stored, written=True)
 
 
@@ -221,9 +215,8 @@ async def upsert_object(request: RestRequest) -> Response:
     """Create an object, or merge the data into the one with the same key."""
     pair = await request.pair("update")
     body = await request.object()
-    key = tuple(name.strip() for name in (request.text("_key") or "").split(",") if name.strip())
     named = named_uuid(pair, body)
-    operation = Operation("upsert", business(pair, body), key=key, uuid=named, named=named)
+    operation = Operation("upsert", business(pair, body), key=request.names("_key"), uuid=named, named=named)
     stored = await request.registers.objects.write(request.caller, pair, operation, request.idempotency_key)
     return respond(request, pair, stored, written=True)
 
@@ -232,13 +225,7 @@ async def upsert_object(request: RestRequest) -> Response:
 async def delete_object(request: RestRequest) -> Response:
     """Delete an object; it can be restored until it is purged."""
     pair = await request.pair("delete")
-    await request.registers.objects.delete(
-        request.caller,
-        pair,
-        request.path("id"),
-        if_version=await request.if_match_object(pair),
-        idempotency_key=request.idempotency_key,
-    )
+    await _change(request, pair, "delete")
     return no_content()
 
 

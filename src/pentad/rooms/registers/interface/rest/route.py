@@ -6,9 +6,9 @@ documents are all made from them.
     @ROUTES.add("GET", "/plans/{id}", answer=PlanAnswer, own=True)
     async def get_plan(request: RestRequest) -> Response: ...
 
-A path is OpenRegister's or Pentad's `own`. On OpenRegister's paths errors have the shape its clients know
-(`OpenRegisterError`), and a parameter that is not declared is ignored if that loses nothing. On own paths errors are
-problems, as everywhere else on the server, and such a parameter is refused.
+A path is OpenRegister's or Pentad's `own`. OpenRegister's paths answer errors in the shape its clients know
+(`OpenRegisterError`), and ignore an undeclared parameter if that does no harm. Own paths answer errors like the rest of
+the server, and refuse undeclared parameters.
 """
 
 import inspect
@@ -92,8 +92,7 @@ class RestRoute:
     produces: Sequence[str] = ()
     """Media types of an answer that is a file."""
     errors: Mapping[int, Any] = field(default_factory=dict[int, Any])
-    """Types of errors that have another shape than the rest, or that reading alone would not lead to; None for the
-    server's own shape."""
+    """Further errors, and errors in another shape; None for the server's own shape."""
 
     def __post_init__(self) -> None:
         has_body = self.answer is not None or bool(self.produces)
@@ -149,7 +148,7 @@ class RestRoute:
 
     @property
     def takes_filters(self) -> bool:
-        """Whether any parameter is a filter, so that the query decides which names there are."""
+        """Whether undeclared parameters are filters; the query then checks their names."""
         return "field" in self.declared
 
 
