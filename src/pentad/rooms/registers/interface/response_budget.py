@@ -1,8 +1,8 @@
 """Fits answers into the caller's token budget (`max_tokens`) and says what was left out.
 
 A token counts as four characters of compact JSON, which is about right for English and on the safe side for most data.
-Rows are left out whole. Only a first row larger than the whole budget loses its largest properties, so that there is
-always something to read and a way to continue. An answer to a write always has at least the object's id.
+Rows are left out whole. Only a first row larger than the whole budget loses its largest properties, so there is always
+something to read and a way to continue. An answer to a write always has at least the object's id.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -74,8 +74,7 @@ class PendingChange(msgspec.Struct):
         return 0 if self.before is None else self.before.stored.version
 
 
-@dataclass(frozen=True, slots=True)
-class Provenance:
+class Provenance(NamedTuple):
     """Who made a change and why, in the order of the history's columns."""
 
     principal: str
@@ -107,11 +106,7 @@ def state_digest(text: str) -> bytes:
 
 def chain_facts(register: int, schema: int, version: int, action: str, at: float, provenance: Provenance) -> bytes:
     """The facts of a change that all new objects of one write share."""
-    facts = (
-        register, schema, version, action, at,
-        provenance.principal, provenance.agent, provenance.session, provenance.call, provenance.reason, provenance.plan,
-    )  # fmt: skip
-    return _ENCODE(facts)[1:]
+    return _ENCODE((register, schema, version, action, at, *provenance))[1:]
 
 
 def chain_hash(previous: bytes, uuid: str, shared: bytes, state: bytes) -> bytes:
