@@ -67,11 +67,11 @@ def test_the_tables_of_tools_have_every_action_and_argument() -> None:
     tools, arguments = section("### Tools").split("| `objects` | arguments besides")
     listed = {spans(name)[0]: spans(actions)[0].split() for name, actions in rows(tools) if spans(actions)}
     assert listed == {
-        "registers": list(tool_schemas.REGISTER_ACTIONS),
-        "schemas": list(tool_schemas.SCHEMA_ACTIONS),
-        "views": list(tool_schemas.VIEW_ACTIONS),
+        "registers": list(get_args(tool_schemas.RegisterAction)),
+        "schemas": list(get_args(tool_schemas.SchemaAction)),
+        "views": list(get_args(tool_schemas.ViewAction)),
         "transfer": list(get_args(TransferArguments.model_fields["action"].annotation)),
-        "attachments": list(tool_schemas.ATTACHMENT_ACTIONS),
+        "attachments": list(get_args(tool_schemas.AttachmentAction)),
     }
     named = {
         action: {word for span in spans(cell) if '"' not in span and "{" not in span for word in span.split()}

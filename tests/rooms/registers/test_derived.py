@@ -66,7 +66,7 @@ async def test_nothing_can_be_asked_about_a_derived_value(registers: Registers):
     for kind in ("csv", "jsonl"):
         content = b"".join([part async for part in registers.transfer.export(WRITER, pair, kind)])
         assert b"ruby" not in content.lower()
-    await registers.objects.merge_patch(ADMIN, pair, made.uuid, {"secret": "opal"})
+    await registers.objects.write(ADMIN, pair, Operation("patch", {"secret": "opal"}, made.uuid))
     told = await registers.history.diff(WRITER, pair, made.uuid, 1)
     assert told["patch"] == []
 
@@ -81,7 +81,7 @@ async def test_a_derived_value_is_no_key_and_cannot_be_guessed(registers: Regist
     assert outcome.error is not None
     assert "is not a key" in outcome.error["message"]
     with pytest.raises(Forbidden, match="may not set the property 'given'"):
-        await registers.objects.merge_patch(WRITER, pair, made.uuid, {"given": guess})
+        await registers.objects.write(WRITER, pair, Operation("patch", {"given": guess}, made.uuid))
     await registers.objects.replace(WRITER, pair, made.uuid, {"name": "Eva"})
     kept = (await registers.objects.get(ADMIN, pair, made.uuid)).data
     assert (kept["secret"], kept["given"], kept["saved"]) == ("ruby", "ruby", "xruby")
@@ -107,10 +107,10 @@ async def test_what_is_wrong_with_a_hidden_value_is_said_without_it(registers: R
     await confirmed(registers.catalogue.schemas.update, ADMIN, "thing", {"properties": properties})
     pair = await registers.catalogue.pair(WRITER, "library", "thing")
     with pytest.raises(InvalidInput) as refused:
-        await registers.objects.merge_patch(WRITER, pair, made.uuid, {"name": "Eva"})
+        await registers.objects.write(WRITER, pair, Operation("patch", {"name": "Eva"}, made.uuid))
     assert "ruby" not in repr(refused.value.as_json())
     with pytest.raises(InvalidInput) as told:
-        await registers.objects.merge_patch(ADMIN, pair, made.uuid, {"name": "Eva"})
+        await registers.objects.write(ADMIN, pair, Operation("patch", {"name": "Eva"}, made.uuid))
     assert "ruby" in repr(told.value.as_json())
 
 

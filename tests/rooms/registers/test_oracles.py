@@ -9,9 +9,9 @@ from typing import Any, get_args
 
 import pytest
 
-from pentad.rooms.registers.interface.object_tool import Action
 from pentad.rooms.registers.interface.resources import RESOURCES
 from pentad.rooms.registers.interface.rest.routes import TABLE
+from pentad.rooms.registers.interface.tool_schemas import ObjectAction
 from tests.behaviour.clients import HTTP_MODERN, SESSION, Wire, wire_name
 from tests.behaviour.connecting import connect_http
 from tests.behaviour.registers.openregister import OpenRegister
@@ -320,7 +320,7 @@ WIRES = pytest.mark.parametrize("wire", [SESSION, HTTP_MODERN], ids=wire_name)
 
 def test_every_action_is_asked_for_something_hidden() -> None:
     asked = {arguments["action"] for _, tool, arguments in MCP if tool == "objects"}
-    assert asked == set(get_args(Action))
+    assert asked == set(get_args(ObjectAction))
 
 
 @pytest.mark.requirement("registers:oracles:not-found")

@@ -1,7 +1,8 @@
-"""Changes that would lose something: they answer with a report and a token, and run only when the token comes back.
+"""Confirmation of changes that would lose data: the first call returns a report and a token, and the change runs only
+if the token is sent back.
 
 The token is a hash over the current version and the change, so it fits this change of this version and nothing else.
-It is not a secret and not a permission: whoever may make the change may confirm it.
+It is neither a secret nor a permission: every caller who may make the change may confirm it.
 """
 
 import hashlib

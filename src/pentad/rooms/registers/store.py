@@ -98,7 +98,7 @@ def update_schema(tx: Transaction, schema: Schema) -> None:
 
 
 def lock_registers(tx: Transaction, dialect: Dialect) -> None:
-    """Let nobody else change a register until the transaction ends; reading goes on."""
+    """Keep others from changing registers until the transaction ends; they can still read them."""
     if dialect == "postgres":
         tx.run("LOCK TABLE registers IN SHARE ROW EXCLUSIVE MODE")
 

@@ -6,6 +6,7 @@ import pytest
 
 from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, NotFound
 from pentad.rooms.registers.access.organisations import DEFAULT
+from pentad.rooms.registers.models import Operation
 from tests.rooms.registers.opening import ADMIN, OTHER, WRITER, TurnedClock, opened, with_trees
 from tests.stores import Stores
 
@@ -114,6 +115,6 @@ async def test_old_memberships_are_read_again_even_while_something_is_being_writ
         pair = await with_trees(registers)
         tree = await registers.objects.create(WRITER, pair, {"number": "T-1"})
         clock.ahead = 60
-        changed = await registers.objects.merge_patch(WRITER, pair, tree.uuid, {"note": "old"})
+        changed = await registers.objects.write(WRITER, pair, Operation("patch", {"note": "old"}, tree.uuid))
         assert changed.version == 2
         assert registers.organisations.of(WRITER.principal) == "default"

@@ -9,7 +9,7 @@ import pytest
 from pentad.access.scopes import role_scopes
 from pentad.kernel.errors import Conflict, InvalidInput
 from pentad.kernel.principal import Principal
-from pentad.rooms.registers.models import Caller, Pair
+from pentad.rooms.registers.models import Caller, Operation, Pair
 from pentad.rooms.registers.query.models import Query
 from pentad.rooms.registers.service import Registers
 from tests.rooms.registers.interface.terminal import Terminal
@@ -184,7 +184,7 @@ async def test_a_schema_composed_of_the_renamed_one_follows_with_its_objects(reg
         found = (await registers.objects.get(ADMIN, clerks, clerk)).data
         assert (found[name], found["label"], other in found) == ("Delft", "Ada of Delft", False)
         assert (await body(registers, "clerk"))["required"] == [name]
-        await registers.objects.merge_patch(ADMIN, clerks, clerk, {"desk": name})
+        await registers.objects.write(ADMIN, clerks, Operation("patch", {"desk": name}, clerk))
     history = await registers.history.of(ADMIN, clerks, clerk)
     assert [change.action for change in history].count("migrate") == 2
 

@@ -94,10 +94,10 @@ async def test_a_whole_answer_is_within_the_budget_whatever_stands_around_the_ro
 ) -> None:
     named = [{**row, "id": f"{number:036d}"} for number, row in enumerate(rows)]
 
-    async def build(fitted: Fitted) -> dict[str, Any]:
+    def build(fitted: Fitted) -> dict[str, Any]:
         return {"results": fitted.rows, "total": len(rows), "cursor": around}
 
-    answer = await build_response(named, tokens, build)
+    answer = build_response(named, tokens, build)
     assert json_size(answer) <= tokens * CHARACTERS_PER_TOKEN
     shown = len(answer["results"])
     assert shown or not rows
@@ -109,10 +109,10 @@ async def test_no_more_is_cut_than_does_not_fit() -> None:
     rows = [{"id": f"{number:036d}", "title": "x" * 87} for number in range(40)]
     for length in range(0, 400, 3):
 
-        async def build(fitted: Fitted, length: int = length) -> dict[str, Any]:
+        def build(fitted: Fitted, length: int = length) -> dict[str, Any]:
             return {"results": fitted.rows, "total": 40, "cursor": "c" * length}
 
-        answer = await build_response(rows, 300, build)
+        answer = build_response(rows, 300, build)
         assert "properties_left_out" not in answer["cut"], length
         assert json_size(answer) <= 1200 < json_size(answer) + 2 * json_size(rows[0]), length
 

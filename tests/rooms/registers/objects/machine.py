@@ -186,8 +186,8 @@ class Objects(RuleBasedStateMachine):
         async def work() -> list[Any]:
             return await asyncio.gather(
                 *(
-                    self.rooms.both[index % 2].objects.merge_patch(
-                        ADMIN, self.pair, uuid, {"note": note}, if_version=version
+                    self.rooms.both[index % 2].objects.write(
+                        ADMIN, self.pair, Operation("patch", {"note": note}, uuid, if_version=version)
                     )
                     for index, note in enumerate(notes)
                 ),
@@ -225,7 +225,7 @@ class Objects(RuleBasedStateMachine):
             seen = await room.objects.get(ADMIN, self.pair, uuid)
             try:
                 more = {"hits": seen.data.get("hits", 0) + 1}
-                await room.objects.merge_patch(ADMIN, self.pair, uuid, more, if_version=seen.version)
+                await room.objects.write(ADMIN, self.pair, Operation("patch", more, uuid, if_version=seen.version))
             except VersionMismatch:
                 self.tally.refusals += 1
             else:

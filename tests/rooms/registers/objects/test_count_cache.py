@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from pentad.kernel.ports import Database, Rows
-from pentad.rooms.registers.models import Pair
+from pentad.rooms.registers.models import Operation, Pair
 from pentad.rooms.registers.query.count_cache import CountCache
 from pentad.rooms.registers.query.execute import find
 from pentad.rooms.registers.query.models import And, Compare, Exists, Filter, In, Not, Query, QueryResult, Scope, Terms
@@ -141,7 +141,7 @@ async def test_one_change_is_followed_and_not_counted_anew(registers: Registers,
     total, counting = await statements()
     assert (total, len(counting)) == (5, 1)
     assert await statements() == (5, [])
-    await registers.objects.merge_patch(ADMIN, trees, made[0].uuid, {"kind": "lime"})
+    await registers.objects.write(ADMIN, trees, Operation("patch", {"kind": "lime"}, made[0].uuid))
     assert await statements() == (4, [])
     await registers.objects.delete(ADMIN, trees, made[1].uuid)
     assert await statements() == (3, [])

@@ -45,20 +45,22 @@ async def test_for_a_json_patch_hidden_properties_are_not_there(registers: Regis
     pair = await people(registers)
     made = await registers.objects.create(ADMIN, pair, {"name": "Ada", "salary": 5000})
     with pytest.raises(InvalidInput, match="points at /salary, which does not exist"):
-        await registers.objects.json_patch(WRITER, pair, made.uuid, [operation])
+        await registers.objects.write(WRITER, pair, Operation("json_patch", None, made.uuid, patch=(operation,)))
 
 
 async def test_a_json_patch_of_the_whole_neither_shows_nor_loses_what_is_hidden(registers: Registers):
     pair = await people(registers)
     made = await registers.objects.create(ADMIN, pair, {"name": "Ada", "salary": 5000})
     with pytest.raises(InvalidInput) as refused:
-        await registers.objects.json_patch(WRITER, pair, made.uuid, [{"op": "copy", "from": "", "path": "/note"}])
+        await registers.objects.write(
+            WRITER, pair, Operation("json_patch", None, made.uuid, patch=({"op": "copy", "from": "", "path": "/note"},))
+        )
     assert "5000" not in str(refused.value.details)
     patch = [
         {"op": "test", "path": "", "value": {"name": "Ada"}},
         {"op": "replace", "path": "", "value": {"name": "Eva"}},
     ]
-    await registers.objects.json_patch(WRITER, pair, made.uuid, patch)
+    await registers.objects.write(WRITER, pair, Operation("json_patch", None, made.uuid, patch=tuple(patch)))
     assert (await registers.objects.get(ADMIN, pair, made.uuid)).data == {"name": "Eva", "salary": 5000}
 
 
@@ -67,7 +69,11 @@ async def test_a_json_patch_cannot_guess_either(registers: Registers, guess: int
     pair = await people(registers)
     made = await registers.objects.create(ADMIN, pair, {"name": "Ada", "salary": 5000})
     with pytest.raises(Forbidden, match="may not set the property 'salary'"):
-        await registers.objects.json_patch(WRITER, pair, made.uuid, [{"op": "add", "path": "/salary", "value": guess}])
+        await registers.objects.write(
+            WRITER,
+            pair,
+            Operation("json_patch", None, made.uuid, patch=({"op": "add", "path": "/salary", "value": guess},)),
+        )
 
 
 @pytest.mark.parametrize("guess", [5000, 1, None])

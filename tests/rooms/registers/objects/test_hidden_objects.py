@@ -153,7 +153,9 @@ async def test_writing_back_leaves_hidden_objects_alone(registers: Registers):
     await registers.objects.replace(WRITER, authors, author.uuid, {**shown, "name": "Eva"})
     assert (await registers.objects.get(ADMIN, books, hidden.uuid)).data["author"] == author.uuid
     copy = [{"op": "copy", "from": "/books", "path": "/note"}]
-    copied = await registers.objects.json_patch(WRITER, authors, author.uuid, copy)
+    copied = await registers.objects.write(
+        WRITER, authors, Operation("json_patch", None, author.uuid, patch=tuple(copy))
+    )
     assert copied.data["note"] == [seen.uuid]
     said = [
         str(await refusal(registers.objects.replace(WRITER, authors, author.uuid, {"books": [seen.uuid, target]})))
@@ -189,7 +191,7 @@ async def test_a_hidden_object_does_not_stand_before_another_with_its_slug(regis
     seen = await registers.objects.create(ADMIN, pair, {"state": "open", "name": "home"})
     assert (await registers.objects.get(WRITER, pair, "home")).uuid == seen.uuid
     assert [one.uuid for one in await registers.history.of(WRITER, pair, "home")] == [seen.uuid]
-    changed = await registers.objects.merge_patch(WRITER, pair, "home", {"code": "B"})
+    changed = await registers.objects.write(WRITER, pair, Operation("patch", {"code": "B"}, "home"))
     assert changed.uuid == seen.uuid
     assert (await registers.objects.delete(WRITER, pair, "home")).uuid == seen.uuid
 

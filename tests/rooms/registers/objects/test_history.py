@@ -21,7 +21,7 @@ pytestmark = pytest.mark.anyio
 async def lived(registers: Registers, trees: Pair) -> str:
     """An object with a life: made, changed, deleted, restored, changed."""
     made = await registers.objects.create(ADMIN, trees, {"number": "T-1", "note": "one"})
-    await registers.objects.merge_patch(ADMIN, trees, made.uuid, {"note": "two", "height": 2})
+    await registers.objects.write(ADMIN, trees, Operation("patch", {"note": "two", "height": 2}, made.uuid))
     await registers.objects.lock(ADMIN, trees, made.uuid)
     await registers.objects.delete(ADMIN, trees, made.uuid)
     await registers.objects.restore(ADMIN, trees, made.uuid)
@@ -82,7 +82,7 @@ async def test_every_past_moment_shows_the_state_recorded_then(registers: Regist
 async def test_time_never_stands_still_for_an_object(registers: Registers, trees: Pair, clock: TurnedClock):
     made = await registers.objects.create(ADMIN, trees, {"number": "T-1"})
     clock.ahead -= 3600
-    changed = await registers.objects.merge_patch(ADMIN, trees, made.uuid, {"note": "x"})
+    changed = await registers.objects.write(ADMIN, trees, Operation("patch", {"note": "x"}, made.uuid))
     assert iso(changed.updated_at) > iso(made.updated_at)
     assert (await registers.history.verify(ADMIN, trees, made.uuid)).valid
 
@@ -128,7 +128,7 @@ async def test_going_back_to_nowhere_is_refused(registers: Registers, trees: Pai
 
 async def test_going_back_to_what_the_schema_no_longer_allows_is_refused(registers: Registers, trees: Pair):
     made = await registers.objects.create(ADMIN, trees, {"number": "T-1", "note": "long enough"})
-    await registers.objects.merge_patch(ADMIN, trees, made.uuid, {"note": None})
+    await registers.objects.write(ADMIN, trees, Operation("patch", {"note": None}, made.uuid))
     shorter = {**trees.schema.body["properties"], "note": {"type": "string", "maxLength": 3}}
     await registers.catalogue.schemas.update(ADMIN, trees.schema.id, {"properties": shorter})
     with pytest.raises(InvalidInput, match="That state has 1 problem"):
@@ -212,7 +212,7 @@ async def test_deleted_objects_wait_in_the_bin(registers: Registers, trees: Pair
     assert (pair.uri, stored.deleted["deletedBy"]) == (trees.uri, "user:ada")
     for attempt in (
         registers.objects.get(ADMIN, trees, made[0].uuid),
-        registers.objects.merge_patch(ADMIN, trees, made[0].uuid, {}),
+        registers.objects.write(ADMIN, trees, Operation("patch", {}, made[0].uuid)),
         registers.objects.lock(ADMIN, trees, made[0].uuid),
         registers.objects.unlock(ADMIN, trees, made[0].uuid),
         registers.objects.delete(ADMIN, trees, made[0].uuid),

@@ -248,7 +248,7 @@ async def test_a_repeated_request_does_not_show_what_became_unreadable(registers
     made = await registers.objects.create(ADMIN, pair, {"status": "open", "fee": 7})
 
     async def patch() -> StoredObject:
-        return await registers.objects.merge_patch(WRITER, pair, made.uuid, {"code": "B"}, idempotency_key="k")
+        return await registers.objects.write(WRITER, pair, Operation("patch", {"code": "B"}, made.uuid), "k")
 
     assert (await patch()).data == (await patch()).data == {"status": "open", "fee": 7, "code": "B"}
     await registers.objects.replace(ADMIN, pair, made.uuid, {"status": "shut"})
@@ -298,7 +298,7 @@ async def test_a_protected_property_stays_hidden_in_the_past_after_it_is_renamed
     made = await registers.objects.create(ADMIN, pair, {"name": "Ada", "salary": 4_711_000_007})
     await changed(registers, pair, [operation])
     pair = await registers.catalogue.pair(ADMIN, pair.register.id, pair.schema.id)
-    await registers.objects.merge_patch(ADMIN, pair, made.uuid, {"name": "Ada L."})
+    await registers.objects.write(ADMIN, pair, Operation("patch", {"name": "Ada L."}, made.uuid))
     then = AsOf(at=made.updated_at)
     assert (await registers.objects.get(ADMIN, pair, made.uuid, as_of=then)).data["salary"] == 4_711_000_007
     shown = await registers.objects.get(WRITER, pair, made.uuid, as_of=then)

@@ -59,7 +59,7 @@ async def test_cascade_takes_along_everything_that_hangs_on_it_and_ends_in_circl
     root = await registers.objects.create(ADMIN, nodes, {})
     child = await registers.objects.create(ADMIN, nodes, {"parent": root.uuid})
     grandchild = await registers.objects.create(ADMIN, nodes, {"parent": child.uuid})
-    await registers.objects.merge_patch(ADMIN, nodes, root.uuid, {"parent": grandchild.uuid})
+    await registers.objects.write(ADMIN, nodes, Operation("patch", {"parent": grandchild.uuid}, root.uuid))
     other = await registers.objects.create(ADMIN, nodes, {})
     report = await registers.objects.can_delete(ADMIN, nodes, root.uuid)
     assert report.deletable
@@ -172,7 +172,7 @@ async def test_no_action_leaves_it_pointing_and_the_next_change_goes_through(reg
     author = await registers.objects.create(ADMIN, authors, {"name": "A"})
     book = await registers.objects.create(ADMIN, books, {"author": author.uuid})
     await registers.objects.delete(ADMIN, authors, author.uuid)
-    changed = await registers.objects.merge_patch(ADMIN, books, book.uuid, {"title": "T"})
+    changed = await registers.objects.write(ADMIN, books, Operation("patch", {"title": "T"}, book.uuid))
     assert changed.data == {"author": author.uuid, "title": "T"}
     with pytest.raises(InvalidInput):
         await registers.objects.create(ADMIN, books, {"author": author.uuid})

@@ -3,7 +3,7 @@
 import pytest
 
 from pentad.kernel.errors import Forbidden, InvalidInput
-from pentad.rooms.registers.models import Locked, Pair
+from pentad.rooms.registers.models import Locked, Operation, Pair
 from pentad.rooms.registers.service import Registers
 from tests.rooms.registers.opening import ADMIN, OTHER, WRITER, TurnedClock
 
@@ -16,7 +16,7 @@ async def test_a_lock_keeps_others_out_and_its_holder_in(registers: Registers, t
     assert locked.version == 1
     assert locked.wire(trees.definition)["@self"]["locked"]["user"] == "user:wil"
     for attempt in (
-        registers.objects.merge_patch(ADMIN, trees, made.uuid, {"note": "x"}),
+        registers.objects.write(ADMIN, trees, Operation("patch", {"note": "x"}, made.uuid)),
         registers.objects.delete(ADMIN, trees, made.uuid),
         registers.objects.lock(ADMIN, trees, made.uuid),
         registers.history.revert(ADMIN, trees, made.uuid, version=1),
@@ -24,10 +24,10 @@ async def test_a_lock_keeps_others_out_and_its_holder_in(registers: Registers, t
         with pytest.raises(Locked, match="locked by user:wil for pruning until") as refused:
             await attempt
         assert (refused.value.http_status, refused.value.details["lockedBy"]) == (423, "user:wil")
-    changed = await registers.objects.merge_patch(WRITER, trees, made.uuid, {"note": "x"})
+    changed = await registers.objects.write(WRITER, trees, Operation("patch", {"note": "x"}, made.uuid))
     assert changed.is_locked
     await registers.objects.unlock(WRITER, trees, made.uuid)
-    assert (await registers.objects.merge_patch(ADMIN, trees, made.uuid, {"note": "y"})).version == 3
+    assert (await registers.objects.write(ADMIN, trees, Operation("patch", {"note": "y"}, made.uuid))).version == 3
 
 
 async def test_a_lock_runs_out_and_its_holder_extends_it(registers: Registers, trees: Pair, clock: TurnedClock):

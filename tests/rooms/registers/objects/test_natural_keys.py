@@ -89,7 +89,7 @@ async def test_data_and_json_take_natural_keys_too(registers: Registers):
     both = {"witnesses": [{"bsn": "1"}, bob.uuid, {"bsn": "2"}]}
     made = await registers.objects.create(WRITER, pair, {"number": "P-1", "applicant": {"bsn": "1"}, **both})
     assert made.data == {"number": "P-1", "applicant": ada.uuid, "witnesses": [ada.uuid, bob.uuid, bob.uuid]}
-    patched = await registers.objects.merge_patch(WRITER, pair, made.uuid, {"applicant": {"bsn": "2"}})
+    patched = await registers.objects.write(WRITER, pair, Operation("patch", {"applicant": {"bsn": "2"}}, made.uuid))
     assert patched.data["applicant"] == bob.uuid
     rows = [
         Operation("create", {"number": "P-2", "applicant": {"bsn": "1"}}),

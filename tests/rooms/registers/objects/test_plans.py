@@ -85,7 +85,7 @@ async def test_a_committed_plan_does_what_was_shown_and_undoing_restores_exactly
 async def test_a_plan_fails_when_what_it_saw_has_moved(registers: Registers, trees: Pair):
     made = await registers.objects.create(ADMIN, trees, {"number": "T-1"})
     plan = await registers.plans.make(ADMIN, trees, [Operation("patch", {"note": "x"}, made.uuid)])
-    await registers.objects.merge_patch(ADMIN, trees, made.uuid, {"height": 3})
+    await registers.objects.write(ADMIN, trees, Operation("patch", {"height": 3}, made.uuid))
     with pytest.raises(VersionMismatch, match="is at version 2"):
         await registers.plans.commit(ADMIN, plan.id)
     assert (await registers.plans.get(ADMIN, plan.id)).state == "open"
@@ -114,7 +114,7 @@ async def test_undoing_is_refused_after_somebody_else_went_on(registers: Registe
     made = await registers.objects.create(ADMIN, trees, {"number": "T-1"})
     plan = await registers.plans.make(ADMIN, trees, [Operation("patch", {"note": "x"}, made.uuid)])
     await registers.plans.commit(ADMIN, plan.id)
-    await registers.objects.merge_patch(ADMIN, trees, made.uuid, {"note": "y"})
+    await registers.objects.write(ADMIN, trees, Operation("patch", {"note": "y"}, made.uuid))
     with pytest.raises(VersionMismatch):
         await registers.plans.undo(ADMIN, plan.id)
     assert (await registers.objects.get(ADMIN, trees, made.uuid)).data["note"] == "y"

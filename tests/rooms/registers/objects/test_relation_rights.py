@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from pentad.kernel.errors import InvalidInput
-from pentad.rooms.registers.models import Caller, StoredObject
+from pentad.rooms.registers.models import Caller, Operation, StoredObject
 from pentad.rooms.registers.service import Registers
 from tests.rooms.registers.opening import ADMIN, OTHER, WRITER, TurnedClock
 from tests.rooms.registers.permits import SCHEMAS, Permits, make_permits
@@ -62,7 +62,9 @@ async def test_objects_that_a_rule_hides_refer_to_nothing(registers: Registers):
 async def test_the_rule_on_a_middle_object_breaks_the_chain(registers: Registers):
     permits = await make_permits(registers, {"permit": {"authorization": OPEN_ALONE}})
     assert await permits.find("inspection", WRITER, filter={"permit.applicant.name": "Bob"}) == [8]
-    await permits.registers.objects.merge_patch(ADMIN, permits.pairs["permit"], permits.uuid("P-3"), {"status": "shut"})
+    await permits.registers.objects.write(
+        ADMIN, permits.pairs["permit"], Operation("patch", {"status": "shut"}, permits.uuid("P-3"))
+    )
     assert await permits.find("inspection", WRITER, filter={"permit.applicant.name": "Bob"}) == []
     assert await permits.find("inspection", ADMIN, filter={"permit.applicant.name": "Bob"}) == [8]
     assert await permits.find("inspection", WRITER, sort=["-permit.applicant.income", "score"]) == [1, 3, 8]
@@ -154,7 +156,9 @@ async def test_the_past_of_a_related_object_takes_the_rights_of_today(registers:
     permits = await make_permits(registers, {"person": {"authorization": IN_DELFT}})
     then = max(one.updated_at for one in permits.made.values()) + 0.0005
     clock.ahead += 1
-    await registers.objects.merge_patch(ADMIN, permits.pairs["person"], permits.uuid("Ada"), {"city": "Gouda"})
+    await registers.objects.write(
+        ADMIN, permits.pairs["person"], Operation("patch", {"city": "Gouda"}, permits.uuid("Ada"))
+    )
     assert await permits.find("permit", ADMIN, filter={"applicant.city": "Delft"}, as_of=then) == ["P-1", "P-2"]
     assert await permits.find("permit", WRITER, filter={"applicant.city": "Delft"}, as_of=then) == []
 

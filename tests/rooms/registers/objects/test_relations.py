@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from pentad.kernel.errors import InvalidInput
+from pentad.rooms.registers.models import Operation
 from pentad.rooms.registers.query import related_rows
 from pentad.rooms.registers.service import Registers
 from tests.rooms.registers.opening import ADMIN, TurnedClock
@@ -233,8 +234,10 @@ async def test_the_past_of_related_objects_is_asked_with_that_of_the_objects(per
     objects = permits.registers.objects
     then = max(one.updated_at for one in permits.made.values()) + 0.0005
     clock.ahead += 1
-    await objects.merge_patch(ADMIN, permits.pairs["person"], permits.uuid("Ada"), {"city": "Gouda"})
-    await objects.merge_patch(ADMIN, permits.pairs["permit"], permits.uuid("P-4"), {"applicant": permits.uuid("Ada")})
+    await objects.write(ADMIN, permits.pairs["person"], Operation("patch", {"city": "Gouda"}, permits.uuid("Ada")))
+    await objects.write(
+        ADMIN, permits.pairs["permit"], Operation("patch", {"applicant": permits.uuid("Ada")}, permits.uuid("P-4"))
+    )
     await objects.delete(ADMIN, permits.pairs["permit"], permits.uuid("P-2"))
     now = {"applicant.city": "Gouda"}
     assert await permits.find("permit", filter=now) == ["P-1", "P-4"]

@@ -6,7 +6,7 @@ import pytest
 
 from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, NotFound
 from pentad.rooms.registers.confirmation import ConfirmNeeded
-from pentad.rooms.registers.models import Pair
+from pentad.rooms.registers.models import Operation, Pair
 from pentad.rooms.registers.query.models import Compare, Query
 from pentad.rooms.registers.service import Registers
 from tests.rooms.registers.objects.changing import confirmed
@@ -230,7 +230,7 @@ async def test_computed_values_and_views_follow_a_renamed_property(registers: Re
     assert body["properties"]["label"]["computed"] == "{{ number }}: {{ round(`the amount`) }}"
     assert body["configuration"]["objectNameField"] == "{{ `the amount` }} {{ number }}"
     pair = await registers.catalogue.pair(ADMIN, "library", "permit")
-    after = await registers.objects.merge_patch(ADMIN, pair, made.uuid, {"the amount": 20})
+    after = await registers.objects.write(ADMIN, pair, Operation("patch", {"the amount": 20}, made.uuid))
     assert (after.data["gross"], after.data["label"]) == (40, "P-1: 20")
     name = "the amount"
     wanted: list[dict[str, Any]] = [
@@ -419,7 +419,7 @@ async def test_an_undo_takes_the_objects_back_too(registers: Registers):
     ]
     await confirmed(catalogue.schemas.patch, ADMIN, "permit", operations)
     pair = await catalogue.pair(ADMIN, "library", "permit")
-    await registers.objects.merge_patch(ADMIN, pair, uuids[1], {"amount": 99})
+    await registers.objects.write(ADMIN, pair, Operation("patch", {"amount": 99}, uuids[1]))
     late = await registers.objects.create(ADMIN, pair, {"number": "P-9", "amount": 5, "state": "open"})
     plan = (await catalogue.schemas.plan_undo(ADMIN, "permit")).as_json()
     assert plan["orphaned"]["state"]["objects"] == 1

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pentad.rooms.registers.models import Pair, StoredObject
+from pentad.rooms.registers.models import Operation, Pair, StoredObject
 from pentad.rooms.registers.presentation import present
 from pentad.rooms.registers.service import Registers
 from tests.rooms.registers.objects.making import pair_of
@@ -26,7 +26,7 @@ async def test_an_object_keeps_the_version_until_it_is_written_or_migrated(regis
     assert await versions(registers, pair) == {"saw": "0.0.1", "axe": "0.0.1", "awl": "0.0.1"}
     await registers.catalogue.schemas.update(ADMIN, "tool", {"description": "Tools"})
     pair = await registers.catalogue.pair(WRITER, "library", "tool")
-    await registers.objects.merge_patch(WRITER, pair, made["axe"].uuid, {"worth": 2})
+    await registers.objects.write(WRITER, pair, Operation("patch", {"worth": 2}, made["axe"].uuid))
     await registers.objects.lock(WRITER, pair, made["saw"].uuid)
     assert await versions(registers, pair) == {"saw": "0.0.1", "axe": "0.0.2", "awl": "0.0.1"}
     steps = [{"step": "default", "property": "worth", "value": 1}]

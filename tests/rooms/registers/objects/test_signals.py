@@ -45,7 +45,7 @@ async def test_a_change_is_told_for_the_object_and_its_pair(registers: Registers
     made = await registers.objects.create(ADMIN, trees, {"number": "T-1"})
     assert await heard.so_far() == [f"resource {trees.uri}"]
     changes: list[Any] = [
-        registers.objects.merge_patch(ADMIN, trees, made.uuid, {"note": "x"}),
+        registers.objects.write(ADMIN, trees, Operation("patch", {"note": "x"}, made.uuid)),
         registers.objects.lock(ADMIN, trees, made.uuid),
         registers.objects.delete(ADMIN, trees, made.uuid),
         registers.objects.restore(ADMIN, trees, made.uuid),
@@ -59,7 +59,7 @@ async def test_a_change_is_told_for_the_object_and_its_pair(registers: Registers
 async def test_nothing_is_told_of_what_did_not_happen(registers: Registers, trees: Pair, heard: Heard):
     made = await registers.objects.create(ADMIN, trees, {"number": "T-1"})
     await heard.so_far()
-    await registers.objects.merge_patch(ADMIN, trees, made.uuid, {"number": "T-1"})
+    await registers.objects.write(ADMIN, trees, Operation("patch", {"number": "T-1"}, made.uuid))
     with pytest.raises(PentadError):
         await registers.objects.bulk(
             ADMIN, trees, [Operation("patch", {"note": "x"}, made.uuid), Operation("create", {})], atomic=True

@@ -30,7 +30,7 @@ async def test_every_action_finds_an_object_by_a_unique_value(registers: Registe
     for name in ("P-2026-00001", 777001, "777001", "old-oak", made.uuid):
         assert (await objects.get(ADMIN, pair, name)).uuid == made.uuid
         assert (await objects.get(WRITER, pair, name)).uuid == made.uuid
-    assert (await objects.merge_patch(ADMIN, pair, "P-2026-00001", {"title": "New"})).version == 2
+    assert (await objects.write(ADMIN, pair, Operation("patch", {"title": "New"}, "P-2026-00001"))).version == 2
     changed = await objects.replace(ADMIN, pair, "P-2026-00001", {"number": "P-2026-00001", "title": "Newer"})
     assert (changed.uuid, changed.version) == (made.uuid, 3)
     assert len(await history.of(ADMIN, pair, "P-2026-00001", 10, None)) == 3
@@ -54,7 +54,10 @@ async def test_a_name_that_means_several_objects_is_refused(registers: Registers
     with pytest.raises(InvalidInput) as refused:
         await objects.get(ADMIN, pair, "5001")
     assert refused.value.details["objects"] == sorted((first.uuid, second.uuid))
-    for change in (objects.delete(ADMIN, pair, "5001"), objects.merge_patch(ADMIN, pair, "5001", {"title": "x"})):
+    for change in (
+        objects.delete(ADMIN, pair, "5001"),
+        objects.write(ADMIN, pair, Operation("patch", {"title": "x"}, "5001")),
+    ):
         with pytest.raises(InvalidInput):
             await change
     by_slug = await objects.create(ADMIN, pair, {"number": "one"})
@@ -71,7 +74,7 @@ async def test_a_uuid_comes_first_and_is_never_ambiguous(registers: Registers):
     foreign = "00000000-0000-7000-8000-00000000dead"
     other = await objects.create(ADMIN, pair, {"number": foreign})
     assert (await objects.get(ADMIN, pair, foreign)).uuid == other.uuid
-    assert (await objects.merge_patch(ADMIN, pair, foreign, {"title": "two"})).uuid == other.uuid
+    assert (await objects.write(ADMIN, pair, Operation("patch", {"title": "two"}, foreign))).uuid == other.uuid
 
 
 async def test_a_hidden_unique_value_names_nothing(registers: Registers):
@@ -84,7 +87,7 @@ async def test_a_hidden_unique_value_names_nothing(registers: Registers):
         texts: list[str] = []
         for asked in (
             objects.get(WRITER, pair, name),
-            objects.merge_patch(WRITER, pair, name, {"title": "b"}),
+            objects.write(WRITER, pair, Operation("patch", {"title": "b"}, name)),
             objects.delete(WRITER, pair, name),
             objects.can_delete(WRITER, pair, name),
             objects.neighbours(WRITER, pair, name, "used", 1, 0),

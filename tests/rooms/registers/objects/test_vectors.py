@@ -272,7 +272,7 @@ async def test_a_listing_goes_on_in_the_way_it_began(hints: Hints) -> None:
     assert first.retrieval == "hybrid"
     for search in ("words", "hybrid"):  # which leaves all objects without vectors
         await hints.reshape(configuration={"search": search})
-    with pytest.raises(InvalidInput, match="cannot go on by meaning"):
+    with pytest.raises(InvalidInput, match="cannot continue by meaning"):
         await hints.find("boats", limit=5, cursor=first.cursor)
 
 
@@ -282,10 +282,10 @@ async def test_every_way_to_change_an_object_is_followed(hints: Hints) -> None:
     await hints.add(STORY)
     await hints.embed()
     embedded = len(hints.embedder.asked)
-    await objects.merge_patch(ADMIN, pair, hints.uuids["fog"], {"rank": 3})
+    await objects.write(ADMIN, pair, Operation("patch", {"rank": 3}, hints.uuids["fog"]))
     assert await hints.embed() == 0, "a change that no text sees needs no new vector"
     assert len(hints.embedder.asked) == embedded
-    await objects.merge_patch(ADMIN, pair, hints.uuids["fog"], {"text": "paints fences green"})
+    await objects.write(ADMIN, pair, Operation("patch", {"text": "paints fences green"}, hints.uuids["fog"]))
     assert await hints.embed() == 1
     assert (await hints.wards("paints fences green"))[0] == "fog"
     assert "fog" not in await hints.wards("steers boats through")

@@ -38,12 +38,12 @@ async def test_a_patch_writes_back_only_what_it_changes(registers: Registers):
     authors, books = await library(registers)
     one, two = await new(registers, books, 2)
     author = await registers.objects.create(ADMIN, authors, {"books": [one]})
-    await registers.objects.merge_patch(ADMIN, authors, author.uuid, {"name": "B"})
+    await registers.objects.write(ADMIN, authors, Operation("patch", {"name": "B"}, author.uuid))
     assert (await registers.objects.get(ADMIN, books, one)).version == 2
     add = {"op": "add", "path": "/books/-", "value": two}
-    await registers.objects.json_patch(ADMIN, authors, author.uuid, [add])
+    await registers.objects.write(ADMIN, authors, Operation("json_patch", None, author.uuid, patch=(add,)))
     assert await data_of(registers, books, two) == {"author": author.uuid}
-    await registers.objects.merge_patch(ADMIN, authors, author.uuid, {"books": None})
+    await registers.objects.write(ADMIN, authors, Operation("patch", {"books": None}, author.uuid))
     assert [await data_of(registers, books, uuid) for uuid in (one, two)] == [{}, {}]
 
 
@@ -54,10 +54,12 @@ async def test_what_is_removed_afterwards_is_not_kept_but_shown(registers: Regis
     assert made.data == {"name": "A"}
     assert (await data_of(registers, authors, made.uuid)) == {"name": "A", "books": [one]}
     add = {"op": "add", "path": "/books/-", "value": two}
-    changed = await registers.objects.json_patch(ADMIN, authors, made.uuid, [add], if_version=1)
+    changed = await registers.objects.write(
+        ADMIN, authors, Operation("json_patch", None, made.uuid, patch=(add,), if_version=1)
+    )
     assert (changed.data, changed.version) == ({"name": "A"}, 2)
     assert (await data_of(registers, authors, made.uuid))["books"] == [one, two]
-    renamed = await registers.objects.merge_patch(ADMIN, authors, made.uuid, {"name": "B"})
+    renamed = await registers.objects.write(ADMIN, authors, Operation("patch", {"name": "B"}, made.uuid))
     assert (await data_of(registers, authors, made.uuid)) == {"name": "B", "books": [one, two]}
     whole = {"name": "B", "books": [two, one]}
     assert (await registers.objects.replace(ADMIN, authors, made.uuid, whole)).version == renamed.version
@@ -148,8 +150,8 @@ async def test_who_may_not_write_the_other_object_may_not_write_this_one(registe
     assert "/books" in refused.value.message
     author = await registers.objects.create(ADMIN, authors, {"books": [book]})
     with pytest.raises(Forbidden, match="taken out of 'author'"):
-        await registers.objects.merge_patch(WRITER, authors, author.uuid, {"books": []})
-    changed = await registers.objects.merge_patch(WRITER, authors, author.uuid, {"name": "B"})
+        await registers.objects.write(WRITER, authors, Operation("patch", {"books": []}, author.uuid))
+    changed = await registers.objects.write(WRITER, authors, Operation("patch", {"name": "B"}, author.uuid))
     assert changed.data == {"name": "B", "books": [book]}
 
 
@@ -190,9 +192,9 @@ async def test_both_sides_may_be_written_back_and_it_ends(registers: Registers):
         {"spouse": reference("person", inversedBy="spouse", writeBack=True), "n": {"type": "integer"}},
     )
     a, b, c = await new(registers, people, 3)
-    await registers.objects.merge_patch(ADMIN, people, a, {"spouse": b})
+    await registers.objects.write(ADMIN, people, Operation("patch", {"spouse": b}, a))
     assert (await data_of(registers, people, b))["spouse"] == a
-    await registers.objects.merge_patch(ADMIN, people, c, {"spouse": b})
+    await registers.objects.write(ADMIN, people, Operation("patch", {"spouse": b}, c))
     assert (await data_of(registers, people, b))["spouse"] == c
     assert await data_of(registers, people, a) == {}
     alone = await registers.objects.create(ADMIN, people, {"spouse": c})
@@ -208,7 +210,7 @@ async def test_lists_on_both_sides_agree_whichever_is_written(registers: Registe
     films = await pair_of(registers, "film", {"cast": way("actor", "films")})
     one, two = await new(registers, films, 2)
     actor = await registers.objects.create(ADMIN, actors, {"films": [one, two]})
-    await registers.objects.merge_patch(ADMIN, films, one, {"cast": []})
+    await registers.objects.write(ADMIN, films, Operation("patch", {"cast": []}, one))
     assert await data_of(registers, actors, actor.uuid) == {"films": [two]}
     assert await data_of(registers, films, two) == {"cast": [actor.uuid]}
 

@@ -60,8 +60,10 @@ async def test_the_version_a_caller_knows_is_that_of_the_object_it_names(registe
     authors, books = await library(registers)
     [book] = await new(registers, books, 1)
     author = await registers.objects.create(ADMIN, authors, {"books": []})
-    await registers.objects.merge_patch(ADMIN, books, book, {"title": "T"})
-    changed = await registers.objects.merge_patch(ADMIN, authors, author.uuid, {"books": [book]}, if_version=1)
+    await registers.objects.write(ADMIN, books, Operation("patch", {"title": "T"}, book))
+    changed = await registers.objects.write(
+        ADMIN, authors, Operation("patch", {"books": [book]}, author.uuid, if_version=1)
+    )
     assert changed.version == 2
     assert await data_of(registers, books, book) == {"title": "T", "author": author.uuid}
 
@@ -81,7 +83,7 @@ async def test_whatever_is_done_on_either_side_both_say_the_same(registers: Regi
             case "create":
                 known.append((await registers.objects.create(ADMIN, nodes, data)).uuid)
             case "patch":
-                await registers.objects.merge_patch(ADMIN, nodes, one, data)
+                await registers.objects.write(ADMIN, nodes, Operation("patch", data, one))
             case "replace":
                 await registers.objects.replace(ADMIN, nodes, one, data)
             case "delete":

@@ -73,16 +73,23 @@ async def test_every_change_counts_the_version_up_and_an_equal_one_does_not(regi
     made = await registers.objects.create(ADMIN, trees, {"number": "T-1", "note": "a"})
     replaced = await registers.objects.replace(ADMIN, trees, made.uuid, {"number": "T-1", "height": 2})
     assert (replaced.version, replaced.data) == (2, {"number": "T-1", "height": 2})
-    merged = await registers.objects.merge_patch(ADMIN, trees, made.uuid, {"height": None, "note": "b"})
+    merged = await registers.objects.write(ADMIN, trees, Operation("patch", {"height": None, "note": "b"}, made.uuid))
     assert (merged.version, merged.data) == (3, {"number": "T-1", "note": "b"})
-    patched = await registers.objects.json_patch(
+    patched = await registers.objects.write(
         ADMIN,
         trees,
-        made.uuid,
-        [{"op": "test", "path": "/note", "value": "b"}, {"op": "add", "path": "/tags", "value": ["x"]}],
+        Operation(
+            "json_patch",
+            None,
+            made.uuid,
+            patch=(
+                {"op": "test", "path": "/note", "value": "b"},
+                {"op": "add", "path": "/tags", "value": ["x"]},
+            ),
+        ),
     )
     assert (patched.version, patched.data) == (4, {"number": "T-1", "note": "b", "tags": ["x"]})
-    same = await registers.objects.merge_patch(ADMIN, trees, made.uuid, {"note": "b"})
+    same = await registers.objects.write(ADMIN, trees, Operation("patch", {"note": "b"}, made.uuid))
     assert same.version == 4
     assert made.updated_at < replaced.updated_at < merged.updated_at < patched.updated_at
 
@@ -90,14 +97,16 @@ async def test_every_change_counts_the_version_up_and_an_equal_one_does_not(regi
 async def test_a_patch_that_leaves_no_object_is_refused(registers: Registers, trees: Pair):
     made = await registers.objects.create(ADMIN, trees, {"number": "T-1"})
     with pytest.raises(InvalidInput):
-        await registers.objects.json_patch(ADMIN, trees, made.uuid, [{"op": "replace", "path": "", "value": []}])
+        await registers.objects.write(
+            ADMIN, trees, Operation("json_patch", None, made.uuid, patch=({"op": "replace", "path": "", "value": []},))
+        )
 
 
 async def test_a_write_on_a_version_that_is_gone_is_refused(registers: Registers, trees: Pair):
     made = await registers.objects.create(ADMIN, trees, {"number": "T-1"})
-    await registers.objects.merge_patch(ADMIN, trees, made.uuid, {"note": "first"}, if_version=1)
+    await registers.objects.write(ADMIN, trees, Operation("patch", {"note": "first"}, made.uuid, if_version=1))
     with pytest.raises(VersionMismatch) as refused:
-        await registers.objects.merge_patch(ADMIN, trees, made.uuid, {"note": "second"}, if_version=1)
+        await registers.objects.write(ADMIN, trees, Operation("patch", {"note": "second"}, made.uuid, if_version=1))
     assert refused.value.details == {"current": 2, "expected": 1}
     with pytest.raises(VersionMismatch):
         await registers.objects.delete(ADMIN, trees, made.uuid, if_version=1)
@@ -114,8 +123,10 @@ async def test_of_many_writers_on_one_version_exactly_one_wins(registers: Regist
                 while True:
                     seen = await room.objects.get(ADMIN, trees, made.uuid)
                     try:
-                        await room.objects.merge_patch(
-                            ADMIN, trees, made.uuid, {"count": seen.data["count"] + 1}, if_version=seen.version
+                        await room.objects.write(
+                            ADMIN,
+                            trees,
+                            Operation("patch", {"count": seen.data["count"] + 1}, made.uuid, if_version=seen.version),
                         )
                     except VersionMismatch:
                         continue
@@ -273,7 +284,7 @@ async def test_a_taken_unique_value_is_refused_with_who_has_it(registers: Regist
     other = await registers.objects.create(ADMIN, trees, {"number": "T-2"})
     for write in (
         registers.objects.create(ADMIN, trees, {"number": "T-1"}),
-        registers.objects.merge_patch(ADMIN, trees, other.uuid, {"number": "T-1"}),
+        registers.objects.write(ADMIN, trees, Operation("patch", {"number": "T-1"}, other.uuid)),
     ):
         with pytest.raises(Conflict) as refused:
             await write
@@ -382,7 +393,7 @@ async def test_what_a_rule_hides_cannot_be_found_read_or_changed(registers: Regi
     assert [row[1] for row in found.rows] == [mine.uuid]
     for attempt in (
         registers.objects.get(WRITER, pair, theirs.uuid),
-        registers.objects.merge_patch(WRITER, pair, theirs.uuid, {"code": "x"}),
+        registers.objects.write(WRITER, pair, Operation("patch", {"code": "x"}, theirs.uuid)),
         registers.history.of(WRITER, pair, theirs.uuid),
     ):
         with pytest.raises(NotFound):

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pentad.rooms.registers.models import Pair, StoredObject
+from pentad.rooms.registers.models import Operation, Pair, StoredObject
 from pentad.rooms.registers.query.models import Query
 from pentad.rooms.registers.service import Registers
 from pentad.rooms.registers.transfer.formats import FORMATS, Format
@@ -48,8 +48,8 @@ async def nodes(registers: Registers) -> tuple[Pair, Pair]:
     old = await registers.catalogue.pair(ADMIN, "old", "node")
     child = await registers.objects.create(WRITER, old, {"code": "child"})
     root = await registers.objects.create(WRITER, old, {"code": "root", "note": "-1"})
-    await registers.objects.merge_patch(
-        WRITER, old, child.uuid, {"parent": root.uuid, "friends": [child.uuid, root.uuid]}
+    await registers.objects.write(
+        WRITER, old, Operation("patch", {"parent": root.uuid, "friends": [child.uuid, root.uuid]}, child.uuid)
     )
     return old, await registers.catalogue.pair(ADMIN, "new", "node")
 

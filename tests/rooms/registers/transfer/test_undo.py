@@ -71,8 +71,8 @@ async def test_what_was_changed_since_is_left_alone_and_named(registers: Registe
     touched = await tree(registers, trees, "T-1", height=1)
     beside = await tree(registers, trees, "T-2", height=2, note="x")
     made = await imported(registers, trees, "number,height\nT-1,10\nT-2,20\nT-3,30\nT-4,40\n")
-    await registers.objects.merge_patch(OTHER, trees, touched, {"height": 11})
-    await registers.objects.merge_patch(OTHER, trees, beside, {"note": "y"})
+    await registers.objects.write(OTHER, trees, Operation("patch", {"height": 11}, touched))
+    await registers.objects.write(OTHER, trees, Operation("patch", {"note": "y"}, beside))
     changed = (await registers.objects.write(OTHER, trees, _noted("T-3"))).uuid
     told = (await registers.transfers.undo(WRITER, made)).wire()["undo"]
     assert {(one["id"], one["reason"]) for one in told["left"]} == {
@@ -206,7 +206,7 @@ async def test_a_kept_object_keeps_those_it_refers_to(registers: Registers):
         ADMIN, people, io.BytesIO(msgspec.json.encode(rows)), "json", ImportOptions()
     )
     assert report["created"] == 3, report
-    await registers.objects.merge_patch(ADMIN, people, ids[2], {"name": "Cyd"})
+    await registers.objects.write(ADMIN, people, Operation("patch", {"name": "Cyd"}, ids[2]))
     told = (await registers.transfers.undo(ADMIN, report["transfer"])).wire()["undo"]
     assert {one["id"]: one["reason"] for one in told["left"]} == {
         ids[2]: "It was changed since: name.", ids[0]: "Other objects refer to it.",

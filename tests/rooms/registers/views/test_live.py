@@ -10,7 +10,7 @@ import pytest
 from pentad.app import open_app
 from pentad.kernel.errors import InvalidInput, LimitExceeded, NotFound
 from pentad.kernel.principal import LOCAL
-from pentad.rooms.registers.models import Caller, Pair
+from pentad.rooms.registers.models import Caller, Operation, Pair
 from pentad.rooms.registers.service import Registers
 from pentad.rooms.registers.views import service as views_service
 from pentad.settings.model import Settings
@@ -105,7 +105,7 @@ async def test_a_change_outside_the_fields_of_a_view_is_not_told(registers: Regi
     names = await registers.views.create(WRITER, trees, "Numbers", {"fields": ["number"]})
     whole = await registers.views.create(WRITER, trees, "Whole", {})
     heard = Heard(registers)
-    await registers.objects.merge_patch(WRITER, trees, stored.uuid, {"height": 13})
+    await registers.objects.write(WRITER, trees, Operation("patch", {"height": 13}, stored.uuid))
     await heard.until(whole.uri)
     await registers.objects.delete(WRITER, trees, stored.uuid)
     await heard.until(names.uri)
@@ -198,10 +198,10 @@ async def test_a_change_of_a_related_object_is_told_if_it_changes_the_answer(reg
     view = await registers.views.create(ADMIN, office.pairs["person"], "Fees", {"columns": columns})
     names = await registers.views.create(ADMIN, office.pairs["person"], "Names", {"columns": ["name"]})
     heard = Heard(registers)
-    await registers.objects.merge_patch(ADMIN, office.pairs["permit"], made["P-1"], {"status": "shut"})
-    await registers.objects.merge_patch(ADMIN, office.pairs["permit"], made["P-1"], {"fee": 11})
+    await registers.objects.write(ADMIN, office.pairs["permit"], Operation("patch", {"status": "shut"}, made["P-1"]))
+    await registers.objects.write(ADMIN, office.pairs["permit"], Operation("patch", {"fee": 11}, made["P-1"]))
     await heard.until(view.uri)
-    await registers.objects.merge_patch(ADMIN, office.pairs["person"], made["Ada"], {"name": "Ann"})
+    await registers.objects.write(ADMIN, office.pairs["person"], Operation("patch", {"name": "Ann"}, made["Ada"]))
     await heard.until(names.uri)
     await heard.until(view.uri, 2)
     assert (heard.uris.count(view.uri), heard.uris.count(names.uri)) == (2, 1)

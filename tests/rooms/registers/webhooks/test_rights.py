@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from pentad.kernel.errors import Forbidden, InvalidInput, LimitExceeded, NotFound
-from pentad.rooms.registers.models import Pair
+from pentad.rooms.registers.models import Operation, Pair
 from pentad.rooms.registers.service import Registers
 from pentad.rooms.registers.webhooks.deliveries import Delivery
 from tests import waiting
@@ -48,7 +48,7 @@ async def test_a_definers_webhook_is_told_what_its_owner_may_read_and_nothing_el
         await registers.objects.create(ADMIN, pair, {"state": "shut", "fee": 88_471_100_001})
         turned = await registers.objects.create(ADMIN, pair, {"state": "shut", "fee": 88_471_200_002})
         await registers.objects.create(ADMIN, pair, {"state": "open", "fee": 88_471_300_003})
-        await registers.objects.merge_patch(ADMIN, pair, turned.uuid, {"state": "open"})
+        await registers.objects.write(ADMIN, pair, Operation("patch", {"state": "open"}, turned.uuid))
         sent = await receiver.until(2)
         told: list[Any] = [one.json["data"]["object"] for one in sent]
         assert told == [{"state": "open"}, {"state": "open"}]
@@ -66,7 +66,7 @@ async def test_a_delivery_is_withdrawn_when_its_owner_may_no_longer_read_the_obj
         case = await registers.objects.create(ADMIN, pair, {"state": "open"})
         await receiver.until(1)
         (done,) = await until(registers, made.id, lambda rows: bool(rows) and rows[0].state == "delivered")
-        await registers.objects.merge_patch(ADMIN, pair, case.uuid, {"state": "shut"})
+        await registers.objects.write(ADMIN, pair, Operation("patch", {"state": "shut"}, case.uuid))
         await registers.webhooks.retry(WRITER, made.id, done.id)
         await until(registers, made.id, lambda rows: not rows)
         assert len(receiver.requests) == 1

@@ -15,7 +15,7 @@ from pentad.jobs.queue import JobQueue
 from pentad.jobs.signed_webhooks import signature, signing_key
 from pentad.kernel.errors import Forbidden, InvalidInput, LimitExceeded, NotFound
 from pentad.kernel.ports import Transaction
-from pentad.rooms.registers.models import Pair
+from pentad.rooms.registers.models import Operation, Pair
 from pentad.rooms.registers.service import Registers
 from pentad.rooms.registers.webhooks import webhooks as webhook_service
 from pentad.rooms.registers.webhooks.deliveries import Delivery
@@ -78,8 +78,8 @@ async def test_each_kind_of_change_is_an_event_with_the_state_it_left(registers:
     async with receiving() as receiver:
         await registers.webhooks.create(ADMIN, {"url": receiver.url})
         stored = await registers.objects.create(WRITER, trees, {"number": "T-1"})
-        await registers.objects.merge_patch(WRITER, trees, stored.uuid, {"height": 2})
-        await registers.objects.merge_patch(WRITER, trees, stored.uuid, {"height": 3})
+        await registers.objects.write(WRITER, trees, Operation("patch", {"height": 2}, stored.uuid))
+        await registers.objects.write(WRITER, trees, Operation("patch", {"height": 3}, stored.uuid))
         await registers.history.revert(WRITER, trees, stored.uuid, version=1)
         await registers.objects.delete(WRITER, trees, stored.uuid)
         await registers.objects.restore(WRITER, trees, stored.uuid)

@@ -295,6 +295,10 @@ class AccessRules:
         closed = frozenset(name for name, block in guarded.items() if not self._allows(principal, block, "read", data))
         return closed | _derived_from(pair, closed) if closed and pair.definition.derived else closed
 
+    def hidden_in(self, caller: Caller, pair: Pair, *states: StoredObject) -> frozenset[str]:
+        """The properties the caller may not read in one of some states of an object."""
+        return frozenset().union(*(self.hidden(caller, pair, one.data, one.owner) for one in states))
+
     def hides_some(self, caller: Caller, pair: Pair) -> bool:
         """Whether some object of the pair, now or in the past, may hide something from the caller."""
         return bool(self.hidden(caller, pair)) or self.judges_data(caller, pair)

@@ -6,6 +6,8 @@ is stored in pieces, so that neither a statement nor a download holds a whole fi
 that extracts its text (`text.py`).
 """
 
+import base64
+import binascii
 import mimetypes
 import re
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -217,6 +219,14 @@ def _pieces(source: BinaryIO) -> Iterator[bytes]:
     source.seek(0)
     while piece := source.read(_PIECE):
         yield piece
+
+
+def decode_base64(text: str, argument: str, hint: str) -> bytes:
+    """The content of a file that was sent in base64."""
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raise InvalidInput(f"{argument} is not valid base64.", hint=hint) from None
 
 
 def _no_file(name: str) -> NotFound:

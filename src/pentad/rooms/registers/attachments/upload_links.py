@@ -8,13 +8,14 @@ import base64
 import hashlib
 import io
 import re
+import secrets
 from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
 
 from pentad.access.owners import OwnerNow
-from pentad.kernel.clock import Clock, Randomness, SystemRandomness
+from pentad.kernel.clock import Clock
 from pentad.kernel.errors import LimitExceeded, NotFound
 from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.kernel.principal import Principal
@@ -27,7 +28,6 @@ PATH: Final = "/api/uploads"
 SECONDS: Final = 900.0
 _MOST_LINKS: Final = 100
 _TOKEN: Final = re.compile(r"[a-z2-7]{52}")
-_RANDOMNESS: Final = SystemRandomness()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +50,16 @@ class UploadLinks:
         objects: Objects,
         attachments: Attachments,
         owner_now: OwnerNow,
-        randomness: Randomness = _RANDOMNESS,
     ) -> None:
         self._database = database
         self._clock = clock
         self._objects = objects
         self._attachments = attachments
         self._owner_now = owner_now
-        self._randomness = randomness
 
     async def create(self, caller: Caller, uuid: str, name: str) -> tuple[str, float]:
         """The token of a new link, and when it expires. Check before that the caller may change the object."""
-        token = base64.b32encode(self._randomness.token_bytes(32)).decode("ascii").rstrip("=").lower()
+        token = base64.b32encode(secrets.token_bytes(32)).decode("ascii").rstrip("=").lower()
         principal, now = caller.principal, self._clock.now()
         rights = msgspec.json.encode({"scopes": sorted(principal.scopes), "user": principal.user}).decode()
         checked = checked_name(name)

@@ -2,8 +2,8 @@
 
 Fields the room does not know are kept, so that nothing a caller stores is lost. The server sets ids, times and owner.
 
-A slug means the one of the caller's own organisation first, then a public one. Whatever else it names, and ids and
-uuids of other organisations, get exactly the answer of what does not exist.
+A slug means the one of the caller's own organisation first, then a public one. Everything else gets the same answer as
+something that does not exist, also if another organisation has that slug, id or uuid.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,22 +27,10 @@ from pentad.rooms.registers.store import Kind, Ref, as_uuid, is_slug, next_versi
 
 E = TypeVar("E", Register, Schema)
 
-_SET_BY_SERVER: Final = frozenset(
-    {
-        "id",
-        "uuid",
-        "created",
-        "updated",
-        "owner",
-        "organisation",
-        "usage",
-        "@self",
-        "warnings",
-        "changes",
-        "migrated",
-        "undone",
-    }
-)
+_SET_BY_SERVER: Final = frozenset({
+    "id", "uuid", "created", "updated", "owner", "organisation", "usage", "@self", "warnings", "changes", "migrated",
+    "undone",
+})  # fmt: skip
 _OWN_ATTRIBUTES: Final = frozenset({"title", "version", "slug", "schemas", "detach"})
 _FIRST_VERSION: Final = "0.0.1"
 _LONGEST_TITLE: Final = 500
@@ -289,7 +277,7 @@ def refuse_filled(
     also = f" and {counted(deleted, 'deleted one that is', 'deleted ones that are')} not purged" if deleted else ""
     raise Conflict(
         f"The {kind} {entity.slug!r} still has {counted(living, 'object')}{also}.",
-        hint="Delete those that are not deleted; then this call shows how to purge them all.",
+        hint="Delete the rest; then this call shows how to purge all of them.",
         details={"objects": living, "deleted": deleted},
     )
 

@@ -29,7 +29,7 @@ Follow = Callable[[Transaction, Caller, "SchemaChange"], None]
 
 @dataclass(slots=True)
 class SchemaUsers:
-    """What depends on schemas: asked by plans of changes, and told of changes that rename properties."""
+    """What depends on schemas: a plan asks what would break or follow, and a change lets names follow."""
 
     breaks: list[Breaks] = field(default_factory=list[Breaks])
     follows: list[Follows] = field(default_factory=list[Follows])

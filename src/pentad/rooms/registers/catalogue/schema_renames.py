@@ -5,7 +5,7 @@ the renamed one says about its properties; the objects of those are migrated too
 of access rules. A rule of a register is about all its schemas: if another one has a property of the old or the new
 name, nobody can say what it should mean, so the rename is refused.
 
-What follows says the same as before, so it follows for everybody, whoever may define it.
+Names follow in everything, also in what the caller may not define: its meaning stays the same.
 """
 
 from collections.abc import Callable, Iterator, Mapping

@@ -280,7 +280,7 @@ class SchemaEntries(CatalogueEntries):
     def _update(
         self, caller: Caller, data: Mapping[str, Any], merge: bool, migration: Sequence[Mapping[str, Any]] | None
     ) -> ChangeOf:
-        """An update: the given fields, merged with those there are or instead of them."""
+        """An update: the given fields replace the stored ones or are merged into them."""
         fields = entries.check_fields("schema", data)
 
         def change(rows: Rows, current: Schema) -> SchemaChange:

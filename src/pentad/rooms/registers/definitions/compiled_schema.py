@@ -48,7 +48,7 @@ from pentad.rooms.registers.definitions.properties import (
     uri_references_of,
     walk_properties,
 )
-from pentad.rooms.registers.definitions.references import EACH, Reference, canonical_reference
+from pentad.rooms.registers.definitions.references import EACH, Reference, canonical_reference, values_at
 from pentad.rooms.registers.definitions.schema_validation import (
     check_body,
     check_names,
@@ -297,11 +297,9 @@ class CompiledSchema:
             return ()
         return tuple(name for name in data if name not in self.properties)
 
-    def with_computed(
-        self, data: dict[str, Any], *, now: float, caller_facts: Mapping[str, Any] = _NO_FACTS
-    ) -> dict[str, Any]:
+    def with_computed(self, data: dict[str, Any], *, now: float) -> dict[str, Any]:
         """The object with the properties that are computed on reading."""
-        return self._defaults.show(data, now=now, facts=caller_facts)
+        return self._defaults.show(data, now=now, facts=_NO_FACTS)
 
     def name_of(self, data: Mapping[str, Any]) -> str | None:
         return self._headings.heading("name", data)
@@ -366,7 +364,7 @@ class CompiledSchema:
         return [
             (reference, value)
             for reference in self.references
-            for value in _values_at(data, reference.path)
+            for value in values_at(data, reference.path)
             if isinstance(value, str) and value
         ]
 
@@ -375,10 +373,10 @@ class CompiledSchema:
             yield problem((), "immutable", "may not be changed once it is written")
             return
         for path in self.immutable_paths:
-            old = next(iter(_values_at(previous, path)), None)
-            new = next(iter(_values_at(data, path)), None)
+            old = next(iter(values_at(previous, path)), None)
+            new = next(iter(values_at(data, path)), None)
             if old is not None and not same_json(old, new):
-                there = "replace" if any(True for _ in _values_at(data, path)) else "add"
+                there = "replace" if any(True for _ in values_at(data, path)) else "add"
                 found = problem(path, "immutable", "may not be changed once it is set", new, old)
                 patch = {"op": there, "path": found.pointer, "value": old}
                 yield msgspec.structs.replace(found, suggestions=(old,), patch=(patch,))
@@ -424,19 +422,6 @@ def _indexed_paths(properties: Mapping[str, Property], unique: tuple[Unique, ...
         needs_index = found.indexed or found.facetable or found.ref is not None or found.path in alone
         if needs_index and found.kind is not None:
             yield Indexed(found.path, found.kind, found.path in alone)
-
-
-def _values_at(node: Any, path: tuple[str, ...]) -> Iterator[Any]:
-    """The values at a path; `*` stands for every member of a list."""
-    for depth, step in enumerate(path):
-        if isinstance(node, list) and step == EACH:
-            for member in cast("list[Any]", node):
-                yield from _values_at(member, path[depth + 1 :])
-            return
-        if not isinstance(node, Mapping) or step not in node:
-            return
-        node = cast("Mapping[str, Any]", node)[step]
-    yield node
 
 
 def _with_texts(node: Any, paths: Sequence[tuple[str, ...]], change: Callable[[str], str | None]) -> Any:

@@ -96,7 +96,7 @@ class EvolutionReport:
     outlook: Outlook | None = None
 
     def as_json(self, word: Callable[[NextStep], str] | None = None) -> dict[str, Any]:
-        """The report as JSON. `word` says in the words of an interface how to go on."""
+        """The report as JSON. `word` puts the next step into the words of an interface."""
         why = {} if self.complete else {"reason": _INCOMPLETE}
         extra: dict[str, Any] = {
             "migrated": self.migrated.as_json() if self.migrated.objects else None,

@@ -5,7 +5,7 @@
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, cast
 
@@ -104,3 +104,28 @@ def read_reference(node: Mapping[str, Any], path: tuple[str, ...], owner: Mappin
         transient=both.get("removeAfterWriteBack") is True,
         embeds=node.get("type") == "object" or handling in ("nested", "nested-object", "cascade"),
     )
+
+
+def values_at(node: Any, path: Sequence[str]) -> Iterator[Any]:
+    """The values at a path; `*` stands for every member of a list."""
+    for depth, step in enumerate(path):
+        if isinstance(node, list) and step == EACH:
+            for member in cast("list[Any]", node):
+                yield from values_at(member, path[depth + 1 :])
+            return
+        if not isinstance(node, Mapping) or step not in node:
+            return
+        node = cast("Mapping[str, Any]", node)[step]
+    yield node
+
+
+def replaced_at(node: Any, path: Sequence[str], put: Callable[[Any], Any]) -> Any:
+    """A copy with the values at a path replaced; everything else is shared."""
+    if not path:
+        return put(node)
+    if isinstance(node, list) and path[0] == EACH:
+        return [replaced_at(one, path[1:], put) for one in cast("list[Any]", node)]
+    members = cast("dict[str, Any]", node) if isinstance(node, dict) else {}
+    if path[0] not in members:
+        return cast("Any", node)
+    return {**members, path[0]: replaced_at(members[path[0]], path[1:], put)}

@@ -1,4 +1,4 @@
-"""Renamed properties: what became of a path, and everything in a schema that names a property. Pure."""
+"""Renames of properties: the new paths, and the names in everything else a schema holds. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast

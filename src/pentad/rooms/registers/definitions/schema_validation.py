@@ -120,9 +120,9 @@ def _unknown(path: Path, rule: str, message: str, name: str, known: Iterable[str
     return finding(path, rule, f"{message} {guess}".strip(), near)
 
 
-def property_definitions(body: Mapping[str, Any], path: Path = ()) -> Iterator[tuple[Path, Any]]:
+def property_definitions(body: Mapping[str, Any]) -> Iterator[tuple[Path, Any]]:
     """Every property at every level, with its place."""
-    waiting: list[tuple[Path, Any]] = [(path, body)]
+    waiting: list[tuple[Path, Any]] = [((), body)]
     while waiting:
         here, node = waiting.pop()
         if not isinstance(node, Mapping):

@@ -1,7 +1,6 @@
 """The `attachments` tool: list, read, write and delete the files of an object, and get a link to upload one."""
 
 import base64
-import binascii
 import io
 from typing import Annotated, Any, Final, Literal
 
@@ -13,7 +12,7 @@ from pentad.kernel.errors import InvalidInput, Unavailable
 from pentad.mcp.arguments import ActionTable, Arguments
 from pentad.mcp.call import Call
 from pentad.mcp.declarations import ToolResult, compile_template, tool
-from pentad.rooms.registers.attachments.files import Attachment
+from pentad.rooms.registers.attachments.files import Attachment, decode_base64
 from pentad.rooms.registers.attachments.upload_links import PATH as UPLOADS
 from pentad.rooms.registers.interface import tool_schemas
 from pentad.rooms.registers.interface.resources import ATTACHMENT_URI
@@ -44,7 +43,7 @@ _READS: Final = ActionTable.of(
 class AttachmentsArguments(Arguments):
     """The arguments of all actions; each action checks that it has what it needs."""
 
-    action: Literal["list", "read", "write", "delete", "upload_link"]
+    action: tool_schemas.AttachmentAction
     register_: Annotated[int | str, Field(alias="register")]
     schema_: Annotated[int | str, Field(alias="schema")]
     id: int | str
@@ -129,10 +128,7 @@ class AttachmentActions:
         if given.text is not None:
             return given.text.encode("utf-8", "replace")
         if given.base64_ is not None:
-            try:
-                return base64.b64decode(given.base64_, validate=True)
-            except (binascii.Error, ValueError):
-                raise InvalidInput("base64 is not base64.", hint="Or write plain text as text.") from None
+            return decode_base64(given.base64_, "base64", "Or write plain text as text.")
         return await self._copied(given.source or "")
 
     async def _copied(self, uri: str) -> bytes:
@@ -168,7 +164,7 @@ def _entry(stored: StoredObject, attachment: Attachment) -> Answer:
 
 
 def _next(offset: int, read: int, total: int) -> Answer:
-    """Where a reader goes on; nothing at the end."""
+    """Where to continue reading; empty at the end."""
     return {"next_offset": offset + read} if read and offset + read < total else {}
 
 

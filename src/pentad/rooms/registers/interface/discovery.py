@@ -35,7 +35,7 @@ class DiscoveryError(BaseModel):
     """An error of the discovery documents."""
 
     error: str
-    available: list[str] | None = Field(None, description="The capabilities there are.")
+    available: list[str] | None = Field(None, description="The known capabilities.")
 
 
 class CapabilityAnswer(BaseModel):

@@ -1,7 +1,7 @@
 """The `objects` tool: its arguments, and a method for each of its actions."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast, get_args
 
 from pydantic import Field
 
@@ -11,7 +11,7 @@ from pentad.mcp.arguments import ActionTable, Arguments
 from pentad.mcp.call import Call
 from pentad.mcp.declarations import ToolResult, tool
 from pentad.rooms.registers.interface import tool_schemas
-from pentad.rooms.registers.interface.extension import Extension
+from pentad.rooms.registers.interface.extend import Extension
 from pentad.rooms.registers.interface.response_budget import (
     Fitted,
     build_response,
@@ -37,6 +37,7 @@ from pentad.rooms.registers.presentation import (
 )
 from pentad.rooms.registers.query.datetimes import parse_as_of
 from pentad.rooms.registers.query.models import DEFAULT_LIMIT, Query, QueryResult
+from pentad.rooms.registers.query.pagination import offset_of
 from pentad.rooms.registers.query.parser import parse_fields
 from pentad.rooms.registers.service import Registers
 
@@ -46,11 +47,6 @@ if TYPE_CHECKING:
 Answer = dict[str, Any]
 _QUERY: Final = ("filter", "search", "sort", "cursor", "page", "facets", "as_of", "deleted")
 _HISTORY_LIMIT: Final = 20
-_IN_PLANS: Final = ("create", "update", "patch", "upsert", "delete")
-Action = Literal[
-    "list", "get", "create", "update", "delete", "patch", "upsert", "bulk", "plan", "commit", "undo", "history", "diff",
-    "revert", "verify", "changes", "lock", "unlock", "restore", "purge", "can_delete", "uses", "used",
-]  # fmt: skip
 _READS: Final = ActionTable.of(
     "register schema max_tokens reason",
     list="filter search sort cursor page count facets aggregate as_of limit offset fields extend deleted",
@@ -86,7 +82,7 @@ _AGGREGATE_READS: Final = ActionTable.of(
 class Row(Arguments):
     """One row of a bulk write or a plan."""
 
-    action: Literal["create", "update", "patch", "upsert", "delete"] = "create"
+    action: tool_schemas.WriteAction = "create"
     id: int | str | None = None
     data: dict[str, Any] | None = None
     key: list[str] = Field(default_factory=list[str])
@@ -99,7 +95,7 @@ class Row(Arguments):
 class ObjectsArguments(Arguments):
     """The arguments of all actions; each action checks that it has what it needs."""
 
-    action: Action
+    action: tool_schemas.ObjectAction
     register_: Annotated[int | str | None, Field(alias="register")] = None
     schema_: Annotated[int | str | None, Field(alias="schema")] = None
     id: int | str | None = None
@@ -146,7 +142,7 @@ class ObjectsArguments(Arguments):
             raise InvalidInput("Missing required parameter: id", hint="Give the object's uuid, slug or unique value.")
         return self.id
 
-    def operation(self, pair: Pair, action: Literal["create", "update", "patch", "upsert"]) -> Operation:
+    def operation(self, pair: Pair, action: tool_schemas.WriteAction) -> Operation:
         """The write of one object."""
         if self.data is None:
             raise InvalidInput("Missing required parameter: data", hint='Give data {"property": value, ...}.')
@@ -179,35 +175,9 @@ class ObjectActions:
         self._registers = registers
         self._caller = caller
         self._given = arguments
-        self._actions: dict[str, Callable[[Pair], Awaitable[Answer]]] = {
-            "list": self._list,
-            "get": self._get,
-            "create": self._create,
-            "update": self._update,
-            "patch": self._patch,
-            "upsert": self._upsert,
-            "delete": self._delete,
-            "bulk": self._bulk,
-            "plan": self._plan,
-            "commit": self._commit,
-            "undo": self._undo,
-            "history": self._history,
-            "diff": self._diff,
-            "revert": self._revert,
-            "verify": self._verify,
-            "changes": self._changes,
-            "lock": self._lock,
-            "unlock": self._unlock,
-            "restore": self._restore,
-            "purge": self._purge,
-            "can_delete": self._can_delete,
-            "uses": self._uses,
-            "used": self._used,
-        }
 
     async def run(self) -> Answer:
-        if self._given.max_tokens is not None:
-            check_budget(self._given.max_tokens)
+        check_budget(self._given.max_tokens)
         if self._given.action == "list" and self._given.aggregate is not None:
             _AGGREGATE_READS.refuse_unread(self._given, "aggregate", "A list with aggregate")
         elif not self._given.model_fields_set <= _READS.fields[self._given.action]:
@@ -217,7 +187,8 @@ class ObjectActions:
         if self._given.fields_ is not None and self._given.action not in ("list", "get"):
             # refuse an unknown name before anything is written
             parse_fields(visible_schema(self._registers.access, self._caller, pair), self._given.fields_)
-        return await self._actions[self._given.action](pair)
+        act: Callable[[Pair], Awaitable[Answer]] = getattr(self, f"_{self._given.action}")
+        return await act(pair)
 
     # reading
 
@@ -239,7 +210,7 @@ class ObjectActions:
         _explain(rows, found)
         facets, left_out = fit_facets(found.facets, given.max_tokens)
 
-        async def build(fitted: Fitted) -> Answer:
+        def build(fitted: Fitted) -> Answer:
             body: Answer = {"results": fitted.rows, **found.retrieval_info()}
             if found.total is not None:
                 body["total"] = found.total
@@ -257,11 +228,11 @@ class ObjectActions:
                 body["cut"] = {"max_tokens": given.max_tokens, "facets_left_out": left_out}
             return body
 
-        return await build_response(rows, given.max_tokens, build, has_fields=True)
+        return build_response(rows, given.max_tokens, build, has_fields=True)
 
     async def _aggregate(self, pair: Pair) -> Answer:
         given = self._given
-        offset = given.offset if given.cursor is None else _number(given.cursor)
+        offset = offset_of(given.cursor) or given.offset
         members: dict[str, Any] = {
             "filter": given.filter, "search": given.search, "as_of": given.as_of, "sort": given.sort,
             "limit": given.limit, "offset": offset,
@@ -270,7 +241,7 @@ class ObjectActions:
         query = await self._registers.objects.aggregate_of(self._caller, pair, raw)
         found = await self._registers.objects.aggregate(self._caller, pair, query, total=True)
 
-        async def build(fitted: Fitted) -> Answer:
+        def build(fitted: Fitted) -> Answer:
             body: Answer = {"results": fitted.rows}
             if found.total is not None:
                 body["total"] = found.total
@@ -283,7 +254,7 @@ class ObjectActions:
                 }
             return body if found.retrieval is None else {**body, "retrieval": found.retrieval}
 
-        return await build_response(found.groups, given.max_tokens, build)
+        return build_response(found.groups, given.max_tokens, build)
 
     async def _get(self, pair: Pair) -> Answer:
         given = self._given
@@ -298,7 +269,7 @@ class ObjectActions:
             [wire] = await extension.apply(pair, [wire], query.as_of)
         if query.related:
             await self._registers.objects.add_related(self._caller, query, [stored], [wire])
-        return await self._fitted(wire)
+        return self._fitted(wire)
 
     async def _extension(self, pair: Pair) -> Extension | None:
         """The related objects to show in place of their ids."""
@@ -319,17 +290,17 @@ class ObjectActions:
         """The objects this one refers to, or those that refer to it."""
         given = self._given
         limit = DEFAULT_LIMIT if given.limit is None else given.limit
-        offset = given.offset if given.cursor is None else _number(given.cursor)
+        offset = offset_of(given.cursor) or given.offset
         found = await self._registers.objects.neighbours(self._caller, pair, given.ref(), direction, limit, offset)
         rows = [self._present(there, stored, None) for there, stored in found]
 
-        async def build(fitted: Fitted) -> Answer:
+        def build(fitted: Fitted) -> Answer:
             body: Answer = {"results": fitted.rows, "total": found.total}
             if (shown := offset + len(fitted.rows)) < found.total and fitted.rows:
                 body |= {"cursor": str(shown), **more_to_read(len(fitted.rows), found.total, "this cursor")}
             return body
 
-        return await build_response(rows, given.max_tokens, build)
+        return build_response(rows, given.max_tokens, build)
 
     async def _history(self, pair: Pair) -> Answer:
         given = self._given
@@ -337,7 +308,7 @@ class ObjectActions:
         before = None if given.cursor is None else change_log.position(given.cursor)[1]
         changes = await self._registers.history.of(self._caller, pair, given.ref(), limit, before)
 
-        async def build(fitted: Fitted) -> Answer:
+        def build(fitted: Fitted) -> Answer:
             body: Answer = {"results": fitted.rows}
             if fitted.rows and (fitted.rows_cut or len(changes) == limit):
                 cursor = changes[len(fitted.rows) - 1].cursor
@@ -347,7 +318,7 @@ class ObjectActions:
                 }
             return body
 
-        return await build_response([_change_row(change) for change in changes], given.max_tokens, build)
+        return build_response([_change_row(change) for change in changes], given.max_tokens, build)
 
     async def _diff(self, pair: Pair) -> Answer:
         given = self._given
@@ -368,14 +339,14 @@ class ObjectActions:
         )
         rows = [_change_row(change) for change in changes]
 
-        async def build(fitted: Fitted) -> Answer:
+        def build(fitted: Fitted) -> Answer:
             ends_at = rows[len(fitted.rows) - 1]["cursor"] if fitted.rows_cut else cursor
             body: Answer = {"results": fitted.rows, "cursor": ends_at}
             if fitted.rows and (fitted.rows_cut or len(changes) == limit):
                 body |= more_to_read(len(fitted.rows), None, "this cursor", "change", first=given.cursor is None)
             return body
 
-        return await build_response(rows, given.max_tokens, build)
+        return build_response(rows, given.max_tokens, build)
 
     async def _can_delete(self, pair: Pair) -> Answer:
         report = await self._registers.objects.can_delete(self._caller, pair, self._given.ref())
@@ -397,7 +368,7 @@ class ObjectActions:
     async def _write(self, pair: Pair, operation: Operation) -> Answer:
         key = self._given.idempotency_key
         stored = await self._registers.objects.write(self._caller, pair, operation, key)
-        return await self._one(pair, stored, written=True)
+        return self._one(pair, stored, written=True)
 
     async def _patch(self, pair: Pair) -> Answer:
         given = self._given
@@ -424,12 +395,12 @@ class ObjectActions:
         if given.max_tokens is None:
             return body
 
-        async def build(fitted: Fitted) -> Answer:
+        def build(fitted: Fitted) -> Answer:
             said = {"note": "Rows that succeeded are left out first."} if fitted.rows_cut else {}
             return {**body, "results": fitted.rows, **said}
 
         failed_first = sorted(body["results"], key=lambda row: row["status"] != "failed")
-        return await build_response(failed_first, given.max_tokens, build)
+        return build_response(failed_first, given.max_tokens, build)
 
     async def _plan(self, pair: Pair) -> Answer:
         given = self._given
@@ -445,7 +416,7 @@ class ObjectActions:
         given = self._given
         if given.plan is None and given.id is not None:
             stored = await self._registers.history.undo_last(self._caller, pair, given.id, if_version=given.if_version)
-            return await self._one(pair, stored, written=True)
+            return self._one(pair, stored, written=True)
         try:
             return self._planned(await self._registers.plans.undo(self._caller, given.plan_id()))
         except NotFound:
@@ -466,16 +437,16 @@ class ObjectActions:
         stored = await self._registers.history.revert(
             self._caller, pair, given.ref(), version=given.version, at=given.as_of, if_version=given.if_version
         )
-        return await self._one(pair, stored, written=True)
+        return self._one(pair, stored, written=True)
 
     async def _lock(self, pair: Pair) -> Answer:
         stored = await self._registers.objects.lock(
             self._caller, pair, self._given.ref(), seconds=self._given.seconds, process=self._given.reason
         )
-        return await self._one(pair, stored)
+        return self._one(pair, stored)
 
     async def _unlock(self, pair: Pair) -> Answer:
-        return await self._one(pair, await self._registers.objects.unlock(self._caller, pair, self._given.ref()))
+        return self._one(pair, await self._registers.objects.unlock(self._caller, pair, self._given.ref()))
 
     async def _restore(self, pair: Pair) -> Answer:
         if self._given.id is None and self._given.filter is not None:
@@ -488,7 +459,7 @@ class ObjectActions:
                 hint="Give the object's uuid, slug or unique value as id, or a filter; filter {} restores all.",
             )
         stored = await self._registers.objects.restore(self._caller, pair, self._given.ref())
-        return await self._one(pair, stored, written=True)
+        return self._one(pair, stored, written=True)
 
     async def _purge(self, pair: Pair) -> Answer:
         if self._given.id is None:
@@ -507,8 +478,8 @@ class ObjectActions:
     def _present(self, pair: Pair, stored: StoredObject, fields: tuple[str, ...] | None) -> Answer:
         return present(self._registers.access, self._caller, pair, stored, fields=fields)
 
-    async def _one(self, pair: Pair, stored: StoredObject, *, written: bool = False) -> Answer:
-        """One object within the budget; if it was just written, with warnings and what became of it."""
+    def _one(self, pair: Pair, stored: StoredObject, *, written: bool = False) -> Answer:
+        """One object within the budget; after a write, with warnings and the result of the write."""
         wire = self._wire(pair, stored)
         if written:
             wire = with_warnings(self._registers.access, self._caller, pair, stored, wire)
@@ -517,14 +488,14 @@ class ObjectActions:
                 wire = {**wire, "@self": {**wire.get("@self", {}), "status": status}}
             if stored.unchanged and "note" not in pair.definition.properties:
                 wire = {**wire, "note": wire.get("note", NOTHING_CHANGED)}
-        return await self._fitted(wire)
+        return self._fitted(wire)
 
     def _wire(self, pair: Pair, stored: StoredObject) -> Answer:
         fields = self._given.fields_
         return self._present(pair, stored, tuple(fields) if fields is not None else None)
 
-    async def _fitted(self, wire: Answer) -> Answer:
-        return wire if self._given.max_tokens is None else await fit_one(wire, self._given.max_tokens, has_fields=True)
+    def _fitted(self, wire: Answer) -> Answer:
+        return fit_one(wire, self._given.max_tokens, has_fields=True)
 
     def _planned(self, plan: Plan) -> Answer:
         """A plan within the budget, refused rows first."""
@@ -554,7 +525,7 @@ def actions_of(arguments: Mapping[str, Any]) -> set[str]:
     if action == "bulk":
         rows: list[dict[str, Any]] = arguments.get("operations") or []
         return {action, *(row.get("action", "create") for row in rows)}
-    return {action, *_IN_PLANS} if action in ("commit", "undo") else {action}
+    return {action, *get_args(tool_schemas.WriteAction)} if action in ("commit", "undo") else {action}
 
 
 async def _show_objects(call: Call[Registers], arguments: ObjectsArguments, found: Mapping[str, Any]) -> "Sheet | None":
@@ -616,9 +587,3 @@ def _change_row(change: Change) -> Answer:
     row = change.wire()
     row.pop("hash", None)
     return row
-
-
-def _number(cursor: str) -> int:
-    if not cursor.isascii() or not cursor.isdigit() or len(cursor) > 18:
-        raise InvalidInput("This cursor is not from an answer of this call.", hint="Leave it out to start again.")
-    return int(cursor)

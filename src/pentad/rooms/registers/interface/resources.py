@@ -21,6 +21,7 @@ from pentad.rooms.registers.models import Caller, Page, StoredObject, prune
 from pentad.rooms.registers.presentation import present
 from pentad.rooms.registers.query.datetimes import parse_as_of
 from pentad.rooms.registers.query.models import AsOf, Query
+from pentad.rooms.registers.query.pagination import offset_of
 from pentad.rooms.registers.service import Registers
 
 E = TypeVar("E")
@@ -73,17 +74,9 @@ async def listing(call: Call[Any], cursor: str | None) -> ResourcePage:
                 "mimeType": _JSON,
             }
         )
-    start = _position(cursor)
+    start = offset_of(cursor)
     following = start + _PAGE_SIZE
     return ResourcePage(entries[start:following], str(following) if following < len(entries) else None)
-
-
-def _position(cursor: str | None) -> int:
-    if cursor is None:
-        return 0
-    if not cursor.isdigit() or len(cursor) > 9:
-        raise InvalidInput("This cursor is not from an answer of this call.", hint="Leave it out to start again.")
-    return int(cursor)
 
 
 @resource(f"{SCHEME}registers", name="All Registers", mime_type=_JSON)

@@ -1,11 +1,11 @@
 """Fits answers into the caller's token budget (`max_tokens`) and says what was left out.
 
 A token counts as four characters of compact JSON, which is about right for English and on the safe side for most data.
-Rows are left out whole. Only a first row larger than the whole budget loses its largest properties, so that there is
-always something to read and a way to go on. An answer to a write always has at least the object's id.
+Rows are left out whole. Only a first row larger than the whole budget loses its largest properties, so there is always
+something to read and a way to continue. An answer to a write always has at least the object's id.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
@@ -65,16 +65,16 @@ def fit_facets(facets: Mapping[str, Any], max_tokens: int | None) -> tuple[dict[
     return taken, [name for name in facets if name not in taken]
 
 
-def check_budget(max_tokens: int) -> None:
+def check_budget(max_tokens: int | None) -> None:
     """Refuse a budget too small for any answer. Call it before writing anything."""
-    if max_tokens < FEWEST_TOKENS:
+    if max_tokens is not None and max_tokens < FEWEST_TOKENS:
         raise InvalidInput(
             f"max_tokens is {max_tokens}; the least is {FEWEST_TOKENS}.", hint="Give more, or leave it out."
         )
 
 
 def more_to_read(shown: int, total: int | None, how: str, what: str = "row", *, first: bool = True) -> dict[str, str]:
-    """The sentence that tells a model that a list goes on, and how to get the rest. `first`: it is the first page."""
+    """A note that the list continues, and how to get the rest. `first`: this is the first page."""
     some = what if shown == 1 else counted(shown, what)
     listed = (
         f"{shown:,} of {counted(total, what)}" if total is not None else f"The {'first' if first else 'next'} {some}"
@@ -114,10 +114,10 @@ def shorten(row: Mapping[str, Any], max_tokens: int, spent: int = _FRAME) -> tup
     return {name: value for name, value in row.items() if name not in cut}, sorted(cut)
 
 
-async def build_response(
+def build_response(
     rows: Sequence[dict[str, Any]],
     max_tokens: int | None,
-    build: Callable[[Fitted], Awaitable[dict[str, Any]]],
+    build: Callable[[Fitted], dict[str, Any]],
     *,
     has_fields: bool = False,
 ) -> dict[str, Any]:
@@ -130,7 +130,7 @@ async def build_response(
     spent, before, more = _FRAME, None, 0
     while True:
         fitted = fit(rows, max_tokens, spent)
-        body = await build(fitted)
+        body = build(fitted)
         if max_tokens is None:
             return body
         if (note := fitted.note(max_tokens, has_fields=has_fields)) is not None:
@@ -153,13 +153,9 @@ def _more_to_cut(fitted: Fitted, tried: int) -> int:
     return json_size(fitted.rows[-1]) if len(fitted.rows) > 1 else max(_SMALL_STEP, 2 * tried)
 
 
-async def fit_one(row: dict[str, Any], max_tokens: int, *, has_fields: bool = False) -> dict[str, Any]:
+def fit_one(row: dict[str, Any], max_tokens: int | None, *, has_fields: bool = False) -> dict[str, Any]:
     """An answer that is one object."""
-
-    async def build(fitted: Fitted) -> dict[str, Any]:
-        return dict(fitted.rows[0])
-
-    return await build_response([row], max_tokens, build, has_fields=has_fields)
+    return build_response([row], max_tokens, lambda fitted: dict(fitted.rows[0]), has_fields=has_fields)
 
 
 def fit_lists(body: dict[str, Any], lists: Sequence[str], max_tokens: int | None) -> dict[str, Any]:

@@ -4,7 +4,7 @@ Every client pays for these texts in every conversation, so they are written by 
 models that validate arguments, and limits their size.
 """
 
-from typing import Any, Final
+from typing import Any, Final, Literal, get_args
 
 _REF: Final[dict[str, Any]] = {"type": ["integer", "string"]}
 _INT: Final[dict[str, Any]] = {"type": "integer"}
@@ -36,16 +36,17 @@ RARE: Final = frozenset({
 })  # fmt: skip
 """Arguments of `objects` that few conversations need."""
 
-ACTIONS: Final = ("list", "get", "create", "update", "delete")
-REGISTER_ACTIONS: Final = (*ACTIONS, "describe")
-SCHEMA_ACTIONS: Final = (*ACTIONS, "preflight", "patch", "plan", "history", "diff", "undo")
-OBJECT_ACTIONS: Final = (
-    *ACTIONS, "patch", "upsert", "bulk", "plan", "commit", "undo", "history", "diff", "revert", "verify", "changes",
+EntityAction = Literal["list", "get", "create", "update", "delete"]
+RegisterAction = Literal[EntityAction, "describe"]
+SchemaAction = Literal[EntityAction, "preflight", "patch", "plan", "history", "diff", "undo"]
+WriteAction = Literal["create", "update", "patch", "upsert", "delete"]
+"""What a row of a bulk write or a plan may do."""
+ObjectAction = Literal[
+    EntityAction, "patch", "upsert", "bulk", "plan", "commit", "undo", "history", "diff", "revert", "verify", "changes",
     "lock", "unlock", "restore", "purge", "can_delete", "uses", "used",
-)  # fmt: skip
-
-
-ATTACHMENT_ACTIONS: Final = ("list", "read", "write", "delete", "upload_link")
+]  # fmt: skip
+AttachmentAction = Literal["list", "read", "write", "delete", "upload_link"]
+ViewAction = Literal[EntityAction, "run"]
 READING_ACTIONS: Final = frozenset({
     "list", "get", "read", "run", "describe", "preflight", "history", "diff", "verify", "changes", "can_delete",
     "uses", "used",
@@ -56,8 +57,8 @@ _TO_WRITE: Final = frozenset({
 })  # fmt: skip
 
 
-def _schema(actions: tuple[str, ...], required: list[str], **properties: dict[str, Any]) -> dict[str, Any]:
-    action = {"type": "string", "enum": list(actions)}
+def _schema(actions: Any, required: list[str], **properties: dict[str, Any]) -> dict[str, Any]:
+    action = {"type": "string", "enum": list(get_args(actions))}
     return {"type": "object", "properties": {"action": action, **properties}, "required": required}
 
 
@@ -70,7 +71,7 @@ def reading(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 REGISTERS: Final = _schema(
-    REGISTER_ACTIONS,
+    RegisterAction,
     ["action"],
     id=_ID,
     data=_about(_OBJECT, "title, slug, description, schemas [ids to add], detach [ids], authorization"),
@@ -79,7 +80,7 @@ REGISTERS: Final = _schema(
     **_PAGING,
 )
 SCHEMAS: Final = _schema(
-    SCHEMA_ACTIONS,
+    SchemaAction,
     ["action"],
     id=_ID,
     data=_about(
@@ -100,7 +101,7 @@ SCHEMAS: Final = _schema(
     **_WHY,
 )
 OBJECTS: Final = _schema(
-    OBJECT_ACTIONS,
+    ObjectAction,
     ["action", "register", "schema"],
     register=_ID,
     schema=_REF,
@@ -144,7 +145,7 @@ OBJECTS: Final = _schema(
 )
 
 ATTACHMENTS: Final = _schema(
-    ATTACHMENT_ACTIONS,
+    AttachmentAction,
     ["action", "register", "schema", "id"],
     register=_ID,
     schema=_ID,
@@ -157,9 +158,8 @@ ATTACHMENTS: Final = _schema(
     base64=_about(_TEXT, "with write"),
     source=_about(_TEXT, "with write: uri of an attachment to copy"),
 )
-VIEW_ACTIONS: Final = (*ACTIONS, "run")
 VIEWS: Final = _schema(
-    VIEW_ACTIONS,
+    ViewAction,
     ["action"],
     id=_about(_TEXT, "id or slug"),
     data=_about(

@@ -4,7 +4,7 @@ Tool names and the first five actions are OpenRegister's. Its own endpoint is `o
 room's read scope to call a tool at all; each write needs more.
 """
 
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import Field
 
@@ -102,13 +102,11 @@ class EntityArguments(Arguments):
 
 
 class RegistersArguments(EntityArguments):
-    action: Literal["list", "get", "create", "update", "delete", "describe"]
+    action: tool_schemas.RegisterAction
 
 
 class SchemasArguments(EntityArguments):
-    action: Literal[
-        "list", "get", "create", "update", "delete", "preflight", "patch", "plan", "history", "diff", "undo"
-    ]
+    action: tool_schemas.SchemaAction
     operations: list[dict[str, Any]] | None = None
     migration: list[dict[str, Any]] | None = None
     version: Annotated[int | None, Field(ge=1, lt=2**53)] = None
@@ -157,7 +155,7 @@ async def registers(arguments: RegistersArguments, call: Call[Registers]) -> Too
 async def schemas(arguments: SchemasArguments, call: Call[Registers]) -> ToolResult:
     """List and change schemas, which describe objects. preflight tries an update, plan a patch or undo."""
     catalogue, caller, given = call.service.catalogue, Caller.of(call, arguments.reason), arguments
-    _check_budget(given)
+    check_budget(given.max_tokens)
     _READS["schemas"].refuse_unread(given, given.action)
     options: dict[str, Any] = {"if_version": given.if_version, "confirm": given.confirm}
     match given.action:
@@ -173,14 +171,14 @@ async def schemas(arguments: SchemasArguments, call: Call[Registers]) -> ToolRes
             return _report(await catalogue.schemas.plan(caller, given.ref(), given.patch(), migration=migration), given)
         case "patch":
             migration = given.migration
-            return await _one(
+            return _one(
                 await catalogue.schemas.patch(caller, given.ref(), given.patch(), migration=migration, **options), given
             )
         case "undo":
-            return await _one(await catalogue.schemas.undo(caller, given.ref(), given.version, **options), given)
+            return _one(await catalogue.schemas.undo(caller, given.ref(), given.version, **options), given)
         case "history":
             page = await catalogue.schemas.history(caller, given.ref(), given.limit, given.offset)
-            return await _rows(page.items, page, given, has_fields=False)
+            return _rows(page.items, page, given, has_fields=False)
         case "diff":
             if given.version is None:
                 raise InvalidInput(
@@ -190,7 +188,7 @@ async def schemas(arguments: SchemasArguments, call: Call[Registers]) -> ToolRes
             return ToolResult(structured=fit_lists(found, ("patch", "changes"), given.max_tokens))
         case "get" if given.as_of is not None or given.version is not None:
             at = None if given.as_of is None else parse_time(given.as_of, "as_of", call.service.now())
-            return await _one(await catalogue.schemas.as_of(caller, given.ref(), at=at, version=given.version), given)
+            return _one(await catalogue.schemas.as_of(caller, given.ref(), at=at, version=given.version), given)
         case action:
             return await _act(catalogue.schemas, caller, given, action, migration=given.migration)
 
@@ -202,15 +200,15 @@ async def _act(
     entities: Entities,
     caller: Caller,
     arguments: EntityArguments,
-    action: Literal["list", "get", "create", "update", "delete"],
+    action: tool_schemas.EntityAction,
     **changes: Any,
 ) -> ToolResult:
     """Carry out an action on registers or schemas; `changes` go along with an update."""
-    _check_budget(arguments)
+    check_budget(arguments.max_tokens)
     version = arguments.if_version
     match action:
         case "list":
-            return await _page(await entities.list(caller, arguments.limit, arguments.offset), arguments)
+            return _page(await entities.list(caller, arguments.limit, arguments.offset), arguments)
         case "get":
             found = await entities.get(caller, arguments.ref())
         case "create":
@@ -221,19 +219,17 @@ async def _act(
         case "delete":
             await entities.delete(caller, arguments.ref(), if_version=version, confirm=arguments.confirm)
             return ToolResult(structured={"deleted": True, "id": arguments.id})
-    return await _one(found, arguments)
+    return _one(found, arguments)
 
 
-async def _one(found: Register | Schema, arguments: EntityArguments) -> ToolResult:
+def _one(found: Register | Schema, arguments: EntityArguments) -> ToolResult:
     """A register or schema within the budget; after a change also what it did, and warnings if it has any."""
     wire = _wire(found, arguments.fields_)
     if isinstance(found, Schema):
         wire |= found.change_wire()
         if found.warnings:
             wire["warnings"] = list(found.warnings)
-    if arguments.max_tokens is not None:
-        wire = await fit_one(wire, arguments.max_tokens, has_fields=True)
-    return ToolResult(structured=wire)
+    return ToolResult(structured=fit_one(wire, arguments.max_tokens, has_fields=True))
 
 
 def _report(report: "EvolutionReport", arguments: EntityArguments) -> ToolResult:
@@ -242,25 +238,18 @@ def _report(report: "EvolutionReport", arguments: EntityArguments) -> ToolResult
     )
 
 
-def _check_budget(arguments: EntityArguments) -> None:
-    if arguments.max_tokens is not None:
-        check_budget(arguments.max_tokens)
-
-
 def _wire(entity: Register | Schema, fields: list[str] | None) -> dict[str, Any]:
     wire = prune(entity.wire())
     wire.pop("usage", None)  # OpenRegister has the field; Pentad keeps no such figures
     return wire if fields is None else {"id": entity.id, **projected(wire, fields)}
 
 
-async def _page(page: Page[Register] | Page[Schema], arguments: EntityArguments) -> ToolResult:
-    return await _rows([_wire(one, arguments.fields_) for one in page.items], page, arguments, has_fields=True)
+def _page(page: Page[Register] | Page[Schema], arguments: EntityArguments) -> ToolResult:
+    return _rows([_wire(one, arguments.fields_) for one in page.items], page, arguments, has_fields=True)
 
 
-async def _rows(
-    rows: list[dict[str, Any]], page: Page[Any], arguments: EntityArguments, *, has_fields: bool
-) -> ToolResult:
-    async def build(fitted: Fitted) -> dict[str, Any]:
+def _rows(rows: list[dict[str, Any]], page: Page[Any], arguments: EntityArguments, *, has_fields: bool) -> ToolResult:
+    def build(fitted: Fitted) -> dict[str, Any]:
         body: dict[str, Any] = {"results": fitted.rows, "total": page.total}
         following = page.offset + len(fitted.rows)
         if following >= page.total or not fitted.rows:
@@ -268,4 +257,4 @@ async def _rows(
         said = more_to_read(len(fitted.rows), page.total, f"offset={following}")
         return {**body, "next_offset": following, **said}
 
-    return ToolResult(structured=await build_response(rows, arguments.max_tokens, build, has_fields=has_fields))
+    return ToolResult(structured=build_response(rows, arguments.max_tokens, build, has_fields=has_fields))

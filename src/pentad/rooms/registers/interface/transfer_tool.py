@@ -5,8 +5,6 @@ clients that ask for it.
 """
 
 import asyncio
-import base64
-import binascii
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
@@ -16,6 +14,7 @@ from pentad.kernel.errors import InvalidInput, LimitExceeded
 from pentad.mcp.arguments import ActionTable, Arguments
 from pentad.mcp.call import Call
 from pentad.mcp.declarations import ToolResult, input_schema_of, tool
+from pentad.rooms.registers.attachments.files import decode_base64
 from pentad.rooms.registers.models import Caller, Pair
 from pentad.rooms.registers.service import Registers
 from pentad.rooms.registers.transfer.formats import format_named
@@ -63,7 +62,7 @@ class TransferArguments(Arguments):
     sort: list[str] | None = None
     fields_: Annotated[list[str] | None, Field(alias="fields")] = None
     as_of: str | int | float | None = None
-    wait: Annotated[float, Field(ge=0, le=50, description="seconds to wait for the end")] = 10
+    wait: Annotated[float, Field(ge=0, le=50, description="seconds to wait for the result")] = 10
     reason: Annotated[str | None, Field(max_length=2000, description="why, for the history")] = None
 
     def transfer_id(self) -> str:
@@ -82,8 +81,8 @@ def _read_schema() -> dict[str, Any]:
 
 @tool("transfer", title="Import and export", action="read", listed="room", read_schema=_read_schema())
 async def transfer(arguments: TransferArguments, call: Call[Registers]) -> ToolResult:
-    """Import objects from a file or export them to one, in the background. Returns the state, and the end if it is
-    near; ask for the status later, or cancel. undo takes back what an import wrote. An export's file is read as the
+    """Import objects from a file or export them to one, in the background. Returns the state, or the result if it ends
+    soon; ask for the status later, or cancel. undo takes back what an import wrote. Read an export's file as the
     resource at its uri. Reference columns may name a unique property of the target: applicant.bsn."""
     _READS.refuse_unread(arguments, arguments.action)
     transfers, caller = call.service.transfers, Caller.of(call, arguments.reason)
@@ -129,10 +128,7 @@ async def _file(registers: Registers, caller: Caller, pair: Pair, given: Transfe
     if given.content is not None:
         return given.content.encode("utf-8", "surrogatepass")
     if given.base64 is not None:
-        try:
-            return base64.b64decode(given.base64, validate=True)
-        except (binascii.Error, ValueError):
-            raise InvalidInput("base64 is not valid base64.", hint="Or give text files as content.") from None
+        return decode_base64(given.base64, "base64", "Or give text files as content.")
     assert given.attachment is not None  # noqa: S101  it is the only one left
     stored = await registers.objects.get(caller, pair, given.attachment.id)
     attachment = await registers.files.get(stored.uuid, given.attachment.name)
@@ -143,7 +139,7 @@ async def _file(registers: Registers, caller: Caller, pair: Pair, given: Transfe
 
 
 async def _followed(call: Call[Registers], caller: Caller, state: TransferState, seconds: float) -> TransferState:
-    """The state at the end, or when the time is up. Tells the client of the progress."""
+    """The state at the end, or when the time is up. Reports progress to the client."""
     transfers = call.service.transfers
     told = None
     loop = asyncio.get_running_loop()
@@ -165,7 +161,7 @@ async def _answer(call: Call[Registers], caller: Caller, state: TransferState) -
         phase, done, total = progress
         body["progress"] = {"phase": phase, "done": done, **({} if total is None else {"total": total})}
     if not state.is_over:
-        body["note"] = f"It goes on in the background. Ask again with action=status and id={state.id}."
+        body["note"] = f"It continues in the background. Ask again with action=status and id={state.id}."
     elif state.has_file:
         body["note"] = f"Read the file as the resource {state.uri}. It is kept for a day."
         if state.size <= _INLINE_BYTES and state.request.format != "xlsx":

@@ -1,6 +1,6 @@
 """The `views` tool: save, list, change, delete and run views."""
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 
 from pydantic import Field, StrictBool, StrictInt, ValidationError
 
@@ -18,6 +18,7 @@ from pentad.rooms.registers.interface.response_budget import (
 )
 from pentad.rooms.registers.models import Caller
 from pentad.rooms.registers.query.models import LARGEST_LIMIT
+from pentad.rooms.registers.query.pagination import offset_of
 from pentad.rooms.registers.service import Registers
 from pentad.rooms.registers.views.definition import View
 
@@ -57,7 +58,7 @@ async def save_view(registers: Registers, caller: Caller, given: ViewData) -> Vi
 
 
 class ViewsArguments(Arguments):
-    action: Literal["list", "get", "create", "update", "delete", "run"]
+    action: tool_schemas.ViewAction
     id: Annotated[str | None, Field(max_length=200)] = None
     data: dict[str, Any] | None = None
     filter: dict[str, Any] | None = None
@@ -92,8 +93,7 @@ class ViewsArguments(Arguments):
 async def views(arguments: ViewsArguments, call: Call[Registers]) -> ToolResult:
     """Saved queries with columns, expressions and rollups over relations. run returns the rows of a view; update keeps
     what you leave out."""
-    if arguments.max_tokens is not None:
-        check_budget(arguments.max_tokens)
+    check_budget(arguments.max_tokens)
     _READS.refuse_unread(arguments, arguments.action)
     return ToolResult(structured=await _act(call.service, Caller.of(call), arguments))
 
@@ -120,23 +120,23 @@ async def _act(registers: Registers, caller: Caller, arguments: ViewsArguments) 
                 raise argument_error(ViewData, error, arguments.content()) from None
             view = await save_view(registers, caller, given)
     wire = await service.described(caller, view)
-    return wire if arguments.max_tokens is None else await fit_one(wire, arguments.max_tokens)
+    return fit_one(wire, arguments.max_tokens)
 
 
 async def _list(registers: Registers, caller: Caller, arguments: ViewsArguments) -> dict[str, Any]:
     found = await registers.views.visible(caller)
-    start = 0 if arguments.cursor is None else _position(arguments.cursor)
+    start = offset_of(arguments.cursor)
     end = len(found) if arguments.limit is None else start + arguments.limit
     rows = [await registers.views.described(caller, one) for one in found[start:end]]
 
-    async def build(fitted: Fitted) -> dict[str, Any]:
+    def build(fitted: Fitted) -> dict[str, Any]:
         following = start + len(fitted.rows)
         body: dict[str, Any] = {"results": fitted.rows, "total": len(found)}
         if following >= len(found) or not fitted.rows:
             return body
         return {**body, "cursor": str(following), **more_to_read(len(fitted.rows), len(found), "this cursor", "view")}
 
-    return await build_response(rows, arguments.max_tokens, build)
+    return build_response(rows, arguments.max_tokens, build)
 
 
 async def _run(registers: Registers, caller: Caller, arguments: ViewsArguments) -> dict[str, Any]:
@@ -147,7 +147,7 @@ async def _run(registers: Registers, caller: Caller, arguments: ViewsArguments) 
     if budget is None and arguments.limit is None and not page.view.has_limit:
         budget = _DEFAULT_TOKENS
 
-    async def build(fitted: Fitted) -> dict[str, Any]:
+    def build(fitted: Fitted) -> dict[str, Any]:
         body = {**page.wire(), "results": fitted.rows}
         if fitted.rows_cut and page.cursor_after is not None:
             body["cursor"] = page.cursor_after(len(fitted.rows))
@@ -157,10 +157,4 @@ async def _run(registers: Registers, caller: Caller, arguments: ViewsArguments) 
             body |= more_to_read(len(fitted.rows), page.total, "this cursor", what, first=first)
         return body
 
-    return await build_response(page.rows, budget, build)
-
-
-def _position(cursor: str) -> int:
-    if not cursor.isascii() or not cursor.isdigit() or len(cursor) > 9:
-        raise InvalidInput("This cursor leads nowhere.", hint="Start again without a cursor.")
-    return int(cursor)
+    return build_response(page.rows, budget, build)

@@ -16,7 +16,7 @@ from pentad.kernel.ports import Dialect, Row, Rows, Transaction
 from pentad.kernel.sql import Sql
 from pentad.rooms.registers.models import StoredObject
 from pentad.rooms.registers.objects.pending_changes import ChangeAction, state_digest
-from pentad.rooms.registers.objects.store import ChangeSpan, chunks, marks
+from pentad.rooms.registers.objects.store import ChangeSpan, rows_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,11 +200,8 @@ def last_edit(rows: Rows, uuid: str) -> tuple[int, int, str] | None:
 
 def erase(tx: Transaction, uuids: Sequence[str]) -> None:
     """Erase every earlier state of some objects from their histories. The changes themselves stay."""
-    rows: list[tuple[str, int]] = []
-    for part in chunks(uuids):
-        here = marks(len(part))
-        sql = f"SELECT seq, before FROM object_changes WHERE uuid IN ({here}) AND before IS NOT NULL"  # noqa: S608
-        rows += [(erased_text(text), seq) for seq, text in tx.all(sql, *part) if not text.startswith(ERASED)]
+    states = rows_in(tx, "SELECT seq, before FROM object_changes WHERE before IS NOT NULL AND uuid", uuids)
+    rows = [(erased_text(text), seq) for seq, text in states if not text.startswith(ERASED)]
     if rows:
         tx.run_many("UPDATE object_changes SET before = ?, before_deleted = 1 WHERE seq = ?", rows)
 

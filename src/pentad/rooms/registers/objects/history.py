@@ -254,8 +254,7 @@ class History:
             current = self._find(rows, caller, pair, ref).stored
             old = self._state_at_version(rows, caller, pair, current, a)
             new = self._state_at_version(rows, caller, pair, current, current.version if b is None else b)
-            states = (current, old, new)
-            hidden = {name for one in states for name in self._access.hidden(caller, pair, one.data, one.owner)}
+            hidden = self._access.hidden_in(caller, pair, current, old, new)
             found = [one for one in differences(old.data, new.data) if not (one.path and one.path[0] in hidden)]
             return {
                 "uuid": current.uuid,

@@ -61,9 +61,7 @@ class HistoryAccess:
         return [self._readable(caller, pair, existing[stored.uuid].stored, stored) for stored in objects]
 
     def _readable(self, caller: Caller, pair: Pair, current: StoredObject, past: StoredObject) -> StoredObject:
-        hidden = {
-            name for one in (current, past) for name in self._access.hidden(caller, pair, one.data, one.owner)
-        }  # fmt: skip
+        hidden = self._access.hidden_in(caller, pair, current, past)
         return without(past, pair, hidden) if hidden else past
 
     def readable_changes(self, rows: Rows, caller: Caller, changes: Sequence[Change]) -> list[Change]:
@@ -106,7 +104,7 @@ class HistoryAccess:
         if after is None or (old is not None and not self._access.sees_past(caller, pair, current, old)):
             return change
         states = (current, new) if old is None else (current, old, new)
-        hidden = {name for one in states for name in self._access.hidden(caller, pair, one.data, one.owner)}
+        hidden = self._access.hidden_in(caller, pair, *states)
         found = differences({} if old is None else old.data, new.data)
         return replace(change, changed=old_and_new([one for one in found if one.path[0] not in hidden]))
 
@@ -145,7 +143,7 @@ class HistoryAccess:
     def redacted(self, caller: Caller, pair: Pair, change: Change) -> Change:
         """A change without what others may not know.
 
-        A session belongs to its owner; whoever knows its id could try to use it. A hash covers all data of its state:
+        A session belongs to its owner, and its id could be misused. A hash covers all data of its state:
         with the rest known, hidden values could be guessed until the hash matches.
         """
         if self._access.is_free(caller):

@@ -5,14 +5,14 @@ block later changes of its object. A new reference to a hidden object is refused
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ports import Rows
 from pentad.kernel.schema import pointer
 from pentad.rooms.registers import store as catalogue_store
 from pentad.rooms.registers.catalogue.compiled_schemas import target as find_target
-from pentad.rooms.registers.definitions.references import EACH, referenced_uuid
+from pentad.rooms.registers.definitions.references import referenced_uuid
 from pentad.rooms.registers.objects import store
 from pentad.rooms.registers.objects.pending_changes import PendingChange, Reference
 
@@ -32,16 +32,6 @@ def references_of(definition: "CompiledSchema", data: Mapping[str, Any]) -> list
         for facts, value in definition.targets(data)
         if not facts.filled
     ]
-
-
-def values_at(data: Any, path: Sequence[str]) -> list[Any]:
-    """The values at a path; `*` stands for every element of a list."""
-    if not path:
-        return [data]
-    if isinstance(data, list):
-        elements = cast("list[Any]", data) if path[0] == EACH else []
-        return [value for element in elements for value in values_at(element, path[1:])]
-    return values_at(cast("dict[str, Any]", data).get(path[0]), path[1:]) if isinstance(data, dict) else []
 
 
 def broken_references(

@@ -50,7 +50,7 @@ class Visibility:
     pair_of: Callable[[int, int], Pair]
 
     def objects(self, uuids: Sequence[str]) -> dict[str, frozenset[str]]:
-        """Which of some objects live and are the caller's to see, each with its properties that are not."""
+        """The living objects among these that the caller may see, each with its hidden properties."""
         found: dict[str, frozenset[str]] = {}
         for existing in store.existing_by_uuid(self.rows, uuids).values():
             stored = existing.stored

@@ -5,13 +5,14 @@ an object finds exactly that state again.
 """
 
 import hashlib
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import msgspec
 
-from pentad.kernel.clock import Clock, Randomness, SystemRandomness
+from pentad.kernel.clock import Clock
 from pentad.kernel.counts import counted
 from pentad.kernel.errors import PentadError
 from pentad.rooms.registers.models import Caller, Operation, Outcome, Pair, StoredObject
@@ -73,8 +74,7 @@ class PendingChange(msgspec.Struct):
         return 0 if self.before is None else self.before.stored.version
 
 
-@dataclass(frozen=True, slots=True)
-class Provenance:
+class Provenance(NamedTuple):
     """Who made a change and why, in the order of the history's columns."""
 
     principal: str
@@ -106,11 +106,7 @@ def state_digest(text: str) -> bytes:
 
 def chain_facts(register: int, schema: int, version: int, action: str, at: float, provenance: Provenance) -> bytes:
     """The facts of a change that all new objects of one write share."""
-    facts = (
-        register, schema, version, action, at,
-        provenance.principal, provenance.agent, provenance.session, provenance.call, provenance.reason, provenance.plan,
-    )  # fmt: skip
-    return _ENCODE(facts)[1:]
+    return _ENCODE((register, schema, version, action, at, *provenance))[1:]
 
 
 def chain_hash(previous: bytes, uuid: str, shared: bytes, state: bytes) -> bytes:
@@ -212,18 +208,17 @@ def restate_error(error: PentadError, message: str, *, hint: str | None, details
     return other
 
 
-_RANDOMNESS: Final = SystemRandomness()
 _RANDOM_DIGITS: Final = 20
 _VARIANTS: Final = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
 
 
-def new_uuids(now: float, count: int, randomness: Randomness = _RANDOMNESS) -> Iterator[str]:
+def new_uuids(now: float, count: int) -> Iterator[str]:
     """`count` version 7 UUIDs, ascending, so that every index on them grows at its end.
 
     They are like those of `kernel.ids`, but need only one request for randomness.
     """
     millis = f"{int(now * 1000) & ((1 << 48) - 1):012x}"
     head = f"{millis[:8]}-{millis[8:]}-7"
-    noise = randomness.token_bytes(count * _RANDOM_DIGITS // 2).hex()
+    noise = secrets.token_hex(count * _RANDOM_DIGITS // 2)
     parts = [noise[start : start + _RANDOM_DIGITS] for start in range(0, len(noise), _RANDOM_DIGITS)]
     return iter(sorted([f"{head}{part[:3]}-{_VARIANTS[part[3]]}{part[4:7]}-{part[7:19]}" for part in parts]))

@@ -111,7 +111,7 @@ class PlanPreviews:
             pair = pair_of(pending.after.register, pending.after.schema)
             before = None if pending.before is None else pending.before.stored
             states = [pending.after] if before is None else [before, pending.after]
-            hidden = {name for one in states for name in self._access.hidden(caller, pair, one.data, one.owner)}
+            hidden = self._access.hidden_in(caller, pair, *states)
             return as_preview({} if before is None else _without(before, hidden), _without(pending.after, hidden))
 
         return [_preview_row(step, self.visible_changes(rows, caller, [step]), difference) for step in steps]
@@ -182,7 +182,7 @@ def _side_effect(pending: PendingChange, difference: Any) -> PreviewRow:
     return found
 
 
-def _without(stored: StoredObject, hidden: set[str]) -> dict[str, Any]:
+def _without(stored: StoredObject, hidden: frozenset[str]) -> dict[str, Any]:
     return {name: value for name, value in stored.data.items() if name not in hidden} if hidden else stored.data
 
 
@@ -411,7 +411,7 @@ class Plans:
             named = ", ".join(f"{uuid} is at version {version}" for uuid, version in list(changed.items())[:5])
             raise VersionMismatch(
                 f"Objects of the plan have changed: {named}.",
-                hint="Make the plan again from what is there now.",
+                hint="Make the plan again.",
                 details={"current": changed, "expected": {uuid: expected[uuid] for uuid in changed}},
             )
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from pentad.kernel.errors import Conflict, InvalidInput
 from pentad.kernel.ports import Rows
 from pentad.rooms.registers.definitions.object_validation import json_text, redacted, validation_error
+from pentad.rooms.registers.definitions.references import values_at
 from pentad.rooms.registers.models import Operation, Pair, StoredObject
 from pentad.rooms.registers.objects import integrity, locks
-from pentad.rooms.registers.objects.integrity import values_at
 from pentad.rooms.registers.objects.lookup import check_version, object_not_found
 from pentad.rooms.registers.objects.pending_changes import (
     NO_HASH,

@@ -1,7 +1,7 @@
 """Purging: deleted objects are erased with all their states. The record of who changed them when stays.
 
-Many objects are purged in portions, each a transaction of its own, so that others get a turn. Whoever asks for that
-agrees first, by a token that stands for exactly these objects.
+Many objects are purged in portions, one transaction each, so that other writers get a turn. The caller confirms first,
+with a token for exactly these objects.
 """
 
 from collections.abc import Callable, Mapping, Sequence

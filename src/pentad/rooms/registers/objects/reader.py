@@ -118,7 +118,7 @@ class ObjectReader:
     async def related(
         self, caller: Caller, uuids: Sequence[str], *, as_of: AsOf | None = None
     ) -> dict[str, tuple[Pair, StoredObject]]:
-        """Those of some objects that there are, or were, and the caller may see, by uuid."""
+        """The objects among these that exist, or existed then, and that the caller may see, by uuid."""
 
         def read(rows: Rows) -> dict[str, tuple[Pair, StoredObject]]:
             pair_of = self._catalogue.pairs_in(rows)
@@ -158,7 +158,7 @@ class ObjectReader:
         return await self._find_anywhere(caller, uuid, deleted=True)
 
     async def deleted(self, caller: Caller, limit: int = 100, offset: int = 0) -> Page[tuple[Pair, StoredObject]]:
-        """Objects that wait to be restored or purged, the last deleted first."""
+        """Deleted objects that are not purged yet, the last deleted first."""
 
         def read(rows: Rows) -> Page[tuple[Pair, StoredObject]]:
             pair_of = self._catalogue.pairs_in(rows)
@@ -229,7 +229,7 @@ class ObjectReader:
     async def find_in(
         self, caller: Caller, pairs: Sequence[Pair] | None, query: Query, *, words: bool = False
     ) -> QueryResult:
-        """The objects of some pairs, or (None) of all the caller may read, as one listing; by `words` alone if so."""
+        """The objects of some pairs, or (None) of all the caller may read, as one list. `words` turns meaning off."""
         paths = _paths(query)
 
         def hybrid(rows: Rows) -> bool:

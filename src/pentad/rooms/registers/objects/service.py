@@ -7,7 +7,7 @@ second attempt can name that object).
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, TypedDict, TypeVar, Unpack
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -48,13 +48,6 @@ MOST_OPERATIONS: Final = 10_000
 _TRIES: Final = 10
 
 
-class WriteOptions(TypedDict, total=False):
-    """Options of every change to one object."""
-
-    if_version: int | None
-    idempotency_key: str | None
-
-
 class Objects(ObjectReader):
     """Reads and writes objects for a caller."""
 
@@ -75,45 +68,42 @@ class Objects(ObjectReader):
         self, caller: Caller, pair: Pair, data: Mapping[str, Any], *, uuid: str | None = None,
         idempotency_key: str | None = None,
     ) -> StoredObject:  # fmt: skip
-        return await self._write_one(caller, pair, Operation("create", dict(data), uuid=uuid), idempotency_key)
-
-    async def replace(
-        self, caller: Caller, pair: Pair, ref: int | str, data: Mapping[str, Any], **options: Unpack[WriteOptions]
-    ) -> StoredObject:
-        """Replace all data of the object."""
-        return await self._update(caller, pair, Operation("update", dict(data), ref), options)
-
-    async def merge_patch(
-        self, caller: Caller, pair: Pair, ref: int | str, data: Mapping[str, Any], **options: Unpack[WriteOptions]
-    ) -> StoredObject:
-        """Change some properties (RFC 7386)."""
-        return await self._update(caller, pair, Operation("patch", dict(data), ref), options)
-
-    async def json_patch(
-        self, caller: Caller, pair: Pair, ref: int | str, operations: Sequence[Mapping[str, Any]],
-        **options: Unpack[WriteOptions],
-    ) -> StoredObject:  # fmt: skip
-        """Apply a JSON Patch (RFC 6902)."""
-        patch = tuple(dict(one) for one in operations)
-        return await self._update(caller, pair, Operation("json_patch", None, ref, patch=patch), options)
-
-    async def delete(
-        self, caller: Caller, pair: Pair, ref: int | str, **options: Unpack[WriteOptions]
-    ) -> StoredObject:  # fmt: skip
-        """Soft-delete the object, with cascades; it can be restored."""
-        return await self._update(caller, pair, Operation("delete", None, ref), options)
+        return await self.write(caller, pair, Operation("create", dict(data), uuid=uuid), idempotency_key)
 
     async def write(
         self, caller: Caller, pair: Pair, operation: Operation, idempotency_key: str | None = None
     ) -> StoredObject:
         """Carry out one operation."""
-        return await self._write_one(caller, pair, operation, idempotency_key)
+        key = idempotency_key
+        if key is None:
+            return await self._write_all(caller, pair, [operation], True, None, lambda steps: _stored(steps[0]))
 
-    async def _update(
-        self, caller: Caller, pair: Pair, operation: Operation, options: WriteOptions
+        def again(rows: Rows, row: Any) -> Any:
+            """The stored answer, limited to what the caller may still read."""
+            then = StoredObject(*row)
+            ref = then.uuid if operation.ref is None else operation.ref
+            existing = store.existing_by_uuid(rows, [then.uuid]).get(then.uuid)
+            self._access.found(caller, pair, "read", ref, None if existing is None else existing.stored)
+            return (*self._history_access.readable(rows, caller, pair, [then])[0].row, None, then.unchanged)
+
+        return StoredObject(
+            *await self._write_all(caller, pair, [operation], True, key, lambda steps: _row_of(steps[0]), again)
+        )
+
+    async def replace(
+        self, caller: Caller, pair: Pair, ref: int | str, data: Mapping[str, Any], *, if_version: int | None = None,
+        idempotency_key: str | None = None,
     ) -> StoredObject:  # fmt: skip
-        operation = msgspec.structs.replace(operation, if_version=options.get("if_version"))
-        return await self._write_one(caller, pair, operation, options.get("idempotency_key"))
+        """Replace all data of the object."""
+        operation = Operation("update", dict(data), ref, if_version=if_version)
+        return await self.write(caller, pair, operation, idempotency_key)
+
+    async def delete(
+        self, caller: Caller, pair: Pair, ref: int | str, *, if_version: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> StoredObject:  # fmt: skip
+        """Soft-delete the object, with cascades; it can be restored."""
+        return await self.write(caller, pair, Operation("delete", None, ref, if_version=if_version), idempotency_key)
 
     async def bulk(
         self,
@@ -212,7 +202,7 @@ class Objects(ObjectReader):
     def _restore_portion(
         self, caller: Caller, uuids: Sequence[str], pair: Pair
     ) -> Callable[[Transaction], dict[str, StoredObject | PentadError]]:
-        """Restores those of some deleted objects that can be; says of each what became of it."""
+        """Restore as many of these deleted objects as possible; returns the result of each."""
 
         def restore(tx: Transaction) -> dict[str, StoredObject | PentadError]:
             check_current(tx, self._database.dialect, pair)
@@ -321,22 +311,6 @@ class Objects(ObjectReader):
         raise AssertionError
 
     # how it is done
-
-    async def _write_one(self, caller: Caller, pair: Pair, operation: Operation, key: str | None) -> StoredObject:
-        if key is None:
-            return await self._write_all(caller, pair, [operation], True, None, lambda steps: _stored(steps[0]))
-
-        def again(rows: Rows, row: Any) -> Any:
-            """The stored answer, limited to what the caller may still read."""
-            then = StoredObject(*row)
-            ref = then.uuid if operation.ref is None else operation.ref
-            existing = store.existing_by_uuid(rows, [then.uuid]).get(then.uuid)
-            self._access.found(caller, pair, "read", ref, None if existing is None else existing.stored)
-            return (*self._history_access.readable(rows, caller, pair, [then])[0].row, None, then.unchanged)
-
-        return StoredObject(
-            *await self._write_all(caller, pair, [operation], True, key, lambda steps: _row_of(steps[0]), again)
-        )
 
     async def _write_all(
         self,

@@ -9,7 +9,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Final, NamedTuple, TypeVar
 
-from pentad.kernel.ports import Dialect, Rows, Transaction, Value
+from pentad.kernel.ports import Dialect, Row, Rows, Transaction, Value
 from pentad.rooms.registers.models import OBJECT_COLUMNS, StoredObject
 from pentad.rooms.registers.objects.pending_changes import (
     NO_HASH,
@@ -56,13 +56,16 @@ def marks(count: int) -> str:
     return ", ".join("?" * count)
 
 
+def rows_in(rows: Rows, sql: str, values: Sequence[Value]) -> Iterator[Row]:
+    """The rows of a statement that ends with a column, which has to have one of these values."""
+    for part in chunks(values):
+        yield from rows.all(f"{sql} IN ({marks(len(part))})", *part)
+
+
 def existing_by_uuid(rows: Rows, uuids: Sequence[str]) -> dict[str, ExistingObject]:
     """The objects with these uuids, deleted ones too."""
-    found: dict[str, ExistingObject] = {}
-    for part in chunks(uuids):
-        for row in rows.all(f"{_SELECT_EXISTING} WHERE uuid IN ({marks(len(part))})", *part):
-            found[row[1]] = ExistingObject(StoredObject(*row[:-1]), row[-1])
-    return found
+    found = rows_in(rows, f"{_SELECT_EXISTING} WHERE uuid", uuids)
+    return {row[1]: ExistingObject(StoredObject(*row[:-1]), row[-1]) for row in found}
 
 
 def existing_by_refs(
@@ -202,13 +205,8 @@ def _hashes(pending_changes: Sequence[PendingChange], provenance: Provenance) ->
             hashes.append(pending.link)
             continue
         now, existing = pending.after, pending.before
-        facts = (
-            now.register,
-            now.schema,
-            now.version,
-            pending.action,
-            now.updated_at if pending.at is None else pending.at,
-        )
+        at = now.updated_at if pending.at is None else pending.at
+        facts = (now.register, now.schema, now.version, pending.action, at)
         if facts != known:
             known, shared = facts, chain_facts(*facts, provenance)
         hashes.append(
@@ -223,14 +221,6 @@ def _write_rows(
     inserts: list[Sequence[Value]] = []
     updates: list[Sequence[Value]] = []
     changes: list[Sequence[Value]] = []
-    constant = (
-        provenance.principal,
-        provenance.agent,
-        provenance.session,
-        provenance.call,
-        provenance.reason,
-        provenance.plan,
-    )
     for pending, hashed in zip(pending_changes, hashes, strict=True):
         now, existing = pending.after, pending.before
         at = now.updated_at if pending.at is None else pending.at
@@ -240,7 +230,7 @@ def _write_rows(
             since, before, before_deleted = old.updated_at, old.text, int(old.is_deleted)
         changes.append(
             (now.uuid, now.register, now.schema, now.version, pending.action, at, since, before, before_deleted,
-             *constant, hashed)
+             *provenance, hashed)
         )  # fmt: skip
         if existing is None:
             inserts.append((*now.row, hashed))
@@ -312,41 +302,25 @@ def _write_words(tx: Transaction, dialect: Dialect, pending_changes: Sequence[Pe
 
 def references_to(rows: Rows, targets: Sequence[str]) -> list[tuple[str, Reference, int]]:
     """The references to these objects: source, reference, and the source's schema."""
-    found: list[tuple[str, Reference, int]] = []
-    for part in chunks(targets):
-        sql = f"SELECT source, path, target, schema FROM object_references WHERE target IN ({marks(len(part))})"  # noqa: S608  only marks
-        found += [(source, Reference(path, target), schema) for source, path, target, schema in rows.all(sql, *part)]
-    return found
+    sql = "SELECT source, path, target, schema FROM object_references WHERE target"
+    return [(source, Reference(path, target), schema) for source, path, target, schema in rows_in(rows, sql, targets)]
 
 
 def live_objects(rows: Rows, uuids: Sequence[str]) -> dict[str, int]:
     """Which of these objects live, with their schemas."""
-    found: dict[str, int] = {}
-    for part in chunks(uuids):
-        sql = f"SELECT uuid, schema FROM objects WHERE deleted IS NULL AND uuid IN ({marks(len(part))})"  # noqa: S608  only marks
-        found.update(rows.all(sql, *part))
-    return found
+    return dict(rows_in(rows, "SELECT uuid, schema FROM objects WHERE deleted IS NULL AND uuid", uuids))
 
 
 def with_attachment_texts(rows: Rows, schemas: Sequence[int]) -> list[int]:
     """Which of these schemas have objects with attachments whose text is known."""
-    found: list[int] = []
-    for part in chunks(schemas):
-        sql = (
-            f"SELECT id FROM schemas WHERE id IN ({marks(len(part))}) AND EXISTS"  # noqa: S608  only marks
-            " (SELECT 1 FROM attachment_texts AS texts WHERE texts.schema = schemas.id AND texts.state = 'done')"
-        )
-        found += [key for (key,) in rows.all(sql, *part)]
-    return found
+    known = "SELECT 1 FROM attachment_texts AS texts WHERE texts.schema = schemas.id AND texts.state = 'done'"
+    return [key for (key,) in rows_in(rows, f"SELECT id FROM schemas WHERE EXISTS ({known}) AND id", schemas)]  # noqa: S608  a constant
 
 
 def places_of(rows: Rows, uuids: Sequence[str]) -> dict[str, tuple[int, int]]:
     """Which of these objects live, with their registers and schemas."""
-    found: dict[str, tuple[int, int]] = {}
-    for part in chunks(uuids):
-        sql = f"SELECT uuid, register, schema FROM objects WHERE deleted IS NULL AND uuid IN ({marks(len(part))})"  # noqa: S608  only marks
-        found.update((uuid, (register, schema)) for uuid, register, schema in rows.all(sql, *part))
-    return found
+    sql = "SELECT uuid, register, schema FROM objects WHERE deleted IS NULL AND uuid"
+    return {uuid: (register, schema) for uuid, register, schema in rows_in(rows, sql, uuids)}
 
 
 def used_uuids(rows: Rows, uuids: Sequence[str]) -> set[str]:
@@ -398,17 +372,7 @@ def _bulk_insert(tx: Transaction, new: Sequence[StoredObject], hashes: Sequence[
                 values += (stored.id, stored.uuid, stored.text, stored.slug, hashed)
             tx.run(_insert_statement(len(part)), *values)
             place += len(part)
-    tx.run(
-        _INSERT_CHANGES,
-        provenance.principal,
-        provenance.agent,
-        provenance.session,
-        provenance.call,
-        provenance.reason,
-        provenance.plan,
-        new[0].id,
-        new[-1].id,
-    )
+    tx.run(_INSERT_CHANGES, *provenance, new[0].id, new[-1].id)
 
 
 @cache

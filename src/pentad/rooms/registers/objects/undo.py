@@ -37,8 +37,7 @@ _PORTION: Final = 500
 
 
 UndoKind = Literal["deleted", "reverted", "restored"]
-"""What became of an object: one that was made is deleted, one that was changed has its old values, one that was
-deleted is back."""
+"""What an undo did to an object: deleted a new one, gave one its old values, or brought a deleted one back."""
 
 
 @dataclass(slots=True)
@@ -55,7 +54,7 @@ class UndoReport:
     warnings: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     """What objects could not get back because their schema was migrated since."""
     unseen: int = 0
-    """Objects that the caller cannot see any more. It is not told of them."""
+    """Objects the caller can no longer see. The answer does not mention them."""
 
     @property
     def did_nothing(self) -> bool:
@@ -346,7 +345,7 @@ class Undo:
     def _undo_change(
         self, context: WriteContext, existing: ExistingObject, past: StoredObject | None
     ) -> PendingChange | None:  # fmt: skip
-        """The change that gives an object a past state; without one, the object is deleted. None if it is so."""
+        """The change that gives an object a past state; without one, the object is deleted. None if nothing changes."""
         if past is not None:
             return self._history.revert_change(context, existing, past)
         if existing.stored.is_deleted:

@@ -14,8 +14,8 @@ from pentad.kernel.principal import Principal
 from pentad.mcp.references import scheme_of
 from pentad.platform import Neighbours
 from pentad.rooms.registers.definitions.object_validation import problem, validation_error
+from pentad.rooms.registers.definitions.references import values_at
 from pentad.rooms.registers.models import Operation
-from pentad.rooms.registers.objects.integrity import values_at
 from pentad.rooms.registers.objects.pending_changes import PendingChange
 
 if TYPE_CHECKING:

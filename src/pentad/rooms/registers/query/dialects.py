@@ -46,7 +46,7 @@ class SqlDialect(Protocol):
         ...
 
     def like(self, value: str) -> str:
-        """A text against a parameter from `patterns.like_parameter`."""
+        """A text against a parameter from `conditions.like_parameter`."""
         ...
 
     def has_part(self, value: str) -> str:

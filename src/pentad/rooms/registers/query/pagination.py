@@ -114,6 +114,16 @@ def position(row: Sequence[Value], keys: int) -> Position:
 
 
 _LONGEST_CURSOR: Final = 20_000
+_LONGEST_OFFSET: Final = 9
+
+
+def offset_of(cursor: str | None) -> int:
+    """The offset that the cursor of a list without a position means; 0 without a cursor."""
+    if cursor is None:
+        return 0
+    if not cursor.isascii() or not cursor.isdigit() or len(cursor) > _LONGEST_OFFSET:
+        raise InvalidInput("This cursor is not from an answer of this call.", hint="Leave it out to start again.")
+    return int(cursor)
 
 
 def write_cursor(scope: Scope, query: Query, position: Position) -> str:

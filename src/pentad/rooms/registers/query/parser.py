@@ -76,7 +76,7 @@ def parse_query(schema: QuerySchema, raw: Mapping[str, Any], now: float, *, rela
     page = read_integer(raw.get("page"), "page", 0, FURTHEST)
     cursor = raw.get("cursor")
     if cursor is not None and (not isinstance(cursor, str) or offset or page):
-        raise InvalidInput("A cursor is a text and already says where to go on.", hint="Leave out offset and page.")
+        raise InvalidInput("A cursor is a text and already holds the position.", hint="Leave out offset and page.")
     search, as_of = parse_search(raw.get("search")), read_as_of(raw.get("as_of"), now)
     if as_of is not None and search is not None:
         raise InvalidInput("The past cannot be searched by words.", hint="Use a filter with like or contains.")

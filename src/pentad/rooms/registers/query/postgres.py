@@ -17,7 +17,7 @@ _DAY_SHAPE: Final = "'^[0-9]{4}-[0-9]{2}-[0-9]{2}'"
 
 
 class PostgresDialect:
-    """See `dialects.Parts`."""
+    """See `dialects.SqlDialect`."""
 
     __slots__ = ()
 

@@ -7,7 +7,7 @@ A filter starts at the far side if few objects satisfy it there (`narrowed`): ne
 would rather look at every near object.
 
 The far side is always a table of its own with few columns, `u` (what the near side is compared with) among them. Names
-such as `data` and `objects.uuid` so mean the near object outside of it and the far object inside.
+such as `data` and `objects.uuid` mean the far object inside of it and the near one outside.
 """
 
 from collections.abc import Mapping, Sequence

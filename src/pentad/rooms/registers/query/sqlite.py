@@ -20,7 +20,7 @@ _ELEMENT_TYPES: Final[dict[Kind, str]] = {
 
 
 class SqliteDialect:
-    """See `dialects.Parts`."""
+    """See `dialects.SqlDialect`."""
 
     __slots__ = ()
 

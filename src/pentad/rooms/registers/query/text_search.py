@@ -123,7 +123,7 @@ class TextSearch:
             settings = replace(settings, queries=())
         elif after is not None and not settings.queries:
             raise InvalidInput(
-                f"The listing cannot go on by meaning. {settings.because or ''}".strip(),
+                f"The search cannot continue by meaning. {settings.because or ''}".strip(),
                 hint="Leave the cursor out to start again.",
             )
         request = SearchRequest(scope, query.filter, query.search or "", query.include_deleted, query.any_word)

@@ -27,7 +27,7 @@ from pentad.kernel.names import did_you_mean
 from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.rooms.registers.catalogue.compiled_schemas import target as find_target
 from pentad.rooms.registers.definitions.json_diff import quoted
-from pentad.rooms.registers.definitions.references import EACH
+from pentad.rooms.registers.definitions.references import replaced_at
 from pentad.rooms.registers.models import Caller, Operation, Pair
 from pentad.rooms.registers.objects import store, uniqueness
 from pentad.rooms.registers.objects.indexes import unique_key
@@ -494,7 +494,7 @@ class _Run:
     def _operation(self, row: RawRow, holder: str | None, ids: Mapping[str, str]) -> Operation:
         data = row.data
         for path in self.own if ids else ():
-            data = _replaced(data, path, ids)
+            data = replaced_at(data, path, lambda value: ids.get(value, value) if isinstance(value, str) else value)
         if holder is not None:
             version = row.version if holder == row.uuid else None
             whole = row.whole and self.kind in ("json", "jsonl")
@@ -512,18 +512,6 @@ def self_references(rows: Rows, pair: Pair) -> list[tuple[str, ...]]:
         if schema is not None and schema.id == pair.schema.id:
             found.append(facts.path)
     return found
-
-
-def _replaced(value: Any, path: Sequence[str], uuids: Mapping[str, str]) -> Any:
-    """A value in which the uuids at a path are replaced; `*` stands for every element of a list."""
-    if not path:
-        return uuids.get(value, value) if isinstance(value, str) else value
-    if path[0] == EACH and isinstance(value, list):
-        return [_replaced(one, path[1:], uuids) for one in cast("list[Any]", value)]
-    members = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-    if path[0] not in members:
-        return cast("Any", value)
-    return {**members, path[0]: _replaced(members[path[0]], path[1:], uuids)}
 
 
 def _check_key(pair: Pair, key: Sequence[str], hidden: Collection[str]) -> None:

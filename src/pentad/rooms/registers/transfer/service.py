@@ -53,7 +53,7 @@ class Transfer:
         selection: Mapping[str, Any] | None = None,
         counted: Callable[[int], None] | None = None,
     ) -> AsyncIterator[bytes]:
-        """The bytes of a file with everything that a query finds. `counted` is told of the objects of each part."""
+        """The bytes of a file with everything that a query finds. `counted` gets the number of objects in each part."""
         from pentad.rooms.registers.transfer.exports import Exporter
 
         return Exporter(self._objects, self._access).stream(caller, pair, kind, selection or {}, counted)
@@ -66,4 +66,4 @@ class Transfer:
 
 
 def _ignore_progress(phase: str, done: int, total: int | None) -> None:
-    """For callers that want no progress."""
+    """The progress callback of callers without one."""

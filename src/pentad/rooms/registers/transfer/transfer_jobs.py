@@ -1,9 +1,9 @@
 """Imports and exports as jobs: started by one call, carried out in the background, followed by others.
 
 The file is kept in the store, so any process can carry the job out. Whatever an import commits, it commits together
-with how far it got and with a check of its lease. A killed import therefore goes on where it was, and one that is all
-or nothing is written once or not at all. A killed export starts again. Work is done with the rights its owner has when
-it runs, and never more than when it was started.
+with its progress and a check of its lease. A killed import therefore resumes where it stopped, and an all-or-nothing
+import is written once or not at all. A killed export starts again. A job runs with the rights its owner has at that
+time, and never more than when it was started.
 
 Imports that a request carries out itself are recorded here too. An import can be undone while its record is kept.
 """
@@ -240,7 +240,7 @@ class TransferJobs:
         return [_state(row) for row in await self._database.read(lambda rows: rows.all(sql, caller.principal.id))]
 
     def progress(self, state: TransferState) -> Progress | None:
-        """How far a transfer is; None if it is not running, or if another process runs it and has told nothing yet."""
+        """How far a transfer is; None if it is not running, or if another process runs it and has not reported yet."""
         if state.is_over:
             return None
         return self._progress.get(state.id) or (("writing", state.rows_done, None) if state.rows_done else None)

@@ -11,6 +11,7 @@ from pentad.rooms.registers.models import Caller, Pair, StoredObject
 from pentad.rooms.registers.presentation import present
 from pentad.rooms.registers.query.filters import parse_filter
 from pentad.rooms.registers.query.models import LARGEST_LIMIT, And, Filter
+from pentad.rooms.registers.query.pagination import offset_of
 from pentad.rooms.registers.views.columns import Column, RelatedColumn, reads_metadata, row_values
 from pentad.rooms.registers.views.definition import ParsedView, View, parse_view
 
@@ -166,9 +167,7 @@ class ViewRunner:
         if limit is not None:
             query = replace(query, limit=max(1, min(limit, LARGEST_LIMIT)))
         if cursor is not None:
-            if not cursor.isascii() or not cursor.isdigit() or len(cursor) > 9:
-                raise InvalidInput("This cursor leads nowhere.", hint="Start again without a cursor.")
-            query = replace(query, offset=int(cursor))
+            query = replace(query, offset=offset_of(cursor))
         found = await self._objects.aggregate(caller, pair, query)
         start = query.offset
         names = [*(key.name for key in query.group_by), *(metric.name for metric in query.metrics)]

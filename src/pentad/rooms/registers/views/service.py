@@ -139,7 +139,7 @@ class Views:
     ) -> View:
         """Set the given members; the others stay. With `merge`, so do the members of the query; null removes one.
 
-        If the view changes meanwhile, such as by a rename in its schema, the members are set in what it is then.
+        If the view changes meanwhile, e.g. because its schema renames a property, the members are set in its new form.
         """
         for name in changes:
             if name not in _CHANGEABLE:
@@ -372,7 +372,7 @@ class Views:
                 yield view, pair
 
     def _renamed_query(self, rows: Rows, view: View, pair: Pair, change: "SchemaChange") -> dict[str, Any]:
-        """The query of a view after the renames of a change. It says the same, so nobody's rights matter."""
+        """The query of a view after the renames of a change. Its meaning stays the same, so no rights are checked."""
         if not change.is_rename:
             return view.query
         schema = SchemaReader(rows, self._catalogue.definitions, self._access, _ADMINISTRATOR).with_relations(pair)

@@ -16,7 +16,7 @@ from pentad.access.owners import owner_is_gone
 from pentad.jobs.job import Again, JobRun, Retries
 from pentad.jobs.signed_webhooks import Attempt, Message, deliver, signing_key
 from pentad.kernel.background import Background
-from pentad.kernel.clock import Randomness, SystemRandomness
+from pentad.kernel.clock import SystemRandomness
 from pentad.kernel.errors import Forbidden, PentadError, Unavailable
 from pentad.kernel.incidents import log_failure
 from pentad.kernel.ports import Dialect, Rows, Transaction
@@ -141,13 +141,12 @@ class _Batch:
 class WebhookDeliveries:
     """The job's handler."""
 
-    def __init__(self, platform: Platform, messages: MessageBuilder, randomness: Randomness = _RANDOMNESS) -> None:
+    def __init__(self, platform: Platform, messages: MessageBuilder) -> None:
         self._platform = platform
         self._database = platform.database
         self._clock = platform.clock
         self._box = platform.secret_box
         self._messages = messages
-        self._randomness = randomness
         self._cleaned_at = 0.0
 
     async def run(self, run: JobRun) -> Again | None:
@@ -238,7 +237,7 @@ class WebhookDeliveries:
         if attempted.attempt >= target.max_attempts or attempt.is_gone:
             log_failure(Unavailable(attempt.problem), f"Delivering to the webhook {webhook.id}")
             return replace(attempted, state="failed"), attempt
-        pause = max(_BACKOFF.pause(attempted.attempt, self._randomness), attempt.retry_after)
+        pause = max(_BACKOFF.pause(attempted.attempt, _RANDOMNESS), attempt.retry_after)
         return replace(attempted, due_at=now + pause), attempt
 
     def _store_results(

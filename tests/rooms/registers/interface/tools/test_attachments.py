@@ -178,7 +178,7 @@ async def test_a_file_is_copied_by_its_uri(shelf: Shelf) -> None:
         assert await refusal(shelf, "write", other, name="x.txt", source=source)
     assert "exactly one" in await refusal(shelf, "write", other, name="x.txt", source=made["uri"], text="both")
     assert "exactly one" in await refusal(shelf, "write", other, name="x.txt")
-    assert "not base64" in await refusal(shelf, "write", other, name="x.txt", base64="?")
+    assert "not valid base64" in await refusal(shelf, "write", other, name="x.txt", base64="?")
     assert "cannot be a file's name" in await refusal(shelf, "write", other, name="../x.txt", text="x")
 
 

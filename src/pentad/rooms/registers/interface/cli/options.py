@@ -1,13 +1,19 @@
-"""Options that several verbs of `pentad registers` share, and the calls of the room's tools."""
+"""What several verbs of `pentad registers` share: options, calls of the room's tools, and the room in this process."""
 
 import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from pentad.kernel.errors import PentadError
+from pentad.kernel.errors import NotFound, PentadError
+from pentad.terminal.launcher import open_room
 
 if TYPE_CHECKING:
+    from pentad.rooms.registers.models import Caller
+    from pentad.rooms.registers.service import Registers
+    from pentad.settings.model import Settings
     from pentad.terminal.client import Target
 
 WHAT_THERE_IS: Final = "`pentad registers list` shows the registers and their schemas."
@@ -49,3 +55,17 @@ def call_tool(target: "Target", name: str, arguments: dict[str, Any]) -> dict[st
         elif "next_step" in error.details:
             error.hint = WHAT_THERE_IS
         raise
+
+
+@asynccontextmanager
+async def open_locally(settings: "Settings", *, beside_all: bool = False) -> "AsyncGenerator[tuple[Registers, Caller]]":
+    """The room, and the local user as its caller. `beside_all` opens the other rooms too: data may refer to them."""
+    from pentad.kernel.principal import LOCAL
+    from pentad.rooms.registers.models import Caller
+    from pentad.rooms.registers.not_found import Missing
+
+    async with open_room(settings, "registers", beside_all=beside_all) as room:
+        try:
+            yield room, Caller(LOCAL, agent="pentad registers")
+        except Missing as error:
+            raise NotFound(error.message, hint=WHAT_THERE_IS, details=error.details) from None

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import click
 
-from pentad.rooms.registers.interface.cli.local_room import open_locally
+from pentad.rooms.registers.interface.cli.options import open_locally
 from pentad.terminal.client import error_from_answer, parse_answer, server_options
 from pentad.terminal.options import json_option
 from pentad.terminal.output import print_json, print_table, say

@@ -12,10 +12,10 @@ from urllib.parse import quote
 import click
 
 from pentad.kernel.counts import counted
-from pentad.rooms.registers.interface.cli.local_room import open_locally
 from pentad.rooms.registers.interface.cli.options import (
     call_tool,
     format_option,
+    open_locally,
     parse_filter,
     register_option,
     schema_option,

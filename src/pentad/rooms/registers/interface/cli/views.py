@@ -48,7 +48,7 @@ def views() -> None:
 @server_options()
 def list_views(as_json: bool, target: "Target") -> None:
     """List your views and those shared with you."""
-    rows = _views(target, {"action": "list"})["results"]
+    rows = call_tool(target, "views", {"action": "list"})["results"]
     if as_json:
         print_json(rows)
     else:
@@ -67,7 +67,7 @@ def list_views(as_json: bool, target: "Target") -> None:
 @server_options()
 def show_view(view: str, target: "Target") -> None:
     """Show the definition of VIEW (id or slug) as JSON, with what is wrong with it."""
-    print_json(_views(target, {"action": "get", "id": view}))
+    print_json(call_tool(target, "views", {"action": "get", "id": view}))
 
 
 @views.command("run")
@@ -82,7 +82,7 @@ def run_view(
 ) -> None:
     """Run VIEW (id or slug) and print its rows."""
     more = parse_filter(filters)
-    found = _views(target, {"action": "run", "id": view, "filter": more, "limit": limit, "cursor": cursor})
+    found = call_tool(target, "views", {"action": "run", "id": view, "filter": more, "limit": limit, "cursor": cursor})
     if as_json:
         print_json(found)
         return
@@ -126,7 +126,7 @@ def create_view(
     }  # fmt: skip
     if slug is not None:
         data["slug"] = slug
-    made = _views(target, {"action": "create", "data": data})
+    made = call_tool(target, "views", {"action": "create", "data": data})
     if as_json:
         print_json(made)
     else:
@@ -162,7 +162,7 @@ def update_view(
     data = {name: value for name, value in given.items() if value is not None}
     if not data:
         raise click.UsageError("Say what to change, such as --title or --columns.")
-    changed = _views(target, {"action": "update", "id": view, "data": data, "if_version": if_version})
+    changed = call_tool(target, "views", {"action": "update", "id": view, "data": data, "if_version": if_version})
     if as_json:
         print_json(changed)
     else:
@@ -175,7 +175,7 @@ def update_view(
 @server_options()
 def delete_view(view: str, if_version: int | None, target: "Target") -> None:
     """Delete VIEW (id or slug)."""
-    _views(target, {"action": "delete", "id": view, "if_version": if_version})
+    call_tool(target, "views", {"action": "delete", "id": view, "if_version": if_version})
     say(f"Deleted {view}.")
 
 
@@ -202,10 +202,6 @@ def _query(text: str | None, columns: str | None) -> dict[str, Any]:
     if columns is None:
         return members
     return {**members, "columns": [name.strip() for name in columns.split(",") if name.strip()]}
-
-
-def _views(target: "Target", arguments: dict[str, Any]) -> dict[str, Any]:
-    return call_tool(target, "views", arguments)
 
 
 def _cell(value: Any) -> str:

@@ -11,10 +11,20 @@ from pentad.rooms.registers.interface.rest.models import Open
 from pentad.rooms.registers.interface.rest.objects import ITEM
 from pentad.rooms.registers.interface.rest.request import MOST_VERSIONS, RestRequest
 from pentad.rooms.registers.interface.rest.responses import json_response
-from pentad.rooms.registers.interface.rest.route import PAGING, RestRoute
+from pentad.rooms.registers.interface.rest.route import PAGING, RouteGroup
 from pentad.rooms.registers.objects.change_log import Change
 
 _CURSOR: Final = Parameter("_cursor", "The cursor of the last answer.")
+_FEED: Final = (
+    PAGING[0],
+    _CURSOR,
+    Parameter("register", "Only changes in this register."),
+    Parameter("schema", "Only changes to objects of this schema."),
+    Parameter("plan", "Only what this plan or import changed, by its id."),
+)
+_BEFORE: Final = Parameter("_before", "Only changes with a smaller id.", "integer", minimum=0, maximum=MOST_VERSIONS)
+_WINDOW: Final = (PAGING[0], _BEFORE)
+ROUTES: Final = RouteGroup("audit")
 
 
 class ChangedValue(BaseModel):
@@ -54,7 +64,7 @@ class FeedAnswer(BaseModel):
     """Changes in the order they happened."""
 
     results: list[ChangeAnswer]
-    cursor: str = Field(description="Send it as _cursor to go on from here, now or later.")
+    cursor: str = Field(description="Send it as _cursor to continue from here, now or later.")
 
 
 class HistoryAnswer(BaseModel):
@@ -91,8 +101,10 @@ def audit_row(change: Change) -> dict[str, Any]:
     return {**wire, "object": change.uuid, "user": change.principal, "created": wire["at"]}
 
 
+@ROUTES.add("GET", "/audit", _FEED, answer=FeedAnswer, own=True)
+@ROUTES.add("GET", "/audit-trails", _FEED, answer=FeedAnswer, exact=True)
 async def audit_feed(request: RestRequest) -> Response:
-    """Read all changes in the order they happened; go on from a cursor, now or later."""
+    """Read all changes in the order they happened; continue from a cursor at any time."""
     limit, _ = request.window()
     register, schema = request.text("register"), request.text("schema")
     catalogue = request.registers.catalogue
@@ -107,6 +119,7 @@ async def audit_feed(request: RestRequest) -> Response:
     return json_response({"results": [audit_row(change) for change in changes], "cursor": cursor})
 
 
+@ROUTES.add("GET", "/audit-trails/{id}", answer=ChangeAnswer)
 async def audit_entry(request: RestRequest) -> Response:
     """Get one change by its id. It cannot be changed or deleted."""
     given = request.path("id")
@@ -114,6 +127,8 @@ async def audit_entry(request: RestRequest) -> Response:
     return json_response(audit_row(await request.registers.history.entry(request.caller, number)))
 
 
+@ROUTES.add("GET", ITEM + "/audit-trails", _WINDOW, answer=HistoryAnswer, exact=True)
+@ROUTES.add("GET", ITEM + "/history", _WINDOW, answer=HistoryAnswer, own=True)
 async def history(request: RestRequest) -> Response:
     """List the changes of one object, newest first."""
     pair = await request.pair()
@@ -124,6 +139,16 @@ async def history(request: RestRequest) -> Response:
     return json_response({"results": [audit_row(change) for change in changes], "total": total, "limit": limit})
 
 
+@ROUTES.add(
+    "GET",
+    ITEM + "/diff",
+    (
+        Parameter("from", "The first version.", "integer", required=True, minimum=1, maximum=MOST_VERSIONS),
+        Parameter("to", "The other version; by default the current one.", "integer", minimum=0, maximum=MOST_VERSIONS),
+    ),
+    answer=DifferenceAnswer,
+    own=True,
+)
 async def compare(request: RestRequest) -> Response:
     """Show the difference between two versions of an object as JSON Patch."""
     pair = await request.pair()
@@ -134,40 +159,8 @@ async def compare(request: RestRequest) -> Response:
     return json_response(await request.registers.history.diff(request.caller, pair, request.path("id"), first, second))
 
 
+@ROUTES.add("GET", ITEM + "/audit-trails/verify", answer=VerificationAnswer)
 async def verify(request: RestRequest) -> Response:
     """Verify the chain of an object's changes."""
     pair = await request.pair()
     return json_response((await request.registers.history.verify(request.caller, pair, request.path("id"))).wire())
-
-
-_FEED: Final = (
-    PAGING[0],
-    _CURSOR,
-    Parameter("register", "Only changes in this register."),
-    Parameter("schema", "Only changes to objects of this schema."),
-    Parameter("plan", "Only what this plan or import changed, by its id."),
-)
-_BEFORE: Final = Parameter("_before", "Only changes with a smaller id.", "integer", minimum=0, maximum=MOST_VERSIONS)
-_WINDOW: Final = (PAGING[0], _BEFORE)
-ROUTES: Final = (
-    RestRoute("GET", "/audit-trails", "audit", audit_feed, _FEED, answer=FeedAnswer, exact=True),
-    RestRoute("GET", "/audit", "audit", audit_feed, _FEED, answer=FeedAnswer, own=True),
-    RestRoute("GET", "/audit-trails/{id}", "audit", audit_entry, answer=ChangeAnswer),
-    RestRoute("GET", ITEM + "/audit-trails", "audit", history, _WINDOW, answer=HistoryAnswer, exact=True),
-    RestRoute("GET", ITEM + "/history", "audit", history, _WINDOW, answer=HistoryAnswer, own=True),
-    RestRoute("GET", ITEM + "/audit-trails/verify", "audit", verify, answer=VerificationAnswer),
-    RestRoute(
-        "GET",
-        ITEM + "/diff",
-        "audit",
-        compare,
-        (
-            Parameter("from", "The first version.", "integer", required=True, minimum=1, maximum=MOST_VERSIONS),
-            Parameter(
-                "to", "The other version; by default the current one.", "integer", minimum=0, maximum=MOST_VERSIONS
-            ),
-        ),
-        answer=DifferenceAnswer,
-        own=True,
-    ),
-)

@@ -10,7 +10,7 @@ from pentad.rooms.registers.interface.rest.models import AsGiven, Name, Whole
 from pentad.rooms.registers.interface.rest.objects import KEY, business, named_uuid
 from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import json_response
-from pentad.rooms.registers.interface.rest.route import RestRoute
+from pentad.rooms.registers.interface.rest.route import RouteGroup
 from pentad.rooms.registers.models import Operation, Pair
 from pentad.rooms.registers.objects.plans import MOST_OPERATIONS as MOST_PLANNED
 from pentad.rooms.registers.objects.service import MOST_OPERATIONS
@@ -19,6 +19,7 @@ from pentad.rooms.registers.query.models import Query
 from pentad.rooms.registers.store import as_uuid
 
 _PATH: Final = "/bulk/{register}/{schema}"
+ROUTES: Final = RouteGroup("bulk")
 
 
 class OperationData(BaseModel):
@@ -124,7 +125,7 @@ class PlanAnswer(BaseModel):
     valid: bool
     preview: list[dict[str, Any]] | None = None
     outcomes: list[dict[str, Any]] | None = None
-    undone: dict[str, Any] | None = Field(None, description="After an undo: objects by what became of them, with ids.")
+    undone: dict[str, Any] | None = Field(None, description="After an undo: what happened to which objects.")
     created: str
     updated: str
 
@@ -154,6 +155,7 @@ async def _run(request: RestRequest, pair: Pair, operations: list[Operation], at
     return json_response(present_outcomes(request.registers.access, request.caller, pair, outcomes))
 
 
+@ROUTES.add("POST", _PATH, [KEY], body=BulkData, answer=OutcomesAnswer, own=True)
 async def bulk(request: RestRequest) -> Response:
     """Create, update, patch, upsert and delete in one request, all or nothing or row by row."""
     pair = await request.pair("update")
@@ -161,6 +163,7 @@ async def bulk(request: RestRequest) -> Response:
     return await _run(request, pair, _operations(pair, given.operations), given.atomic)
 
 
+@ROUTES.add("POST", _PATH + "/save", [KEY], body=ObjectsData, answer=OutcomesAnswer)
 async def save(request: RestRequest) -> Response:
     """Save objects: replace those with an existing id, merge into those found by key, create the others."""
     pair = await request.pair("update")
@@ -176,6 +179,7 @@ def _saving(pair: Pair, given: dict[str, Any], key: Sequence[str]) -> Operation:
     return Operation(action, data, key=tuple(key), uuid=named, named=named)
 
 
+@ROUTES.add("POST", _PATH + "/delete", [KEY], body=UuidsData, answer=OutcomesAnswer)
 async def delete(request: RestRequest) -> Response:
     """Delete objects by uuid."""
     pair = await request.pair("delete")
@@ -183,6 +187,7 @@ async def delete(request: RestRequest) -> Response:
     return await _run(request, pair, [Operation("delete", None, uuid) for uuid in given.uuids], given.atomic)
 
 
+@ROUTES.add("POST", _PATH + "/purge", body=PurgeData, body_required=False, answer=PurgedAnswer, own=True)
 async def purge(request: RestRequest) -> Response:
     """Purge deleted objects by a filter, or all of them. Without `confirm` it says how many, and gives the token."""
     pair = await request.pair("delete")
@@ -193,6 +198,7 @@ async def purge(request: RestRequest) -> Response:
     )
 
 
+@ROUTES.add("POST", _PATH + "/restore", body=RestoreData, answer=OutcomesAnswer, own=True)
 async def restore(request: RestRequest) -> Response:
     """Restore the deleted objects that a filter finds; an empty filter finds all."""
     pair = await request.pair("delete")
@@ -205,6 +211,7 @@ async def _deleted(request: RestRequest, pair: Pair, chosen: dict[str, Any] | No
     return await request.registers.objects.query_of(request.caller, pair, {"filter": chosen, "deleted": "only"})
 
 
+@ROUTES.add("POST", _PATH + "/validate", body=ObjectsData, answer=ValiditiesAnswer)
 async def validate(request: RestRequest) -> Response:
     """Check objects against the schema without saving them."""
     pair = await request.pair("create")
@@ -222,6 +229,7 @@ async def validate(request: RestRequest) -> Response:
     return json_response({"results": rows, "valid": all(row["valid"] for row in rows)})
 
 
+@ROUTES.add("POST", "/plans", body=PlanData, answer=PlanAnswer, status=201, own=True)
 async def make_plan(request: RestRequest) -> Response:
     """Preview a batch of writes: validation, integrity, cascades and differences. Writes nothing."""
     given = body_as(PlanData, await request.object())
@@ -231,32 +239,19 @@ async def make_plan(request: RestRequest) -> Response:
     return json_response(plan.wire(), 201)
 
 
+@ROUTES.add("GET", "/plans/{id}", answer=PlanAnswer, own=True)
 async def get_plan(request: RestRequest) -> Response:
     """Get a plan and its preview."""
     return json_response((await request.registers.plans.get(request.caller, request.path("id"))).wire())
 
 
+@ROUTES.add("POST", "/plans/{id}/commit", answer=PlanAnswer, own=True)
 async def commit_plan(request: RestRequest) -> Response:
     """Commit a plan; refused if anything it depends on has changed."""
     return json_response((await request.registers.plans.commit(request.caller, request.path("id"))).wire())
 
 
+@ROUTES.add("POST", "/plans/{id}/undo", answer=PlanAnswer, own=True)
 async def undo_plan(request: RestRequest) -> Response:
     """Undo a committed plan, exactly."""
     return json_response((await request.registers.plans.undo(request.caller, request.path("id"))).wire())
-
-
-ROUTES: Final = (
-    RestRoute("POST", _PATH, "bulk", bulk, [KEY], body=BulkData, answer=OutcomesAnswer, own=True),
-    RestRoute("POST", _PATH + "/save", "bulk", save, [KEY], body=ObjectsData, answer=OutcomesAnswer),
-    RestRoute("POST", _PATH + "/delete", "bulk", delete, [KEY], body=UuidsData, answer=OutcomesAnswer),
-    RestRoute(
-        "POST", _PATH + "/purge", "bulk", purge, body=PurgeData, body_required=False, answer=PurgedAnswer, own=True
-    ),
-    RestRoute("POST", _PATH + "/restore", "bulk", restore, body=RestoreData, answer=OutcomesAnswer, own=True),
-    RestRoute("POST", _PATH + "/validate", "bulk", validate, body=ObjectsData, answer=ValiditiesAnswer),
-    RestRoute("POST", "/plans", "bulk", make_plan, body=PlanData, answer=PlanAnswer, status=201, own=True),
-    RestRoute("GET", "/plans/{id}", "bulk", get_plan, answer=PlanAnswer, own=True),
-    RestRoute("POST", "/plans/{id}/commit", "bulk", commit_plan, answer=PlanAnswer, own=True),
-    RestRoute("POST", "/plans/{id}/undo", "bulk", undo_plan, answer=PlanAnswer, own=True),
-)

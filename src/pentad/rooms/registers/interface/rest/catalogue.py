@@ -25,7 +25,7 @@ from pentad.rooms.registers.interface.rest.models import (
 from pentad.rooms.registers.interface.rest.openapi import json_schema, register_document
 from pentad.rooms.registers.interface.rest.request import MOST_VERSIONS, RestRequest
 from pentad.rooms.registers.interface.rest.responses import etag, json_response, not_modified, page_body, whole_list
-from pentad.rooms.registers.interface.rest.route import CONFIRM, IF_MATCH, IF_NONE_MATCH, PAGING, RestRoute
+from pentad.rooms.registers.interface.rest.route import CONFIRM, IF_MATCH, IF_NONE_MATCH, PAGING, RouteGroup
 from pentad.rooms.registers.models import Pair, Register, Schema, prune
 from pentad.rooms.registers.query.datetimes import parse_time
 
@@ -43,6 +43,8 @@ _MOST_TOKENS: Final = 100_000
 
 NOTHING = Annotated[list[Any], Field(max_length=0)]
 """An empty list: OpenRegister's answer to the deletion of a register or schema."""
+REGISTER_ROUTES: Final = RouteGroup("registers")
+SCHEMA_ROUTES: Final = RouteGroup("schemas")
 
 
 class RegisterFields(Open):
@@ -192,41 +194,63 @@ def version_of(request: RestRequest, entities: Entities) -> Callable[[], Awaitab
 # registers
 
 
+@REGISTER_ROUTES.add("GET", "/registers", PAGING, answer=RegistersAnswer)
 async def list_registers(request: RestRequest) -> Response:
     """List the registers you have access to."""
     return await _list(request, request.registers.catalogue.registers)
 
 
+@REGISTER_ROUTES.add("GET", "/registers/{id}", [IF_NONE_MATCH], answer=RegisterAnswer, etag=True)
 async def get_register(request: RestRequest) -> Response:
     """Get one register by id, uuid or slug."""
     return await _get(request, request.registers.catalogue.registers)
 
 
+@REGISTER_ROUTES.add("POST", "/registers", body=RegisterData, answer=RegisterAnswer, status=201, etag=True)
 async def create_register(request: RestRequest) -> Response:
     """Create a register."""
     return respond(await request.registers.catalogue.registers.create(request.caller, await request.object()), 201)
 
 
+@REGISTER_ROUTES.add("PUT", "/registers/{id}", [IF_MATCH], body=RegisterChange, answer=RegisterAnswer, etag=True)
 async def update_register(request: RestRequest) -> Response:
     """Change a register; fields that are not named stay. Send `confirm` to detach schemas that have objects."""
     return await _update(request, request.registers.catalogue.registers, await request.object())
 
 
+@REGISTER_ROUTES.add("PATCH", "/registers/{id}", [IF_MATCH], body=RegisterChange, answer=RegisterAnswer, etag=True)
 async def patch_register(request: RestRequest) -> Response:
     """Change a register: merge objects among the fields, and add `schemas`; those in `detach` go."""
     return await _update(request, request.registers.catalogue.registers, await request.object(), merge=True)
 
 
+@REGISTER_ROUTES.add("DELETE", "/registers/{id}", [IF_MATCH, CONFIRM], answer=NOTHING)
 async def delete_register(request: RestRequest) -> Response:
     """Delete a register that has no objects; deleted ones are purged with it, after `_confirm`."""
     return await _delete(request, request.registers.catalogue.registers)
 
 
+@REGISTER_ROUTES.add("GET", "/registers/{id}/schemas", answer=SchemasAnswer)
 async def list_register_schemas(request: RestRequest) -> Response:
     """List the schemas of a register."""
     return json_response(whole_list([prune(pair.schema.wire()) for pair in (await _pairs(request))[1]]))
 
 
+@REGISTER_ROUTES.add(
+    "GET",
+    "/registers/{id}/describe",
+    [
+        Parameter(
+            "max_tokens",
+            "The size of the answer (default 2000).",
+            "integer",
+            minimum=FEWEST_TOKENS,
+            maximum=_MOST_TOKENS,
+        )
+    ],
+    answer=RegisterDescription,
+    own=True,
+)
 async def describe(request: RestRequest) -> Response:
     """Describe a register: its schemas, relations, counts and examples."""
     budget = request.integer("max_tokens", DEFAULT_TOKENS, _MOST_TOKENS)
@@ -234,6 +258,7 @@ async def describe(request: RestRequest) -> Response:
     return json_response(found)
 
 
+@REGISTER_ROUTES.add("GET", "/registers/{id}/oas", answer=OpenApiAnswer)
 async def register_openapi(request: RestRequest) -> Response:
     """Describe a register's objects as OpenAPI 3.1."""
     register, pairs = await _pairs(request)
@@ -254,11 +279,13 @@ async def _pairs(request: RestRequest) -> tuple[Register, list[Pair]]:
 # schemas
 
 
+@SCHEMA_ROUTES.add("GET", "/schemas", PAGING, answer=SchemasAnswer)
 async def list_schemas(request: RestRequest) -> Response:
     """List the schemas you have access to."""
     return await _list(request, request.registers.catalogue.schemas)
 
 
+@SCHEMA_ROUTES.add("GET", "/schemas/{id}", [*_PAST, IF_NONE_MATCH], answer=SchemaAnswer, etag=True)
 async def get_schema(request: RestRequest) -> Response:
     """Get one schema by id, uuid or slug, as it is or as it was."""
     moment, version = request.text("_asOf"), request.integer("_version", 0, MOST_VERSIONS) or None
@@ -269,11 +296,13 @@ async def get_schema(request: RestRequest) -> Response:
     return respond(await catalogue.schemas.as_of(request.caller, request.path("id"), at=at, version=version))
 
 
+@SCHEMA_ROUTES.add("POST", "/schemas", body=SchemaData, answer=SchemaAnswer, status=201, etag=True)
 async def create_schema(request: RestRequest) -> Response:
     """Create a schema; its properties are JSON Schema 2020-12."""
     return respond(await request.registers.catalogue.schemas.create(request.caller, await request.object()), 201)
 
 
+@SCHEMA_ROUTES.add("POST", "/schemas/upload", body=JsonSchemaData, answer=SchemaAnswer, status=201, etag=True)
 async def upload_schema(request: RestRequest) -> Response:
     """Create a schema from a JSON Schema document."""
     document = await request.object()
@@ -283,6 +312,7 @@ async def upload_schema(request: RestRequest) -> Response:
     return respond(await request.registers.catalogue.schemas.create(request.caller, data), 201)
 
 
+@SCHEMA_ROUTES.add("PUT", "/schemas/{id}", [IF_MATCH], body=SchemaChange, answer=SchemaAnswer, etag=True)
 async def update_schema(request: RestRequest) -> Response:
     """Change a schema; fields that are named are replaced. Stored objects must fit, or `migration` must make them fit.
 
@@ -292,6 +322,7 @@ async def update_schema(request: RestRequest) -> Response:
     return await _update(request, request.registers.catalogue.schemas, data, migration=migration)
 
 
+@SCHEMA_ROUTES.add("PATCH", "/schemas/{id}", [IF_MATCH], body=SchemaChange, answer=SchemaAnswer, etag=True)
 async def patch_schema(request: RestRequest) -> Response:
     """Change a schema, merging objects among the fields (such as properties) member by member; null removes."""
     data, migration = _migration(await request.object())
@@ -308,6 +339,16 @@ def _migration(data: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any
     return data, cast("list[dict[str, Any]]", steps)
 
 
+@SCHEMA_ROUTES.add(
+    "POST",
+    "/schemas/{id}/preflight",
+    [_MERGE],
+    body=SchemaChange,
+    answer=SchemaReportAnswer,
+    own=True,
+    reads=True,
+    errors={409: None},
+)
 async def preflight_schema(request: RestRequest) -> Response:
     """Check a change of a schema against the stored objects, without making it."""
     data, migration = _migration(await request.object())
@@ -327,105 +368,14 @@ def report_response(report: "EvolutionReport", method: str, path: str, content: 
     )
 
 
+@SCHEMA_ROUTES.add("DELETE", "/schemas/{id}", [IF_MATCH, CONFIRM], answer=NOTHING)
 async def delete_schema(request: RestRequest) -> Response:
     """Delete a schema that has no objects; deleted ones are purged with it, after `_confirm`."""
     return await _delete(request, request.registers.catalogue.schemas)
 
 
+@SCHEMA_ROUTES.add("GET", "/schemas/{id}/download", answer=JsonSchemaAnswer)
 async def download_schema(request: RestRequest) -> Response:
     """Get a schema as a JSON Schema document."""
     schema = await request.registers.catalogue.schemas.get(request.caller, request.path("id"))
     return json_response(json_schema(schema))
-
-
-REGISTER_ROUTES: Final = (
-    RestRoute("GET", "/registers", "registers", list_registers, PAGING, answer=RegistersAnswer),
-    RestRoute("GET", "/registers/{id}", "registers", get_register, [IF_NONE_MATCH], answer=RegisterAnswer, etag=True),
-    RestRoute(
-        "POST",
-        "/registers",
-        "registers",
-        create_register,
-        body=RegisterData,
-        answer=RegisterAnswer,
-        status=201,
-        etag=True,
-    ),
-    RestRoute(
-        "PUT",
-        "/registers/{id}",
-        "registers",
-        update_register,
-        [IF_MATCH],
-        body=RegisterChange,
-        answer=RegisterAnswer,
-        etag=True,
-    ),
-    RestRoute(
-        "PATCH",
-        "/registers/{id}",
-        "registers",
-        patch_register,
-        [IF_MATCH],
-        body=RegisterChange,
-        answer=RegisterAnswer,
-        etag=True,
-    ),
-    RestRoute("DELETE", "/registers/{id}", "registers", delete_register, [IF_MATCH, CONFIRM], answer=NOTHING),
-    RestRoute("GET", "/registers/{id}/schemas", "registers", list_register_schemas, answer=SchemasAnswer),
-    RestRoute("GET", "/registers/{id}/oas", "registers", register_openapi, answer=OpenApiAnswer),
-    RestRoute(
-        "GET",
-        "/registers/{id}/describe",
-        "registers",
-        describe,
-        [
-            Parameter(
-                "max_tokens",
-                "The size of the answer (default 2000).",
-                "integer",
-                minimum=FEWEST_TOKENS,
-                maximum=_MOST_TOKENS,
-            )
-        ],
-        answer=RegisterDescription,
-        own=True,
-    ),
-)
-SCHEMA_ROUTES: Final = (
-    RestRoute("GET", "/schemas", "schemas", list_schemas, PAGING, answer=SchemasAnswer),
-    RestRoute(
-        "POST",
-        "/schemas/upload",
-        "schemas",
-        upload_schema,
-        body=JsonSchemaData,
-        answer=SchemaAnswer,
-        status=201,
-        etag=True,
-    ),
-    RestRoute("GET", "/schemas/{id}", "schemas", get_schema, [*_PAST, IF_NONE_MATCH], answer=SchemaAnswer, etag=True),
-    RestRoute(
-        "POST", "/schemas", "schemas", create_schema, body=SchemaData, answer=SchemaAnswer, status=201, etag=True
-    ),
-    RestRoute(
-        "PUT", "/schemas/{id}", "schemas", update_schema, [IF_MATCH], body=SchemaChange, answer=SchemaAnswer, etag=True
-    ),
-    RestRoute(
-        "PATCH", "/schemas/{id}", "schemas", patch_schema, [IF_MATCH], body=SchemaChange, answer=SchemaAnswer, etag=True
-    ),
-    RestRoute("DELETE", "/schemas/{id}", "schemas", delete_schema, [IF_MATCH, CONFIRM], answer=NOTHING),
-    RestRoute("GET", "/schemas/{id}/download", "schemas", download_schema, answer=JsonSchemaAnswer),
-    RestRoute(
-        "POST",
-        "/schemas/{id}/preflight",
-        "schemas",
-        preflight_schema,
-        [_MERGE],
-        body=SchemaChange,
-        answer=SchemaReportAnswer,
-        own=True,
-        reads=True,
-        errors={409: None},
-    ),
-)

@@ -2,8 +2,6 @@
 by a browser.
 """
 
-import base64
-import binascii
 import io
 from typing import Final, Literal
 from urllib.parse import quote
@@ -18,15 +16,17 @@ from pentad.kernel.principal import Principal
 from pentad.mcp.http_exchange import Receive, Send
 from pentad.platform import Mount, Scope
 from pentad.rooms.registers.access.authorization import Right
+from pentad.rooms.registers.attachments.files import decode_base64
 from pentad.rooms.registers.attachments.upload_links import PATH as UPLOADS
 from pentad.rooms.registers.interface.rest.models import WindowAnswer
 from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import json_response, no_content, whole_list
-from pentad.rooms.registers.interface.rest.route import RestRoute
+from pentad.rooms.registers.interface.rest.route import RouteGroup
 from pentad.rooms.registers.models import Caller, StoredObject
 from pentad.rooms.registers.service import Registers
 
 _PATH: Final = "/objects/{register}/{schema}/{id}/files"
+ROUTES: Final = RouteGroup("files")
 
 
 class FileData(BaseModel):
@@ -69,22 +69,21 @@ async def _object(request: RestRequest, right: Right) -> StoredObject:
     return await request.registers.attachments.object(request.caller, pair, request.path("id"), right)
 
 
+@ROUTES.add("GET", _PATH, answer=FilesAnswer, public=True)
 async def list_files(request: RestRequest) -> Response:
     """List the files of an object."""
     found = await request.registers.attachments.list(await _object(request, "read"))
     return json_response(whole_list([one.wire() for one in found]))
 
 
+@ROUTES.add("POST", _PATH, body=FileData, answer=FileAnswer | FilesAnswer, status=201, uploads=["multipart/form-data"])
 async def upload_file(request: RestRequest) -> Response:
     """Attach files: a form (multipart/form-data) with any number, or JSON with the content of one in base64."""
     stored = await _object(request, "update")
     if request.is_form:
         return await _upload_form(request, stored)
     given = body_as(FileData, await request.object())
-    try:
-        content = base64.b64decode(given.content, validate=True)
-    except (binascii.Error, ValueError):
-        raise InvalidInput("content is not base64.", hint="Or PUT the raw bytes to .../files/{name}.") from None
+    content = decode_base64(given.content, "content", "Or PUT the raw bytes to .../files/{name}.")
     return await _attach(request, stored, given.name, content)
 
 
@@ -101,12 +100,14 @@ async def _attach(request: RestRequest, stored: StoredObject, name: str, content
     return json_response(made.wire(), 201)
 
 
+@ROUTES.add("PUT", _PATH + "/{name}", answer=FileAnswer, status=201, uploads=["*/*"], body_required=False)
 async def put_file(request: RestRequest) -> Response:
     """Attach a file, its content as the raw body."""
     stored = await _object(request, "update")
     return await _attach(request, stored, request.path("name"), await request.http.body())
 
 
+@ROUTES.add("GET", _PATH + "/{name}", produces=["*/*"], public=True)
 async def download_file(request: RestRequest) -> Response:
     """Download a file of an object."""
     found = await request.registers.attachments.get(await _object(request, "read"), request.path("name"))
@@ -120,6 +121,7 @@ async def download_file(request: RestRequest) -> Response:
     return StreamingResponse(content, headers=headers, media_type=found.media_type)
 
 
+@ROUTES.add("DELETE", _PATH + "/{name}", status=204)
 async def delete_file(request: RestRequest) -> Response:
     """Delete a file of an object."""
     await request.registers.attachments.delete(await _object(request, "update"), request.path("name"))
@@ -156,23 +158,3 @@ def _token(path: str) -> str:
 
 def _upload_error(error: PentadError, _path: str) -> tuple[int, bytes]:
     return error.http_status, msgspec.json.encode({"error": ensure_logged(error, "Using an upload link").as_json()})
-
-
-ROUTES: Final = (
-    RestRoute("GET", _PATH, "files", list_files, answer=FilesAnswer, public=True),
-    RestRoute(
-        "POST",
-        _PATH,
-        "files",
-        upload_file,
-        body=FileData,
-        answer=FileAnswer | FilesAnswer,
-        status=201,
-        uploads=["multipart/form-data"],
-    ),
-    RestRoute("GET", _PATH + "/{name}", "files", download_file, produces=["*/*"], public=True),
-    RestRoute(
-        "PUT", _PATH + "/{name}", "files", put_file, answer=FileAnswer, status=201, uploads=["*/*"], body_required=False
-    ),
-    RestRoute("DELETE", _PATH + "/{name}", "files", delete_file, status=204),
-)

@@ -4,7 +4,7 @@ As in OpenRegister, metadata and data share one level here: names that begin wit
 `register` and `schema`, are not data unless the schema declares a property of that name.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -12,12 +12,12 @@ from starlette.responses import Response
 
 from pentad.kernel.errors import InvalidInput
 from pentad.platform import Parameter
-from pentad.rooms.registers.interface.rest.expansion import EXTEND, UNSET, shape, shaping_of
+from pentad.rooms.registers.interface.rest.extend_and_unset import EXTEND, UNSET, shape, shaping_of
 from pentad.rooms.registers.interface.rest.models import ObjectAnswer, ObjectPageAnswer, Open, Whole
 from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import etag, json_response, no_content, not_modified, page_body
-from pentad.rooms.registers.interface.rest.route import IF_MATCH, IF_NONE_MATCH, PAGING, RestRoute
-from pentad.rooms.registers.models import Operation, Pair, StoredObject
+from pentad.rooms.registers.interface.rest.route import IF_MATCH, IF_NONE_MATCH, PAGING, RouteGroup
+from pentad.rooms.registers.models import Action, Operation, Pair, StoredObject
 from pentad.rooms.registers.objects.history import NothingToUndo
 from pentad.rooms.registers.objects.neighbours import Direction
 from pentad.rooms.registers.presentation import present_raw, refuse_metadata, with_warnings
@@ -41,6 +41,8 @@ _FIELDS: Final = Parameter("_fields", "Only these properties, separated by comma
 _EMPTY: Final = Parameter("_empty", "true: include empty metadata.", "boolean")
 _SHOWN: Final = (_FIELDS, _EMPTY)
 _HOW: Final = (*_SHOWN, EXTEND, UNSET, _AS_OF, IF_NONE_MATCH)
+_WRITE: Final = (IF_MATCH, KEY)
+ROUTES: Final = RouteGroup("objects")
 
 
 class ObjectData(Open):
@@ -83,6 +85,9 @@ class PatchStep(BaseModel):
     value: Any = None
 
 
+_PATCHES: Final = {"application/merge-patch+json": ObjectData, _JSON_PATCH: list[PatchStep]}
+
+
 def business(pair: Pair, body: dict[str, Any]) -> dict[str, Any]:
     """The data in a flat body; the same dict if all of it is data."""
     declared = pair.definition.properties
@@ -113,7 +118,7 @@ def respond(
     if written and (said or pair.definition.soft or pair.definition.undeclared(stored.data)):
         access, caller = request.registers.access, request.caller
         wire = with_warnings(access, caller, pair, stored, _wire(request, pair, stored))
-    elif request.text("_fields") is None and not request.flag("_empty"):
+    elif not request.names("_fields") and not request.flag("_empty"):
         [wire] = present_raw(request.registers.access, request.caller, pair, [stored])
     else:
         wire = _wire(request, pair, stored)
@@ -121,11 +126,10 @@ def respond(
 
 
 def _wire(request: RestRequest, pair: Pair, stored: StoredObject) -> dict[str, Any]:
-    fields = request.text("_fields")
-    names = None if fields is None else [name.strip() for name in fields.split(",")]
-    return request.present(pair, stored, fields=names, prune=not request.flag("_empty"))
+    return request.present(pair, stored, fields=request.names("_fields") or None, prune=not request.flag("_empty"))
 
 
+@ROUTES.add("POST", PAIR, [*_SHOWN, KEY], body=ObjectData, answer=ObjectAnswer, status=201, etag=True)
 async def create_object(request: RestRequest) -> Response:
     """Create an object."""
     pair = await request.pair("create")
@@ -136,6 +140,7 @@ async def create_object(request: RestRequest) -> Response:
     return respond(request, pair, stored, 201, written=True)
 
 
+@ROUTES.add("GET", ITEM, _HOW, answer=ObjectAnswer, etag=True, public=True)
 async def get_object(request: RestRequest) -> Response:
     """Get an object by uuid, slug or the value of a unique property."""
     pair = await request.pair()
@@ -158,78 +163,73 @@ async def get_object(request: RestRequest) -> Response:
 
 async def _related_fields(request: RestRequest, pair: Pair, as_of: AsOf | None) -> Query:
     """The names in `_fields` that lead through references."""
-    given = [name.strip() for name in (request.text("_fields") or "").split(",")]
     ways = tuple(f"{'.'.join(reference.path)}." for reference in pair.definition.references)
-    names = [name for name in given if ways and name.startswith(ways) and name not in pair.definition.properties]
+    declared = pair.definition.properties
+    names = [name for name in request.names("_fields") if ways and name.startswith(ways) and name not in declared]
     if not names:
         return Query(as_of=as_of)
     raw = {"fields": names, "as_of": request.text("_asOf")}
     return await request.registers.objects.query_of(request.caller, pair, raw, related=True)
 
 
+@ROUTES.add("PUT", ITEM, [*_SHOWN, *_WRITE], body=ObjectData, answer=ObjectAnswer, etag=True)
 async def replace_object(request: RestRequest) -> Response:
     """Replace an object's data."""
     pair = await request.pair("update")
-    stored = await request.registers.objects.replace(
-        request.caller,
-        pair,
-        request.path("id"),
-        business(pair, await request.object()),
-        if_version=await request.if_match_object(pair),
-        idempotency_key=request.idempotency_key,
-    )
+    stored = await _change(request, pair, "update", business(pair, await request.object()))
     return respond(request, pair, stored, written=True)
 
 
+async def _change(
+    request: RestRequest,
+    pair: Pair,
+    action: Action,
+    data: dict[str, Any] | None = None,
+    patch: Sequence[dict[str, Any]] = (),
+) -> StoredObject:
+    """Carry out a write on the object in the path, if it is at the version that `If-Match` demands."""
+    version = await request.if_match_object(pair)
+    operation = Operation(action, data, request.path("id"), if_version=version, patch=tuple(patch))
+    return await request.registers.objects.write(request.caller, pair, operation, request.idempotency_key)
+
+
+@ROUTES.add("POST", ITEM, [*_SHOWN, *_WRITE], body=ObjectData, other_bodies=_PATCHES, answer=ObjectAnswer, etag=True)
+@ROUTES.add("PATCH", ITEM, [*_SHOWN, *_WRITE], body=ObjectData, other_bodies=_PATCHES, answer=ObjectAnswer, etag=True)
 async def patch_object(request: RestRequest) -> Response:
     """Change some properties: a merge patch, or a JSON Patch with Content-Type application/json-patch+json."""
     pair = await request.pair("update")
-    objects, ref, version = request.registers.objects, request.path("id"), await request.if_match_object(pair)
     if request.http.headers.get("content-type", "").partition(";")[0].strip().lower() == _JSON_PATCH:
         steps = await request.json()
         if not isinstance(steps, list) or not all(isinstance(one, dict) for one in cast("list[Any]", steps)):
             raise InvalidInput("A JSON Patch is a list of operations.")
-        refuse_metadata(pair, cast("list[dict[str, Any]]", steps))
-        stored = await objects.json_patch(
-            request.caller,
-            pair,
-            ref,
-            cast("list[dict[str, Any]]", steps),
-            if_version=version,
-            idempotency_key=request.idempotency_key,
-        )
+        patch = cast("list[dict[str, Any]]", steps)
+        refuse_metadata(pair, patch)
+        stored = await _change(request, pair, "json_patch", patch=patch)
     else:
-        data = business(pair, await request.object())
-        stored = await objects.merge_patch(
-            request.caller, pair, ref, data, if_version=version, idempotency_key=request.idempotency_key
-        )
+        stored = await _change(request, pair, "patch", business(pair, await request.object()))
     return respond(request, pair, stored, written=True)
 
 
+@ROUTES.add("PUT", PAIR, [*_SHOWN, UPSERT_KEY, KEY], body=ObjectData, answer=ObjectAnswer, etag=True, own=True)
 async def upsert_object(request: RestRequest) -> Response:
     """Create an object, or merge the data into the one with the same key."""
     pair = await request.pair("update")
     body = await request.object()
-    key = tuple(name.strip() for name in (request.text("_key") or "").split(",") if name.strip())
     named = named_uuid(pair, body)
-    operation = Operation("upsert", business(pair, body), key=key, uuid=named, named=named)
+    operation = Operation("upsert", business(pair, body), key=request.names("_key"), uuid=named, named=named)
     stored = await request.registers.objects.write(request.caller, pair, operation, request.idempotency_key)
     return respond(request, pair, stored, written=True)
 
 
+@ROUTES.add("DELETE", ITEM, _WRITE, status=204)
 async def delete_object(request: RestRequest) -> Response:
     """Delete an object; it can be restored until it is purged."""
     pair = await request.pair("delete")
-    await request.registers.objects.delete(
-        request.caller,
-        pair,
-        request.path("id"),
-        if_version=await request.if_match_object(pair),
-        idempotency_key=request.idempotency_key,
-    )
+    await _change(request, pair, "delete")
     return no_content()
 
 
+@ROUTES.add("POST", ITEM + "/lock", body=LockData, body_required=False, answer=ObjectAnswer)
 async def lock_object(request: RestRequest) -> Response:
     """Lock an object against changes by others."""
     pair = await request.pair("update")
@@ -241,6 +241,7 @@ async def lock_object(request: RestRequest) -> Response:
     return json_response({**wire, "locked": True} if "locked" not in pair.definition.properties else wire)
 
 
+@ROUTES.add("POST", ITEM + "/unlock", answer=ObjectAnswer)
 async def unlock_object(request: RestRequest) -> Response:
     """Release the lock of an object."""
     pair = await request.pair("update")
@@ -249,17 +250,20 @@ async def unlock_object(request: RestRequest) -> Response:
     return json_response({**wire, "locked": False} if "locked" not in pair.definition.properties else wire)
 
 
+@ROUTES.add("GET", ITEM + "/can-delete", answer=DeletabilityAnswer)
 async def can_delete_object(request: RestRequest) -> Response:
     """Say what deleting an object would do to others, without doing it."""
     pair = await request.pair("delete")
     return json_response((await request.registers.objects.can_delete(request.caller, pair, request.path("id"))).wire())
 
 
+@ROUTES.add("GET", ITEM + "/uses", PAGING, answer=ObjectPageAnswer)
 async def list_uses(request: RestRequest) -> Response:
     """List the objects that an object refers to."""
     return await _neighbours(request, "uses")
 
 
+@ROUTES.add("GET", ITEM + "/used", PAGING, answer=ObjectPageAnswer)
 async def list_used(request: RestRequest) -> Response:
     """List the objects that refer to an object."""
     return await _neighbours(request, "used")
@@ -275,6 +279,7 @@ async def _neighbours(request: RestRequest, direction: Direction) -> Response:
     return json_response(page_body(rows, found.total, limit, offset))
 
 
+@ROUTES.add("POST", ITEM + "/revert", [*_SHOWN, IF_MATCH], body=RevertData, answer=ObjectAnswer, etag=True)
 async def revert_object(request: RestRequest) -> Response:
     """Restore an earlier state of an object."""
     pair = await request.pair("update")
@@ -293,6 +298,7 @@ async def revert_object(request: RestRequest) -> Response:
     return respond(request, pair, stored, written=True)
 
 
+@ROUTES.add("POST", ITEM + "/undo", [*_SHOWN, IF_MATCH], answer=ObjectAnswer, etag=True, own=True)
 async def undo_object(request: RestRequest) -> Response:
     """Take back the last change of an object; a deletion too."""
     pair = await request.pair()
@@ -305,6 +311,7 @@ async def undo_object(request: RestRequest) -> Response:
     return respond(request, pair, stored, written=True)
 
 
+@ROUTES.add("GET", "/deleted", PAGING, answer=ObjectPageAnswer)
 async def list_deleted(request: RestRequest) -> Response:
     """List deleted objects that can still be restored."""
     limit, offset = request.window()
@@ -313,6 +320,7 @@ async def list_deleted(request: RestRequest) -> Response:
     return json_response(page_body(rows, found.total, limit, offset))
 
 
+@ROUTES.add("POST", "/deleted/{id}/restore", _SHOWN, answer=ObjectAnswer, etag=True)
 async def restore_object(request: RestRequest) -> Response:
     """Restore a deleted object."""
     pair, stored = await request.registers.objects.find_deleted(request.caller, request.path("id"))
@@ -320,76 +328,9 @@ async def restore_object(request: RestRequest) -> Response:
     return respond(request, pair, back, written=True)
 
 
+@ROUTES.add("DELETE", "/deleted/{id}", status=204)
 async def purge_object(request: RestRequest) -> Response:
     """Purge a deleted object and its files."""
     pair, stored = await request.registers.objects.find_deleted(request.caller, request.path("id"))
     await request.registers.objects.purge(request.caller, pair, stored.uuid)
     return no_content()
-
-
-_PATCHES: Final = {"application/merge-patch+json": ObjectData, _JSON_PATCH: list[PatchStep]}
-_WRITE: Final = (IF_MATCH, KEY)
-ROUTES: Final = (
-    RestRoute(
-        "POST",
-        PAIR,
-        "objects",
-        create_object,
-        [*_SHOWN, KEY],
-        body=ObjectData,
-        answer=ObjectAnswer,
-        status=201,
-        etag=True,
-    ),
-    RestRoute(
-        "PUT",
-        PAIR,
-        "objects",
-        upsert_object,
-        [*_SHOWN, UPSERT_KEY, KEY],
-        body=ObjectData,
-        answer=ObjectAnswer,
-        etag=True,
-        own=True,
-    ),
-    RestRoute("GET", ITEM, "objects", get_object, _HOW, answer=ObjectAnswer, etag=True, public=True),
-    RestRoute(
-        "PUT", ITEM, "objects", replace_object, [*_SHOWN, *_WRITE], body=ObjectData, answer=ObjectAnswer, etag=True
-    ),
-    *(
-        RestRoute(
-            method,
-            ITEM,
-            "objects",
-            patch_object,
-            [*_SHOWN, *_WRITE],
-            body=ObjectData,
-            other_bodies=_PATCHES,
-            answer=ObjectAnswer,
-            etag=True,
-        )
-        for method in ("PATCH", "POST")
-    ),
-    RestRoute("DELETE", ITEM, "objects", delete_object, _WRITE, status=204),
-    RestRoute("POST", ITEM + "/lock", "objects", lock_object, body=LockData, body_required=False, answer=ObjectAnswer),
-    RestRoute("POST", ITEM + "/unlock", "objects", unlock_object, answer=ObjectAnswer),
-    RestRoute("GET", ITEM + "/can-delete", "objects", can_delete_object, answer=DeletabilityAnswer),
-    RestRoute("GET", ITEM + "/uses", "objects", list_uses, PAGING, answer=ObjectPageAnswer),
-    RestRoute("GET", ITEM + "/used", "objects", list_used, PAGING, answer=ObjectPageAnswer),
-    RestRoute(
-        "POST",
-        ITEM + "/revert",
-        "objects",
-        revert_object,
-        [*_SHOWN, IF_MATCH],
-        body=RevertData,
-        answer=ObjectAnswer,
-        etag=True,
-    ),
-    RestRoute(
-        "POST", ITEM + "/undo", "objects", undo_object, [*_SHOWN, IF_MATCH], answer=ObjectAnswer, etag=True, own=True
-    ),
-    RestRoute("GET", "/deleted", "objects", list_deleted, PAGING, answer=ObjectPageAnswer),
-    RestRoute("POST", "/deleted/{id}/restore", "objects", restore_object, _SHOWN, answer=ObjectAnswer, etag=True),
-    RestRoute("DELETE", "/deleted/{id}", "objects", purge_object, status=204),
-)

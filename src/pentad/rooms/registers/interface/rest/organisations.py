@@ -8,7 +8,9 @@ from starlette.responses import Response
 from pentad.rooms.registers.access.organisations import require_admin
 from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import json_response, no_content
-from pentad.rooms.registers.interface.rest.route import PAGING, RestRoute
+from pentad.rooms.registers.interface.rest.route import PAGING, RouteGroup
+
+ROUTES: Final = RouteGroup("organisations")
 
 
 class OrganisationData(BaseModel):
@@ -37,6 +39,7 @@ class MembersAnswer(BaseModel):
     results: list[str]
 
 
+@ROUTES.add("GET", "/organisations", PAGING, answer=OrganisationsAnswer)
 async def list_organisations(request: RestRequest) -> Response:
     """List the organisations you may know of."""
     limit, offset = request.window()
@@ -44,6 +47,7 @@ async def list_organisations(request: RestRequest) -> Response:
     return json_response({"results": [one.wire() for one in found]})
 
 
+@ROUTES.add("POST", "/organisations", body=OrganisationData, answer=OrganisationAnswer, status=201)
 async def create_organisation(request: RestRequest) -> Response:
     """Create an organisation."""
     require_admin(request.caller)
@@ -53,17 +57,20 @@ async def create_organisation(request: RestRequest) -> Response:
     )
 
 
+@ROUTES.add("DELETE", "/organisations/{id}", status=204)
 async def delete_organisation(request: RestRequest) -> Response:
     """Delete an organisation that owns nothing."""
     await request.registers.organisations.delete(request.caller, request.path("id"))
     return no_content()
 
 
+@ROUTES.add("GET", "/organisations/{id}/members", answer=MembersAnswer)
 async def list_members(request: RestRequest) -> Response:
     """List the members of an organisation."""
     return json_response({"results": await request.registers.organisations.members(request.caller, request.path("id"))})
 
 
+@ROUTES.add("POST", "/organisations/{id}/members", body=MemberData, status=204)
 async def add_member(request: RestRequest) -> Response:
     """Put a principal into an organisation."""
     require_admin(request.caller)
@@ -72,26 +79,8 @@ async def add_member(request: RestRequest) -> Response:
     return no_content()
 
 
+@ROUTES.add("DELETE", "/organisations/{id}/members/{principal}", status=204)
 async def remove_member(request: RestRequest) -> Response:
     """Take a principal out of an organisation."""
     await request.registers.organisations.remove_member(request.caller, request.path("id"), request.path("principal"))
     return no_content()
-
-
-_TOPIC: Final = "organisations"
-ROUTES: Final = (
-    RestRoute("GET", "/organisations", _TOPIC, list_organisations, PAGING, answer=OrganisationsAnswer),
-    RestRoute(
-        "POST",
-        "/organisations",
-        _TOPIC,
-        create_organisation,
-        body=OrganisationData,
-        answer=OrganisationAnswer,
-        status=201,
-    ),
-    RestRoute("DELETE", "/organisations/{id}", _TOPIC, delete_organisation, status=204),
-    RestRoute("GET", "/organisations/{id}/members", _TOPIC, list_members, answer=MembersAnswer),
-    RestRoute("POST", "/organisations/{id}/members", _TOPIC, add_member, body=MemberData, status=204),
-    RestRoute("DELETE", "/organisations/{id}/members/{principal}", _TOPIC, remove_member, status=204),
-)

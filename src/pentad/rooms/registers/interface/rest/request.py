@@ -71,6 +71,12 @@ class RestRequest:
         """A query parameter; an empty one counts as absent."""
         return self.http.query_params.get(name) or None
 
+    def names(self, name: str) -> tuple[str, ...]:
+        """A query parameter with names, separated by commas; it may be there more than once, also as `name[]`."""
+        given = self.http.query_params
+        listed = ",".join([*given.getlist(name), *given.getlist(f"{name}[]")]).split(",")
+        return tuple(dict.fromkeys(one.strip() for one in listed if one.strip()))
+
     def flag(self, name: str) -> bool:
         given = self.text(name)
         return given is not None and read_bool(given, name)
@@ -132,7 +138,7 @@ class RestRequest:
                 hint="Leave it out, or send If-Match with the version you have read.",
                 details={"current": now},
             )
-        tags = self._tags("if-match")
+        tags = self._if_match_tags()
         if tags is None:
             return None
         named = [tag.version for tag in tags if not tag.weak and tag.version is not None]
@@ -165,9 +171,9 @@ class RestRequest:
             return False
         return given == "*" or any(one.text == tag for one in parse_tags(given) or ())
 
-    def _tags(self, name: str) -> list[Tag] | None:
-        """The entity tags in a header; None if it is absent or `*`."""
-        given = self._header(name)
+    def _if_match_tags(self) -> list[Tag] | None:
+        """The entity tags of `If-Match`; None if it is absent or `*`."""
+        given = self._header("if-match")
         if given is None or given == "*":
             return None
         tags = parse_tags(given)

@@ -23,8 +23,8 @@ def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | No
     return Response(msgspec.json.encode(value), status, headers, media_type="application/json")
 
 
-def no_content(status: int = 204) -> Response:
-    return Response(b"", status)
+def no_content() -> Response:
+    return Response(b"", 204)
 
 
 def not_modified(tag: str) -> Response:

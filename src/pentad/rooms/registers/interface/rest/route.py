@@ -1,11 +1,14 @@
-"""A route as data. The real routes, the OpenAPI description and the discovery documents are all made from one table of
-these, so none can drift from the others.
+"""Routes as data, declared where their handlers are. The real routes, the OpenAPI description and the discovery
+documents are all made from them.
 
-    RestRoute("GET", "/plans/{id}", "bulk", get_plan, answer=PlanAnswer, own=True)
+    ROUTES = RouteGroup("bulk")
 
-A path is OpenRegister's or Pentad's `own`. On OpenRegister's paths errors have the shape its clients know
-(`OpenRegisterError`), and a parameter that is not declared is ignored if that loses nothing. On own paths errors are
-problems, as everywhere else on the server, and such a parameter is refused.
+    @ROUTES.add("GET", "/plans/{id}", answer=PlanAnswer, own=True)
+    async def get_plan(request: RestRequest) -> Response: ...
+
+A path is OpenRegister's or Pentad's `own`. OpenRegister's paths answer errors in the shape its clients know
+(`OpenRegisterError`), and ignore an undeclared parameter if that does no harm. Own paths answer errors like the rest of
+the server, and refuse undeclared parameters.
 """
 
 import inspect
@@ -89,8 +92,7 @@ class RestRoute:
     produces: Sequence[str] = ()
     """Media types of an answer that is a file."""
     errors: Mapping[int, Any] = field(default_factory=dict[int, Any])
-    """Types of errors that have another shape than the rest, or that reading alone would not lead to; None for the
-    server's own shape."""
+    """Further errors, and errors in another shape; None for the server's own shape."""
 
     def __post_init__(self) -> None:
         has_body = self.answer is not None or bool(self.produces)
@@ -146,8 +148,27 @@ class RestRoute:
 
     @property
     def takes_filters(self) -> bool:
-        """Whether any parameter is a filter, so that the query decides which names there are."""
+        """Whether undeclared parameters are filters; the query then checks their names."""
         return "field" in self.declared
+
+
+class RouteGroup(list[RestRoute]):
+    """The routes of one capability, in the order of their declaration."""
+
+    def __init__(self, capability: str) -> None:
+        super().__init__()
+        self._capability = capability
+
+    def add(
+        self, method: str, path: str, parameters: Sequence[Parameter] = (), **options: Any
+    ) -> Callable[[Handler], Handler]:
+        """Declare the route of a handler; `options` are fields of RestRoute."""
+
+        def declare(handler: Handler) -> Handler:
+            self.append(RestRoute(method, path, self._capability, handler, parameters, **options))
+            return handler
+
+        return declare
 
 
 class _Route(Route):

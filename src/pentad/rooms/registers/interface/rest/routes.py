@@ -26,6 +26,7 @@ TABLE: Final[tuple[RestRoute, ...]] = (
     *transfer.ROUTES,
     *catalogue.SCHEMA_ROUTES,
     *schema_changes.ROUTES,
+    *search.LIST_ROUTES,
     *search.SEARCH_ROUTES,
     *objects.ROUTES,
     *files.ROUTES,

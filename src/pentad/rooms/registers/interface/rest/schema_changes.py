@@ -12,7 +12,7 @@ from pentad.rooms.registers.interface.rest.catalogue import report_response, res
 from pentad.rooms.registers.interface.rest.models import Open, SchemaAnswer, SchemaReportAnswer, Whole, WindowAnswer
 from pentad.rooms.registers.interface.rest.request import MOST_VERSIONS, RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import json_response, page_body
-from pentad.rooms.registers.interface.rest.route import IF_MATCH, PAGING, RestRoute
+from pentad.rooms.registers.interface.rest.route import IF_MATCH, PAGING, RouteGroup
 from pentad.rooms.registers.models import Caller
 
 _HERE: Final = "/schemas/{id}"
@@ -20,6 +20,7 @@ _VERSIONS: Final = (
     Parameter("from", "The older version.", "integer", required=True, minimum=1, maximum=MOST_VERSIONS),
     Parameter("to", "The newer version; by default the current one.", "integer", minimum=0, maximum=MOST_VERSIONS),
 )
+ROUTES: Final = RouteGroup("schemas")
 
 
 class SchemaPatchData(BaseModel):
@@ -83,6 +84,7 @@ class SchemaHistoryAnswer(WindowAnswer):
     results: list[SchemaVersionAnswer]
 
 
+@ROUTES.add("POST", f"{_HERE}/patch", [IF_MATCH], body=SchemaPatchData, answer=SchemaAnswer, own=True, etag=True)
 async def patch_schema(request: RestRequest) -> Response:
     """Add, change, rename, drop or reorder properties; stored objects follow. Answers 409 if `confirm` is needed."""
     given = body_as(SchemaPatchData, await request.object())
@@ -96,6 +98,9 @@ async def patch_schema(request: RestRequest) -> Response:
     return respond(changed, **changed.change_wire())
 
 
+@ROUTES.add(
+    "POST", f"{_HERE}/plan", body=SchemaPlanData, answer=SchemaReportAnswer, own=True, reads=True, errors={409: None}
+)
 async def plan_schema(request: RestRequest) -> Response:
     """Say what a patch, or taking back a change, would do; change nothing."""
     given = body_as(SchemaPlanData, await request.object())
@@ -109,6 +114,7 @@ async def plan_schema(request: RestRequest) -> Response:
     return report_response(report, "POST", "/patch", "the same body")
 
 
+@ROUTES.add("GET", f"{_HERE}/history", PAGING, answer=SchemaHistoryAnswer, own=True)
 async def schema_history(request: RestRequest) -> Response:
     """List the changes of a schema, newest first."""
     limit, offset = request.window()
@@ -116,6 +122,7 @@ async def schema_history(request: RestRequest) -> Response:
     return json_response(page_body(page.items, page.total, limit, offset))
 
 
+@ROUTES.add("GET", f"{_HERE}/diff", _VERSIONS, answer=SchemaDiffAnswer, own=True)
 async def compare_schema(request: RestRequest) -> Response:
     """Show the difference between two versions of a schema."""
     first, second = request.integer("from", 0, MOST_VERSIONS), request.integer("to", 0, MOST_VERSIONS)
@@ -125,6 +132,16 @@ async def compare_schema(request: RestRequest) -> Response:
     return json_response(found)
 
 
+@ROUTES.add(
+    "POST",
+    f"{_HERE}/undo",
+    [IF_MATCH],
+    body=SchemaUndoData,
+    answer=SchemaAnswer,
+    own=True,
+    etag=True,
+    body_required=False,
+)
 async def undo_schema(request: RestRequest) -> Response:
     """Take back a change of a schema, by default the newest, with what it did to objects."""
     given = body_as(SchemaUndoData, await request.object(optional=True))
@@ -144,43 +161,3 @@ def _caller(request: RestRequest, reason: str | None) -> Caller:
 async def _options(request: RestRequest, confirm: str | None) -> dict[str, Any]:
     version = await request.if_match(version_of(request, request.registers.catalogue.schemas))
     return {"if_version": version, "confirm": confirm}
-
-
-ROUTES: Final = (
-    RestRoute(
-        "POST",
-        f"{_HERE}/patch",
-        "schemas",
-        patch_schema,
-        [IF_MATCH],
-        body=SchemaPatchData,
-        answer=SchemaAnswer,
-        own=True,
-        etag=True,
-    ),
-    RestRoute(
-        "POST",
-        f"{_HERE}/plan",
-        "schemas",
-        plan_schema,
-        body=SchemaPlanData,
-        answer=SchemaReportAnswer,
-        own=True,
-        reads=True,
-        errors={409: None},
-    ),
-    RestRoute("GET", f"{_HERE}/history", "schemas", schema_history, PAGING, answer=SchemaHistoryAnswer, own=True),
-    RestRoute("GET", f"{_HERE}/diff", "schemas", compare_schema, _VERSIONS, answer=SchemaDiffAnswer, own=True),
-    RestRoute(
-        "POST",
-        f"{_HERE}/undo",
-        "schemas",
-        undo_schema,
-        [IF_MATCH],
-        body=SchemaUndoData,
-        answer=SchemaAnswer,
-        own=True,
-        etag=True,
-        body_required=False,
-    ),
-)

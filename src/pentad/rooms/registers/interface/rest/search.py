@@ -13,12 +13,12 @@ from starlette.responses import Response
 
 from pentad.kernel.counts import counted
 from pentad.platform import Parameter
-from pentad.rooms.registers.interface.rest.expansion import EXTEND, UNSET, Shaping, shape, shaping_of
+from pentad.rooms.registers.interface.rest.extend_and_unset import EXTEND, UNSET, Shaping, shape, shaping_of
 from pentad.rooms.registers.interface.rest.models import Name, ObjectAnswer, ObjectPageAnswer, Whole
 from pentad.rooms.registers.interface.rest.objects import PAIR
 from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import json_response, page_body
-from pentad.rooms.registers.interface.rest.route import PAGING, RestRoute
+from pentad.rooms.registers.interface.rest.route import PAGING, RouteGroup
 from pentad.rooms.registers.models import Pair, StoredObject
 from pentad.rooms.registers.presentation import present_raw
 from pentad.rooms.registers.query.models import Query, QueryResult
@@ -51,6 +51,9 @@ _QUERY: Final = (
         "object",
     ),
 )
+LIST_ROUTES: Final = RouteGroup("objects")
+SEARCH_ROUTES: Final = RouteGroup("search")
+CHAT_ROUTES: Final = RouteGroup("chat")
 
 
 class QueryMetadata(BaseModel):
@@ -189,6 +192,7 @@ def _explain(rows: list[Any], found: QueryResult) -> None:
                 metadata["why"] = found.why[number].wire()
 
 
+@LIST_ROUTES.add("GET", PAIR, _QUERY, answer=ObjectsAnswer, public=True)
 async def list_objects(request: RestRequest) -> Response:
     """List objects: filter, search, sort, choose fields, count values."""
     pair = await request.pair()
@@ -198,6 +202,19 @@ async def list_objects(request: RestRequest) -> Response:
     return json_response(await page_of(request, pair, query, found, shaping))
 
 
+@SEARCH_ROUTES.add(
+    "GET",
+    "/search",
+    (
+        Parameter("_search", "The words to look for."),
+        *(Parameter(name, "The same as _search.") for name in _SEARCH_NAMES[1:]),
+        Parameter("register", "Only in this register."),
+        Parameter("schema", "Only objects of this schema."),
+        *PAGING,
+    ),
+    answer=FoundAnswer,
+    exact=True,
+)
 async def search_by_words(request: RestRequest) -> Response:
     """Look for words in every pair you may read, or in the register and schema given."""
     pairs = await pairs_of(request, request.text("register"), request.text("schema"))
@@ -207,6 +224,7 @@ async def search_by_words(request: RestRequest) -> Response:
     return json_response({"results": rows, **found.retrieval_info()})
 
 
+@SEARCH_ROUTES.add("POST", "/search", body=SearchData, answer=ObjectsAnswer, reads=True)
 async def search_by_query(request: RestRequest) -> Response:
     """Query objects with one JSON body: filter, search, sort, fields, facets, cursor, as_of."""
     given = body_as(SearchData, await request.object())
@@ -218,6 +236,7 @@ async def search_by_query(request: RestRequest) -> Response:
     )
 
 
+@SEARCH_ROUTES.add("POST", "/search/aggregate", body=AggregateData, answer=FiguresAnswer, own=True, reads=True)
 async def aggregate(request: RestRequest) -> Response:
     """Compute figures over groups of objects: count, sum, avg, min, max, distinct; by value or by time."""
     given = body_as(AggregateData, await request.object())
@@ -258,6 +277,7 @@ async def matches(
     return found, rows
 
 
+@CHAT_ROUTES.add("POST", "/chat", body=QuestionData, answer=QuestionAnswer, reads=True)
 async def ask_question(request: RestRequest) -> Response:
     """Answer a question with the objects that match its words, and say why each does."""
     given = body_as(QuestionData, await request.object())
@@ -303,37 +323,3 @@ def _sentence(count: int, words: list[str]) -> str:
         return "The question has no word to look for. Name a thing, a place, a person or a state."
     looked = ", ".join(words)
     return f"{counted(count, 'object')} found for: {looked}." if count else f"Nothing found for: {looked}."
-
-
-SEARCH_ROUTES: Final = (
-    RestRoute("GET", PAIR, "objects", list_objects, _QUERY, answer=ObjectsAnswer, public=True),
-    RestRoute(
-        "GET",
-        "/search",
-        "search",
-        search_by_words,
-        (
-            Parameter("_search", "The words to look for."),
-            *(Parameter(name, "The same as _search.") for name in _SEARCH_NAMES[1:]),
-            Parameter("register", "Only in this register."),
-            Parameter("schema", "Only objects of this schema."),
-            *PAGING,
-        ),
-        answer=FoundAnswer,
-        exact=True,
-    ),
-    RestRoute("POST", "/search", "search", search_by_query, body=SearchData, answer=ObjectsAnswer, reads=True),
-    RestRoute(
-        "POST",
-        "/search/aggregate",
-        "search",
-        aggregate,
-        body=AggregateData,
-        answer=FiguresAnswer,
-        own=True,
-        reads=True,
-    ),
-)
-CHAT_ROUTES: Final = (
-    RestRoute("POST", "/chat", "chat", ask_question, body=QuestionData, answer=QuestionAnswer, reads=True),
-)

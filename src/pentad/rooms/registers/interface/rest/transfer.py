@@ -15,11 +15,16 @@ from pentad.rooms.registers.access.authorization import Right
 from pentad.rooms.registers.interface.rest.models import Open, OpenRegisterError
 from pentad.rooms.registers.interface.rest.request import RestRequest
 from pentad.rooms.registers.interface.rest.responses import json_response
-from pentad.rooms.registers.interface.rest.route import RestRoute
+from pentad.rooms.registers.interface.rest.route import RouteGroup
 from pentad.rooms.registers.models import Pair
 from pentad.rooms.registers.query.filters import read_bool
 from pentad.rooms.registers.transfer.formats import MEDIA_TYPES, Format, format_named
 from pentad.rooms.registers.transfer.imports import ImportOptions
+
+FILE_TYPES: Final = [kind.partition(";")[0] for kind in MEDIA_TYPES.values() if kind != "application/json"]
+_SCHEMA: Final = Parameter("schema", "Which schema; not needed when the register has only one.")
+FORMAT: Final = Parameter("format", "csv, xlsx, json or jsonl.")
+ROUTES: Final = RouteGroup("registers")
 
 
 class ImportProblem(BaseModel):
@@ -86,6 +91,22 @@ async def _pair(request: RestRequest, right: Right, schema: str | None) -> Pair:
     return await catalogue.pair(request.caller, request.path("id"), schema, right)
 
 
+@ROUTES.add(
+    "GET",
+    "/registers/{id}/export",
+    (
+        _SCHEMA,
+        FORMAT,
+        Parameter("_filter", "Only these, as JSON."),
+        Parameter("_search", "Only those with these words."),
+        Parameter("_order", "The properties to sort by, separated by commas; -price for the largest first."),
+        Parameter("_fields", "Only these properties."),
+        Parameter("_asOf", "A time, or change:<id>: the objects as they were."),
+    ),
+    answer=list[dict[str, Any]],
+    produces=FILE_TYPES,
+    exact=True,
+)
 async def export(request: RestRequest) -> Response:
     """Export the objects of a register's schema as a file."""
     pair = await _pair(request, "read", request.text("schema"))
@@ -127,6 +148,21 @@ async def _from(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes
         yield chunk
 
 
+@ROUTES.add(
+    "POST",
+    "/registers/{id}/import",
+    (
+        _SCHEMA,
+        FORMAT,
+        Parameter("key", "Properties that identify the existing object of a row."),
+        Parameter("partial", "true: import the good rows.", "boolean"),
+        Parameter("dry_run", "true: only report.", "boolean"),
+        Parameter("new_ids", "true: ignore the ids in the file, and map references between its rows.", "boolean"),
+    ),
+    answer=ImportAnswer,
+    errors={400: OpenRegisterError | ImportAnswer},
+    uploads=("multipart/form-data", "application/octet-stream", "application/json", *FILE_TYPES),
+)
 async def import_(request: RestRequest) -> Response:
     """Import a file, raw or in a form, into a register's schema: every row or none, and a report of the bad ones."""
     if not request.is_form:
@@ -174,27 +210,34 @@ def _kind_of(media_type: str, name: str) -> str:
     raise InvalidInput("The format of the file is unknown.", hint="Add ?format=csv, xlsx, json or jsonl.")
 
 
+@ROUTES.add("GET", "/transfers", answer=TransfersAnswer, own=True)
 async def list_transfers(request: RestRequest) -> Response:
     """List your imports and exports that run or ended lately."""
     found = await request.registers.transfers.list(request.caller)
     return json_response({"results": [one.wire() for one in found]})
 
 
+@ROUTES.add("GET", "/transfers/{id}", answer=TransferAnswer, own=True)
 async def get_transfer(request: RestRequest) -> Response:
     """Get the state of one of your imports or exports."""
     return json_response((await request.registers.transfers.get(request.caller, request.path("id"))).wire())
 
 
+@ROUTES.add("POST", "/transfers/{id}/cancel", answer=TransferAnswer, own=True)
 async def cancel_transfer(request: RestRequest) -> Response:
     """Cancel one of your imports or exports."""
     return json_response((await request.registers.transfers.cancel(request.caller, request.path("id"))).wire())
 
 
+@ROUTES.add("POST", "/transfers/{id}/undo", answer=TransferAnswer, own=True)
 async def undo_transfer(request: RestRequest) -> Response:
     """Take back what one of your imports wrote; objects that were changed since are left alone and reported."""
     return json_response((await request.registers.transfers.undo(request.caller, request.path("id"))).wire())
 
 
+@ROUTES.add(
+    "GET", "/transfers/{id}/content", answer=list[dict[str, Any]], produces=FILE_TYPES, own=True, errors={409: None}
+)
 async def transfer_content(request: RestRequest) -> Response:
     """Download the file of a finished export."""
     state, pieces = await request.registers.transfers.content(request.caller, request.path("id"))
@@ -203,59 +246,3 @@ async def transfer_content(request: RestRequest) -> Response:
         "x-content-type-options": "nosniff",
     }
     return StreamingResponse(pieces, headers=headers, media_type=state.media_type)
-
-
-FILE_TYPES: Final = [kind.partition(";")[0] for kind in MEDIA_TYPES.values() if kind != "application/json"]
-_SCHEMA: Final = Parameter("schema", "Which schema; not needed when the register has only one.")
-FORMAT: Final = Parameter("format", "csv, xlsx, json or jsonl.")
-ROUTES: Final = (
-    RestRoute(
-        "GET",
-        "/registers/{id}/export",
-        "registers",
-        export,
-        (
-            _SCHEMA,
-            FORMAT,
-            Parameter("_filter", "Only these, as JSON."),
-            Parameter("_search", "Only those with these words."),
-            Parameter("_order", "The properties to sort by, separated by commas; -price for the largest first."),
-            Parameter("_fields", "Only these properties."),
-            Parameter("_asOf", "A time, or change:<id>: the objects as they were."),
-        ),
-        answer=list[dict[str, Any]],
-        produces=FILE_TYPES,
-        exact=True,
-    ),
-    RestRoute(
-        "POST",
-        "/registers/{id}/import",
-        "registers",
-        import_,
-        (
-            _SCHEMA,
-            FORMAT,
-            Parameter("key", "Properties that identify the existing object of a row."),
-            Parameter("partial", "true: import the good rows.", "boolean"),
-            Parameter("dry_run", "true: only report.", "boolean"),
-            Parameter("new_ids", "true: ignore the ids in the file, and map references between its rows.", "boolean"),
-        ),
-        answer=ImportAnswer,
-        errors={400: OpenRegisterError | ImportAnswer},
-        uploads=("multipart/form-data", "application/octet-stream", "application/json", *FILE_TYPES),
-    ),
-    RestRoute("GET", "/transfers", "registers", list_transfers, answer=TransfersAnswer, own=True),
-    RestRoute("GET", "/transfers/{id}", "registers", get_transfer, answer=TransferAnswer, own=True),
-    RestRoute("POST", "/transfers/{id}/cancel", "registers", cancel_transfer, answer=TransferAnswer, own=True),
-    RestRoute("POST", "/transfers/{id}/undo", "registers", undo_transfer, answer=TransferAnswer, own=True),
-    RestRoute(
-        "GET",
-        "/transfers/{id}/content",
-        "registers",
-        transfer_content,
-        answer=list[dict[str, Any]],
-        produces=FILE_TYPES,
-        own=True,
-        errors={409: None},
-    ),
-)

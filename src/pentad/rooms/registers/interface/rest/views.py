@@ -10,12 +10,15 @@ from pentad.platform import Parameter
 from pentad.rooms.registers.interface.rest.models import WindowAnswer
 from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import etag, json_response, no_content, whole_list
-from pentad.rooms.registers.interface.rest.route import IF_MATCH, RestRoute
+from pentad.rooms.registers.interface.rest.route import IF_MATCH, RouteGroup
 from pentad.rooms.registers.interface.rest.transfer import FILE_TYPES, FORMAT, file_response, json_parameter
 from pentad.rooms.registers.interface.view_tool import ViewData, save_view
 from pentad.rooms.registers.query.models import LARGEST_LIMIT
 from pentad.rooms.registers.transfer.formats import format_named
 from pentad.rooms.registers.views.definition import View
+
+_FILTER: Final = Parameter("_filter", "One more filter, as JSON.")
+ROUTES: Final = RouteGroup("views")
 
 
 class ViewChanges(BaseModel):
@@ -71,12 +74,14 @@ class ViewResultsAnswer(BaseModel):
     problems: list[dict[str, Any]] | None = Field(None, description="The columns that are left out, and why.")
 
 
+@ROUTES.add("GET", "/views", answer=ViewsAnswer)
 async def list_views(request: RestRequest) -> Response:
     """List your views and those shared with you."""
     views, caller = request.registers.views, request.caller
     return json_response(whole_list([await views.described(caller, one) for one in await views.visible(caller)]))
 
 
+@ROUTES.add("POST", "/views", body=ViewData, answer=ViewAnswer, status=201, etag=True)
 async def create_view(request: RestRequest) -> Response:
     """Save a view: filter, search, sort, columns, limit, facets; or figures over groups."""
     given = body_as(ViewData, await request.object())
@@ -84,27 +89,48 @@ async def create_view(request: RestRequest) -> Response:
     return await _view(request, view, 201)
 
 
+@ROUTES.add("GET", "/views/{id}", answer=ViewAnswer, etag=True)
 async def get_view(request: RestRequest) -> Response:
     """Get a view by its id or slug."""
     return await _view(request, await request.registers.views.get(request.caller, request.path("id")))
 
 
+@ROUTES.add("PUT", "/views/{id}", [IF_MATCH], body=ViewChanges, answer=ViewAnswer, etag=True)
 async def put_view(request: RestRequest) -> Response:
     """Change a view. What you leave out stays; the query is replaced as a whole."""
     return await _changed(request, merge=False)
 
 
+@ROUTES.add("PATCH", "/views/{id}", [IF_MATCH], body=ViewChanges, answer=ViewAnswer, etag=True, own=True)
 async def patch_view(request: RestRequest) -> Response:
     """Change a view and single members of its query; null removes a member."""
     return await _changed(request, merge=True)
 
 
+@ROUTES.add("DELETE", "/views/{id}", [IF_MATCH], status=204)
 async def delete_view(request: RestRequest) -> Response:
     """Delete a view."""
     await request.registers.views.delete(request.caller, request.path("id"), if_version=await _if_match(request))
     return no_content()
 
 
+@ROUTES.add(
+    "GET",
+    "/views/{id}/results",
+    (
+        Parameter(
+            "_limit",
+            "How many rows at most; by default the limit of the view.",
+            "integer",
+            minimum=0,
+            maximum=LARGEST_LIMIT,
+        ),
+        Parameter("_cursor", "The cursor of the last page."),
+        _FILTER,
+    ),
+    answer=ViewResultsAnswer,
+    own=True,
+)
 async def read_view(request: RestRequest) -> Response:
     """Run a view."""
     limit = request.integer("_limit", -1, LARGEST_LIMIT)
@@ -118,6 +144,7 @@ async def read_view(request: RestRequest) -> Response:
     return json_response(found.wire())
 
 
+@ROUTES.add("GET", "/views/{id}/export", (FORMAT, _FILTER), answer=list[dict[str, Any]], produces=FILE_TYPES, own=True)
 async def export_view(request: RestRequest) -> Response:
     """Export everything a view finds as a file with exactly its columns."""
     kind = format_named(request.text("format") or "csv")
@@ -150,53 +177,3 @@ async def _view(request: RestRequest, view: View, status: int = 200) -> Response
 
 def _filter(request: RestRequest) -> Mapping[str, Any] | None:
     return json_parameter(request, "_filter")
-
-
-_FILTER: Final = Parameter("_filter", "One more filter, as JSON.")
-ROUTES: Final = (
-    RestRoute("GET", "/views", "views", list_views, answer=ViewsAnswer),
-    RestRoute("POST", "/views", "views", create_view, body=ViewData, answer=ViewAnswer, status=201, etag=True),
-    RestRoute("GET", "/views/{id}", "views", get_view, answer=ViewAnswer, etag=True),
-    RestRoute("PUT", "/views/{id}", "views", put_view, [IF_MATCH], body=ViewChanges, answer=ViewAnswer, etag=True),
-    RestRoute(
-        "PATCH",
-        "/views/{id}",
-        "views",
-        patch_view,
-        [IF_MATCH],
-        body=ViewChanges,
-        answer=ViewAnswer,
-        etag=True,
-        own=True,
-    ),
-    RestRoute("DELETE", "/views/{id}", "views", delete_view, [IF_MATCH], status=204),
-    RestRoute(
-        "GET",
-        "/views/{id}/results",
-        "views",
-        read_view,
-        (
-            Parameter(
-                "_limit",
-                "How many rows at most; by default the limit of the view.",
-                "integer",
-                minimum=0,
-                maximum=LARGEST_LIMIT,
-            ),
-            Parameter("_cursor", "The cursor of the last page."),
-            _FILTER,
-        ),
-        answer=ViewResultsAnswer,
-        own=True,
-    ),
-    RestRoute(
-        "GET",
-        "/views/{id}/export",
-        "views",
-        export_view,
-        (FORMAT, _FILTER),
-        answer=list[dict[str, Any]],
-        produces=FILE_TYPES,
-        own=True,
-    ),
-)

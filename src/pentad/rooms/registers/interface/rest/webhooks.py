@@ -9,8 +9,10 @@ from pentad.kernel.errors import NotFound
 from pentad.rooms.registers.interface.rest.models import Name, Open, WindowAnswer
 from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import json_response, no_content, whole_list
-from pentad.rooms.registers.interface.rest.route import PAGING, RestRoute
+from pentad.rooms.registers.interface.rest.route import PAGING, RouteGroup
 from pentad.rooms.registers.webhooks.webhooks import refuse_strangers
+
+ROUTES: Final = RouteGroup("webhooks")
 
 
 class WebhookChange(Open):
@@ -82,35 +84,41 @@ async def _checked(request: RestRequest, model: type[WebhookChange]) -> dict[str
     return given
 
 
+@ROUTES.add("GET", "/webhooks", answer=WebhooksAnswer)
 async def list_webhooks(request: RestRequest) -> Response:
     """List your webhooks; administrators see all."""
     found = await request.registers.webhooks.list(request.caller)
     return json_response(whole_list([one.wire() for one in found]))
 
 
+@ROUTES.add("POST", "/webhooks", body=WebhookData, answer=WebhookAnswer, status=201)
 async def create_webhook(request: RestRequest) -> Response:
     """Register a URL. Only this answer contains its signing secret."""
     made = await request.registers.webhooks.create(request.caller, await _checked(request, WebhookData))
     return json_response(made.wire(with_secret=True), 201)
 
 
+@ROUTES.add("GET", "/webhooks/{id}", answer=WebhookAnswer)
 async def get_webhook(request: RestRequest) -> Response:
     """Get a webhook."""
     return json_response((await request.registers.webhooks.get(request.caller, request.path("id"))).wire())
 
 
+@ROUTES.add("PUT", "/webhooks/{id}", body=WebhookChange, answer=WebhookAnswer)
 async def update_webhook(request: RestRequest) -> Response:
     """Change a webhook; fields that are not named stay."""
     given = await _checked(request, WebhookChange)
     return json_response((await request.registers.webhooks.update(request.caller, request.path("id"), given)).wire())
 
 
+@ROUTES.add("DELETE", "/webhooks/{id}", status=204)
 async def delete_webhook(request: RestRequest) -> Response:
     """Remove a webhook with its log."""
     await request.registers.webhooks.delete(request.caller, request.path("id"))
     return no_content()
 
 
+@ROUTES.add("GET", "/webhooks/{id}/logs", [PAGING[0]], answer=DeliveriesAnswer)
 async def list_deliveries(request: RestRequest) -> Response:
     """List the deliveries of a webhook and their results, newest first."""
     limit, _ = request.window()
@@ -118,6 +126,7 @@ async def list_deliveries(request: RestRequest) -> Response:
     return json_response({"results": [one.wire() for one in found]})
 
 
+@ROUTES.add("POST", "/webhooks/{id}/logs/{delivery}/retry", answer=DeliveryAnswer)
 async def retry_delivery(request: RestRequest) -> Response:
     """Send a delivery once more."""
     number = request.path("delivery")
@@ -126,14 +135,3 @@ async def retry_delivery(request: RestRequest) -> Response:
     return json_response(
         (await request.registers.webhooks.retry(request.caller, request.path("id"), int(number))).wire()
     )
-
-
-ROUTES: Final = (
-    RestRoute("GET", "/webhooks", "webhooks", list_webhooks, answer=WebhooksAnswer),
-    RestRoute("POST", "/webhooks", "webhooks", create_webhook, body=WebhookData, answer=WebhookAnswer, status=201),
-    RestRoute("GET", "/webhooks/{id}", "webhooks", get_webhook, answer=WebhookAnswer),
-    RestRoute("PUT", "/webhooks/{id}", "webhooks", update_webhook, body=WebhookChange, answer=WebhookAnswer),
-    RestRoute("DELETE", "/webhooks/{id}", "webhooks", delete_webhook, status=204),
-    RestRoute("GET", "/webhooks/{id}/logs", "webhooks", list_deliveries, [PAGING[0]], answer=DeliveriesAnswer),
-    RestRoute("POST", "/webhooks/{id}/logs/{delivery}/retry", "webhooks", retry_delivery, answer=DeliveryAnswer),
-)

@@ -6,15 +6,14 @@ Related objects are read with the caller's rights; those it may not see stay ids
 circular relations end. Names are checked against the schemas first, and steps, objects and bytes are limited.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
 from pentad.kernel.names import did_you_mean
-from pentad.rooms.registers.definitions.references import EACH, referenced_uuid
+from pentad.rooms.registers.definitions.references import EACH, referenced_uuid, replaced_at, values_at
 from pentad.rooms.registers.models import Caller, Pair
-from pentad.rooms.registers.objects.integrity import values_at
 from pentad.rooms.registers.presentation import present, visible_schema
 from pentad.rooms.registers.query.models import AsOf
 from pentad.rooms.registers.service import Registers
@@ -149,7 +148,7 @@ class _RelatedObjects:
             def place(value: Any, below: Names = below) -> Any:
                 return self._place(value, below, inside)
 
-            row = cast("dict[str, Any]", _replaced(row, path, place))
+            row = cast("dict[str, Any]", replaced_at(row, path, place))
         return row
 
     def _place(self, value: Any, names: Names, inside: frozenset[str]) -> Any:
@@ -208,17 +207,3 @@ def _uuids(value: Any) -> list[str]:
     if isinstance(value, list):
         return [one for member in cast("list[Any]", value) for one in _uuids(member)]
     return [referenced_uuid(value)] if isinstance(value, str) else []
-
-
-def _replaced(node: Any, path: Path, put: Callable[[Any], Any]) -> Any:
-    """A copy with the value at a path replaced; everything else is shared."""
-    if not path:
-        return put(node)
-    if isinstance(node, list):
-        if path[0] != EACH:
-            return cast("list[Any]", node)
-        return [_replaced(one, path[1:], put) for one in cast("list[Any]", node)]
-    members = cast("dict[str, Any]", node) if isinstance(node, dict) else {}
-    if path[0] not in members:
-        return cast("Any", node)
-    return {**members, path[0]: _replaced(members[path[0]], path[1:], put)}

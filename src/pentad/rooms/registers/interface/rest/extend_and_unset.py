@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from pentad.platform import Parameter
-from pentad.rooms.registers.interface.extension import Extension
+from pentad.rooms.registers.interface.extend import Extension
 from pentad.rooms.registers.interface.rest.request import RestRequest
 from pentad.rooms.registers.models import Pair
 from pentad.rooms.registers.query.models import AsOf
@@ -29,7 +29,7 @@ class Shaping:
 
 async def shaping_of(request: RestRequest, pair: Pair) -> Shaping:
     """What a request asks for; InvalidInput if a name is not a relation or not a property."""
-    extend, unset = _names(request, "_extend"), _names(request, "_unset")
+    extend, unset = request.names("_extend"), request.names("_unset")
     if unset:
         parse_fields(request.visible_schema(pair), list(unset))
     if extend:
@@ -48,12 +48,6 @@ async def shape(
 
 def _extension(request: RestRequest, names: tuple[str, ...]) -> Extension:
     return Extension(request.registers, request.caller, names, "_extend")
-
-
-def _names(request: RestRequest, name: str) -> tuple[str, ...]:
-    given = request.http.query_params
-    listed = [*given.getlist(name), *given.getlist(f"{name}[]")]
-    return tuple(dict.fromkeys(one.strip() for text in listed for one in text.split(",") if one.strip()))
 
 
 def _without(row: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
