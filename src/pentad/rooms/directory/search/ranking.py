@@ -45,7 +45,7 @@ MANY: Final = 20_000
 """Up to this many records that pass the filters are compared one by one. Beyond, the most similar records are filtered
 instead.
 """
-_DOUBTFUL: Final = 0.44
+_DOUBTFUL: Final = 0.39
 """The score of a doubtful best hit: just below that of a good match."""
 NEAREST: Final = 3
 """If fewer records are found and none is a good match, the nearest fill the list up to this number, however distant."""
