@@ -74,8 +74,8 @@ def test_words_alone_count_as_much_as_they_do_on_average_with_a_vector() -> None
 
 
 def test_some_of_the_words_without_the_meaning_are_doubtful() -> None:
-    assert is_doubtful(0.3, 0.3)
-    assert not is_doubtful(0.7, 0.3)
+    assert is_doubtful(0.3, 0.25)
+    assert not is_doubtful(0.7, 0.25)
     assert not is_doubtful(0.3, 0.4)
 
 

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-GOOD_MATCH: Final = 0.45
+GOOD_MATCH: Final = 0.4
 """If no hit reaches this score, the answer says that there is no good match."""
-FEW_WORDS, FAR = 0.62, 0.32
+FEW_WORDS, FAR = 0.62, 0.28
 """A best hit with less than this share of the question's words and less than this cosine was right half of the time."""
 RELATED: Final = 0.165
 """A document that has none of the words is found from this score on."""

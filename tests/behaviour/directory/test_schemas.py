@@ -163,18 +163,18 @@ async def test_a_draft_that_does_not_parse_is_mended_on_request(door: Door) -> N
     given = DRAFTS["all at once"]
     plain = await door.ask("agntcy_oasf_validate_record", record_json=given)
     assert plain["error_message"].startswith("Failed to parse record JSON: not valid JSON")
-    mended = await door.ask("agntcy_oasf_validate_record", record_json=given, fix=True)
-    assert (mended["valid"], mended["schema_version"]) == (False, "1.0.0")
-    assert len(mended["validation_errors"]) == len(mended["findings"]) > 5
-    assert "questions" not in mended
-    again = await door.ask("agntcy_oasf_validate_record", record_json=mended["fixed_record_json"])
+    repaired = await door.ask("agntcy_oasf_validate_record", record_json=given, fix=True)
+    assert (repaired["valid"], repaired["schema_version"]) == (False, "1.0.0")
+    assert len(repaired["validation_errors"]) == len(repaired["findings"]) > 5
+    assert "questions" not in repaired
+    again = await door.ask("agntcy_oasf_validate_record", record_json=repaired["fixed_record_json"])
     assert again["valid"]
 
 
 @pytest.mark.requirement("dir:validate:drafts")
 async def test_questions_are_left_for_what_a_draft_does_not_say(quick: Door) -> None:
-    mended = await quick.ask("agntcy_oasf_validate_record", record_json='{"name": "helper", "skills": "x"}', fix=True)
-    assert {"/description", "/authors", "/created_at", "/version"} <= {one["pointer"] for one in mended["questions"]}
+    repaired = await quick.ask("agntcy_oasf_validate_record", record_json='{"name": "helper", "skills": "x"}', fix=True)
+    assert {"/description", "/authors", "/created_at", "/version"} <= {one["pointer"] for one in repaired["questions"]}
 
 
 async def test_all_fields_of_a_wrong_type_are_named(quick: Door) -> None:

@@ -140,6 +140,7 @@ class Delegator(BaseA2AAgent):
         for place, (one, is_signed) in enumerate(records):
             known = found.setdefault(one.url.lower(), one)
             known.signed = is_signed
+            known.excluded = known.excluded and one.excluded  # one approved record is enough
             _rank(known, place, f"number {place + 1} of the records that match the words", fits=not no_record)
         ordered = sorted(found.values(), key=lambda one: (-one.score, one.agent))
         for one in ordered:
@@ -163,6 +164,7 @@ async def _records(turn: Turn, work: str) -> tuple[list[tuple[Candidate, bool]],
     except (NotFound, Forbidden):
         return [], True
     trusted = frozenset(json_texts(signed.get("record_cids")))
+    states = {json_text(hit.get("cid")): json_text(hit.get("state")) for hit in json_objects(answer.get("hits"))}
     found: list[tuple[Candidate, bool]] = []
     for entry in json_objects(answer.get("records")):
         data, cid = json_object(entry.get("record")), json_text(entry.get("cid"))
@@ -178,6 +180,8 @@ async def _records(turn: Turn, work: str) -> tuple[list[tuple[Candidate, bool]],
             hosted_here=False,
             accepts_context=metadata is not None and ("feature", MCP) in metadata.marks,
         )
+        if (state := states.get(cid)) and state != "deprecated":
+            one.excluded = f"its record is {state}, not approved"
         found.append((one, cid in trusted))
     return found, not found or bool(answer.get("no_good_match"))
 

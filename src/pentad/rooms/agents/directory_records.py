@@ -38,10 +38,14 @@ class FoundRecord(NamedTuple):
 
 
 async def find_record(neighbours: Neighbours, caller: Principal, reference: str) -> FoundRecord | None:
-    """The newest record that a reference means; None if there is none, or none for the caller. Conflict if it says
-    nowhere how to reach the agent."""
+    """The record that a reference means; None if there is none, or none for the caller. Conflict if it is withdrawn, or
+    does not say how to reach the agent."""
     try:
         found = await _call(neighbours, caller, _RESOLVE, {"reference": reference})
+        if found.get("state") == "withdrawn":
+            raise Conflict(
+                f"The record {found['name']} {found['version']} is withdrawn.", hint="Choose another agent or version."
+            )
         pulled = await _call(neighbours, caller, _PULL, {"cid": found["cid"]})
     except (NotFound, Forbidden, InvalidInput):
         return None

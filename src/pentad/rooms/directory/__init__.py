@@ -1,1 +1,1 @@
-"""Agents publish records of themselves here, and are found by them."""
+"""The directory: agents publish records of themselves, and clients find agents by their records."""

@@ -1,7 +1,7 @@
-"""Keeps the records of what this server hosts: one record for each listing, signed with the server's own key.
+"""Maintains the records of what this server hosts: one record per listing, signed with the server's own key.
 
-A listing that changes replaces its record in one transaction, so a search finds the old record or the new one, never
-both. The new record has the state of the old one. Nobody else can delete these records.
+When a listing changes, its record is replaced in one transaction, so a search finds either the old or the new record,
+never both. The new record inherits the state of the old one. Nobody else can delete these records.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from pentad.rooms.directory.translate.listings import listing_record
 from pentad.rooms.directory.trust.service import Trust
 
 SERVER: Final = Principal("server", "server", frozenset({"directory:*"}), kind="local")
-"""Who pushes and signs the records."""
+"""The principal that pushes and signs these records."""
 
 
 class ListedRecords:
@@ -43,7 +43,7 @@ class ListedRecords:
         self._check = check
 
     async def put(self, listing: Listing) -> None:
-        """List it, or replace the record it has."""
+        """Store the record of a listing, or replace its previous one."""
         known = await self._database.read(lambda rows: listed.find(rows, listing.key))
         is_same = known is not None and known.revision == listing.revision
         if known is not None and is_same and known.cid:
@@ -55,7 +55,7 @@ class ListedRecords:
         await self._trust.verify(cid)  # a process that died may have signed it without
 
     async def withdraw(self, key: str) -> None:
-        """Remove the record."""
+        """Remove the record of a listing."""
 
         def work(tx: Transaction) -> None:
             self._records.lock(tx)

@@ -1,7 +1,7 @@
-"""The values that the parts of the directory exchange.
+"""The directory's domain types.
 
 A record never changes: its CID is the hash of its canonical text. So the text is stored and passed on, and parsed only
-where it is needed.
+where needed.
 """
 
 from collections.abc import Mapping
@@ -13,13 +13,13 @@ import msgspec
 from pentad.kernel.errors import PentadError
 
 State = Literal["draft", "proposed", "approved", "deprecated", "withdrawn"]
-"""Whether a record is a draft, waits for approval, may be used, should not be used any more, or must not be."""
+"""proposed waits for approval; deprecated should no longer be used; withdrawn must not be used."""
 STATES: Final[tuple[State, ...]] = get_args(State)
 
 PUBLIC_KEY: Final = "agntcy.dir.sign.v1.PublicKey"
 SIGNATURE: Final = "agntcy.dir.sign.v1.Signature"
 SCAN_REPORT: Final = "agntcy.dir.security.v1.ScanReport"
-"""The types of statements about a record (referrers)."""
+"""The types of referrers."""
 
 
 class NotOffered(PentadError):
@@ -73,7 +73,7 @@ class Pushed:
 
 @dataclass(frozen=True, slots=True)
 class Signer:
-    """Who signed a record. For a key: its PEM text and `key:<algorithm>`; else the subject and its OIDC issuer."""
+    """Who signed a record: a key as PEM text with `key:<algorithm>`, or an OIDC subject with its issuer."""
 
     identity: str
     issuer: str
@@ -81,8 +81,8 @@ class Signer:
 
 @dataclass(frozen=True, slots=True)
 class SignatureVerdict:
-    """Whether a record is trusted. `signers` made a valid signature, and `trusted_by` names those among them that the
-    trust policy knows. One is enough, because anyone can attach an invalid signature; `problems` lists those."""
+    """Whether a record is trusted. `signers` made valid signatures; `trusted_by` names the policy entries among them.
+    One is enough, because anyone can attach an invalid signature; `problems` lists those."""
 
     success: bool
     message: str

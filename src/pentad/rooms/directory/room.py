@@ -48,8 +48,7 @@ async def open_directory(platform: Platform) -> AsyncGenerator[Directory]:
 
 
 def mounts(directory: Directory, context: MountContext) -> Sequence[Mount]:
-    """Keys, namespaces, states, the trust policy and peers over HTTP, the registry and catalogues for hosts, and the
-    directory's own API over gRPC."""
+    """REST routes for administration, the registry and catalogues for hosts, and AGNTCY's API over gRPC."""
     from pentad.rooms.directory.interface.catalog_api import catalog_mounts
     from pentad.rooms.directory.interface.peer_routes import peer_routes
     from pentad.rooms.directory.interface.registry_api import configured_readers, registry_mounts
@@ -112,12 +111,12 @@ async def refresh_trust(directory: Directory, run: JobRun) -> None:
 
 
 async def follow(directory: Directory, run: JobRun) -> None:
-    """Keep in step with a peer."""
+    """Follow a peer."""
     await directory.subscriptions.run(run)
 
 
 async def apply_policy(directory: Directory, run: JobRun) -> None:
-    """Judge all records by a changed trust policy."""
+    """Evaluate all records by a changed trust policy."""
     await directory.policy.run(run)
 
 
@@ -127,21 +126,21 @@ async def fill_registry(directory: Directory, run: JobRun) -> None:
 
 
 def catalogue(directory: Directory) -> Catalogue | None:
-    """The records of what the server hosts. A remote directory is not this server's to fill."""
+    """The records of what this server hosts; None with a remote directory, which this server must not fill."""
     return directory.listed if directory.is_local else None
 
 
 JOBS = (
     Job(PUBLISH, publish, timeout=None),
     Job(SYNC, sync, concurrency=1, timeout=None),
-    Job(PEER, follow, retry=Retries(attempts=None, longest=300.0), concurrency=MOST_PEERS, timeout=None),
+    Job(PEER, follow, retry=Retries(attempts=None, longest=60.0), concurrency=MOST_PEERS, timeout=None),
     Job(POLICY, apply_policy, concurrency=1, timeout=None),
     Job("directory.trust", refresh_trust, lambda directory: [Schedule(TRUST_SECONDS)]),
     Job("directory.registry", fill_registry, lambda directory: [Schedule(REGISTRY_SECONDS)], timeout=None),
 )
 
 EVENT_KINDS = {
-    "record.pushed": "A record was pushed, new or again.",
+    "record.pushed": "A record was pushed.",
     "record.deleted": "A record was deleted.",
     "record.published": "A record was published.",
     "record.unpublished": "A record was withdrawn.",

@@ -1,7 +1,7 @@
 """The directory as one object, used by its tools, prompts, resources, commands and gRPC server.
 
-Opening the room connects to nothing and reads no OASF table, so it is instant. gRPC is loaded only if the settings name
-another directory, or when a sync reads from one.
+Opening the room connects to nothing and reads no OASF table, so it is instant. gRPC is loaded only for a remote
+directory or a sync.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ from pentad.rooms.directory.records.referrers import Referrers
 from pentad.rooms.directory.records.routing import Routing
 from pentad.rooms.directory.records.service import Records, may_approve
 from pentad.rooms.directory.records.states import States
-from pentad.rooms.directory.records.syncs import Peer, PeerGuard, Remote, Syncs
+from pentad.rooms.directory.records.syncs import PeerAddress, PeerGuard, Remote, Syncs
 from pentad.rooms.directory.registry.entries import ServerEntries
 from pentad.rooms.directory.registry.service import Registry
 from pentad.rooms.directory.search.query import Filter, Found, Query
@@ -72,11 +72,11 @@ class Node(Protocol):
     async def verify_name(self, cid: str | None, name: str | None, version: str | None) -> NameVerdict: ...
 
     async def find(self, reference: str) -> NamedRef:
-        """The newest record that a CID or `name[:version][@cid]` means."""
+        """The record that a CID or `name[:version][@cid]` means; of a name, the newest that may be used."""
         ...
 
     async def versions(self, name: str) -> list[NamedRef]:
-        """Every record of a name, newest first."""
+        """Every record of a name, usable ones first, then the newest."""
         ...
 
     async def sign(self, who: Principal, cid: str, private_key: str) -> "Signature":
@@ -130,12 +130,12 @@ class Directory:
             check=self.check, owner_now=platform.owner_now,
         )  # fmt: skip
         self.listed = ListedRecords(database, clock, self.records, self.trust, self.signing_keys, self.check)
-        """The records of what this server hosts."""
+        """Records of what this server hosts."""
         self.node: Node = _open_node(self)
 
     @property
     def importer(self) -> "Importer":
-        """Imports into the node in use, like every push."""
+        """Imports into the node in use, like any push."""
         from pentad.rooms.directory.translate.import_pipeline import Importer
 
         return Importer(self.schemas, self.node, self.platform.clock)
@@ -156,7 +156,7 @@ class Directory:
         await self.peers.try_again()
 
     async def stop(self) -> None:
-        """Finish pushes and counts first, then end the event listeners: the counts still send events."""
+        """Finish pushes and counts before ending the event listeners, because counts send events."""
         await self.records.stop()
         await self.popularity.stop()
         await self.events.stop()
@@ -173,13 +173,17 @@ class Directory:
         given = reference.strip()
         return await self.node.pull(given if is_cid(given) else (await self.node.find(given)).cid)
 
+    async def find_last_pushed(self, reference: str) -> NamedRef:
+        """The record that its author means: of a name, the one pushed last. A remote directory gives a usable one."""
+        return await (self.naming.find_last_pushed if self.is_local else self.node.find)(reference)
+
     @property
     def is_local(self) -> bool:
         """Whether the tools use the directory of this process."""
         return isinstance(self.node, LocalNode)
 
     def require_local(self) -> None:
-        """Raise InvalidInput if a remote directory is in use: lineages and deletions need this process."""
+        """Raise InvalidInput if a remote directory is in use."""
         if not self.is_local:
             raise InvalidInput(
                 f"This needs the directory of this server, but the one at {self.node.address} is in use.",
@@ -239,7 +243,7 @@ def _open_node(directory: Directory) -> Node:
     )
 
 
-async def _open_peer(peer: Peer) -> Remote:
+async def _open_peer(peer: PeerAddress) -> Remote:
     from pentad.rooms.directory.remote.node import open_peer
 
     return await open_peer(peer)

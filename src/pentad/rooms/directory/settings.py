@@ -1,5 +1,7 @@
-"""The settings of the directory. Those that begin with `client_` have the names of other directory clients' variables
-(`DIRECTORY_CLIENT_SERVER_ADDRESS` and so on), so an environment made for one of them works here too.
+"""The settings of the directory.
+
+Those that begin with `client_` match the variables of other directory clients (`DIRECTORY_CLIENT_SERVER_ADDRESS` and so
+on), so an existing environment works here too.
 """
 
 from dataclasses import dataclass
@@ -30,7 +32,7 @@ class DirectorySettings(RoomSettings):
     )
     default_version: str | None = setting(None, "The OASF version of records that name none; by default the newest.")
     approval: Literal["required", "automatic"] = setting(
-        "required", "automatic approves every record when it is pushed; otherwise only those of administrators are."
+        "required", "automatic approves every record at once; otherwise only those that administrators push."
     )
     registry_readers: Literal["login", "anyone"] = setting(
         "login", "anyone lets MCP hosts read the registry and the catalogues without credentials."

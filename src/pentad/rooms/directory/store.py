@@ -1,6 +1,6 @@
-"""The SQL for records, their terms and words.
+"""SQL for records, their terms and words.
 
-Statements work on many records at once. The number of records of each term is updated in the same transaction, so it is
+Statements handle many records at once. The record count of each term is updated in the same transaction, so it is
 always exact.
 """
 
@@ -27,17 +27,18 @@ _INSERT_RECORD: Final = (
 _INSERT_TERM: Final = (
     "INSERT INTO directory_terms (id, digest, kind, number, records, text, detail) VALUES (?, ?, ?, ?, ?, ?, ?)"
 )
-_HELD: Final = "EXISTS (SELECT 1 FROM directory_quarantine q WHERE q.record = r.id)"
-_USABLE: Final = "CASE r.state WHEN 'approved' THEN 2 WHEN 'deprecated' THEN 2 WHEN 'withdrawn' THEN 0 ELSE 1 END"
+_QUARANTINED: Final = "EXISTS (SELECT 1 FROM directory_quarantine q WHERE q.record = r.id)"
+USABLE: Final = "CASE r.state WHEN 'approved' THEN 2 WHEN 'deprecated' THEN 2 WHEN 'withdrawn' THEN 0 ELSE 1 END"
+"""How usable the record `r` is by its state: the higher, the better."""
 _OF_NAMES: Final = (
     "FROM directory_terms t JOIN directory_postings p ON p.term = t.id JOIN directory_records r ON r.id = p.record"
 )
 _NEWEST: Final = (
-    f"SELECT r.id {_OF_NAMES} WHERE t.digest = ? AND {{}} {_HELD}"
-    f" ORDER BY {_USABLE} DESC, r.version_key DESC, r.id DESC LIMIT 1"
+    f"SELECT r.id {_OF_NAMES} WHERE t.digest = ? AND {{}} {_QUARANTINED}"
+    f" ORDER BY {USABLE} DESC, r.version_key DESC, r.id DESC LIMIT 1"
 )
 _SEVERAL_OF_NAME: Final = (
-    f"SELECT t.id, {_HELD}, {_USABLE}, r.version_key, r.id {_OF_NAMES}"
+    f"SELECT t.id, {_QUARANTINED}, {USABLE}, r.version_key, r.id {_OF_NAMES}"
     " LEFT JOIN directory_superseded s ON s.record = r.id"
     " WHERE t.digest IN ({}) AND t.records > 1 AND s.record IS NULL"
 )
@@ -51,7 +52,7 @@ class Draft:
     text: str
     fields: IndexedFields
     state: str = ""
-    """The state it begins with; empty for the one that its author's rights give it."""
+    """The initial state; empty to derive it from the author's rights."""
 
 
 def lock_terms(tx: Transaction, dialect: Dialect) -> None:
@@ -163,8 +164,8 @@ def _insert_postings(tx: Transaction, dialect: Dialect, ids: Sequence[int], draf
 
 
 def _supersede(tx: Transaction, names: Iterable[str]) -> None:
-    """Note which records of these names are not the newest any more. Among those that are held back, and among all
-    others, a usable version comes before one that waits for approval, and that before one that is withdrawn."""
+    """Mark the records of these names that are no longer the newest. Usable versions rank before those that wait for
+    approval, and those before withdrawn ones; records in quarantine are ranked separately."""
     for part in chunks([digest_of(Term(Kind.NAME, name)) for name in {name.lower() for name in names}]):
         newest: dict[tuple[int, bool], tuple[int, str, int]] = {}
         older: list[int] = []
@@ -179,8 +180,7 @@ def _supersede(tx: Transaction, names: Iterable[str]) -> None:
 
 
 def choose_newest(tx: Transaction, records: Sequence[int]) -> None:
-    """Decide anew which versions are the newest, of the names of records that are held back or usable now, or are not
-    any more."""
+    """Choose the newest version again for the names of these records, whose state or quarantine changed."""
     names: set[str] = set()
     for part in chunks(records):
         sql = f"SELECT name FROM directory_records WHERE id IN ({marks(len(part))})"  # noqa: S608  only marks

@@ -146,6 +146,20 @@ async def test_an_agent_that_accepts_no_context_is_left_out_if_there_is_one(tmp_
         assert sailor["excluded"] == "its card does not say that it accepts a context"
 
 
+@pytest.mark.requirement("dir:states:names")
+async def test_an_agent_whose_record_is_not_approved_gets_no_work(tmp_path: Path, other: Other) -> None:
+    host = other.site.removeprefix("http://")
+    async with open_app(settings(tmp_path, other, delegate_to=[host])) as app, app.client() as client:
+        call = Caller(client)
+        await push_sailor(call, other)
+        await call("directory_set_state", reference="harbour/sailor", state="proposed")
+        task = await call("agents_delegate", work="Repeat the sailor's words")
+        assert task["state"] == "failed"
+        (candidate,) = (one for one in artifact(task, "plan")["candidates"] if one["name"] == "harbour/sailor")
+        assert candidate["excluded"] == "its record is proposed, not approved"
+        assert await tasks_of(other) == 0
+
+
 def sailor(other: Other, site: str | None = None, **changes: Any) -> dict[str, Any]:
     """The card of the other server's echo under another name."""
     agents = other.app.rooms[0].service

@@ -103,6 +103,21 @@ async def test_a_record_without_a_way_to_its_agent_says_so(call: Caller) -> None
     assert refused["details"]["cid"] == cid
 
 
+@pytest.mark.requirement("dir:states:names")
+async def test_work_goes_to_no_withdrawn_record_and_by_name_to_the_version_before(call: Caller, other: Other) -> None:
+    agents = other.app.rooms[0].service
+    card = {**agents.cards.public(agents.agents["echo"], other.site), "humanReadableId": "harbour/echo"}
+    old = await push(call, "harbour/echo", a2a(card))
+    new = await push(call, "harbour/echo", a2a({**card, "url": "https://elsewhere.example"}), version="v2.0.0")
+    await call("directory_set_state", reference=new, state="withdrawn")
+    task = await call("agents_send_task", agent="harbour/echo", text="hello")
+    assert task["agent"].endswith(f"@{old}")
+    for reference in (new, "harbour/echo:v2.0.0"):
+        refused = await call.refused("agents_send_task", agent=reference, text="hello")
+        assert refused["code"] == "conflict"
+        assert "is withdrawn" in refused["message"]
+
+
 @pytest.mark.requirement("listings:send")
 async def test_a_record_is_found_with_the_rights_of_the_caller(app: App, call: Caller, other: Other) -> None:
     agents = other.app.rooms[0].service

@@ -11,7 +11,7 @@ from pentad.rooms.directory.oasf.coercion import read_draft
 from pentad.rooms.directory.oasf.findings import Report
 from pentad.rooms.directory.oasf.loose_json import read_loosely
 from pentad.rooms.directory.oasf.parsing import parse_json
-from pentad.rooms.directory.oasf.repair import Mended, mend
+from pentad.rooms.directory.oasf.repair import RepairedDraft, repair_draft
 from pentad.rooms.directory.oasf.validator import validate
 from tests.rooms.directory.oasf.drafts import DRAFTS, text
 from tests.rooms.directory.oasf.samples import SAMPLES, sample
@@ -23,14 +23,14 @@ async def validated(data: dict[str, Any]) -> Report:
     return validate(data)
 
 
-async def mended(given: str) -> Mended:
-    return await mend(given, validated)
+async def repaired(given: str) -> RepairedDraft:
+    return await repair_draft(given, validated)
 
 
 @pytest.mark.parametrize("given", DRAFTS.values(), ids=DRAFTS)
 @pytest.mark.requirement("dir:validate:drafts")
 async def test_a_draft_becomes_a_valid_record_without_a_question(given: str) -> None:
-    done = await mended(given)
+    done = await repaired(given)
     assert [one.line() for one in done.left if one.code != "attribute_recommended_missing"] == []
     assert validate(done.record).errors == []
     assert done.questions() == []
@@ -44,7 +44,7 @@ async def test_everything_wrong_is_told_at_once_and_what_is_missing_is_asked() -
     given = text(
         schema_version="v1.0.0", description=None, created_at="soon", skills=["juggling chainsaws"], colour="red"
     )
-    done = await mended(given)
+    done = await repaired(given)
     codes = [one.code for one in (*done.report.errors, *done.report.warnings)]
     assert {"version_spelling", "attribute_required_missing", "name_unknown", "attribute_unknown"} <= {*codes}
     asked = {one["pointer"]: one for one in done.questions()}
@@ -56,7 +56,7 @@ async def test_everything_wrong_is_told_at_once_and_what_is_missing_is_asked() -
 
 
 async def test_the_skills_that_are_missing_are_offered_by_the_description() -> None:
-    done = await mended(text(skills=[]))
+    done = await repaired(text(skills=[]))
     (asked,) = done.questions()
     assert asked["pointer"] == "/skills"
     assert any("summarization" in one for one in asked["options"])
@@ -64,7 +64,7 @@ async def test_the_skills_that_are_missing_are_offered_by_the_description() -> N
 
 @pytest.mark.parametrize("version", SAMPLES)
 async def test_a_valid_record_is_left_as_it_is(version: str) -> None:
-    done = await mended(json.dumps(sample(version)))
+    done = await repaired(json.dumps(sample(version)))
     assert (done.record, done.patch, done.report.lines(), done.questions()) == (sample(version), [], [], [])
 
 

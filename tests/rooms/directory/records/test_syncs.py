@@ -19,7 +19,7 @@ from pentad.kernel.ports import Transaction
 from pentad.net.addresses import Address, networks
 from pentad.rooms.directory.models import Record
 from pentad.rooms.directory.records.events import EventType
-from pentad.rooms.directory.records.syncs import JOB, Peer, PeerGuard, Syncs, SyncStatus, parse_peer
+from pentad.rooms.directory.records.syncs import JOB, PeerAddress, PeerGuard, Syncs, SyncStatus, parse_peer
 from tests.jobs.working import die, working
 from tests.rooms.directory.records.parts import WHO, Parts, agent, heard
 from tests.waiting import until, until_true
@@ -32,7 +32,7 @@ class Elsewhere:
     """Another directory: a plain dictionary behind the port."""
 
     records: dict[str, str] = field(default_factory=dict[str, str])
-    dialled: list[Peer] = field(default_factory=list[Peer])
+    dialled: list[PeerAddress] = field(default_factory=list[PeerAddress])
     closed: int = 0
     gate: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -44,7 +44,7 @@ class Elsewhere:
         self.records[cid_of(text)] = text.decode()
         return cid_of(text)
 
-    async def open(self, peer: Peer) -> "Elsewhere":
+    async def open(self, peer: PeerAddress) -> "Elsewhere":
         self.dialled.append(peer)
         return self
 
@@ -108,7 +108,7 @@ async def test_a_sync_copies_everything_and_tells_of_it(parts: Parts, syncs: Syn
     assert sync.created_time <= sync.last_update_time
     assert await parts.records.count() == 251
     assert all(record is not None for record in await parts.records.pull_many(list(copied)))
-    assert elsewhere.dialled == [Peer("peer.example.org", 443, True, "93.184.216.34")]
+    assert elsewhere.dialled == [PeerAddress("peer.example.org", 443, True, "93.184.216.34")]
     assert elsewhere.closed == 1
 
 
@@ -232,7 +232,7 @@ async def test_a_sync_needs_an_address_and_content_ids(syncs: Syncs):
 @pytest.mark.parametrize("address", ["127.0.0.1", "10.1.2.3", "169.254.169.254", "::1", "::ffff:127.0.0.1"])
 async def test_what_only_this_machine_can_reach_is_refused(address: str):
     with pytest.raises(Forbidden, match="not an address syncs may go to"):
-        await PeerGuard(resolver=Names("93.184.216.34", address)).resolve(Peer("peer.example.org", 443, True))
+        await PeerGuard(resolver=Names("93.184.216.34", address)).resolve(PeerAddress("peer.example.org", 443, True))
 
 
 async def test_a_sync_with_a_refused_address_fails_without_dialling(parts: Parts, elsewhere: Elsewhere):
@@ -246,7 +246,7 @@ async def test_a_sync_with_a_refused_address_fails_without_dialling(parts: Parts
 
 async def test_an_operator_can_open_a_host_or_a_network():
     peer = parse_peer("http://localhost:8888")
-    assert peer == Peer("localhost", 8888, False)
+    assert peer == PeerAddress("localhost", 8888, False)
     here = Names("127.0.0.1")
     assert (await PeerGuard(hosts=["LOCALHOST"], resolver=here).resolve(peer)).target == "127.0.0.1:8888"
     assert (await PeerGuard(networks=networks("127.0.0.0/8"), resolver=here).resolve(peer)).address == "127.0.0.1"

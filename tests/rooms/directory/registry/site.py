@@ -67,6 +67,13 @@ class Site:
     def login(self, who: str) -> dict[str, str]:
         return {"authorization": f"Bearer {self.keys[who]}"}
 
+    async def call(self, tool: str, **arguments: Any) -> Any:
+        """What a tool answers to the owner of the machine."""
+        async with self.app.client() as client:
+            result = await client.call_tool(tool, arguments)
+        assert not result.get("isError"), result
+        return result["structuredContent"]
+
     async def publish(self, name: str, version: str = "1.0.0", who: str = "admin", **more: Any) -> dict[str, Any]:
         return dict(await self.client(who).publish(json.dumps(server(name, version, **more))))
 

@@ -95,7 +95,7 @@ async def test_hosts_learn_that_what_they_have_seen_is_held_back_and_get_the_ver
     gone = json.loads((await site.send("GET", path)).body)
     assert "remotes" not in gone["server"], "nothing but name and version of what is held back"
     assert "pentad/record" not in gone["_meta"]
-    assert gone["_meta"][OFFICIAL]["statusMessage"] == "It is held back until somebody vouches for it."
+    assert gone["_meta"][OFFICIAL]["statusMessage"] == "It is in quarantine until a trusted signature is added."
     await hold_back(site, quarantine=False)
     assert await listed(site) == [("1.0.0", "active", False), ("2.0.0", "active", True)]
 

@@ -202,6 +202,8 @@ async def test_a_published_version_is_final(site: Site) -> None:
         {"version": "1.x"}, {"version": ">=1"}, {"version": ""}, {"description": ""}, {"description": "x" * 101},
         {"remotes": []}, {"remotes": [{"type": "stdio", "url": "https://x.example/mcp"}]},
         {"packages": [{"registryType": "npm", "identifier": "x"}]},
+        {"remotes": [{"type": "streamable-http", "url": "javascript:alert(1)"}]},
+        {"remotes": [{"type": "sse", "url": "https://x.example/two words"}]},
         {"remotes": [{"type": "sse", "url": "https://x.example/sse", "headers": [
             {"name": "Authorization", "value": "Bearer ghp_0123456789abcdefghijklmnopqrstuvwxyzAB"}]}]},
     ],

@@ -11,7 +11,9 @@ import pytest
 from pentad.kernel.errors import Conflict, Forbidden
 from pentad.kernel.principal import LOCAL, Principal
 from pentad.rooms.directory.interface.demo import demo_records, fill_demo
+from pentad.rooms.directory.interface.search_source import find_records
 from pentad.rooms.directory.search.query import Query
+from pentad.search.sources import SearchRequest
 from tests.cli.processes import run
 from tests.rooms.directory.oasf.samples import sample
 from tests.rooms.directory.registry.registry_client import RegistryError
@@ -85,6 +87,37 @@ async def test_a_hit_says_its_state_unless_it_is_approved(site: Site) -> None:
     await site.directory.states.set(LOCAL, [hit.cid], "withdrawn", "It leaks.")
     (hit,) = (await site.directory.search.find(Query(words="weather"))).hits
     assert hit.as_json()["state"] == "withdrawn"
+
+
+@pytest.mark.requirement("dir:states:names")
+async def test_a_name_means_an_approved_record_until_a_newer_one_is_approved(site: Site) -> None:
+    await site.publish("org.example/weather", "1.0.0")
+    await site.publish("org.example/weather", "2.0.0", who="writer")
+
+    async def resolved(reference: str = "org.example/weather") -> tuple[str, list[str], str | None]:
+        found = await site.call("directory_resolve", reference=reference)
+        return found["version"], [one["version"] for one in found["versions"]], found.get("state")
+
+    assert await resolved() == ("1.0.0", ["1.0.0", "2.0.0"], None)
+    assert await resolved("org.example/weather:2.0.0") == ("2.0.0", ["1.0.0", "2.0.0"], "proposed")
+    approved = await site.call("directory_set_state", reference="org.example/weather", state="approved")
+    assert approved["version"] == "2.0.0", "who approves by name means what was pushed last"
+    assert await resolved() == ("2.0.0", ["2.0.0", "1.0.0"], None)
+    await site.call("directory_set_state", reference="org.example/weather", state="withdrawn")
+    assert await resolved() == ("1.0.0", ["1.0.0", "2.0.0"], None)
+
+
+@pytest.mark.requirement("dir:states:approval")
+async def test_the_search_over_all_rooms_says_the_state_of_a_record_unless_it_is_approved(site: Site) -> None:
+    await site.publish("org.example/weather", who="writer")
+
+    async def titles() -> list[str]:
+        found = await find_records(site.directory, SearchRequest("weather", LOCAL, 5))
+        return [one.title for one in found.items]
+
+    assert await titles() == ["org.example/weather 1.0.0 (proposed)"]
+    await site.directory.states.set(LOCAL, [await cid_of(site, "org.example/weather")], "approved")
+    assert await titles() == ["org.example/weather 1.0.0"]
 
 
 async def cid_of(site: Site, reference: str) -> str:

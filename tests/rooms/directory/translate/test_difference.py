@@ -16,7 +16,7 @@ from tests.rooms.directory.translate.sources import SKILL
 def test_the_same_record_has_no_differences():
     told = difference(sample("1.0.0"), sample("1.0.0"))
     assert told.same
-    assert told.lines() == ["The records say the same."]
+    assert told.lines() == ["The records are equivalent."]
     assert told.as_json() == {"same": True, "changes": [], "version_bump": "none", "breaking": False}
 
 
@@ -64,7 +64,7 @@ def test_what_was_added_removed_and_changed_is_told_by_meaning():
             " '{authorization}'}}"
         ),
         "Version: minor",
-        "Something was taken away or changed under the same major version.",
+        "Something was removed or changed under the same major version.",
     ]
 
 

@@ -60,7 +60,7 @@ async def test_without_entries_any_valid_signature_is_trusted(site: Site, policy
     await policy.add(WHO, "acme", "elsewhere.org", key=public_pem("Ed25519", ACME))
     await policy.settle()
     assert await trusted_by(site, cid) == (), "a policy that names somebody is a complete list"
-    assert "names nobody for its namespace" in (await site.trust.verify(cid)).message
+    assert "has no entry for its namespace" in (await site.trust.verify(cid)).message
     await policy.remove("acme", "elsewhere.org")
     await policy.settle()
     assert await trusted_by(site, cid) == ("any valid signature",)
@@ -76,7 +76,7 @@ async def test_a_named_key_is_trusted_in_its_namespace_and_others_are_not(site: 
     await policy.settle()
     assert await trusted_by(site, cid) == (), "the most specific namespace decides alone"
     verdict = await site.trust.verify(cid)
-    assert "nobody whom the trust policy names for example.org/team" in verdict.message
+    assert "not by anyone the trust policy trusts for example.org/team" in verdict.message
     assert [one.identity for one in verdict.signers] == [public_pem("Ed25519", ACME)], "it says who signed all the same"
     await site.trust.sign(WHO, cid, private_pem("Ed25519", OTHER))
     assert await trusted_by(site, cid) == ("team",)
@@ -138,7 +138,7 @@ async def test_untrusted_records_of_a_namespace_with_quarantine_are_not_found(
     reasons = {hit.cid: hit.quarantined for hit in everything.hits}
     assert reasons.keys() == {before, other, unsigned, foreign, good}
     assert reasons[before] == reasons[unsigned] == "it is not signed"
-    assert "nobody whom the trust policy names" in (reasons[foreign] or "")
+    assert "not by anyone the trust policy trusts" in (reasons[foreign] or "")
     assert reasons[good] is reasons[other] is None
     assert {one.cid for one in await policy.quarantined()} == {before, unsigned, foreign}
     with pytest.raises(NotFound, match="no record found"):

@@ -1,1 +1,1 @@
-"""Federation: the directories that this one follows, and searches among them."""
+"""Federation: follows other directories, and searches them."""

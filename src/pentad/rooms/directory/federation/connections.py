@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from pentad.rooms.directory.remote.node import RemoteNode
 
 PORTION_SECONDS: Final = 60.0
-"""How long a call of a subscription may take."""
+"""Seconds that a call of a subscription may take."""
 
 
 class PeerConnections:
-    """The way to other directories. gRPC is loaded when the first one is opened."""
+    """Opens connections to peers. gRPC is loaded with the first one."""
 
     def __init__(self, guard: PeerGuard, fetcher: Fetcher, data: Path, clock: Clock) -> None:
         self._guard = guard
@@ -25,7 +25,7 @@ class PeerConnections:
         self._clock = clock
 
     async def open(self, peer: Peer, deadline: float = PORTION_SECONDS) -> "RemoteNode":
-        """The directory of a peer, at an address that was checked."""
+        """Connect to a peer, at a checked address."""
         from pentad.rooms.directory.remote.client_settings import ClientSettings, OidcSettings
         from pentad.rooms.directory.remote.node import RemoteNode
         from pentad.rooms.directory.remote.oidc import OidcTokens

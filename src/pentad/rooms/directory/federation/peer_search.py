@@ -1,7 +1,7 @@
-"""Searches for published records among the peers.
+"""Searches the peers for published records.
 
-Each peer is asked for what it publishes itself (`List`), so no search runs in circles. A peer that fails or is late is
-reported, not waited for.
+Each peer is asked only for what it publishes itself (`List`), so a search cannot run in circles. Peers that fail or
+answer late are reported, not waited for.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ class PeerRecord:
 
 @dataclass(frozen=True, slots=True)
 class PeerAnswers:
-    """The records of all peers, best matches first, the peers that did not answer, with the reasons, and those that
+    """The records of all peers, best matches first; the peers that did not answer, with reasons; and the peers that
     have more than was read."""
 
     records: Sequence[PeerRecord] = ()
@@ -59,7 +59,7 @@ class PeerSearch:
         return PeerAnswers(sorted(enough, key=lambda one: -one.record.score), unreachable, truncated)
 
     async def _ask(self, peer: Peer, queries: Sequence[RouteQuery]) -> RoutedRecords | str:
-        """The matching records of a peer, or why there are none."""
+        """The matching records of a peer, or the reason it did not answer."""
         try:
             async with asyncio.timeout(SECONDS):
                 remote = await self._connections.open(peer, SECONDS)

@@ -1,6 +1,6 @@
-"""Peers: the directories that this one follows, with the credentials for each and how it goes.
+"""Peers: the directories that this one follows, with their credentials and status.
 
-Credentials are stored encrypted and never shown. Nothing secret is sent as plain text beyond this machine.
+Credentials are stored encrypted and never shown. Secrets are never sent in plain text beyond this machine.
 """
 
 import asyncio
@@ -39,8 +39,8 @@ PeerStatus = Literal["starting", "in step", "failing", "removing"]
 
 
 class PeerCredentials(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How to log in: a token (a Pentad key or another bearer token), OAuth client credentials or a certificate. `ca` is
-    the authority of the peer's own certificate. Certificates and keys are in PEM."""
+    """How to log in: a token (a Pentad key or another bearer token), OAuth client credentials, or a certificate. `ca`
+    signed the peer's own certificate. Certificates and keys are PEM."""
 
     token: str = ""
     issuer: str = ""
@@ -61,7 +61,7 @@ class PeerCredentials(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class PeerFilters(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Which records to copy: of these namespaces, with a label that begins with one of these. Empty: all."""
+    """Which records to copy: those in these namespaces, with a label that begins with one of these. Empty means all."""
 
     namespaces: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
@@ -77,7 +77,7 @@ class PeerFilters(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """A directory to follow, and how far it was followed."""
+    """A directory to follow, and how far this one has read it."""
 
     name: str
     url: str
@@ -172,13 +172,13 @@ class Peers:
         def work(tx: Transaction) -> None:
             if not tx.run("UPDATE directory_peers SET removing = 1 WHERE name = ?", name.replace("\0", "")):
                 raise NotFound(f"There is no peer {name[:80]!r}.")
-            self._jobs.cancel(tx, JOB, name)  # whoever follows it now finds the lease gone
+            self._jobs.cancel(tx, JOB, name)  # a running follower loses its lease
             self._jobs.enqueue(tx, JOB, key=name)
 
         await self._database.write(work)
 
     async def try_again(self) -> None:
-        """Try peers that failed at once: what kept them from answering may have gone with the process before."""
+        """Retry failed peers now: a restart may have fixed what was wrong."""
         await self._jobs.hasten(JOB)
 
     async def states(self) -> list[PeerState]:
@@ -224,15 +224,15 @@ def _time(seconds: float | None) -> str | None:
 
 
 def _check(url: str, given: PeerCredentials, filters: PeerFilters) -> None:
-    """InvalidInput if a peer cannot be followed with these."""
+    """Raise InvalidInput if a peer cannot be followed with these settings."""
     peer = parse_peer(url)
     ways = [bool(given.token), bool(given.issuer or given.client_id or given.client_secret), bool(given.certificate)]
     if sum(ways) > 1:
-        raise InvalidInput("A peer has one kind of credentials.", hint="Give a token, OAuth or a certificate.")
+        raise InvalidInput("A peer takes one kind of credentials.", hint="Give a token, OAuth or a certificate.")
     if any(len(value) > _LONGEST for value in msgspec.structs.asdict(given).values()):
         raise InvalidInput(f"Credentials have at most {_LONGEST} characters each.")
     if any(ways) and not peer.tls and not is_loopback(peer.host):
-        raise InvalidInput("Credentials would travel as plain text.", hint="Use an https:// address.")
+        raise InvalidInput("Credentials would be sent in plain text.", hint="Use an https:// address.")
     if (given.certificate or given.ca) and not peer.tls:
         raise InvalidInput("Certificates are for TLS.", hint="Use an https:// address.")
     if not given.token.isascii() or not given.token.isprintable():

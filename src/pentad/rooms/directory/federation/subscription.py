@@ -1,8 +1,8 @@
-"""Follows peers: copies what was pushed to them, with all statements about it, and drops what they withdrew.
+"""Follows peers: copies the records pushed to them with their referrers, and drops what they withdraw.
 
-One job per peer listens for events and then reads the changes after its position, so that nothing falls in between.
-Each portion is stored before the position is; a process that dies repeats a portion, and repeating changes nothing.
-What a peer says is data: CIDs are computed again, records validated, signatures verified here.
+One job per peer first listens for events and then reads the changes after its position, so no change is missed. Each
+portion is stored before the position; after a crash a portion is repeated, which changes nothing. Peers are not
+trusted: CIDs are computed again, records validated and signatures verified here.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from pentad.rooms.directory.remote.node import RemoteNode
 
 QUIET_SECONDS: Final = 60.0
-"""How long to wait for an event before the changes are read anyway. Also how often other directories are compared."""
+"""Seconds to wait for an event before reading the changes anyway; also how often directories other than Pentad are
+compared.
+"""
 _PAGE: Final = 200
 _PORTION: Final = 50
 _SEEN: Final = (
@@ -64,7 +66,7 @@ class Subscriptions:
         self._quiet_seconds = quiet_seconds
 
     async def run(self, run: JobRun) -> None:
-        """Follow one peer until the process stops. A failure is stored with the peer and tried again later."""
+        """Follow one peer until the process stops. A failure is stored with the peer and retried later."""
         peer = await self.peers.get(run.key or "")
         if peer is None:
             return
@@ -91,7 +93,7 @@ class Subscriptions:
             raise RetryLater(problem, progressed=progressed) from None
 
     async def _current(self, peer: Peer) -> Peer:
-        """The peer as it is now."""
+        """The peer's current row."""
         found = await self.peers.get(peer.name)
         if found is None:
             raise LeaseLost(f"The peer {peer.name} is gone.")
@@ -105,7 +107,7 @@ class Subscriptions:
         )  # fmt: skip
 
     async def _remove(self, run: JobRun, peer: Peer) -> None:
-        """Drop the copies of a peer, then the peer."""
+        """Remove the copies of a peer, then the peer."""
         while cids := await self.database.read(lambda rows: _copies_before(rows, peer.name, 2**62)):
             await self.database.write(lambda tx, cids=cids: self.drop(tx, run, peer, cids))
 
@@ -116,7 +118,7 @@ class Subscriptions:
         await self.database.write(work)
 
     def drop(self, tx: Transaction, run: JobRun, peer: Peer, cids: Sequence[str]) -> None:
-        """Remove copies that the peer does not have any more, unless another peer has them or they were pushed here."""
+        """Remove copies that the peer no longer has, unless another peer has them or they were pushed here."""
         self.records.lock(tx)
         run.check(tx)
         for cid, record in ids_of(tx, cids).items():
@@ -139,7 +141,7 @@ class _Round:
         self._database = subscriptions.database
 
     async def catch_up(self) -> None:
-        """Take every change since the last position, and drop what is not there any more."""
+        """Apply every change since the last position, and drop what the peer no longer has."""
         page = Changes([], self._peer.position, more=True, reset=False)
         while page.more:
             page = await self._page(page.position)
@@ -168,7 +170,7 @@ class _Round:
             await self._database.write(lambda tx: self._all.drop(tx, self._run, self._peer, gone))
 
     async def _copy(self, cids: Sequence[str]) -> list[str]:
-        """Copy the records that are not here; returns the CIDs that are here then."""
+        """Copy missing records; returns the CIDs that are here afterwards."""
 
         def look(rows: Rows) -> tuple[dict[str, int], set[str]]:
             return ids_of(rows, cids), withdrawn(rows, cids)
@@ -182,7 +184,7 @@ class _Round:
         return [*known, *stored]
 
     async def _draft(self, data: dict[str, Any]) -> Draft | None:
-        """A record to store; None if it is not wanted or not valid."""
+        """A draft to store; None if the record is filtered out or invalid."""
         try:
             await self._all.check(data)
             draft = draft_record(data)
@@ -194,7 +196,7 @@ class _Round:
         return draft if is_wanted else None
 
     async def _store(self, drafts: Sequence[Draft]) -> list[str]:
-        """Store copies; returns the CIDs of those that contradict no record here."""
+        """Store copies; returns the CIDs stored. Records that contradict one here are skipped."""
         if not drafts:
             return []
         try:
@@ -218,7 +220,7 @@ class _Round:
         tx.run_many(_SEEN, [(record, self._peer.name, self._generation) for record in ids.values()])
 
     def _mark_seen(self, tx: Transaction, known: Mapping[str, int]) -> None:
-        """Note that the peer still has these copies. Records that were pushed here stay without an origin."""
+        """Note that the peer still has these copies. Records pushed here have no origin."""
         self._run.check(tx)
         copies = [
             record
@@ -228,27 +230,27 @@ class _Round:
         tx.run_many(_SEEN, [(record, self._peer.name, self._generation) for record in copies])
 
     async def _take_statements(self, cids: Sequence[str]) -> None:
-        """Copy signatures, keys and reports, drop those the peer has no more, and judge the records by our policy."""
+        """Copy referrers, drop those the peer no longer has, and evaluate the records by this directory's policy."""
         for cid, statements in (await self._remote.referrers(cids)).items():
             theirs: dict[str, Referrer] = {}
             for one in statements:
                 try:
                     checked = self._all.referrers.checked(one, cid)
                 except (InvalidInput, Conflict, LimitExceeded):
-                    continue  # a kind unknown here
+                    continue  # unknown type
                 theirs[checked.cid] = checked
             try:
                 changed = await self._database.write(
                     lambda tx, cid=cid, theirs=theirs: self._save_statements(tx, cid, theirs)
                 )
-            except LimitExceeded as error:  # the record has too many statements
+            except LimitExceeded as error:  # the record has too many referrers
                 self._skip(error)
                 continue
             if changed:
                 await self._all.trust.verify(cid)
 
     def _save_statements(self, tx: Transaction, cid: str, theirs: Mapping[str, Referrer]) -> bool:
-        """Returns whether signatures or keys changed."""
+        """Save referrers; returns whether signatures or keys changed."""
         self._all.records.lock(tx)
         self._run.check(tx)
         referrers = self._all.referrers
@@ -287,5 +289,5 @@ class _Round:
 
 
 def _copies_before(rows: Rows, peer: str, generation: int) -> list[str]:
-    """Some copies of a peer that were last seen before a generation."""
+    """Some of a peer's copies last seen before a generation."""
     return [cid for (cid,) in rows.all(_UNSEEN, peer, generation, _PORTION)]

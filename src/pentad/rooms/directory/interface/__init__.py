@@ -1,1 +1,1 @@
-"""What callers reach of the directory: tools, resources, prompts, pages, routes, verbs, the demo and gRPC."""
+"""The directory's interfaces: tools, resources, prompts, pages, routes, commands, the demo and gRPC."""

@@ -1,4 +1,4 @@
-"""`/.well-known/ai-catalog.json` and `/.well-known/agent-skills`, for whoever may read the registry."""
+"""`/.well-known/ai-catalog.json` and `/.well-known/agent-skills`, for callers who may read the registry."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -26,7 +26,7 @@ Handle = Callable[[Scope, HttpExchange], Awaitable[tuple[bytes, str]]]
 
 
 def catalog_mounts(directory: Directory, readers: Readers) -> list[Mount]:
-    """Both catalogues."""
+    """The mounts of both catalogues."""
     catalogs = Catalogs(directory.platform.database)
 
     async def catalog(scope: Scope, exchange: HttpExchange) -> tuple[bytes, str]:

@@ -1,4 +1,4 @@
-"""Where records come from (`Room.lineage`): what they replace and refer to, as they claim themselves."""
+"""The origin of records (`Room.lineage`): what they claim to replace and refer to."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,7 @@ _RECORD: Final = re.compile(r"(?:directory://records/|cid:)([A-Za-z0-9]+)")
 
 
 async def lineage(directory: Directory, uri: str) -> Origin | None:
-    """What the room knows of a record. Everyone who may read the room may read all records."""
+    """The origin of a record. Everyone who may read the room may read all records."""
     if (found := _RECORD.fullmatch(uri)) is None:
         return None
     record = await directory.records.pull(found[1])
@@ -27,7 +27,7 @@ async def lineage(directory: Directory, uri: str) -> Origin | None:
 
 
 def _locators(given: Any) -> Iterator[Link]:
-    """Where the agent of a record is found."""
+    """The places where a record's agent is found."""
     for locator in cast("list[Any]", given) if isinstance(given, list) else ():
         if not isinstance(locator, Mapping):
             continue

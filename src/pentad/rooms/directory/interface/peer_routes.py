@@ -1,4 +1,4 @@
-"""The directories that this one follows, over REST. Credentials are taken and never returned."""
+"""Peers over REST. Credentials are accepted but never returned."""
 
 from typing import Any, Final
 
@@ -33,7 +33,7 @@ def peer_routes(directory: Directory) -> list[BaseRoute]:
     async def remove(request: Request, _principal: Principal) -> dict[str, Any]:
         return (await remove_peer(directory, request.query_params.get("name", ""))).model_dump(exclude_none=True)
 
-    reading = Operation("The directories that this one follows, and how it goes.", "directory", answer=PeersView)
+    reading = Operation("The directories that this one follows, with their status.", "directory", answer=PeersView)
     adding = Operation("Follow a directory.", "directory", body=PeerArguments, answer=PeersView)
     removal = Operation(
         "Stop following a directory, and remove its copies.", "directory",

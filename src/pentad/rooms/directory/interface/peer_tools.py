@@ -1,4 +1,4 @@
-"""Peers as a tool, and the types that their routes share."""
+"""The tool for peers, and the types it shares with the REST routes."""
 
 from typing import Annotated, Any, Final, Literal
 
@@ -21,8 +21,8 @@ class PeerArguments(Arguments):
 
     name: str = ""
     url: Annotated[str, Field(description="host:port or https://host:port of its gRPC API.")] = ""
-    namespaces: Annotated[list[str], Field(default_factory=list, description="Only names that begin so.")]
-    labels: Annotated[list[str], Field(default_factory=list, description="Only such, as /skills/...")]
+    namespaces: Annotated[list[str], Field(default_factory=list, description="Copy only names in these.")]
+    labels: Annotated[list[str], Field(default_factory=list, description="Copy only these, such as /skills/...")]
     token: Annotated[str, Field(description="Pentad key or bearer token.")] = ""
     issuer: Annotated[str, Field(description="OAuth: client credentials.")] = ""
     client_id: str = ""
@@ -31,7 +31,7 @@ class PeerArguments(Arguments):
     audience: str = ""
     certificate: Annotated[str, Field(description="PEM, with private_key.")] = ""
     private_key: str = ""
-    ca: Annotated[str, Field(description="PEM of the authority of its certificate.")] = ""
+    ca: Annotated[str, Field(description="PEM of the authority that signed its certificate.")] = ""
 
 
 class PeersArguments(PeerArguments):

@@ -1,5 +1,7 @@
-"""A record as fields of a form: name, version, description, authors, skills, domains and locators. What has no field
-stays as it is in the record's JSON, which the form carries along."""
+"""A record as form fields: name, version, description, authors, skills, domains and locators.
+
+Everything without a field stays unchanged in the record's JSON, which the form carries along.
+"""
 
 from collections.abc import Mapping
 from typing import Any, Final, cast
@@ -21,7 +23,7 @@ _ONE_URL: Final = ("0.3", "0.7", "0.8")
 
 
 def record_in(text: str) -> dict[str, Any] | None:
-    """The record in a text; None if it is not an object, which only its JSON can show."""
+    """The record in a text; None if it is not an object, so that only its JSON can be shown."""
     try:
         return msgspec.json.decode(text, type=dict[str, Any])
     except (msgspec.MsgspecError, RecursionError):
@@ -29,7 +31,7 @@ def record_in(text: str) -> dict[str, Any] | None:
 
 
 def record_schema(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema of the form, for the version of OASF that the record names."""
+    """The schema of the form, for the OASF version of the record."""
     version = str(record.get("schema_version") or "")
     urls = {**_TEXTS, "title": "Addresses"}
     address = {"url": {"type": "string", "title": "Address"}} if version.startswith(_ONE_URL) else {"urls": urls}
@@ -38,7 +40,7 @@ def record_schema(record: Mapping[str, Any]) -> dict[str, Any]:
         "type": "object",
         "required": ["name", "version", "description"],
         "properties": {
-            "name": {"type": "string", "title": "Name", "description": "A domain of yours, and a name below it."},
+            "name": {"type": "string", "title": "Name", "description": "A domain that you own, and a name below it."},
             "version": {"type": "string", "title": "Version"},
             "description": {"type": "string", "title": "Description", "format": "multiline"},
             "authors": {**_TEXTS, "title": "Authors"},
@@ -49,7 +51,7 @@ def record_schema(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def shown_record(record: Mapping[str, Any]) -> dict[str, Any]:
-    """A record as the form shows it: of skills and domains only the names, because the numbers follow from them."""
+    """A record as the form shows it: skills and domains by name only, because the ids follow from the names."""
     shown = dict(record)
     for name in _FAMILIES:
         if isinstance(items := record.get(name), list):
@@ -58,7 +60,7 @@ def shown_record(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def typed_record(record: Mapping[str, Any], fields: Mapping[str, str]) -> dict[str, Any]:
-    """A record with what was typed. The numbers of skills and domains follow their names."""
+    """A record with the typed values. The ids of skills and domains follow from their names."""
     typed = read_form(record_schema(record), fields, dict(record))
     version = str(record.get("schema_version") or "")
     for name, family in _FAMILIES.items():
@@ -68,7 +70,7 @@ def typed_record(record: Mapping[str, Any], fields: Mapping[str, str]) -> dict[s
 
 
 def suggested_classes(record: Mapping[str, Any]) -> Suggest:
-    """Offers the skills and domains of OASF where one is to be named."""
+    """Suggests OASF skills and domains where the form asks for one."""
     version = _served(str(record.get("schema_version") or ""))
 
     def suggest(pointer: str, _schema: Mapping[str, Any]) -> Suggestions | None:

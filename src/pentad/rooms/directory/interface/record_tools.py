@@ -1,4 +1,4 @@
-"""Tools about records: push, search, pull and verify.
+"""Tools for records: push, search, pull and verify.
 
 They use a node: the directory of this process, or the remote one in the settings.
 """
@@ -72,7 +72,7 @@ def _search_schema() -> dict[str, Any]:
             "verified": {"type": "boolean", "description": "Its domain vouches for it."},
             "trusted": {"type": "boolean", "description": "By the trust policy."},
             "latest": {"type": "boolean", "description": "Only newest versions; default with query."},
-            "quarantined": {"type": "boolean", "description": "Also records that are held back, with the reason."},
+            "quarantined": {"type": "boolean", "description": "Also records in quarantine, with the reason."},
             "id_version": {"type": "string", "description": "OASF version of the given ids."},
             "cursor": {"type": "string", "description": "Of the last answer."},
             "return": {"type": "string", "enum": ["cids", "hits", "records"]},
@@ -140,7 +140,7 @@ class SearchArguments(FilterArguments):
         return {name: value for name, value in cast("dict[str, Any]", given).items() if value is not None}
 
     def trust_filters(self) -> list[Filter]:
-        """The filters on trust."""
+        """The filters for `verified` and `trusted`."""
         given = ((FilterKind.VERIFIED, self.verified), (FilterKind.TRUSTED, self.trusted))
         return [Filter(kind, str(value).lower()) for kind, value in given if value is not None]
 
@@ -287,7 +287,7 @@ def _answer_bytes(text: str) -> int:
     "agntcy_dir_verify_record", title="Verify signatures", read_only=True, output_schema=output_schema(VerifiedRecord)
 )
 async def verify_record(arguments: CidArguments, call: Call[Directory]) -> ToolResult:
-    """Check all signatures of a record. Returns who signed it, and who of them the trust policy names."""
+    """Check all signatures of a record. Returns who signed it, and which signers the trust policy trusts."""
     if not arguments.cid:
         return tool_result(VerifiedRecord(success=False, message="not trusted", error="CID is required"))
     try:

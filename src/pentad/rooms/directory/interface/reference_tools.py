@@ -1,4 +1,4 @@
-"""Tools that take a reference, a CID or `name[:version][@cid]`: resolve, lineage, diff, migrate, sign and delete.
+"""Tools that take a reference (a CID or `name[:version][@cid]`): resolve, lineage, diff, migrate, sign and delete.
 
 They are Pentad's own additions.
 """
@@ -42,10 +42,12 @@ class Ref(BaseModel):
 
 
 class Resolved(Ref):
+    state: str | None = None
+    """The record's state, unless it is approved."""
     versions: list[Ref]
-    """The records of the name, newest first."""
+    """The records of the name: first those that may be used, then the newest."""
     more_versions: int = 0
-    """How many older ones there are besides."""
+    """How many more there are."""
 
 
 class Step(Ref):
@@ -87,12 +89,19 @@ class Migration(BaseModel):
 
 @tool("directory_resolve", title="Resolve a name", read_only=True, listed="room")
 async def resolve(arguments: ReferenceArguments, call: Call[Directory]) -> Resolved:
-    """The record for a name, name and version, or CID, and all versions of that name, newest first."""
-    node = call.service.node
-    found = await node.find(arguments.reference)
-    versions = await node.versions(found.name)
+    """The record for a name, name and version, or CID, and all versions of that name. Approved ones come first, then
+    the newest."""
+    directory = call.service
+    found = await directory.node.find(arguments.reference)
+    versions = await directory.node.versions(found.name)
     shown = [Ref(**_ref(one)) for one in versions[:MOST_VERSIONS]]
-    return Resolved(**_ref(found), versions=shown, more_versions=len(versions) - len(shown))
+    state = (await directory.states.get(found.cid)).state if directory.is_local else "approved"
+    return Resolved(
+        **_ref(found),
+        state=None if state == "approved" else state,
+        versions=shown,
+        more_versions=len(versions) - len(shown),
+    )
 
 
 @tool("directory_lineage", title="Lineage of a record", read_only=True, listed="room")
@@ -141,7 +150,7 @@ HISTORY_TOOLS: Final = (resolve, lineage, diff, migrate)
 
 
 class Signed(BaseModel):
-    """`public_key` is the PEM text with which others can check the signature."""
+    """`public_key` is PEM text, for others to verify the signature."""
 
     cid: str
     algorithm: str
@@ -159,7 +168,7 @@ class Deleted(BaseModel):
 async def sign(arguments: ReferenceArguments, call: Call[Directory]) -> Signed:
     """Sign a record with this server's own key. agntcy_dir_verify_record checks signatures."""
     directory = call.service
-    found = await directory.node.find(arguments.reference)
+    found = await directory.find_last_pushed(arguments.reference)
     key = await directory.signing_keys.private_key()
     signature = await directory.node.sign(call.principal, found.cid, key)
     public = await asyncio.to_thread(_public, key)
@@ -176,7 +185,7 @@ async def sign(arguments: ReferenceArguments, call: Call[Directory]) -> Signed:
 async def delete(arguments: ReferenceArguments, call: Call[Directory]) -> Deleted:
     """Permanently delete one record and its signatures. Other versions of the name stay."""
     call.service.require_local()
-    found = await call.service.naming.find(arguments.reference)
+    found = await call.service.naming.find_last_pushed(arguments.reference)
     return Deleted(cid=found.cid, deleted=await call.service.records.delete(call.principal, found.cid))
 
 

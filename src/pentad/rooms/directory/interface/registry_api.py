@@ -1,7 +1,7 @@
-"""The API of the MCP registry, version 0.1, for hosts and publishers; `/v0` is the same.
+"""The MCP registry API, version 0.1, for hosts and publishers; `/v0` is the same.
 
-Errors have `error` and `detail`, because clients read one or the other. Every answer may be read by any web page. Hosts
-send no credentials, so the settings say who reads without; publishing and changing always needs them.
+Errors have both `error` and `detail`, because clients read one or the other. Web pages of any origin may read every
+answer. Hosts send no credentials, so the settings say who may read without; publishing and changing always need them.
 """
 
 import base64
@@ -55,27 +55,27 @@ class BadRequest(InvalidInput, code="bad_request", status=400):
 
 
 class MethodNotAllowed(PentadError, code="method_not_allowed", status=405):
-    """The path is there, but not for this method."""
+    """The path does not take this method."""
 
 
 class NotImplementedHere(PentadError, code="not_implemented", status=501):
-    """A write that the registry's API has and this registry does not."""
+    """A write of the registry API that this registry does not support."""
 
 
 def configured_readers(directory: Directory) -> "Readers":
-    """Who reads without credentials, according to the settings."""
+    """Who may read without credentials, from the settings."""
     settings: DirectorySettings = directory.platform.settings
     return Readers(settings.registry_readers == "anyone", settings.registry_networks)
 
 
 def registry_mounts(directory: Directory, readers: "Readers") -> list[Mount]:
-    """The registry at both of its paths."""
+    """The mounts of the registry, at both paths."""
     api = RegistryApi(directory, readers)
     return [
         Mount(
             path,
             app=readable_by_pages(api.app(path)),
-            is_public=lambda method, path: True,  # the application checks, and refuses in the words of the registry
+            is_public=lambda method, path: True,  # the application checks rights itself, to answer with registry errors
             error_response=error_response,
             any_origin=True,
         )
@@ -85,7 +85,7 @@ def registry_mounts(directory: Directory, readers: "Readers") -> list[Mount]:
 
 @dataclass(frozen=True, slots=True)
 class Readers:
-    """Who reads without credentials: anyone, or callers from certain networks."""
+    """Who may read without credentials: anyone, or callers from certain networks."""
 
     anyone: bool
     networks: tuple[IPv4Network | IPv6Network, ...] = ()
@@ -108,7 +108,7 @@ class Readers:
 
 
 def error_response(error: PentadError, _path: str = "") -> tuple[int, bytes]:
-    """An error in the words of both the registry's document and its server."""
+    """An error in the formats of both the registry's OpenAPI document and its reference server."""
     issues = [
         {"message": one["message"], "location": f"body.{one['path']}" if one["path"] else "body"}
         for one in error.details.get("issues", ())
@@ -118,10 +118,8 @@ def error_response(error: PentadError, _path: str = "") -> tuple[int, bytes]:
 
 
 def readable_by_pages(app: AsgiApp) -> AsgiApp:
-    """The application with the headers that let web pages of any origin read its answers.
-
-    If the request names its origin, the front allows exactly that one.
-    """
+    """Add headers that let web pages of any origin read the answers. If a request names its origin, the HTTP front
+    allows exactly that one."""
 
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
         names_origin = any(name == b"origin" for name, _ in scope["headers"])
@@ -141,7 +139,7 @@ def readable_by_pages(app: AsgiApp) -> AsgiApp:
 class _Request:
     method: str
     path: str
-    """Below the prefix, decoded, without a slash at its end."""
+    """The path below the prefix, decoded, without a trailing slash."""
     query: Query
     exchange: HttpExchange
 
@@ -178,7 +176,7 @@ class RegistryApi:
 
     async def _answer(self, request: _Request, scope: Scope) -> Any:
         if "\0" in request.path:
-            raise BadRequest("The path has a character that no name has.")
+            raise BadRequest("The path contains a NUL character.")
         if request.method == "GET":
             self._readers.check(scope, request.exchange)
         if (known := self._fixed.get(request.path)) is not None:
@@ -192,7 +190,7 @@ class RegistryApi:
         return await self._server(request, found[1], found[2])
 
     async def _server(self, request: _Request, name: str, rest: str) -> Any:
-        """What is below the name of a server: its versions, one of them, and the status."""
+        """Answer requests below a server's name: its versions, one version, and the status."""
         registry = self._directory.registry
         version = rest.removeprefix("/versions/") if rest.startswith("/versions/") else None
         match request.method:
@@ -283,7 +281,7 @@ async def _send(send: Send, status: int, body: bytes, kind: str | None, *, witho
 
 
 def _path(scope: Scope, prefix: str) -> str:
-    """The path below the prefix, decoded: a name has exactly one slash, so it may come encoded or not."""
+    """The path below the prefix, decoded. A name has exactly one slash, so it may be encoded or not."""
     return scope["path"][len(prefix) :].rstrip("/")
 
 
@@ -333,13 +331,14 @@ _Cursor = tuple[str | float, str | int, str, str, float | None, bool]
 
 
 def _cursor(query: ServerQuery, after: Place) -> str:
-    """Where to continue, with the filters: some hosts do not send them again, and none encodes the cursor."""
+    """The cursor of the next page. It includes the filters, because some hosts do not repeat them, and is URL-safe,
+    because hosts do not encode it."""
     kept = [*after, query.search, query.version, query.updated_since, query.include_deleted]
     return base64.urlsafe_b64encode(msgspec.json.encode(kept)).rstrip(b"=").decode()
 
 
 def _next_page(cursor: str, given: Query) -> tuple[ServerQuery, Place]:
-    """The filters and the place in a cursor. Filters beside it must be the same."""
+    """The filters and the position in a cursor. Filters sent with it must be the same."""
     try:
         text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
         *after, search, version, since, deleted = msgspec.json.decode(text, type=_Cursor)

@@ -71,7 +71,7 @@ async def listing(call: Call[Any], cursor: str | None) -> ResourcePage:
     """A page of records, newest first. The cursor is the row id that the next page starts below."""
     directory: Directory = call.service
     if cursor is not None and not (cursor.isdigit() and len(cursor) < 19):
-        raise InvalidInput("This cursor leads nowhere.", hint="Start again without a cursor.")
+        raise InvalidInput("The cursor cannot be read.", hint="Start again without a cursor.")
     page = await directory.records.newest(_AT_ONCE + 1, below=None if cursor is None else int(cursor))
     entries = [
         {"uri": RECORDS + one.cid, "name": f"{one.name} {one.version}"[:200], "mimeType": _JSON}
@@ -126,13 +126,13 @@ async def record(cid: str, call: Call[Directory]) -> str:
 
 @resource("cid:{cid}", name="Agent record (short)", mime_type=_JSON, complete={"cid": complete_cid})
 async def short_record(cid: str, call: Call[Directory]) -> str:
-    """The same, as a context refers to it."""
+    """The same record, by the URI that contexts use."""
     return (await call.service.node.pull(cid)).text
 
 
 @resource("directory://names/{+name}", name="Versions of a record", mime_type=_JSON)
 async def names(name: str, call: Call[Directory]) -> str:
-    """Every record of one name, newest first: its version and CID."""
+    """The versions of one name with their CIDs: usable ones first, then the newest."""
     found = await call.service.node.versions(name)
     return _text([{"name": one.name, "version": one.version, "cid": one.cid} for one in found])
 

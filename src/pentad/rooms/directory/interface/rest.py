@@ -1,7 +1,5 @@
-"""The public keys this server signs records with, past ones included, and their rotation; the rules of namespaces; the
-states of records.
-
-Reading the keys needs no login.
+"""REST routes for the public keys that this server signs records with (including former ones) and their rotation, for
+the rules of namespaces, and for the states of records. Reading the keys needs no login.
 """
 
 from dataclasses import asdict
@@ -68,10 +66,14 @@ def namespace_routes(directory: Directory) -> list[BaseRoute]:
 
     namespace = Parameter("namespace", "The beginning of names, such as example.org; empty for all.", required=True)
     final = Parameter("immutable", "Whether a pushed version is final.", "boolean")
-    held = Parameter("quarantine", "Whether records that the trust policy does not trust are not found.", "boolean")
+    held = Parameter(
+        "quarantine",
+        "Whether records that the trust policy does not trust are quarantined.",
+        "boolean",
+    )
     reading = Operation("The namespaces with rules.", "directory")
     setting = Operation("Set rules of a namespace.", "directory", (namespace, final, held))
-    removal = Operation("Remove the rules of a namespace, so that those above it hold.", "directory", (namespace,))
+    removal = Operation("Remove the rules of a namespace, so that those above it apply.", "directory", (namespace,))
     return [
         protected_route("GET", NAMESPACES_PATH, "directory:read", reading, listed),
         protected_route("PUT", NAMESPACES_PATH, "directory:admin", setting, set_rule),
@@ -80,7 +82,7 @@ def namespace_routes(directory: Directory) -> list[BaseRoute]:
 
 
 class StateBody(BaseModel):
-    """A new state, and why."""
+    """A new state and the reason."""
 
     state: State
     reason: str = ""
@@ -103,12 +105,12 @@ def state_routes(directory: Directory) -> list[BaseRoute]:
 
     async def one(request: Request, _principal: Principal) -> dict[str, Any]:
         directory.require_local()
-        found = await directory.naming.find(_parameter(request, "reference"))
+        found = await directory.naming.find_last_pushed(_parameter(request, "reference"))
         return asdict(await directory.states.get(found.cid))
 
     async def change(request: Request, principal: Principal) -> dict[str, Any]:
         directory.require_local()
-        found = await directory.naming.find(_parameter(request, "reference"))
+        found = await directory.naming.find_last_pushed(_parameter(request, "reference"))
         given = _body(await request.body())
         await directory.states.set(principal, [found.cid], given.state, given.reason)
         return asdict(await directory.states.get(found.cid))

@@ -1,4 +1,4 @@
-"""Tools about OASF itself: versions, schemas, skills, domains, and validation of records.
+"""Tools for OASF itself: versions, schemas, skills, domains, and validation of records.
 
 They use the embedded tables and need no network, unless the settings name an OASF server.
 """
@@ -30,7 +30,7 @@ from pentad.rooms.directory.oasf.schema_source import Family
 from pentad.rooms.directory.service import Directory
 
 if TYPE_CHECKING:
-    from pentad.rooms.directory.oasf.repair import Mended
+    from pentad.rooms.directory.oasf.repair import RepairedDraft
 
 _UNPARSED: Final = "Please ensure the JSON is valid and follows the OASF schema structure."
 
@@ -49,7 +49,7 @@ class DomainsArguments(VersionArguments):
 
 class ValidateArguments(Arguments):
     record_json: Annotated[str, Field(description="Record as JSON text.")]
-    fix: Annotated[bool, Field(description="Also return it mended; reads malformed JSON.")] = False
+    fix: Annotated[bool, Field(description="Also return it repaired; reads malformed JSON.")] = False
 
 
 @tool("agntcy_oasf_list_versions", title="OASF versions", read_only=True, output_schema=output_schema(Versions))
@@ -103,9 +103,9 @@ async def validate_record(arguments: ValidateArguments, call: Call[Directory]) -
     version: str | None = None
     try:
         if arguments.fix:
-            from pentad.rooms.directory.oasf.repair import mend
+            from pentad.rooms.directory.oasf.repair import repair_draft
 
-            return tool_result(_mended(await mend(arguments.record_json, schemas.validate)))
+            return tool_result(_repaired(await repair_draft(arguments.record_json, schemas.validate)))
         data = parse_record(arguments.record_json)
         version = str(data["schema_version"])
         report = await schemas.validate(data)
@@ -128,12 +128,12 @@ def _report_fields(version: str, report: Report) -> dict[str, Any]:
     return fields
 
 
-def _mended(mended: "Mended") -> Validated:
-    fields = _report_fields(mended.version, mended.report)
-    fields["fixed_record_json"] = msgspec.json.encode(mended.record).decode("utf-8")
-    fields["patch"] = mended.patch
-    fields["left"] = [one.line() for one in mended.left]
-    if questions := mended.questions():
+def _repaired(repaired: "RepairedDraft") -> Validated:
+    fields = _report_fields(repaired.version, repaired.report)
+    fields["fixed_record_json"] = msgspec.json.encode(repaired.record).decode("utf-8")
+    fields["patch"] = repaired.patch
+    fields["left"] = [one.line() for one in repaired.left]
+    if questions := repaired.questions():
         fields["questions"] = questions
     return Validated(**fields)
 

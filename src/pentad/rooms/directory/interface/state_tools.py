@@ -61,7 +61,7 @@ async def states(arguments: StatesArguments, call: Call[Directory]) -> FoundStat
     directory = call.service
     directory.require_local()
     if arguments.reference is not None:
-        found = await directory.naming.find(arguments.reference)
+        found = await directory.naming.find_last_pushed(arguments.reference)
         return FoundStates(records=[_shown(await directory.states.get(found.cid), with_history=True)])
     if arguments.state is None:
         raise InvalidInput("Neither a reference nor a state was given.", hint='Ask for {"state": "proposed"}.')
@@ -78,7 +78,7 @@ async def set_state(arguments: SetStateArguments, call: Call[Directory]) -> Stat
     """Propose, approve, deprecate or withdraw a record, or make it a draft. Only administrators approve."""
     directory = call.service
     directory.require_local()
-    found = await directory.naming.find(arguments.reference)
+    found = await directory.naming.find_last_pushed(arguments.reference)
     await directory.states.set(call.principal, [found.cid], arguments.state, arguments.reason)
     return _shown(await directory.states.get(found.cid), with_history=True)
 

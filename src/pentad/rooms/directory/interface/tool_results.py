@@ -50,7 +50,8 @@ class Domains(BaseModel):
 
 
 class Validated(BaseModel):
-    """`patch` is a JSON Patch of the certain fixes. `left` lists what is wrong after it; `questions` asks for it."""
+    """`patch` is a JSON Patch of the certain fixes. `left` lists the findings that remain; `questions` asks for the
+    answers."""
 
     valid: bool
     schema_version: str | None = None
@@ -85,7 +86,7 @@ class FoundRecords(BaseModel):
 
 
 class PulledRecord(BaseModel):
-    """`quarantined` is why searches do not find the record, if it is held back."""
+    """`quarantined` is the reason if the record is in quarantine, where searches do not find it."""
 
     record_data: str | None = None
     error_message: str | None = None

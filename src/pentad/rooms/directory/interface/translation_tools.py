@@ -267,13 +267,13 @@ async def import_many(arguments: ImportManyArguments, call: Call[Directory]) -> 
 
 
 class ImportRegistryArguments(Arguments):
-    url: Annotated[str, Field(description="What /v0.1/servers is appended to.", min_length=1, max_length=2_000)]
-    full: Annotated[bool, Field(description="Everything, not only what changed since the last import.")] = False
-    approve: Annotated[bool, Field(description="Approve what is imported; otherwise it is proposed.")] = False
+    url: Annotated[str, Field(description="Base address; /v0.1/servers is appended.", min_length=1, max_length=2_000)]
+    full: Annotated[bool, Field(description="Everything, not only changes since the last import.")] = False
+    approve: Annotated[bool, Field(description="Approve the imported records; otherwise they are proposed.")] = False
 
 
 class RegistryImported(BaseModel):
-    """`since` is missing if everything was read. `failures` has the first of those that failed."""
+    """`since` is missing if everything was read. `failures` has the first failures."""
 
     url: str
     since: str | None = None
@@ -292,10 +292,8 @@ class RegistryImported(BaseModel):
     heavy=True, listed="room",
 )  # fmt: skip
 async def import_registry(arguments: ImportRegistryArguments, call: Call[Directory]) -> RegistryImported:
-    """Import the servers of another MCP registry: all of them once, then what has changed.
-
-    What it deleted is withdrawn here, what it restored is restored.
-    """
+    """Import the servers of another MCP registry: all of them once, then only changes. Servers deleted there are
+    withdrawn here, and restored ones are restored."""
     call.service.require_local()
     imports = call.service.registry_imports
     done = await imports.run(call.principal, arguments.url, full=arguments.full, approve=arguments.approve)

@@ -1,4 +1,4 @@
-"""The trust policy over REST: who is trusted, and the records that are held back."""
+"""The trust policy over REST: its entries, and the records in quarantine."""
 
 from typing import Any, Final
 
@@ -11,11 +11,11 @@ from pentad.kernel.principal import Principal
 from pentad.platform import Operation, Parameter, protected_route
 from pentad.rooms.directory.interface.trust_tools import (
     EntryArguments,
-    HeldRecord,
     PolicyView,
+    QuarantinedRecord,
     add_entry,
-    held_records,
     policy_view,
+    quarantined_records,
     remove_entry,
 )
 from pentad.rooms.directory.service import Directory
@@ -24,10 +24,10 @@ PATH: Final = "/api/directory/trust"
 QUARANTINE_PATH: Final = "/api/directory/quarantine"
 
 
-class HeldRecords(BaseModel):
+class QuarantinedRecords(BaseModel):
     """Up to 100 records in quarantine, by CID."""
 
-    records: list[HeldRecord]
+    records: list[QuarantinedRecord]
 
 
 def trust_routes(directory: Directory) -> list[BaseRoute]:
@@ -50,16 +50,16 @@ def trust_routes(directory: Directory) -> list[BaseRoute]:
         return _plain(await remove_entry(directory, query.get("name", ""), query.get("namespace", "")))
 
     async def quarantine(request: Request, _principal: Principal) -> dict[str, Any]:
-        found = await held_records(directory, request.query_params.get("after", ""))
-        return _plain(HeldRecords(records=found))
+        found = await quarantined_records(directory, request.query_params.get("after", ""))
+        return _plain(QuarantinedRecords(records=found))
 
     named = (Parameter("name", "The entry.", required=True), Parameter("namespace", "Its namespace; empty for all."))
     reading = Operation("The trust policy.", "directory", answer=PolicyView)
     adding = Operation("Trust a key or an issuer.", "directory", body=EntryArguments, answer=PolicyView)
-    removal = Operation("Trust a key or an issuer no longer.", "directory", named, answer=PolicyView)
+    removal = Operation("Stop trusting a key or an issuer.", "directory", named, answer=PolicyView)
     held = Operation(
         "Records in quarantine, with the reasons.", "directory", (Parameter("after", "Continue after this CID."),),
-        answer=HeldRecords,
+        answer=QuarantinedRecords,
     )  # fmt: skip
     return [
         protected_route("GET", PATH, "directory:read", reading, read),

@@ -1,4 +1,4 @@
-"""The trust policy as a tool, and the types that its routes share."""
+"""The tool for the trust policy, and the types it shares with the REST routes."""
 
 from typing import Annotated, Any, Final, Literal
 
@@ -17,7 +17,7 @@ class EntryArguments(Arguments):
     """A key or an issuer to trust."""
 
     name: Annotated[str, Field(description="Name that trusted_by shows.")] = ""
-    namespace: Annotated[str, Field(description="Beginning of record names; empty: all.")] = ""
+    namespace: Annotated[str, Field(description="Where it applies; empty: all names.")] = ""
     key: Annotated[str | None, Field(description="Public key as PEM text.")] = None
     issuer: Annotated[str | None, Field(description="https origin whose published keys count.")] = None
 
@@ -28,7 +28,7 @@ class TrustArguments(EntryArguments):
 
 
 class Entry(BaseModel):
-    """`problem` says why the keys of an issuer are not newer."""
+    """`problem` says why the issuer's keys could not be refreshed."""
 
     namespace: str
     name: str
@@ -40,7 +40,7 @@ class Entry(BaseModel):
     created_at: str
 
 
-class HeldRecord(BaseModel):
+class QuarantinedRecord(BaseModel):
     cid: str
     name: str
     version: str
@@ -49,12 +49,12 @@ class HeldRecord(BaseModel):
 
 
 class PolicyView(BaseModel):
-    """`quarantined` counts the records held back; `pending`: a change is still being applied to the records."""
+    """`quarantined` counts the records in quarantine; `pending` means that a change is still being applied."""
 
     entries: list[Entry]
     quarantined: int
     pending: bool
-    records: list[HeldRecord] | None = None
+    records: list[QuarantinedRecord] | None = None
 
 
 QUARANTINE_PAGE: Final = 100
@@ -72,28 +72,28 @@ async def trust(arguments: TrustArguments, call: Call[Directory]) -> PolicyView:
             return await remove_entry(directory, arguments.name, arguments.namespace)
         case "quarantined":
             view = policy_view(await directory.policy.state())
-            return view.model_copy(update={"records": await held_records(directory, arguments.after)})
+            return view.model_copy(update={"records": await quarantined_records(directory, arguments.after)})
         case "list":
             return policy_view(await directory.policy.state())
 
 
 async def add_entry(directory: Directory, who: Principal, given: EntryArguments) -> PolicyView:
-    """Trust a key or an issuer, and judge the records anew."""
+    """Trust a key or an issuer, and evaluate the records again."""
     await directory.policy.add(who, given.name, given.namespace, key=given.key, issuer=given.issuer)
     return policy_view(await directory.policy.settle())
 
 
 async def remove_entry(directory: Directory, name: str, namespace: str) -> PolicyView:
-    """Trust a key or an issuer no longer, and judge the records anew."""
+    """Stop trusting a key or an issuer, and evaluate the records again."""
     if not name:
         raise InvalidInput("The name of the entry is missing.")
     await directory.policy.remove(name, namespace)
     return policy_view(await directory.policy.settle())
 
 
-async def held_records(directory: Directory, after: str = "") -> list[HeldRecord]:
+async def quarantined_records(directory: Directory, after: str = "") -> list[QuarantinedRecord]:
     found = await directory.policy.quarantined(QUARANTINE_PAGE, after)
-    return [HeldRecord(**one._asdict()) for one in found]
+    return [QuarantinedRecord(**one._asdict()) for one in found]
 
 
 def policy_view(state: PolicyState) -> PolicyView:

@@ -1,1 +1,1 @@
-"""The Open Agentic Schema Framework, embedded: what a record may hold, in five versions."""
+"""The Open Agentic Schema Framework (OASF), embedded in five versions: what a record may contain."""

@@ -1,4 +1,4 @@
-"""Skills and domains as language models write them: plain texts, other keys, free words instead of class names."""
+"""Reads skills and domains as models write them: plain texts, other keys, free words instead of class names."""
 
 import re
 from collections.abc import Mapping
@@ -13,11 +13,11 @@ _NAME_KEYS: Final = ("name", "class_name", "skill", "skill_name", "domain", "dom
 _OWN_KEYS: Final = frozenset({"id", "name", "annotations"})
 _OLD_KEYS: Final = frozenset({"category_name", "category_uid", "class_name", "class_uid"})
 _MOST_MAPPED: Final = 20
-"""How many free texts are looked up for one record; each takes a millisecond or two."""
+"""How many free texts are looked up per record; each takes a millisecond or two."""
 
 
 class ClassItems:
-    """The skills or domains of one record. `notes` tells which words were read as which class."""
+    """The skills or domains of one record. `notes` lists which words were read as which class."""
 
     def __init__(self, version: str, family: Family) -> None:
         self._version = version
@@ -76,7 +76,7 @@ class ClassItems:
         return {"class_uid": number, **({"category_uid": top[0].id} if top else {})}
 
     def _meant(self, name: str) -> ClassEntry | None:
-        """The class that free words mean, if they clearly mean one."""
+        """The class that free words clearly mean, if any."""
         known = self._classes.by_name(name)
         if known is not None and known.name == name:
             return known

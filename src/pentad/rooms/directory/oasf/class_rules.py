@@ -1,9 +1,9 @@
-"""The rules for skills, domains and modules, whose id and name must belong to the same class of the version's table.
+"""Rules for skills, domains and modules, whose id and name must belong to the same class of the version's table.
 
-Classes are looked up in dictionaries, so the size of a table does not matter, and a wrong id or name can be answered
-with the right one. The name of a module decides which data it must have. In 1.x a module must be one of the table;
-before, a module with any other name may have any content. The skills of 0.3.1 are numbers: `class_uid`, and the
-`category_uid` of the top class. Their names are for people only, so a wrong one is just a warning.
+Classes are looked up in dictionaries, so the size of a table does not matter, and a finding about a wrong id or name
+can include the right one. The name of a module decides which data it must have. In 1.x a module must be in the table;
+in earlier versions a module with any other name may have any content. The skills of 0.3.1 are numbers: `class_uid`, and
+the `category_uid` of the top class. Their names are for people only, so a wrong name is just a warning.
 """
 
 from collections.abc import Mapping
@@ -95,7 +95,7 @@ def check_identity(classes: Taxonomy, item: Mapping[str, Any], place: Place, out
 
 
 def _report_missing_half(classes: Taxonomy, meant: ClassEntry, name: str, place: Place, out: Report) -> None:
-    """Only the id or only the name is given, and the other follows from it."""
+    """Report an id without a name, or a name without an id. The other half follows from it."""
     value = meant.id if name == "id" else meant.name
     needed = name == "name" and classes.family == "module"
     report, word = (out.error, "Required") if needed else (out.warning, "Recommended")
@@ -148,7 +148,7 @@ def unknown_name(classes: Taxonomy, item: Mapping[str, Any], called: str, place:
 
 
 def near_classes(classes: Taxonomy, called: str) -> tuple[list[ClassEntry], bool]:
-    """Classes that a name may mean, best first, and whether the first is certainly meant."""
+    """Classes that a name may mean, best first, and whether the first is certain."""
     called = called[:200]
     last = called.rstrip("/").rsplit("/", 1)[-1]
     usable = [entry for entry in classes.all if not entry.grouping]

@@ -1,7 +1,7 @@
-"""Gives a record the shape of its OASF version: what language models write as texts, single values or other names.
+"""Brings a draft into the shape of its OASF version: handles texts, single values and other names that models write.
 
-Only the form changes. What a draft does not say is never filled in; the validator asks for it afterwards. Each change
-is a finding, and one JSON Patch leads from the draft to the result.
+Only the form changes. Missing content is never invented; the validator asks for it afterwards. Each change is a
+finding, and one JSON Patch leads from the draft to the result.
 """
 
 import re
@@ -49,20 +49,20 @@ _ALIASES: Final = {
 """Other names of a record's attributes, folded."""
 
 MAPPED: Final = "class_mapped"
-"""The code of a finding that says which class free words were read as."""
+"""The code of findings about free words that were read as a class."""
 
 _VERSION_KEYS: Final = ("schemaversion", "oasfversion", "oasfschemaversion", "schema", "oasf")
 _NUMBERS: Final = re.compile(r"(\d{1,4})(?:\.(\d{1,4}))?(?:\.(\d{1,4}))?")
 _COMPANY: Final = re.compile(r"\s*(inc|llc|ltd|gmbh|co|corp|ag|sa|bv|plc|jr|sr)\.?\s*", re.IGNORECASE)
 _DATES: Final = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%B %d, %Y", "%d %B %Y", "%b %d, %Y", "%d %b %Y")
 _LATEST_SECONDS: Final = 4_102_444_800
-"""A number above this counts milliseconds."""
+"""Timestamps above this are in milliseconds."""
 _ENOUGH_NAMES: Final = 2
-"""An inner object with as many attributes of a record is the record."""
+"""An inner object with this many attributes of a record is taken as the record."""
 
 
 class RecordDraft(NamedTuple):
-    """A draft in the shape of a record, the patch from the JSON that was read, and what was changed."""
+    """A draft in the shape of a record, the patch from the JSON that was read, and the changes as findings."""
 
     data: dict[str, Any]
     patch: Patch
@@ -70,7 +70,7 @@ class RecordDraft(NamedTuple):
 
 
 def read_draft(text: str) -> RecordDraft:
-    """The record that a text means. InvalidInput if the text is no JSON object."""
+    """The record in a text. InvalidInput if the text is not a JSON object."""
     value, findings = read_loosely(text, parse_json)
     return coerce(value, findings)
 
@@ -189,7 +189,7 @@ class _Coercion:
             self._put("created_at", day)
 
     def _loose_locators(self, version: str) -> Iterator[tuple[str, Any]]:
-        """Addresses at the top of the record, such as `repository`; they are taken away from there."""
+        """Addresses at the top level of the record, such as `repository`. They are removed from there."""
         if "locators" not in objects(version).root.attributes:
             return
         for key in list(self._data):
@@ -222,7 +222,7 @@ def _changed(code: str, message: str, path: str) -> Finding:
 
 
 def _version_meant(given: Any) -> str | None:
-    """The version that a text or number such as `v1.0` means; None if it is none of the known lines."""
+    """The version that a text or number such as `v1.0` means; None if it is unknown."""
     match = _NUMBERS.search(str(given)[:200])
     if match is None:
         return None
@@ -235,7 +235,7 @@ def _version_meant(given: Any) -> str | None:
 
 
 def _likely_version(data: Mapping[str, Any]) -> str:
-    """The version whose classes a draft names most often, the newest in doubt."""
+    """The version whose classes a draft names most often; the newest if there is a tie."""
     named = re.findall(r"[a-z][a-z_]+(?:/[a-z_]+)+", str([data.get("skills"), data.get("domains")])[:20_000])
 
     def known(version: str) -> int:
@@ -278,7 +278,7 @@ def _moment(seconds: float) -> str | None:
 
 
 def _day(text: str) -> str | None:
-    """The first moment of a day that was written without a time."""
+    """The start of a day that was written without a time."""
     for form in _DATES if len(text) <= 40 else ():
         try:
             day = datetime.strptime(text.strip(), form).replace(tzinfo=UTC)
@@ -289,7 +289,7 @@ def _day(text: str) -> str | None:
 
 
 def _difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> Patch:
-    """The patch from one record to another, by whole attributes."""
+    """The patch from one record to another, attribute by attribute."""
     patch: Patch = [{"op": "remove", "path": _pointer(key)} for key in before if key not in after]
     for key, value in after.items():
         if key not in before:

@@ -1,8 +1,8 @@
 """The fast path of validation: accepts most valid records and modules in one call.
 
 Each object of a table becomes a `msgspec` type, which checks a whole tree of values at once. It is stricter than the
-rules: a value it accepts has every required and recommended attribute, and no finding. The rules check what it does not
-accept and report the findings, if any. Types are built on first use.
+rules: a value it accepts has every required and recommended attribute, and no findings. If it does not accept a value,
+the rules check the value and report any findings. Types are built on first use.
 """
 
 import keyword
@@ -33,14 +33,12 @@ def with_fast_path(check: Check, tables: Objects, shape: Shape, unchecked: Colle
 
 
 class _NoType(Exception):
-    """There is no type for this: the object contains itself, or is one of several."""
+    """The object has no type, because it contains itself or is one of several."""
 
 
 def fast_test(tables: Objects, shape: Shape, unchecked: Collection[str] = ()) -> Callable[[Any], bool]:
-    """A test that accepts a valid object; False decides nothing.
-
-    The `unchecked` attributes are left to the rules: they may have any value or be missing.
-    """
+    """A test that accepts valid objects; False proves nothing. The `unchecked` attributes are left to the rules: they
+    may have any value or be missing."""
     built: list[Any] = []
 
     def test(value: Any) -> bool:
@@ -133,10 +131,8 @@ def _value(kind: ValueType) -> Any:
 
 
 def _post_init_check(shape: Shape, unchecked: Collection[str]) -> dict[str, Any]:
-    """What types cannot express: no duplicate items, and constraints between attributes.
-
-    It runs for every object of a record, so each type gets a generated function that reads its attributes directly.
-    """
+    """Checks what types cannot express: duplicate items, and constraints between attributes. It runs for every object
+    of a record, so each type gets a generated function that reads its attributes directly."""
     absent = {name: "== ()" if attribute.array else "is UNSET" for name, attribute in shape.attributes.items()}
     faults = [
         f"len(self.{name}) > 1 and has_duplicates(self.{name})"

@@ -1,4 +1,4 @@
-"""The findings of a validation: the report, and how each kind of wrong value becomes a finding.
+"""The findings of a validation: the report, and the finding for each kind of wrong value.
 
 The rules only answer yes or no, as fast as they can. Messages, suggestions and patches are made here, after a rule has
 rejected a value.
@@ -29,10 +29,10 @@ from pentad.kernel.problems import (
 from pentad.rooms.directory.oasf.objects import Attribute, Constraint, Shape, ValueType
 
 MOST_FINDINGS: Final = 1000
-"""More errors (or warnings) than this are only counted."""
+"""Errors (or warnings) beyond this number are only counted."""
 
 MOST_LOOKUPS: Final = 24
-"""How often one validation may search for similar names: the search is slow, and a record may be hostile."""
+"""How often one validation may search for similar names. The search is slow, and a record may be hostile."""
 
 RENAMED_VALUES: Final = {
     "docker_image": "container_image",
@@ -41,7 +41,7 @@ RENAMED_VALUES: Final = {
     "local": "stdio",
     "http": "streamable-http",
 }
-"""Values that have another name in another OASF version."""
+"""Values with another name in another OASF version."""
 
 
 _MOMENT_FORM: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}")
@@ -88,14 +88,14 @@ class Report:
             self.more_warnings += 1
 
     def is_full(self) -> bool:
-        """Whether the list of errors is full; if it is, counts one more, so that the caller can skip building it."""
+        """Whether the list of errors is full. If so, counts one more, so that the caller need not build it."""
         if len(self.errors) < MOST_FINDINGS:
             return False
         self.more_errors += 1
         return True
 
     def may_search(self) -> bool:
-        """Whether one more search for similar names is allowed; counts it."""
+        """Whether another search for similar names is allowed. Counts it."""
         self._lookups += 1
         return self._lookups <= MOST_LOOKUPS
 
@@ -211,9 +211,9 @@ def _unknown_value(attribute: Attribute, value: Any, place: Place, out: Report) 
 
 
 def is_moment(text: str) -> bool:
-    """Whether a text in the form of a time names a day and a second that exist."""
+    """Whether a text in the form of a time names an existing day and second."""
     try:
-        datetime.fromisoformat(text)  # much faster than taking it apart, but it knows no leap seconds
+        datetime.fromisoformat(text)  # much faster than parsing it here, but does not know leap seconds
     except ValueError:
         return _is_moment_by_parts(text)
     return True
@@ -230,7 +230,7 @@ def _is_moment_by_parts(text: str) -> bool:
 
 def _unmatched(attribute: Attribute, kind: ValueType, value: str, place: Place, out: Report) -> None:
     if kind.name == "datetime_t" and _MOMENT_FORM.match(value) and not is_moment(value):
-        message = f'Attribute "{attribute.name}" value "{quote_value(value)}" is no date or time that exists.'
+        message = f'Attribute "{attribute.name}" value "{quote_value(value)}" is not an existing date or time.'
         out.error(finding("attribute_value_not_a_time", message, place, value=quote_value(value), expected=kind.name))
         return
     meant = as_rfc3339(value) if kind.name == "datetime_t" else None
@@ -292,10 +292,8 @@ def _missing_in_record(requirement: str, name: str) -> Finding:
 def unknown_attribute(
     name: str, shape: Shape, rules: Rules, holder: Mapping[str, Any], place: Place, out: Report
 ) -> None:
-    """An attribute that the object does not define.
-
-    It is certainly misspelled if its value is valid for the nearest name, and that name is very close or the only one.
-    """
+    """An attribute that the object does not define. The correction is certain if its value is valid for the nearest
+    name, and that name is very close or the only candidate."""
     if out.is_full():
         return
     near, sure = (

@@ -1,9 +1,9 @@
 """Generates the JSON Schema (draft-07) of a record from the tables of a version.
 
-The schema is for people and other programs; Pentad itself validates with `validator.py`. The two agree, except that a
-pattern mismatch is an error of the schema but only a warning of the validator, that a schema cannot compare the types
-of locators, and that a schema takes any text for schema_version. Mutually exclusive attributes are never required, so
-that such an object can be valid at all.
+The schema is for people and other programs; Pentad validates with `validator.py`. The two agree with three exceptions:
+a pattern mismatch is an error in the schema but only a warning in the validator, the schema cannot compare the types of
+locators, and it accepts any text for schema_version. Mutually exclusive attributes are never required, so that such an
+object can be valid at all.
 """
 
 from collections.abc import Callable

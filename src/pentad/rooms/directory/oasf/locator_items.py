@@ -1,4 +1,4 @@
-"""Locators as language models write them: a plain address, `github` as a type, `url` for `urls`, a map of types."""
+"""Reads locators as models write them: a plain address, `github` as a type, `url` for `urls`, a map of types."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
@@ -17,7 +17,7 @@ _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     _HELM: ("helm_chart", "helm-chart"),
     _BINARY: ("binary",),
 }
-"""What the OASF versions call each kind."""
+"""The name of each kind in the OASF versions."""
 
 _KINDS: Final[Mapping[str, str]] = {
     **dict.fromkeys(
@@ -37,7 +37,7 @@ _KINDS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("binary", "executable", "download"), _BINARY),
 }  # fmt: skip
 _FOREIGN_PACKAGES: Final = frozenset({"npm", "npmpackage", "nodepackage", "cargo", "crate", "nuget", "gem"})
-"""Packages that only the versions with a general `package` know."""
+"""Packages that exist only in versions with a general `package`."""
 
 _HOSTS: Final[Mapping[str, str]] = {
     "github.com": _SOURCE,
@@ -59,7 +59,7 @@ LOCATOR_KEYS: Final[Mapping[str, str]] = {
         "endpoint", "docker", "dockerimage", "containerimage", "pypi",
     )
 }  # fmt: skip
-"""Attributes of a record that are really locators, folded, and the kind each means."""
+"""Attributes of a draft that are really locators, normalized, and the kind each means."""
 
 
 class LocatorItems:
@@ -71,7 +71,7 @@ class LocatorItems:
         self._many = "urls" in attributes
 
     def coerced(self, given: Any, loose: Iterable[tuple[str, Any]] = ()) -> list[Any] | None:
-        """The locators, with addresses that stood elsewhere; None if there are none."""
+        """The locators, including addresses from other attributes; None if there are none."""
         items = self._items(given)
         for kind, value in loose:
             inner = cast("dict[str, Any]", value).get("url") if isinstance(value, dict) else value

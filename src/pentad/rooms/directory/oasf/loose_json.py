@@ -1,7 +1,7 @@
 """Reads JSON as people and language models write it: in a Markdown fence, with comments, trailing commas, other quotes.
 
-Strict JSON is read as it is. Otherwise the text is rewritten as strict JSON, and a finding says what was wrong with it.
-Nothing is guessed: a text that is cut off, or has one key twice, is not readable.
+Strict JSON is read as it is. Otherwise the text is rewritten as strict JSON, and a finding says what was wrong. Nothing
+is guessed: a text that is cut off, or repeats a key, cannot be read.
 """
 
 import json
@@ -13,7 +13,7 @@ from pentad.kernel.errors import InvalidInput
 from pentad.kernel.problems import Finding
 
 _FENCE: Final = re.compile(r"```[ \t]*[A-Za-z0-9_+-]*[ \t]*\n")
-# Possessive, and an unclosed string or comment also matches: an attempt that fails would be repeated at every quote.
+# Possessive, and also matches an unclosed string or comment: a failed attempt would be repeated at every quote.
 _TOKEN: Final = re.compile(
     r"""(?P<text>"(?:[^"\\]|\\.)*+"?)"""
     r"""|(?P<quoted>'(?:[^'\\]|\\.)*+'?|[\u201c\u201d](?:[^\u201c\u201d\\]|\\.)*+[\u201c\u201d]?)"""
@@ -31,7 +31,7 @@ Strict = Callable[[str], Any]
 
 
 def read_loosely(text: str, strict: Strict) -> tuple[Any, list[Finding]]:
-    """The value in a text, and what was wrong with the text. InvalidInput if it is no JSON at all."""
+    """The value in a text, and findings about its syntax. InvalidInput if it is not JSON at all."""
     findings: list[Finding] = []
     try:
         value = strict(text)
@@ -64,7 +64,7 @@ def _inner(text: str, findings: list[Finding]) -> str:
 
 
 def _rewritten(text: str, findings: list[Finding]) -> str:
-    """The text as strict JSON, as far as that needs no guess."""
+    """The text as strict JSON, without guessing."""
     tokens = [(match.lastgroup or "", match[0]) for match in _TOKEN.finditer(text)]
     if any(kind == "comment" for kind, _ in tokens):
         findings.append(_finding("text_comment", "JSON has no comments."))

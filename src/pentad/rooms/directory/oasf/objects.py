@@ -45,7 +45,7 @@ class Constraint:
 
 @dataclass(slots=True)
 class Shape:
-    """The attributes of an object. An `open` object declares none and allows anything."""
+    """The attributes of an object. An `open` object declares none and accepts anything."""
 
     family: ShapeFamily
     name: str
@@ -55,7 +55,7 @@ class Shape:
     constraints: list[Constraint] = field(default_factory=list[Constraint])
 
     def required(self) -> list[str]:
-        """Required attributes. Mutually exclusive ones are not among them: their constraint covers them."""
+        """Required attributes, without mutually exclusive ones, which a constraint covers."""
         excluded = {name for rule in self.constraints if rule.kind == "just_one" for name in rule.attributes}
         return [a.name for a in self.attributes.values() if a.requirement == "required" and a.name not in excluded]
 

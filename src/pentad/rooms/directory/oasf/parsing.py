@@ -1,7 +1,7 @@
-"""Parses the text of a record, strictly.
+"""Parses the text of a record strictly.
 
 A record is hashed and signed, so its text must have exactly one reading: no duplicate keys, no NaN, no lone surrogates.
-Of the content, only the JSON types of the known top-level fields are checked here; the validator checks the rest.
+Only the JSON types of the known top-level fields are checked here; the validator checks the rest.
 """
 
 import json
@@ -29,7 +29,7 @@ def parse_record(text: str | bytes) -> dict[str, Any]:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """The value in a JSON text, if it has exactly one reading and is not too large."""
+    """The value in a JSON text that has exactly one reading and is not too large."""
     body = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     if len(body) > MOST_BYTES:
         raise LimitExceeded(

@@ -1,4 +1,4 @@
-"""Repairs a record: applies the patches that are certain and validates again.
+"""Repairs a record: applies certain patches and validates again.
 
 A repair never makes a record worse. If the patches of one round conflict, they are tried one by one, and a patch is
 kept only if it leaves no more errors than before.
@@ -18,10 +18,10 @@ from pentad.rooms.directory.oasf.validator import validate
 from pentad.rooms.directory.oasf.versions import EMBEDDED
 
 _ROUNDS: Final = 4
-"""One repair may lay bare the next: a renamed attribute, then its value."""
+"""One repair may reveal the next: first a renamed attribute, then its value."""
 
 _ONE_BY_ONE: Final = 6
-"""How many patches are tried by themselves in a round; a record may be large, and each try validates it."""
+"""How many patches are tried one by one in a round. A record may be large, and each try validates it."""
 
 
 def repair(data: dict[str, Any], report: Report) -> tuple[dict[str, Any], Patch, list[Finding]]:
@@ -49,7 +49,7 @@ def _improve(data: dict[str, Any], report: Report) -> tuple[dict[str, Any], Patc
     for finding in certain[:_ONE_BY_ONE]:
         better = _try(data, list(finding.patch), report)
         if better is not None:
-            # Places in the other patches are those before this one, so the rest waits for the next look.
+            # The paths of the other patches predate this one, so they wait for the next round.
             return better, list(finding.patch)
     return data, []
 
@@ -84,8 +84,8 @@ def _sort_key(pointer: str) -> list[tuple[int, str]]:
     return [(int(key), "") if key.isdecimal() else (-1, key) for key in pointer.split("/")]
 
 
-class Mended(NamedTuple):
-    """A draft as it was mended: its report, the record, the patch, what is left, and the questions that answer it."""
+class RepairedDraft(NamedTuple):
+    """The result of repairing a draft: its report, the record, the patch, and the remaining findings."""
 
     version: str
     report: Report
@@ -94,20 +94,18 @@ class Mended(NamedTuple):
     left: list[Finding]
 
     def questions(self) -> list[dict[str, Any]]:
-        """What only a person can say: one question for each error that is left."""
+        """Questions for the author: one for each remaining error."""
         errors = [one for one in self.left if one.code not in _ADVICE][:_MOST_QUESTIONS]
         return [_question(one, self.record, self.version) for one in errors]
 
 
-async def mend(text: str, validated: Callable[[dict[str, Any]], Awaitable[Report]]) -> Mended:
-    """Read a draft tolerantly, give it the shape of its version, and apply every certain fix.
-
-    The report is about the text as it was given. InvalidInput if it is no JSON object.
-    """
+async def repair_draft(text: str, validated: Callable[[dict[str, Any]], Awaitable[Report]]) -> RepairedDraft:
+    """Read a draft tolerantly, bring it into the shape of its version, and apply every certain fix. The report is about
+    the text as given. InvalidInput if it is not a JSON object."""
     try:
         data = parse_record(text)
         report = await validated(data)
-    except InvalidInput:  # no validator can read it, so its report is about the draft, after what was wrong before
+    except InvalidInput:  # no validator can read it, so the report combines the findings about the text and the draft
         draft = read_draft(text)
         report = coerced = await validated(draft.data)
         fixed, patch, left = repair(draft.data, coerced)
@@ -118,7 +116,7 @@ async def mend(text: str, validated: Callable[[dict[str, Any]], Awaitable[Report
         fixed, patch, left = repair(draft.data, coerced)
         report.warnings += [one for one in draft.findings if one.code == MAPPED]
     version = draft.data.get("schema_version")
-    return Mended(version if isinstance(version, str) else "", report, fixed, [*draft.patch, *patch], left)
+    return RepairedDraft(version if isinstance(version, str) else "", report, fixed, [*draft.patch, *patch], left)
 
 
 _MOST_QUESTIONS: Final = 50

@@ -1,4 +1,4 @@
-"""The rules for attributes: closures made once per version, so that a valid value costs almost nothing.
+"""Rules for attributes: closures made once per version, so that checking a valid value costs almost nothing.
 
 For a valid value a rule is one test and a return. `findings.py` explains what is wrong with a rejected value.
 """
@@ -116,7 +116,7 @@ def scalar_test(attribute: Attribute, kind: ValueType) -> Callable[[Any], bool]:
 
 
 def _moment_search(regex: str) -> Callable[[str], bool]:
-    """A test whether a text has the form of a time, and is one: no thirteenth month."""
+    """A test whether a text has the form of a time and is one: no thirteenth month."""
     search = pattern(regex).search
     return lambda text: search(text) is not None and is_moment(text)
 

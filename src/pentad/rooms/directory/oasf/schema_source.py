@@ -31,7 +31,7 @@ class UnknownVersion(InvalidInput):
 
 
 class SchemaSource(Protocol):
-    """What the directory needs to know about OASF."""
+    """OASF as the directory uses it."""
 
     async def versions(self) -> tuple[list[str], str]:
         """The available versions, and the default one."""

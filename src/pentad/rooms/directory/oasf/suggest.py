@@ -1,11 +1,9 @@
-"""Suggests skills and domains for a free text, from the names of the classes and a table of everyday words.
+"""Suggests skills and domains for free text, from the names of the classes and a table of everyday words.
 
 The score is plain arithmetic over words: offline, deterministic, a millisecond or two. A suggestion is confident only
 if a word names the class or is associated with it in `associations.txt`; anything less is marked as a guess. Any
-meaningful text gets a skill, because a record needs one; it may get no domain.
-
-The table names classes by short name. If a version has no such class, the table also names a substitute, so that one
-table serves all versions.
+meaningful text gets a skill, because a record needs one; it may get no domain. The table names classes by short name,
+and a substitute for versions without that class, so one table serves all versions.
 """
 
 import re
@@ -161,7 +159,7 @@ def _plain(word: str) -> str:
 
 
 MOST_CHARACTERS: Final = 6_000
-"""Only this much of a text is read."""
+"""The characters of a text that are read."""
 
 _HEAD: Final = 40
 """The first words count in full: a text says first what it is about."""

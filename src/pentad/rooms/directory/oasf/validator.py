@@ -1,7 +1,7 @@
 """Validates a record against the tables of its OASF version.
 
-The tables are compiled into rules once, at the first record of a version. A record is then walked once, object by
-object, and nothing is built for a valid value.
+The tables are compiled into rules once, at the first record of a version. Each record is then walked once, object by
+object, and nothing is allocated for a valid value.
 """
 
 from collections.abc import Mapping
@@ -110,7 +110,8 @@ class _Compiler:
         return check_record
 
     def _left_to_rules(self, attribute: Attribute) -> bool:
-        """Classes need more than a type, recommended attributes are often missing, and rules match patterns faster."""
+        """Whether the rules check an attribute instead of the fast test: classes need more than a type, recommended
+        attributes are often missing, and rules match patterns faster."""
         kind = self._tables.types.get(attribute.type)
         patterned = kind is not None and kind.regex is not None
         return attribute.is_class() or attribute.requirement == "recommended" or patterned
@@ -228,7 +229,7 @@ def _unique_types(rule: Rule) -> Rule:
 
 
 def _plainly_different(locators: list[Any]) -> bool:
-    """The usual case, tested cheaply: each locator has its own type."""
+    """A cheap test for the usual case: each locator has its own type."""
     try:
         return len({locator["type"] for locator in locators}) == len(locators)
     except (TypeError, KeyError):

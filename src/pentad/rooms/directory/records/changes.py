@@ -1,9 +1,9 @@
-"""What changed in this directory after a position, for directories that follow it.
+"""Lists what changed in this directory after a position, for directories that follow it.
 
-New records come in the order of their row ids. What happens to a record later has a row in `directory_changes`, the
-last change of each CID. PostgreSQL gives out ids before it commits, so writers take turns there: those of records by
-`store.lock_terms`, those of changes by the row of `directory_store`. Only records that were pushed here are told of,
-not copies, and none that are in quarantine, drafts or withdrawn.
+New records come in the order of their row ids. Later changes to a record have a row in `directory_changes`: the last
+change of each CID. PostgreSQL assigns ids before it commits, so writers take turns: for records by `store.lock_terms`,
+for changes by the row of `directory_store`. Only records that were pushed here are listed, not copies, and none that
+are in quarantine, drafts or withdrawn.
 """
 
 import re
@@ -15,9 +15,9 @@ from pentad.rooms.directory.store import chunks, ids_of, marks
 
 MOST_CHANGES: Final = 500
 NOT_TOLD: Final = ("draft", "withdrawn")
-"""The states of records that followers do not get, or drop."""
+"""Followers do not receive records in these states, and drop their copies."""
 _POSITION: Final = re.compile(r"([0-9a-f]{16})-(\d{1,18})-(\d{1,18})-([a-z2-7]{0,100})-([a-z2-7]{0,100})")
-"""The store, the last row ids of records and of changes, and the CIDs that they were of."""
+"""The store, the last row ids of records and changes, and their CIDs."""
 _IS_TOLD: Final = (
     "NOT EXISTS (SELECT 1 FROM directory_origins o WHERE o.record = r.id)"
     " AND NOT EXISTS (SELECT 1 FROM directory_quarantine q WHERE q.record = r.id)"
@@ -33,11 +33,11 @@ _HIGHEST: Final[dict[Dialect, str]] = {
     "sqlite": "SELECT seq FROM sqlite_sequence WHERE name = 'directory_records'",
     "postgres": "SELECT last_value FROM directory_records_id_seq",
 }
-"""The highest row id that a record ever had."""
+"""The highest row id that a record has ever had."""
 
 
 class Change(NamedTuple):
-    """A record to fetch, with its statements, or to drop."""
+    """A record to fetch with its referrers, or to drop."""
 
     cid: str
     name: str
@@ -54,7 +54,7 @@ class Changes(NamedTuple):
 
 
 def note_changes(tx: Transaction, cids: Sequence[str]) -> None:
-    """Tell followers that these records, or what is said about them, changed."""
+    """Note for followers that these records, or their referrers, changed."""
     if not cids:
         return
     tx.run("UPDATE directory_store SET id = id")
@@ -64,7 +64,7 @@ def note_changes(tx: Transaction, cids: Sequence[str]) -> None:
 
 
 def adopt_copies(tx: Transaction, cids: Sequence[str]) -> None:
-    """Make copies of peers' records this directory's own: somebody pushed them here too."""
+    """Turn copies of peers' records into records of this directory, because somebody pushed them here too."""
     copies = [
         cid
         for cid, record in ids_of(tx, cids).items()
@@ -126,8 +126,8 @@ def _written(store: str, at: _Position) -> str:
 
 
 def _is_known(rows: Rows, dialect: Dialect, at: _Position) -> bool:
-    """Whether this store gave out a position. One that was restored from a backup gives out the same row ids again, for
-    other records; reading once too often from the beginning changes nothing."""
+    """Whether this store gave out a position. A store restored from a backup assigns the same row ids again, to other
+    records. Reading once too often from the beginning is harmless."""
     if at.record > (rows.value(_HIGHEST[dialect]) or 0):
         return False
     record = rows.value("SELECT cid FROM directory_records WHERE id = ?", at.record)

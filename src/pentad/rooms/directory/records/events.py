@@ -1,7 +1,7 @@
-"""Events of the directory, delivered to listeners in every process on the store.
+"""Events of the directory, delivered to listeners in every process that uses the store.
 
-An event is signalled inside its transaction, so a rollback sends nothing. A listener receives what happens from then
-on, and one that does not keep up loses events instead of slowing others. The feed of all rooms keeps them (`KINDS`).
+An event is signalled inside its transaction, so a rollback sends nothing. A listener receives events from the moment it
+starts; one that falls behind loses events instead of slowing others. The event feed of all rooms keeps them (`KINDS`).
 """
 
 import asyncio
@@ -27,14 +27,14 @@ from pentad.rooms.directory.records.index_fields import labels_of
 CHANNEL: Final = "directory.events"
 BUFFER: Final = 100
 _LABELLED: Final = 20
-"""Up to this many events of one change carry their labels; for more, a process with listeners looks them up."""
+"""Events of one change carry their labels up to this many; beyond, a process with listeners looks them up."""
 
 _PART_BYTES: Final = 4_000
 _LABELS_BYTES: Final = 2_000
 _METADATA_CHARACTERS: Final = 150
 _MOST_METADATA: Final = 3
 _YIELD_EVERY: Final = 50
-"""Let the consumers run after this many events, so that a listener that keeps up loses none to a bulk push."""
+"""Yield to the listeners after this many events, so that a bulk push does not overflow one that keeps up."""
 
 _log = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ KINDS: Final = {
     EventType.SYNC_COMPLETED: "sync.completed",
     EventType.SYNC_FAILED: "sync.failed",
 }
-"""What is told in the feed of all rooms, too. Pulls are not: they change nothing."""
+"""Kinds that also go to the event feed of all rooms. Pulls do not: they change nothing."""
 _WITH_LABELS: Final = frozenset({EventType.RECORD_PUSHED, EventType.RECORD_PULLED, EventType.RECORD_PUBLISHED})
 
 
@@ -91,7 +91,7 @@ class _Signal(msgspec.Struct, array_like=True):
 
 
 class EventListener:
-    """One listener: iterate over it for events, then close it. It receives everything from its creation on."""
+    """A listener: iterate over it for events, then close it. It receives every event after its creation."""
 
     def __init__(self, types: frozenset[int], labels: tuple[str, ...], cids: frozenset[str]) -> None:
         self._types = types
@@ -162,8 +162,8 @@ class Events:
         *,
         new: Collection[str] | None = None,
     ) -> None:
-        """Send one event per resource when the transaction commits. If only some are `new`, the feed of all rooms has
-        only those; listeners here also hear of a record that is pushed again, as they do in the original."""
+        """Send one event per resource when the transaction commits. Only those in `new` go to the event feed of all
+        rooms; listeners here also hear of records that are pushed again, as in the original."""
         entries: list[tuple[str, list[str] | None]] = []
         for position, resource in enumerate(resources):
             known: list[str] | None = []
@@ -183,8 +183,8 @@ class Events:
     def listen(
         self, types: Iterable[int] = (), labels: Iterable[str] = (), cids: Iterable[str] = ()
     ) -> EventListener:  # fmt: skip
-        """Receive events from now on: of any of the types, with a label that contains any of the texts, about any of
-        the resources. An empty argument does not restrict."""
+        """Receive events from now on: of any of these types, with a label that contains any of these texts, about any
+        of these resources. An empty argument does not filter."""
         listener = EventListener(frozenset(types), tuple(labels), frozenset(cids))
         self._listeners.append(listener)
         if self._end is None:

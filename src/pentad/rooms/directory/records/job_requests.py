@@ -1,7 +1,7 @@
-"""Requests that a job of the same id carries out: publications and syncs.
+"""Requests that a job with the same id carries out: publications and syncs.
 
-The table keeps what was asked for and how far it got. Each portion of the work needs the right to write that the
-requester has by then; without it the request fails.
+The table holds the request and its progress. Each portion of the work checks that the requester still has the right to
+write; without it the request fails.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ _NO_LIMIT: Final = 2**62
 
 
 class JobRequests(Generic[R]):
-    """The requests of one table. `noun` is what error texts call one, `read` turns a row of `columns` into one."""
+    """The requests of one table. `noun` names one in error messages; `read` makes one from a row of `columns`."""
 
     def __init__(
         self, jobs: JobQueue, events: Events, owner_now: OwnerNow,
@@ -45,7 +45,7 @@ class JobRequests(Generic[R]):
         return self._read(row)
 
     async def list(self, limit: int = 0, offset: int = 0) -> "list[R]":
-        """The latest first. A limit of 0 means no limit."""
+        """The requests, latest first. A limit of 0 means no limit."""
         sql = f"{self._select} {self._listed} ORDER BY created_at DESC, id DESC LIMIT ? OFFSET ?"
         found = await self._database.read(lambda rows: rows.all(sql, limit or _NO_LIMIT, offset))
         return [self._read(row) for row in found]

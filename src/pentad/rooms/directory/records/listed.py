@@ -1,4 +1,4 @@
-"""Which records the server made itself, of what it hosts, in SQL."""
+"""SQL for the records that the server makes of what it hosts."""
 
 from typing import NamedTuple
 
@@ -28,7 +28,7 @@ def save(tx: Transaction, key: str, listed: Listed) -> None:
 
 
 def check_unlisted(rows: Rows, cid: str) -> None:
-    """Conflict if the server keeps the record itself."""
+    """Conflict if the server maintains the record itself."""
     if (key := rows.value("SELECT key FROM directory_listed WHERE cid = ?", cid)) is not None:
         raise Conflict(
             f"The server lists {key} itself, and keeps its record up to date.",

@@ -1,8 +1,7 @@
-"""Rules for namespaces: whether a name and version, once pushed, may get other content, and whether records that the
-trust policy does not trust are kept in quarantine.
+"""Rules for namespaces: whether a pushed version is final, and whether untrusted records go into quarantine.
 
-A namespace is the beginning of a name in whole segments: `example.org` holds for `example.org/librarian`. The most
-specific one decides; the empty one holds for every name.
+A namespace is the beginning of a name in whole segments: `example.org` covers `example.org/librarian`. The most
+specific namespace decides; the empty one covers every name.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,26 +26,26 @@ class Namespace:
     namespace: str
     immutable: bool
     quarantine: bool = False
-    """Whether records that the trust policy does not trust are not found."""
+    """Whether records that the trust policy does not trust go into quarantine."""
 
 
 def _no_work(tx: Transaction) -> None:
-    """Nothing follows from a changed rule."""
+    """Nothing to do when a rule changes."""
 
 
 class Namespaces:
-    """The rules of one store. `on_quarantine` is called in the transaction that changes where quarantine holds."""
+    """The rules of one store. `on_quarantine` is called in the transaction that changes which names are quarantined."""
 
     def __init__(self, database: Database, on_quarantine: Callable[[Transaction], None] = _no_work) -> None:
         self._database = database
         self._on_quarantine = on_quarantine
 
     async def all(self) -> list[Namespace]:
-        """Every namespace that has rules, the general one first."""
+        """Every namespace with rules, the most general first."""
         return await self._database.read(namespaces)
 
     async def set(self, namespace: str, *, immutable: bool | None = None, quarantine: bool | None = None) -> None:
-        """Set rules of a namespace; the empty one is for all others. A rule that is not given stays as it was there."""
+        """Set rules of a namespace; the empty one covers all others. Rules that are not given keep their value."""
         name = checked_namespace(namespace)
 
         def work(tx: Transaction) -> None:
@@ -67,7 +66,7 @@ class Namespaces:
         await self._database.write(work)
 
     async def remove(self, namespace: str) -> None:
-        """Remove the rules of a namespace, so that those of a shorter one hold."""
+        """Remove the rules of a namespace, so that those of a shorter one apply."""
         name = checked_namespace(namespace)
         if not name:
             raise InvalidInput("The rules for all names cannot be removed.", hint="Change them.")
@@ -102,7 +101,7 @@ def check_immutable(tx: Transaction, drafts: Sequence[Draft], rules: Sequence[Na
 
 
 def rule_for(name: str, rules: Mapping[str, T]) -> T | None:
-    """What holds for a name, of rules by namespace: the rule of its most specific one."""
+    """The rule that applies to a name: that of its most specific namespace."""
     rest = name
     while rest:
         if rest in rules:

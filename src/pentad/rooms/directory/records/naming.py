@@ -2,7 +2,11 @@
 
 A reference is `name`, `name:version`, `name@cid`, `name:version@cid`, or a CID. A colon starts a version only in the
 last segment of a path, so `http://example.org:8080/agent` is a name. An ambiguous text is read as name and version
-first. A name without a scheme is also looked up with http:// and https://. The newest record is the one pushed last.
+first. A name without a scheme is also looked up with http:// and https://.
+
+A name means its usable record that was pushed last: an approved or deprecated one before a draft or a proposal, and a
+withdrawn one last. Otherwise anyone who may push could take over a name with a version that nobody has approved.
+Authors and administrators mean the record that was pushed last, whatever its state: `find_last_pushed`.
 """
 
 import heapq
@@ -16,8 +20,8 @@ from pentad.kernel.ports import Database, Row, Rows
 from pentad.rooms.directory.models import NamedRef
 from pentad.rooms.directory.records.index_fields import Kind, Term, clean
 from pentad.rooms.directory.records.service import record_not_found
-from pentad.rooms.directory.records.trust_marks import NOT_HELD
-from pentad.rooms.directory.store import chunks, digest_of, marks
+from pentad.rooms.directory.records.trust_marks import NOT_QUARANTINED
+from pentad.rooms.directory.store import USABLE, chunks, digest_of, marks
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +60,12 @@ def parse_reference(text: str) -> Reference:
 
 MOST_RELATIVES: Final = 1_000
 
-_COLUMNS: Final = "r.id, r.cid, r.name, r.version, r.created_at, r.previous_cid, r.version_key, r.created_key"
+_COLUMNS: Final = (
+    f"r.id, r.cid, r.name, r.version, r.created_at, r.previous_cid, r.version_key, r.created_key, {USABLE}"
+)
 _OF_NAME: Final = (
     "FROM directory_terms t JOIN directory_postings p ON p.term = t.id JOIN directory_records r ON r.id = p.record"
-    f" WHERE t.digest = ? AND r.name = ? AND {NOT_HELD}"
+    f" WHERE t.digest = ? AND r.name = ? AND {NOT_QUARANTINED}"
 )
 
 
@@ -82,7 +88,11 @@ class Naming:
         self._database = database
 
     async def resolve(self, name: str, version: str | None = None) -> list[NamedRef]:
-        """Every record of that name (and version), newest first; NotFound if there is none."""
+        """Every record of that name (and version), usable ones first, then the newest; NotFound if there is none."""
+        rows = await self._of_name(name, version)
+        return [_ref(row) for row in sorted(rows, key=lambda row: (row[8], row[0]), reverse=True)]
+
+    async def _of_name(self, name: str, version: str | None) -> list[Row]:
         if not name:
             raise InvalidInput("name is required")
         found = await self._database.read(lambda rows: _named(rows, name, version))
@@ -90,13 +100,21 @@ class Naming:
             and_version = f' and version "{version}"' if version else ""
             raise NotFound(
                 f'no record found with name "{name}"{and_version}',
-                hint="Search with a pattern, such as *part*; `quarantined` also finds records that are held back.",
+                hint="Search with a pattern, such as *part*; `quarantined` also finds records in quarantine.",
             )
-        return [NamedRef(row[2], row[3], row[1]) for row in found]
+        return found
 
     async def find(self, reference: str) -> NamedRef:
-        """The newest record that matches a reference. Every part of the reference must match."""
+        """The first usable record that matches a reference. Every part of the reference must match."""
         return await find_reference(reference, self.resolve, self._by_cid)
+
+    async def find_last_pushed(self, reference: str) -> NamedRef:
+        """The record pushed last that matches a reference, whatever its state."""
+
+        async def newest(name: str, version: str | None) -> list[NamedRef]:
+            return [_ref(row) for row in await self._of_name(name, version)]
+
+        return await find_reference(reference, newest, self._by_cid)
 
     async def lineage(self, reference: str) -> list[LineageEntry]:
         """All records of the name, and those they replace or are replaced by, oldest first: a record comes after the
@@ -122,7 +140,7 @@ async def find_reference(
     resolve: Callable[[str, str | None], Awaitable[list[NamedRef]]],
     by_cid: Callable[[str], Awaitable[NamedRef]],
 ) -> NamedRef:
-    """The newest record that matches a reference, in the directory that these two functions ask."""
+    """The first record that matches a reference, in the directory that these two functions ask."""
     parsed = parse_reference(reference)
     if parsed.cid is not None:
         return _matching(parsed, await by_cid(parsed.cid))
@@ -159,7 +177,12 @@ def variants(name: str) -> tuple[str, ...]:
     return (name,) if "://" in name else (name, f"http://{name}", f"https://{name}")
 
 
+def _ref(row: Row) -> NamedRef:
+    return NamedRef(row[2], row[3], row[1])
+
+
 def _named(rows: Rows, name: str, version: str | None) -> list[Row]:
+    """The records of a name, the last pushed first."""
     found: list[Row] = []
     for variant in variants(clean(name)):
         digest = digest_of(Term(Kind.NAME, variant.lower()))

@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 
 class Popularity:
-    """The counts of this process that are not stored yet."""
+    """Counts of this process that are not stored yet."""
 
     def __init__(self, database: Database, events: Events) -> None:
         self._database = database
@@ -40,7 +40,7 @@ class Popularity:
         self._count(self._looked_up, cids)
 
     async def flush(self) -> None:
-        """Store the counts now, and wait for those that are being stored already."""
+        """Store the counts now, and wait for any that are already being stored."""
         async with self._writing:
             pulled, self._pulled = self._pulled, []
             looked_up, self._looked_up = self._looked_up, []

@@ -1,7 +1,7 @@
-"""Publishing records: afterwards this node's routing lists them. Each request is a job.
+"""Publishes records, so that this node's routing lists them.
 
-Records are marked portion by portion, each in its own transaction. Marking one twice changes nothing, so if a process
-dies, another one repeats the request from the start.
+Each request is a job. Records are marked in portions, each in its own transaction. Marking a record twice changes
+nothing, so if a process dies, another one repeats the request from the start.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -46,14 +46,14 @@ class PublicationStatus(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class PublishRequest:
-    """What to publish: some records, those that match some filters, or all. Exactly one of the three."""
+    """What to publish: exactly one of some records, the matches of some filters, or all records."""
 
     record_refs: tuple[str, ...] | None = None
     queries: tuple[Filter, ...] | None = None
     all_records: bool | None = None
 
     def check(self) -> None:
-        """Raise InvalidInput if the request names nothing to publish."""
+        """Raise InvalidInput if the request selects nothing."""
         if self.record_refs is not None:
             if not self.record_refs:
                 raise InvalidInput("record refs cannot be empty")

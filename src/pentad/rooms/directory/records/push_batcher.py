@@ -1,5 +1,6 @@
-"""Pushes of one caller that arrive while a transaction runs share the next one: a full-text index costs time for each
-transaction."""
+"""Batches pushes: those that one caller sends while a transaction runs share the next one, because every transaction
+pays for the full-text index.
+"""
 
 import asyncio
 from collections import deque
@@ -70,7 +71,7 @@ class PushBatcher:
                         one.done.set_result(result)
 
     def _next_batch(self) -> list[_Waiting]:
-        """The next pushes of one caller, up to the limits. Empty if all their callers have given up."""
+        """The next pushes of one caller, up to the limits. Empty if every waiting caller has given up."""
         batch: list[_Waiting] = []
         size = 0
         while self._waiting and len(batch) < MOST_TOGETHER:

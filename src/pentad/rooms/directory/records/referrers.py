@@ -20,7 +20,7 @@ from pentad.rooms.directory.models import PUBLIC_KEY, SCAN_REPORT, SIGNATURE
 from pentad.rooms.directory.records.changes import note_changes
 from pentad.rooms.directory.records.namespaces import namespaces
 from pentad.rooms.directory.records.service import LARGEST_RECORD
-from pentad.rooms.directory.records.trust_marks import VisibilityObserver, hold_unchecked
+from pentad.rooms.directory.records.trust_marks import VisibilityObserver, quarantine_unchecked
 
 TYPES: Final = (PUBLIC_KEY, SIGNATURE, SCAN_REPORT)
 MOST_REFERRERS: Final = 1_000
@@ -31,7 +31,7 @@ _SEVERITIES: Final = ("UNSPECIFIED", "NONE", "INFO", "LOW", "MEDIUM", "HIGH", "C
 
 @dataclass(frozen=True, slots=True)
 class Referrer:
-    """A statement about a record. `cid` is the referrer's own, and empty until it is stored."""
+    """A referrer. `cid` is its own, and empty until it is stored."""
 
     type: str
     record_cid: str
@@ -133,7 +133,7 @@ class Referrers:
         record, types = _record(tx, record_cid), {referrer.type for referrer in referrers}
         _update_record(tx, record, types)
         if types & {SIGNATURE, PUBLIC_KEY}:
-            is_held = hold_unchecked(tx, record, namespaces(tx))
+            is_held = quarantine_unchecked(tx, record, namespaces(tx))
             if is_held and self._observer is not None:
                 self._observer.visibility_changed(tx, [record], self._clock.now())
         note_changes(tx, [record_cid])
@@ -174,7 +174,7 @@ def _update_record(tx: Transaction, record: int, types: set[str]) -> None:
 
 
 def _scan(data: Any) -> tuple[int, bool]:
-    """The worst severity of a scan report and whether it found the record safe, in either JSON spelling."""
+    """The worst severity in a scan report, and whether the record was found safe; in either JSON spelling."""
     report = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
     severity = report.get("maxSeverity", report.get("max_severity", 0))
     if isinstance(severity, str):

@@ -21,15 +21,15 @@ from pentad.rooms.directory.records.events import Events, EventType
 from pentad.rooms.directory.records.index_fields import Kind, clean, labels_of
 from pentad.rooms.directory.records.publications import Publications, PublishRequest
 from pentad.rooms.directory.records.service import record_not_found
-from pentad.rooms.directory.records.trust_marks import NOT_HELD
+from pentad.rooms.directory.records.trust_marks import NOT_QUARANTINED
 
-_ANNOUNCED: Final = f"r.published_at IS NOT NULL AND {NOT_HELD}"
+_ANNOUNCED: Final = f"r.published_at IS NOT NULL AND {NOT_QUARANTINED}"
 _HEAD: Final = 200
 _NO_LIMIT: Final = 2**62
 _RARE: Final = 10_000
 _PAGE: Final = 500
 MOST_SCORED: Final = 10_000
-"""A search scores at most this many records, the newest."""
+"""A search scores at most this many records: the newest."""
 
 
 class RouteQueryType(IntEnum):
@@ -70,7 +70,7 @@ class RouteQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class PublishedRecord:
     """A published record and its labels."""
 
     cid: str
@@ -92,7 +92,7 @@ class Routed:
 
 @dataclass(frozen=True, slots=True)
 class RoutedRecords:
-    """What a search finds. `truncated` if more records have one of its labels than it reads."""
+    """The result of a search. `truncated` if more records carry a label than the search reads."""
 
     records: "list[Routed]"
     truncated: bool = False
@@ -129,11 +129,11 @@ class Routing:
 
         await self._database.write(work)
 
-    async def list(self, queries: Sequence[RouteQuery] = (), limit: int = 0) -> "list[Listed]":
+    async def list(self, queries: Sequence[RouteQuery] = (), limit: int = 0) -> "list[PublishedRecord]":
         """Published records that match every query, newest first. A limit of 0 means no limit."""
         return [one async for one in self.stream(queries, limit)]
 
-    async def stream(self, queries: Sequence[RouteQuery] = (), limit: int = 0) -> AsyncIterator[Listed]:
+    async def stream(self, queries: Sequence[RouteQuery] = (), limit: int = 0) -> AsyncIterator[PublishedRecord]:
         """The same as a stream, with one page in memory at a time."""
         below, left = _NO_LIMIT, limit or _NO_LIMIT
         while left > 0:
@@ -150,13 +150,13 @@ class Routing:
 
     def _page(
         self, rows: Rows, queries: Sequence[RouteQuery], below: int, count: int
-    ) -> "list[tuple[int, Listed]]":  # fmt: skip
+    ) -> "list[tuple[int, PublishedRecord]]":  # fmt: skip
         terms = [self._terms(rows, query) for query in queries]
         if not all(terms):
             return []
         conditions = [Sql(f"{_ANNOUNCED} AND r.id < ?", (below,)), *map(self._has, terms)]
         found = self._read(rows, joined("AND", conditions), count)
-        return [(key, Listed(cid, labels)) for key, cid, labels in found]
+        return [(key, PublishedRecord(cid, labels)) for key, cid, labels in found]
 
     async def search(self, queries: Sequence[RouteQuery], min_match_score: int = 1, limit: int = 0) -> "RoutedRecords":
         """Published records that match enough queries: best matches first, then the newest."""

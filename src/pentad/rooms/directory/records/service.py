@@ -1,7 +1,7 @@
-"""Records: pushed once, stored under the hash of their canonical text, never changed.
+"""Stores records: each is pushed once, kept under the hash of its canonical text, and never changed.
 
-A push (text, terms and their counts, words, signals) is one transaction, or a part of one (`push_batcher.py`). A pull
-hashes the record again, so a caller never gets a text that does not match its CID.
+A push (text, terms and their counts, words, signals) is one transaction, or part of one (`push_batcher.py`). A pull
+hashes the record again, so callers never receive a text that does not match its CID.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +26,7 @@ from pentad.rooms.directory.records.index_fields import Kind, annotations_of, in
 from pentad.rooms.directory.records.namespaces import check_immutable, namespaces
 from pentad.rooms.directory.records.popularity import Popularity
 from pentad.rooms.directory.records.push_batcher import PushBatcher
-from pentad.rooms.directory.records.trust_marks import NOT_HELD, TrustMark, hold_new, trust_marks
+from pentad.rooms.directory.records.trust_marks import NOT_QUARANTINED, TrustMark, quarantine_new, trust_marks
 from pentad.rooms.directory.store import Draft, chunks, marks
 from pentad.search.index import SearchIndex
 
@@ -91,25 +91,22 @@ _NO_ROW: Final = 2**63 - 1
 
 
 def may_approve(who: Principal) -> bool:
-    """Whether what this caller pushes is approved at once."""
+    """Whether records pushed by this caller are approved at once."""
     return who.may("directory", "admin")
 
 
 class RecordObserver(Protocol):
-    """What has to know of records in the transaction that stores or deletes them."""
+    """Takes part in the transactions that store or delete records."""
 
     def added(self, tx: Transaction, records: Mapping[int, Draft], state: State, now: float) -> None:
-        """These were stored under these row ids, in this state unless the draft has its own."""
+        """Records were stored under these row ids, in this state unless the draft has its own."""
         ...
 
     def erased(self, tx: Transaction, record: int, now: float) -> None: ...
 
 
 class Records:
-    """The records of one store.
-
-    `is_approved` says whether what a caller pushes needs no further approval.
-    """
+    """The records of one store. `is_approved` says whether a caller's pushes are approved at once."""
 
     def __init__(
         self,
@@ -140,7 +137,7 @@ class Records:
         return await self._batcher.push(who, draft_record(data))
 
     async def propose(self, who: Principal, data: Mapping[str, Any]) -> Pushed:
-        """Store a validated record that has to be approved, whoever pushes it."""
+        """Store a validated record as a proposal, even if the caller could approve it."""
         return await self._batcher.push(who, replace(draft_record(data), state="proposed"))
 
     async def push_many(self, who: Principal, records: Sequence[Mapping[str, Any]]) -> list[Pushed]:
@@ -162,8 +159,8 @@ class Records:
     ) -> set[str]:
         """Store drafts in the caller's transaction, before anything else in it. Returns the CIDs that were new.
 
-        Conflict if one has the name and version of another record where that is final, unless it `replaces` that one.
-        `copied` if they come from a peer; a copy that is pushed here belongs to this directory from then on.
+        Raises Conflict if a draft has the name and version of another record where versions are final, unless it
+        `replaces` that record. `copied` marks copies from a peer; pushing a copy here makes it this directory's own.
         """
         self.lock(tx)
         rules = [] if replaces else namespaces(tx)
@@ -173,7 +170,7 @@ class Records:
         stored = store.insert(tx, self._database.dialect, drafts, who.id, now, state)
         new = {draft.cid for draft in stored.values()}
         if new:
-            store.choose_newest(tx, hold_new(tx, stored, rules))
+            store.choose_newest(tx, quarantine_new(tx, stored, rules))
             if self._observer is not None:
                 self._observer.added(tx, stored, state, now)
             list_changed(tx, "resources", "directory")
@@ -233,12 +230,12 @@ class Records:
         return set(await self._database.read(lambda rows: store.ids_of(rows, valid)))
 
     async def newest(self, count: int, below: int | None = None) -> list[tuple[int, NamedRef]]:
-        """The newest records that are not in quarantine, each with its row id; `below` continues after the row id of an
-        earlier answer."""
+        """The newest records outside quarantine, each with its row id; `below` continues after a row id of the previous
+        page."""
         rows = await self._database.read(
             lambda rows: rows.all(
                 "SELECT r.id, r.name, r.version, r.cid FROM directory_records r"  # noqa: S608  own condition
-                f" WHERE r.id < ? AND {NOT_HELD} ORDER BY r.id DESC LIMIT ?",
+                f" WHERE r.id < ? AND {NOT_QUARANTINED} ORDER BY r.id DESC LIMIT ?",
                 _NO_ROW if below is None else below, count,
             )
         )  # fmt: skip
@@ -252,7 +249,7 @@ class Records:
             return []
         sql = (
             "SELECT r.cid FROM directory_records r WHERE r.cid >= ? AND r.cid < ?"  # noqa: S608  own condition
-            f" AND {NOT_HELD} ORDER BY r.cid LIMIT ?"
+            f" AND {NOT_QUARANTINED} ORDER BY r.cid LIMIT ?"
         )
         found = await self._database.read(lambda rows: rows.all(sql, prefix, prefix + "~", count))
         return [cid for (cid,) in found]
@@ -293,8 +290,8 @@ class Records:
         store.lock_terms(tx, self._database.dialect)
 
     def erase(self, tx: Transaction, cid: str, *, copied: bool = False) -> bool:
-        """Delete a record in the caller's transaction, whoever made it; `copied` if a peer withdrew it. A record that
-        was deleted here is not copied from a peer again."""
+        """Delete a record in the caller's transaction, whoever made it; `copied` if a peer withdrew it. Records deleted
+        here are not copied from peers again."""
         record = store.ids_of(tx, [cid]).get(cid)
         if record is None:
             return False

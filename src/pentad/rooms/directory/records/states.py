@@ -1,7 +1,7 @@
-"""The state of a record: whether it is only a draft, waits for approval, may be used, or should not be used any more.
+"""The state of a record: draft, proposed, approved, deprecated or withdrawn.
 
-A state belongs to the stored record and not to its content, so it changes no CID. Only approved and deprecated records
-are served to MCP hosts and in catalogues. Every change is kept with who made it, when and why.
+The state belongs to the stored record, not to its content, so it changes no CID. Only approved and deprecated records
+are served to MCP hosts. Every change is kept with who made it, when and why.
 """
 
 from collections.abc import Sequence
@@ -41,8 +41,7 @@ class StateChange:
 
 @dataclass(frozen=True, slots=True)
 class RecordState:
-    """The state of one record. `history` is in order; before its first change the record had the state it was pushed
-    with."""
+    """The state of one record. `history` is in order and starts with the first change after the push."""
 
     cid: str
     name: str
@@ -51,7 +50,7 @@ class RecordState:
     pushed_by: str
     pushed_at: str
     quarantined: str | None
-    """Why it is in quarantine, if it is: then hosts do not see it, whatever its state."""
+    """Why the record is in quarantine, if it is. Hosts do not see it then, whatever its state."""
     history: tuple[StateChange, ...] = ()
 
 
@@ -94,7 +93,7 @@ class States:
         return [_state(row) for row in found[:limit]], found[limit - 1][0] if len(found) > limit else None
 
     async def set(self, who: Principal, cids: Sequence[str], state: State, reason: str = "") -> None:
-        """Change the state of records, all or none. Forbidden if the caller may not."""
+        """Change the state of all these records, or of none. Forbidden if the caller may not."""
         refuse_read_only(who)
         reason = reason.strip()
         if len(reason) > LONGEST_REASON:
@@ -107,7 +106,7 @@ class States:
         await self._database.write(work)
 
     def change(self, tx: Transaction, who: Principal, cids: Sequence[str], state: State, reason: str) -> None:
-        """Change states in the caller's transaction, which must have locked the terms first."""
+        """Change states in the caller's transaction, which must have called `store.lock_terms` first."""
         now = self._clock.now()
         changed: list[int] = []
         for cid in dict.fromkeys(cids):

@@ -1,9 +1,9 @@
-"""Copies records from another directory. Each sync is a job, so one process works on it at a time.
+"""Copies records from another directory.
 
-If that process dies, another one starts the sync again. Fetched records are pushed like any other, so fetching some
-twice changes nothing. A caller's URL is parsed when the sync is created and its addresses are checked when the sync
-runs; the connection then goes to the address that was checked. Private addresses are refused unless the operator allows
-them.
+Each sync is a job, so one process works on it at a time. If that process dies, another one starts the sync again.
+Fetched records are pushed like any others, so fetching some twice changes nothing. The URL is parsed when the sync is
+created and its addresses are checked when it runs; the connection then goes to the checked address. Private addresses
+are refused unless the operator allows them.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
@@ -36,8 +36,8 @@ _LONGEST_URL: Final = 2_048
 
 
 @dataclass(frozen=True, slots=True)
-class Peer:
-    """Another directory: its host name, and once that was checked, the address to connect to."""
+class PeerAddress:
+    """The address of another directory: its host name and, once checked, the IP address to connect to."""
 
     host: str
     port: int
@@ -46,12 +46,12 @@ class Peer:
 
     @property
     def target(self) -> str:
-        """Where to connect; the host name is only for TLS."""
+        """Where to connect. The host name is only used for TLS."""
         host = self.address or self.host
         return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
 
 
-def parse_peer(text: str, what: str = "directory") -> Peer:
+def parse_peer(text: str, what: str = "directory") -> PeerAddress:
     """Parse `host:port` or an http(s) URL; InvalidInput says what is wrong with it."""
     url = text.strip()
     problem = f"invalid remote {what} URL: "
@@ -79,11 +79,11 @@ def parse_peer(text: str, what: str = "directory") -> Peer:
         name, _ = canonical_host(host)
     except PentadError as error:
         raise InvalidInput(problem + error.message) from None
-    return Peer(name, port, tls=scheme == "https" and bool(separator))
+    return PeerAddress(name, port, tls=scheme == "https" and bool(separator))
 
 
 class PeerGuard:
-    """Resolves the host name of a peer and checks its addresses."""
+    """Resolves a peer's host name and checks its addresses."""
 
     def __init__(
         self, hosts: Collection[str] = (), networks: Iterable[Network] = (), resolver: Resolver | None = None
@@ -92,8 +92,8 @@ class PeerGuard:
         self._networks = tuple(networks)
         self._resolver = resolver or SystemResolver()
 
-    async def resolve(self, peer: Peer) -> Peer:
-        """The peer with the address to use; Forbidden if any of its addresses is private and not allowed."""
+    async def resolve(self, peer: PeerAddress) -> PeerAddress:
+        """The peer with the IP address to use. Forbidden if any of its addresses is private and not allowed."""
         try:
             addresses = await self._resolver.resolve(peer.host)
         except OSError:
@@ -106,7 +106,7 @@ class PeerGuard:
                 f"{peer.host} is not an address syncs may go to.",
                 hint="The operator can name it in rooms.directory.sync_hosts or sync_networks.",
             )
-        return Peer(peer.host, peer.port, peer.tls, str(addresses[0]))
+        return PeerAddress(peer.host, peer.port, peer.tls, str(addresses[0]))
 
 
 JOB: Final = "directory.sync"
@@ -149,7 +149,7 @@ class Remote(Protocol):
     async def close(self) -> None: ...
 
 
-OpenRemote = Callable[[Peer], Awaitable[Remote]]
+OpenRemote = Callable[[PeerAddress], Awaitable[Remote]]
 """Connects to the address of a peer, using its name for TLS."""
 
 Check = Callable[[Mapping[str, Any]], Awaitable[None]]
@@ -265,7 +265,7 @@ class Syncs(JobRequests[Sync]):
             await remote.close()
 
     async def _push(self, who: Principal, fetched: Sequence[Mapping[str, Any]], conflicts: list[str]) -> int:
-        """Store a portion; returns how many were new. A record that contradicts one here is left out and noted."""
+        """Store a portion; returns how many were new. Records that contradict one here are skipped and noted."""
         try:
             return sum(bool(pushed.new) for pushed in await self._records.push_many(who, fetched))
         except Conflict as error:
@@ -275,7 +275,7 @@ class Syncs(JobRequests[Sync]):
         return sum([await self._push(who, [one], conflicts) for one in fetched])
 
     async def _checked(self, record: Record, requested: Sequence[str]) -> Mapping[str, Any]:
-        """The record, if it is one of those requested and valid: the other side is not trusted."""
+        """The record, if it was requested and is valid. The other side is not trusted."""
         data = record.data
         if record.cid not in requested or cid_of(canonical_json(data)) != record.cid:
             raise Unavailable(f"The other directory sent something else than {record.cid[:128]}.")

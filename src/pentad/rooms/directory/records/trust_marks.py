@@ -1,7 +1,7 @@
-"""What the trust policy says about records, as searches and lists use it: who vouches for one, and which are held back.
+"""The trust policy's verdicts, as searches and lists use them: who vouches for a record, and which are in quarantine.
 
-`trust/policy.py` decides. A record in quarantine is stored but not found, from the transaction that stores it on.
-Approval does not end a quarantine: it says that somebody has read the record, and not that its author is known.
+`trust/policy.py` decides. A quarantined record is stored but not found, from the transaction that stores it. Approval
+does not end a quarantine: approval says that somebody read the record, not that its author is known.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,20 +16,20 @@ from pentad.rooms.directory.store import Draft, chunks, marks
 
 UNSIGNED: Final = "it is not signed"
 UNCHECKED: Final = "its signatures are not checked yet"
-NOT_HELD: Final = "NOT EXISTS (SELECT 1 FROM directory_quarantine q WHERE q.record = r.id)"
+NOT_QUARANTINED: Final = "NOT EXISTS (SELECT 1 FROM directory_quarantine q WHERE q.record = r.id)"
 """The condition that the record `r` is not in quarantine."""
 
 
 class TrustMark(NamedTuple):
-    """Who vouches for a record, by the names of the policy, why it is in quarantine, if it is, and its state, unless
-    it is approved."""
+    """The policy entries that vouch for a record, why it is in quarantine (if it is), and its state (unless it is
+    approved)."""
 
     trusted_by: tuple[str, ...] = ()
     quarantined: str | None = None
     state: str | None = None
 
 
-class HeldRecord(NamedTuple):
+class QuarantinedRecord(NamedTuple):
     """A record in quarantine."""
 
     cid: str
@@ -40,23 +40,24 @@ class HeldRecord(NamedTuple):
 
 
 class VisibilityObserver(Protocol):
-    """What has to know, in the same transaction, that records have another state or entered or left quarantine."""
+    """Takes part in transactions that change the state of records, or move them into or out of quarantine."""
 
     def visibility_changed(self, tx: Transaction, records: Sequence[int], now: float) -> None: ...
 
 
-def hold_new(tx: Transaction, records: Mapping[int, Draft], rules: Sequence[Namespace]) -> list[int]:
-    """Put new records, which nobody has signed yet, into quarantine where their namespace asks for it. Returns them."""
+def quarantine_new(tx: Transaction, records: Mapping[int, Draft], rules: Sequence[Namespace]) -> list[int]:
+    """Put new records, which nobody has signed yet, into quarantine if their namespace requires it. Returns those."""
     by_name = {one.namespace: one.quarantine for one in rules}
     if not any(by_name.values()):
         return []
     held = [record for record, draft in records.items() if rule_for(draft.fields.name, by_name)]
-    hold(tx, held, UNSIGNED)
+    quarantine(tx, held, UNSIGNED)
     return held
 
 
-def hold_unchecked(tx: Transaction, record: int, rules: Sequence[Namespace]) -> bool:
-    """Put a record that lost a signature or key into quarantine, until it is judged anew. Returns whether it is."""
+def quarantine_unchecked(tx: Transaction, record: int, rules: Sequence[Namespace]) -> bool:
+    """Put a record that lost a signature or key into quarantine until it is evaluated again. Returns whether it is
+    there."""
     by_name = {one.namespace: one.quarantine for one in rules}
     if not any(by_name.values()):
         return False
@@ -68,11 +69,11 @@ def hold_unchecked(tx: Transaction, record: int, rules: Sequence[Namespace]) -> 
     ) or ("", 1, 0)  # fmt: skip
     is_held = bool(rule_for(name, by_name)) and not listed
     if is_held:
-        hold(tx, [record], UNCHECKED if signed else UNSIGNED)
+        quarantine(tx, [record], UNCHECKED if signed else UNSIGNED)
     return is_held
 
 
-def hold(tx: Transaction, records: Sequence[int], reason: str) -> None:
+def quarantine(tx: Transaction, records: Sequence[int], reason: str) -> None:
     """Put records into quarantine, or change the reason."""
     tx.run_many(
         "INSERT INTO directory_quarantine (record, reason) VALUES (?, ?)"
@@ -82,7 +83,7 @@ def hold(tx: Transaction, records: Sequence[int], reason: str) -> None:
 
 
 def trust_marks(rows: Rows, cids: Sequence[str]) -> dict[str, TrustMark]:
-    """What the policy says about these records."""
+    """The verdicts on these records."""
     found: dict[str, TrustMark] = {}
     for part in chunks(cids):
         sql = (
@@ -96,8 +97,8 @@ def trust_marks(rows: Rows, cids: Sequence[str]) -> dict[str, TrustMark]:
     return found
 
 
-def held_among(rows: Rows, records: Sequence[int]) -> set[int]:
-    """Those of the records, by their row ids, that are in quarantine."""
+def quarantined_among(rows: Rows, records: Sequence[int]) -> set[int]:
+    """Which of these row ids are in quarantine."""
     held: set[int] = set()
     for part in chunks(records):
         sql = f"SELECT record FROM directory_quarantine WHERE record IN ({marks(len(part))})"  # noqa: S608  only marks
@@ -105,11 +106,11 @@ def held_among(rows: Rows, records: Sequence[int]) -> set[int]:
     return held
 
 
-def held_records(rows: Rows, limit: int, after: str = "") -> list[HeldRecord]:
-    """Records in quarantine by CID, those after a CID."""
+def quarantined_records(rows: Rows, limit: int, after: str = "") -> list[QuarantinedRecord]:
+    """Records in quarantine, ordered by CID, after a given CID."""
     found = rows.all(
         "SELECT r.cid, r.name, r.version, r.pushed_by, q.reason FROM directory_quarantine q"
         " JOIN directory_records r ON r.id = q.record WHERE r.cid > ? ORDER BY r.cid LIMIT ?",
         after, limit,
     )  # fmt: skip
-    return [HeldRecord(*row) for row in found]
+    return [QuarantinedRecord(*row) for row in found]

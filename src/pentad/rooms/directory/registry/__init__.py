@@ -1,1 +1,1 @@
-"""The MCP servers among the records, as a registry that MCP hosts read."""
+"""The MCP registry: the MCP servers among the records, for MCP hosts."""

@@ -1,7 +1,7 @@
-"""Catalogues of the approved records for other programs than MCP hosts: an AI catalogue, and an index of agent skills.
+"""Catalogues of approved records for programs other than MCP hosts: the AI catalogue, and the index of agent skills.
 
-Each lists the newest approved version of every name that is not in quarantine. Both are single documents, so they have
-a limit, and say so if there is more.
+Each lists the newest approved version of every name outside quarantine. Both are single documents, so their size is
+limited, and they say if they are incomplete.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ import msgspec
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ports import Database, Row, Rows
 from pentad.rooms.directory.records.index_fields import Kind
-from pentad.rooms.directory.records.trust_marks import NOT_HELD
+from pentad.rooms.directory.records.trust_marks import NOT_QUARANTINED
 from pentad.rooms.directory.registry.server_files import server_file
 from pentad.rooms.directory.store import marks, texts_of
 from pentad.rooms.directory.translate import a2a_cards, agent_skills
@@ -27,7 +27,7 @@ from pentad.rooms.directory.translate.untrusted_json import text_of
 MOST_ENTRIES: Final = 1_000
 SKILLS_PATH: Final = "/.well-known/agent-skills"
 COMPLETE: Final = "urn:pentad:complete"
-"""The extension that says whether the catalogue has everything."""
+"""The extension that says whether the catalogue is complete."""
 
 _MOST_READ: Final = 10_000
 _SKILLS_SCHEMA: Final = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
@@ -97,12 +97,12 @@ class Catalogs:
 
 
 def _approved(rows: Rows, modules: Sequence[str]) -> tuple[list[dict[str, Any]], bool]:
-    """The newest approved records with one of these modules, and whether these are all."""
+    """The newest approved records with one of these modules, and whether the list is complete."""
     found = rows.all(
         "SELECT DISTINCT r.id, r.cid, r.name, r.version_key FROM directory_terms t"  # noqa: S608  only marks
         " JOIN directory_postings p ON p.term = t.id JOIN directory_records r ON r.id = p.record"
         f" WHERE t.kind = ? AND t.text IN ({marks(len(modules))}) AND r.state = 'approved'"
-        f" AND {NOT_HELD} ORDER BY r.id DESC LIMIT ?",
+        f" AND {NOT_QUARANTINED} ORDER BY r.id DESC LIMIT ?",
         int(Kind.MODULE), *modules, _MOST_READ + 1,
     )  # fmt: skip
     newest: dict[str, Row] = {}
@@ -117,10 +117,10 @@ def _approved(rows: Rows, modules: Sequence[str]) -> tuple[list[dict[str, Any]],
 
 
 def _entries(record: dict[str, Any], skills: dict[str, Skill], site: str) -> Iterator[dict[str, Any]]:
-    """What the catalogue has of a record: its agent card, the card of its MCP server, its skill."""
+    """The catalogue's entries for a record: its agent card, MCP server card and skill."""
     found = dict(_parts(record, skills, site))
     for part, (kind, content) in found.items():
-        # identifier and version together name one entry
+        # identifier and version together must be unique
         yield _entry(record, kind, f"#{part}" if len(found) > 1 else "", content)
 
 
@@ -155,7 +155,7 @@ def _entry(record: dict[str, Any], kind: str, part: str, content: dict[str, Any]
 
 
 def _skills(records: Sequence[dict[str, Any]]) -> Iterator[Skill]:
-    """The skills of records, each name once."""
+    """The skills in records, each name once."""
     seen: set[str] = set()
     for record in records:
         skill = _skill(record)

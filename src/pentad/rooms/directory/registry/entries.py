@@ -1,5 +1,6 @@
-"""The rows of the registry: one for each record of an MCP server, kept up to date in the transaction that changes the
-record. They say what hosts see and what is filtered by; the `server.json` itself comes from the record.
+"""Registry rows: one per record of an MCP server, updated in the transaction that changes the record.
+
+A row holds what hosts see and filter by; the `server.json` itself is made from the record.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,7 +11,7 @@ import msgspec
 from pentad.kernel.ports import Rows, Transaction
 from pentad.rooms.directory.models import State
 from pentad.rooms.directory.records.index_fields import Kind
-from pentad.rooms.directory.records.trust_marks import held_among
+from pentad.rooms.directory.records.trust_marks import quarantined_among
 from pentad.rooms.directory.registry.server_files import ServerFile, server_file
 from pentad.rooms.directory.search.sort_keys import is_version, version_key
 from pentad.rooms.directory.store import Draft, choose_newest
@@ -20,9 +21,9 @@ DELETED: Final = "deleted"
 STATUSES: Final[Mapping[str, str]] = {
     "draft": "", "proposed": "", "approved": "active", "deprecated": "deprecated", "withdrawn": DELETED,
 }  # fmt: skip
-"""What hosts see of a state; empty for nothing, unless they have seen the record before: then it is deleted."""
-HELD: Final = "It is held back until somebody vouches for it."
-"""What hosts are told of a record in quarantine that they have seen before."""
+"""The status that hosts see for each state. Empty means none, or `deleted` if hosts have seen the record before."""
+QUARANTINE_MESSAGE: Final = "It is in quarantine until a trusted signature is added."
+"""The status message of a quarantined record that hosts have seen before."""
 
 _PORTION: Final = 200
 _SEEN: Final = (
@@ -44,15 +45,15 @@ class _Row(NamedTuple):
 
 
 class ServerEntries:
-    """The registry's view of the records. It observes them, and writes into the transaction that changes them."""
+    """Keeps the registry rows. Observes records, and writes in the transaction that changes them."""
 
     def added(self, tx: Transaction, records: Mapping[int, Draft], state: State, now: float) -> None:
-        """Add those of the new records that are servers."""
+        """Add rows for the servers among new records."""
         servers = {record: draft for record, draft in records.items() if _has_module(draft)}
         self._add(tx, {record: (draft.text, draft.state or state) for record, draft in servers.items()}, now)
 
     def erased(self, tx: Transaction, record: int, now: float) -> None:
-        """Keep the row of a deleted record as a tombstone, if hosts have seen it."""
+        """Keep the row of a deleted record as a tombstone if hosts have seen it."""
         name = _name_of(tx, record)
         if name is None:
             return
@@ -64,11 +65,11 @@ class ServerEntries:
         _arrange(tx, name, {record}, now)
         tx.run(
             "DELETE FROM directory_servers WHERE record = ? AND is_current = 0", record
-        )  # another one took its place
+        )  # another record has taken its place
 
     def visibility_changed(self, tx: Transaction, records: Sequence[int], now: float) -> None:
-        """Show hosts what the states of these records, and quarantine, let them see, and searches the newest version
-        that can be used."""
+        """Update what hosts see of these records, after their state or quarantine changed, and which versions searches
+        find."""
         choose_newest(tx, records)
         changed: dict[str, set[int]] = {}
         for record in records:
@@ -78,8 +79,8 @@ class ServerEntries:
             name, published_at, old, state, is_held, reason = row[0], row[1], (row[2], row[3]), row[4], row[5], row[6]
             status = "" if is_held else STATUSES[state]
             message = (reason or "") if status in ("deprecated", DELETED) else ""
-            if not status and published_at is not None:  # what hosts have seen does not vanish without a word
-                status, message = DELETED, HELD if is_held else ""
+            if not status and published_at is not None:  # hosts that have seen it must learn that it is gone
+                status, message = DELETED, QUARANTINE_MESSAGE if is_held else ""
             if (status, message) != old:
                 tx.run(
                     "UPDATE directory_servers SET status = ?, message = ?, status_changed_at = ? WHERE record = ?",
@@ -90,7 +91,7 @@ class ServerEntries:
             _arrange(tx, name, own, now)
 
     def catch_up(self, tx: Transaction, now: float) -> int:
-        """Add a portion of the servers from before there was a registry. Returns how many records are done."""
+        """Add a portion of the servers from before the registry existed. Returns how many records were processed."""
         waiting = tx.all(
             "SELECT w.record, r.state, t.data FROM directory_servers_waiting w LEFT JOIN directory_records r"
             " ON r.id = w.record LEFT JOIN directory_texts t ON t.record = w.record ORDER BY w.record LIMIT ?",
@@ -105,7 +106,7 @@ class ServerEntries:
         moment = _moment(now)
         names: dict[str, set[int]] = {}
         rows: list[tuple[Any, ...]] = []
-        held = held_among(tx, list(records))
+        held = quarantined_among(tx, list(records))
         for record, (text, state) in records.items():
             server = _server(text)
             if server is not None:
@@ -135,15 +136,15 @@ def _name_of(rows: Rows, record: int) -> str | None:
 
 
 def _moment(now: float) -> float:
-    """A time as clients see it: in milliseconds, so that `updated_since` with a time they were told is exact."""
+    """A time in milliseconds, as clients see it, so that `updated_since` with a time from an answer is exact."""
     return round(now, 3)
 
 
 def _arrange(tx: Transaction, name: str, changed: Iterable[int], now: float) -> None:
-    """Decide anew which records of a name hosts see, and which version is the latest.
+    """Choose again which records of a name hosts see, and which version is the latest.
 
-    A row that is shown, and `changed` or was not shown before, is updated now. A row that merely stops being the latest
-    is not: some hosts take the version that was updated last for the newest.
+    A visible row that `changed`, or was not visible before, is updated now. A row that merely stops being the latest
+    keeps its time: some hosts take the most recently updated version for the newest.
     """
     touched = set(changed)
     rows = [_Row(*row) for row in tx.all(
@@ -172,7 +173,7 @@ def _arrange(tx: Transaction, name: str, changed: Iterable[int], now: float) -> 
 
 
 def _precedence(row: _Row, now: float) -> tuple[bool, str, float, int]:
-    """Versions by their numbers come after all others, which go by time."""
+    """Versions with numbers rank above all others, which are ordered by time."""
     versioned = is_version(row.version_key)
     published = now if row.published_at is None else row.published_at
     return versioned, row.version_key if versioned else "", published, row.record

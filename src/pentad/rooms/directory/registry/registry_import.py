@@ -1,8 +1,8 @@
-"""Copies the servers of another MCP registry: all of them once, then only what has changed.
+"""Imports the servers of another MCP registry: all of them once, then only changes.
 
-Pages go by name, so a list that changes while it is read may hide a change. The next import therefore asks from the
-start of this one on, minus an overlap. What was read twice changes nothing. Which version is the latest is computed
-here, because a registry does not tell when that changes.
+Pages are ordered by name, so a list that changes while it is read may hide a change. The next import therefore asks
+from the start of this one, minus an overlap; reading a server twice changes nothing. The latest version is computed
+here, because registries do not report when it changes.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -41,11 +41,11 @@ _OWN: Final = (
     "SELECT r.cid, r.state FROM directory_registry_records i JOIN directory_records r ON r.cid = i.cid"
     " WHERE i.url = ? AND i.name = ? AND i.version = ?"
 )
-"""The record that came from a registry under a name and version."""
+"""The record imported from a registry under a name and version."""
 
 
 class Finder(Protocol):
-    """Finds the records that are here already."""
+    """Finds existing records."""
 
     async def search(self, query: Query) -> Found: ...
 
@@ -54,7 +54,7 @@ class Finder(Protocol):
 
 @dataclass(slots=True)
 class RegistryImport:
-    """What an import has done. `since` is the moment from which on it asked for changes; None for everything."""
+    """The result of an import. `since` is the time from which it asked for changes; None if it read everything."""
 
     url: str
     since: str | None
@@ -66,7 +66,7 @@ class RegistryImport:
     restored: int = 0
     failed: int = 0
     failures: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
-    """The first of those that failed, and why."""
+    """The first failures, with reasons."""
 
     def fail(self, source: str, reason: str) -> None:
         self.failed += 1
@@ -98,7 +98,7 @@ class RegistryImports:
         self._trusted_hosts = frozenset(trusted_hosts)
 
     async def run(self, who: Principal, url: str, *, full: bool = False, approve: bool = False) -> RegistryImport:
-        """Import what is new. The records wait for approval, unless the caller approves them."""
+        """Import new servers and changes. Records wait for approval unless the caller approves them."""
         base = registry_base(url)
         started = self._clock.now()
         known = await self._database.lookup("SELECT since FROM directory_registries WHERE url = ?", base)
@@ -120,8 +120,8 @@ class RegistryImports:
         return done
 
     async def _entries(self, base: str, since: float | None) -> AsyncIterator[tuple[dict[str, Any], bytes]]:
-        """The entries of all pages, parsed and as they were written. Without deltas there, everything is read, with
-        what was deleted if the registry can tell."""
+        """The entries of all pages, parsed and as raw text. If the registry has no deltas, everything is read,
+        including deleted servers if it lists them."""
         filters: list[dict[str, str]] = [{"include_deleted": "true"}, {}]
         if since is not None:
             filters.insert(0, {"updated_since": iso(since)})
@@ -157,7 +157,7 @@ class RegistryImports:
     async def _take(
         self, who: Principal, base: str, entry: dict[str, Any], written: bytes, target: "_Target", done: RegistryImport
     ) -> None:
-        """Import one server, or follow what the registry says of it now."""
+        """Import one server, or apply its current status."""
         from pentad.rooms.directory.translate.import_pipeline import Importer, ImportOptions
 
         server = mapping_of(entry.get("server")) or entry
@@ -176,7 +176,7 @@ class RegistryImports:
             if imported.errors:
                 done.fail(label, imported.errors[0])
                 return
-            if imported.status == "imported":  # a record that was here before is not this registry's to withdraw
+            if imported.status == "imported":  # a record that existed before must not be withdrawn by this registry
                 await self._remember(base, name, version, imported.cid)
                 done.imported += 1
             done.already_there += imported.status == "already there"
@@ -198,10 +198,8 @@ class RegistryImports:
         await self._database.write(work)
 
     async def _follow(self, who: Principal, base: str, key: tuple[str, str], state: State, reason: str) -> int:
-        """Give a record that came from this registry the state it has there; 0 if there is nothing to change.
-
-        A proposal is not deprecated: nobody uses it yet, and deprecating it would make hosts see it.
-        """
+        """Give a record imported from this registry the state it has there; 0 if nothing changed. Proposals are not
+        deprecated, because hosts would see them then."""
         row = await self._database.lookup(_OWN, base, *key)
         usable = ("approved",) if state == "deprecated" else ("draft", "proposed", "approved", "deprecated")
         if row is None or row[1] not in usable:
@@ -210,8 +208,8 @@ class RegistryImports:
         return 1
 
     async def _restore(self, who: Principal, base: str, key: tuple[str, str], undone: Sequence[str]) -> int:
-        """Give a record back the state it had before this registry's statuses that are `undone` now; 0 if there is
-        nothing to undo. What a person decided here since then stays."""
+        """Restore the state a record had before this registry's statuses that are now `undone`; 0 if there is nothing
+        to undo. Decisions made here since then stay."""
         row = await self._database.lookup(_OWN, base, *key)
         if row is None or row[1] not in ("withdrawn", "deprecated"):
             return 0
@@ -227,7 +225,7 @@ class RegistryImports:
 
 
 class _Target:
-    """The node that servers are imported into: the records, which wait for approval unless the caller approves."""
+    """The import's target: this store, where records wait for approval unless the caller approves them."""
 
     def __init__(self, records: Records, finder: Finder, *, approve: bool) -> None:
         self.push = records.push if approve else records.propose
@@ -249,7 +247,7 @@ def _page(body: bytes, base: str) -> _Page:
     try:
         page = msgspec.json.decode(body, type=_Page)
     except (msgspec.DecodeError, msgspec.ValidationError):
-        raise Unavailable(f"What the registry at {base} answered is no list of servers.") from None
+        raise Unavailable(f"What the registry at {base} answered is not a list of servers.") from None
     if not all(isinstance(msgspec.json.decode(one), dict) for one in page.servers):
         raise Unavailable(f"What the registry at {base} lists are no servers.")
     return page

@@ -1,7 +1,7 @@
-"""The `server.json` of a record, in its own bytes if the record was made from one.
+"""The `server.json` of a record: the original bytes if the record was made from one.
 
-Hosts reject a whole page for one entry they cannot read. So an original in an old form, or without a name, description
-or version that hosts accept, is written anew with what the record says; one that cannot be mended is no server.
+Hosts reject a whole page for one entry they cannot read. So an original in an old form, or without a valid name,
+description or version, is rewritten from the record. If that fails too, the record is not a server.
 """
 
 import re
@@ -24,7 +24,7 @@ LONGEST_NAME: Final = 200
 LONGEST_VERSION: Final = 255
 LONGEST_DESCRIPTION: Final = 100
 LATEST: Final = "latest"
-"""Stands for the newest version in paths, so no version is called so."""
+"""Stands for the newest version in paths, so no version may have this name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class ServerFile:
 
 
 def server_file(record: dict[str, Any]) -> ServerFile | None:
-    """The server of a record; None if it is none that hosts could use."""
+    """The server in a record; None if hosts could not use it."""
     try:
         server = from_record(record).result
     except InvalidInput:
@@ -45,12 +45,12 @@ def server_file(record: dict[str, Any]) -> ServerFile | None:
     if _is_readable(server):
         content = _original(record, server) or _written({**server, "description": shortened(server["description"])})
         return ServerFile(server["name"], server["version"], content)
-    mended = _mended(record, server)
-    return ServerFile(mended["name"], mended["version"], _written(mended)) if _is_readable(mended) else None
+    repaired = _repaired(record, server)
+    return ServerFile(repaired["name"], repaired["version"], _written(repaired)) if _is_readable(repaired) else None
 
 
 def is_name(name: str) -> bool:
-    """Whether the registry can have a server of this name."""
+    """Whether this is a valid server name."""
     return SHORTEST_NAME <= len(name) <= LONGEST_NAME and NAME.fullmatch(name) is not None
 
 
@@ -69,7 +69,7 @@ def _is_readable(server: dict[str, Any]) -> bool:
 
 
 def _original(record: dict[str, Any], server: dict[str, Any]) -> bytes | None:
-    """The bytes that the record was made from, if they say the same and are plain JSON."""
+    """The bytes that the record was made from, if they are plain JSON with the same content."""
     module = find_module(record, MODULES)
     artifact = None if module is None else module_artifact(module)
     if artifact is None or artifact.content is None or artifact.artifact_type == CONFIG:
@@ -80,7 +80,7 @@ def _original(record: dict[str, Any], server: dict[str, Any]) -> bytes | None:
         return None
 
 
-def _mended(record: dict[str, Any], server: dict[str, Any]) -> dict[str, Any]:
+def _repaired(record: dict[str, Any], server: dict[str, Any]) -> dict[str, Any]:
     current = current_form(server)
     for package in current["packages"]:
         package.pop("name", None)
@@ -102,7 +102,7 @@ def _mended(record: dict[str, Any], server: dict[str, Any]) -> dict[str, Any]:
 
 
 def shortened(text: str) -> str:
-    """A description that is not too long for the registry."""
+    """The description, cut to the registry's limit."""
     return text if len(text) <= LONGEST_DESCRIPTION else text[: LONGEST_DESCRIPTION - 1].rstrip() + "…"
 
 

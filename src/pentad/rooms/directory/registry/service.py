@@ -1,8 +1,8 @@
-"""The registry: lists, finds and publishes MCP servers, over the records of the directory.
+"""The registry: lists, finds and publishes MCP servers stored as records.
 
-Hosts see approved, deprecated and, if they ask for them, withdrawn records, and nothing in quarantine. Pages are in the
-order of names and versions, those of a list of changes in the order of time: then a page costs its own length, however
-much is stored or has changed, and what changes while the pages are read comes later and is not missed.
+Hosts see approved and deprecated records, withdrawn ones on request, and nothing in quarantine. Lists are ordered by
+name and version, lists of changes by time. So the cost of a page depends only on its length, and changes made while
+pages are read appear on a later page.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pentad.rooms.directory.translate.import_pipeline import Importer
 
 OWN: Final = "pentad/record"
-"""The key of what Pentad says about a server, in the outer `_meta`."""
+"""The key of Pentad's own metadata in the outer `_meta`."""
 DEFAULT_LIMIT: Final = 30
 MOST_LIMIT: Final = 100
 MOST_VERSIONS: Final = 10_000
@@ -39,11 +39,11 @@ _STATES: Final[dict[str, State]] = {"active": "approved", "deprecated": "depreca
 
 
 Place = tuple[str, str] | tuple[float, int]
-"""A place in a list: name and version or, in a list of changes, when a row changed and its record."""
+"""A position in a list: name and version or, in a list of changes, time of the change and record."""
 
 
 class NotPublished(InvalidInput, code="not_published", status=400):
-    """A server.json that cannot be published; `issues` in the details say why."""
+    """A server.json that cannot be published; the details list its `issues`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class ServerQuery:
     version: str = ""
     """One version, or `latest`."""
     updated_since: float | None = None
-    """Only what changed after this moment; this includes what was deleted."""
+    """Only changes after this time, including deletions."""
     include_deleted: bool = False
 
     @property
@@ -64,7 +64,7 @@ class ServerQuery:
 
 @dataclass(frozen=True, slots=True)
 class ServerEntry:
-    """One server as a host gets it: the text of its `server.json`, and what the registry says about it."""
+    """One server as hosts receive it: the text of its `server.json`, and the registry's metadata."""
 
     name: str
     version: str
@@ -79,7 +79,7 @@ class ServerEntry:
 
 @dataclass(frozen=True, slots=True)
 class ServerPage:
-    """A page of servers; `after` is the place to continue behind, if there are more."""
+    """A page of servers; `after` is the position of its last entry if there are more."""
 
     entries: list[ServerEntry]
     after: Place | None = None
@@ -103,7 +103,7 @@ class _Row:
         self.updated_at: float = row[8]
 
     def place(self, query: ServerQuery) -> "Place":
-        """Where it stands in a list."""
+        """Its position in a list."""
         return (self.name, self.version) if query.updated_since is None else (self.updated_at, self.record)
 
     def official(self) -> dict[str, Any]:
@@ -126,7 +126,7 @@ class Registry:
         self._states = states
 
     async def page(self, query: ServerQuery, limit: int, after: Place | None = None) -> ServerPage:
-        """A page of servers, by name and version, or by time if only changes are asked for."""
+        """A page of servers, ordered by name and version, or by time if the query asks for changes."""
 
         def work(rows: Rows) -> ServerPage:
             found = list_page(rows, query, limit + 1, after)
@@ -136,7 +136,7 @@ class Registry:
         return await self._database.read(work)
 
     async def versions(self, name: str, *, include_deleted: bool = False) -> list[ServerEntry]:
-        """All versions of a server, the last published first. NotFound if there is none."""
+        """All versions of a server, the most recently published first. NotFound if there is none."""
 
         def work(rows: Rows) -> list[ServerEntry]:
             found = [_Row(row) for row in rows.all(
@@ -151,7 +151,7 @@ class Registry:
         return await self._database.read(work)
 
     async def get(self, name: str, version: str, *, include_deleted: bool = False) -> ServerEntry:
-        """One version of a server; `latest` stands for the newest. NotFound if there is none."""
+        """One version of a server, or `latest`. NotFound if there is none."""
         which = "is_latest = 1" if version == LATEST else "version = ? AND is_current = 1"
         given = (name,) if version == LATEST else (name, version)
 
@@ -179,7 +179,7 @@ class Registry:
         return await self._database.read(lambda rows: _stored(rows, imported.cid))
 
     async def set_status(self, who: Principal, name: str, version: str | None, status: str, message: str) -> int:
-        """Change the status of one version, or of all. Returns how many changed; InvalidInput if none did."""
+        """Change the status of one version, or of all. Returns how many changed; NotPublished if none did."""
         state = _STATES.get(status)
         if state is None:
             raise _bad_status(f"A status is one of {', '.join(_STATES)}.")
@@ -195,7 +195,7 @@ class Registry:
         return len(cids)
 
     async def catch_up(self) -> None:
-        """Add the servers from before there was a registry."""
+        """Add the servers from before the registry existed."""
 
         def work(tx: Transaction) -> int:
             return self._entries.catch_up(tx, self._clock.now())
@@ -205,7 +205,7 @@ class Registry:
 
 
 def validated(body: bytes) -> list[Issue]:
-    """Everything that is wrong with a server.json that is to be published."""
+    """Every problem that keeps a server.json from being published."""
     try:
         server = parse_json(body.decode())
     except UnicodeDecodeError:
@@ -216,7 +216,7 @@ def validated(body: bytes) -> list[Issue]:
 
 
 def _secrets(server: dict[str, Any]) -> list[Issue]:
-    """Secrets in a server.json. Withholding them would publish another one."""
+    """Secrets in a server.json. They are refused, because removing them would change what is published."""
     from pentad.rooms.directory.translate.secret_redaction import SuspiciousSource, redact_secrets
 
     try:
@@ -232,7 +232,7 @@ def list_page(rows: Rows, query: ServerQuery, limit: int, after: Place | None = 
     order, start = ("name, version", ("", "")) if since is None else ("updated_at, record", (since, _LAST_RECORD))
     conditions = [f"({order}) > (?, ?)"]
     values: list[Value] = [*(after or start)]
-    # the index of a list by time has all that are current, the latest among them
+    # the index by time covers all current rows, and the latest are among them
     conditions += ["is_current = 1"] if since is not None or query.version != LATEST else []
     conditions += ["is_latest = 1"] if query.version == LATEST else []
     if not query.shows_deleted:
@@ -248,12 +248,12 @@ def list_page(rows: Rows, query: ServerQuery, limit: int, after: Place | None = 
 
 
 def _literal(text: str) -> str:
-    """The text for LIKE, where no character means anything."""
+    """The text escaped for LIKE."""
     return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
 
 
 def _entries(rows: Rows, found: Sequence[_Row]) -> list[ServerEntry]:
-    """The entries for hosts, with nothing but name and version of what is in quarantine."""
+    """The entries for hosts. Quarantined records appear as tombstones."""
     records = _records(rows, found)
     return [_entry(row, None if (one := records.get(row.record)) is None or one[6] else one) for row in found]
 
@@ -282,7 +282,7 @@ def _entry(row: _Row, record: Row | None) -> ServerEntry:
 
 
 def _stored(rows: Rows, cid: str) -> ServerEntry:
-    """The entry of a record, whether or not hosts see it."""
+    """The entry of a record, whether or not hosts may see it."""
     columns = ", ".join(f"s.{one}" for one in _COLUMNS.split(", "))
     sql = f"SELECT {columns} FROM directory_records r JOIN directory_servers s ON s.record = r.id WHERE r.cid = ?"  # noqa: S608  own columns
     row = rows.one(sql, cid)
@@ -293,7 +293,7 @@ def _stored(rows: Rows, cid: str) -> ServerEntry:
 
 
 def _of_name(name: str, version: str | None) -> tuple[Any, ...]:
-    """The query for CID and state of the records of a server that are, or could be, shown."""
+    """The query for CID and state of a server's records that are visible, or could become so."""
     sql = (
         "SELECT r.cid, r.state FROM directory_servers s JOIN directory_records r ON r.id = s.record WHERE s.name = ?"
         " AND (s.is_current = 1 OR s.status = '')"
@@ -303,7 +303,7 @@ def _of_name(name: str, version: str | None) -> tuple[Any, ...]:
 
 def _not_found(name: str, version: str | None = None) -> NotFound:
     what = name[:200] if version is None else f"{name[:200]} {version[:100]}"
-    return NotFound(f"Server not found: {what}.", hint="GET /v0.1/servers lists the servers there are.")
+    return NotFound(f"Server not found: {what}.", hint="GET /v0.1/servers lists the servers.")
 
 
 def _not_published(issues: Sequence[Issue]) -> NotPublished:

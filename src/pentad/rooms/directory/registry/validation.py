@@ -1,4 +1,4 @@
-"""Checks a `server.json` before it is published: what the schema of 2025-12-11 demands, and what hosts need."""
+"""Validates a `server.json` before publication: against the schema of 2025-12-11, and for what hosts need."""
 
 import re
 from collections.abc import Iterator
@@ -13,12 +13,14 @@ _REMOTES: Final = ("streamable-http", "sse")
 _LONGEST_TITLE: Final = 100
 _LONGEST_ADDRESS: Final = 255
 _URL: Final = re.compile(r"https?://[^\s/]")
+_TRANSPORT_URL: Final = re.compile(r"(?:https?://|\{[A-Za-z_][A-Za-z0-9_-]*\})\S*")
+"""An address, or a template that begins with a variable."""
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """One thing that is wrong, and where (`packages[0].identifier`)."""
+    """A problem and its path (`packages[0].identifier`)."""
 
     path: str
     message: str
@@ -30,7 +32,7 @@ class Issue:
 
 
 def issues_of(server: dict[str, Any]) -> list[Issue]:
-    """Everything that is wrong with a server.json."""
+    """Every problem in a server.json."""
     return [*_head(server), *_ways(server)]
 
 
@@ -99,8 +101,8 @@ def _transport(value: Any, path: str, kinds: tuple[str, ...]) -> Iterator[Issue]
     kind = transport.get("type")
     if kind not in kinds:
         yield Issue(f"{path}.type", f"a transport is one of {', '.join(kinds)}")
-    elif kind != "stdio" and text_of(transport.get("url")) is None:
-        yield Issue(f"{path}.url", "a transport over HTTP has a url")
+    elif kind != "stdio" and not _TRANSPORT_URL.fullmatch(text_of(transport.get("url")) or ""):
+        yield Issue(f"{path}.url", "a transport over HTTP has a url that begins with http://, https:// or a {variable}")
     yield from _variables(transport, path)
     yield from _named(transport, "headers", path)
 
@@ -121,7 +123,7 @@ def _named(holder: dict[str, Any], key: str, path: str) -> Iterator[Issue]:
     for index, one in enumerate(items_of(holder.get(key))):
         item = mapping_of(one)
         if text_of(item.get("name")) is None:
-            yield Issue(f"{path}.{key}[{index}].name", "it has a name")
+            yield Issue(f"{path}.{key}[{index}].name", "a header or variable has a name")
         yield from _variables(item, f"{path}.{key}[{index}]")
 
 

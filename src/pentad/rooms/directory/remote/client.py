@@ -1,7 +1,7 @@
 """Calls another directory over gRPC: plain text, TLS, SPIFFE or bearer tokens.
 
 The channel is opened on first use. SPIFFE identities expire, so such a channel is reopened from time to time; a token
-goes with each call as metadata. Every call has a deadline, and its failure becomes an error of the kernel.
+goes with each call as metadata. Every call has a deadline, and failures become errors of the kernel.
 """
 
 import asyncio
@@ -52,7 +52,7 @@ class Channel:
         self._lock = asyncio.Lock()
 
     async def connection(self) -> aio.Channel:
-        """The connection, reopened if its identity is old."""
+        """The connection, reopened if its identity has aged."""
         async with self._lock:
             if self._open is None or self._clock.monotonic() >= self._open_until:
                 channel = await self._connect()
@@ -122,10 +122,8 @@ class Channel:
 
 
 def _presented_certificate(settings: ClientSettings) -> tuple[bytes, str]:
-    """The server's current certificate, to be trusted as it is, and a name in it.
-
-    gRPC always checks certificates, so "do not verify" can only mean to trust the first one seen.
-    """
+    """The server's current certificate, trusted as is, and a name in it. gRPC always verifies certificates, so "do not
+    verify" can only mean trusting the first one seen."""
     from cryptography import x509
     from cryptography.x509.oid import NameOID
 
@@ -153,7 +151,7 @@ M = TypeVar("M", bound=Message)
 
 
 LOST_STATUS: Final = "Internal error from Core"
-"""The text of gRPC's client if a message could not be sent because the call had ended."""
+"""The message of gRPC's client if a call ended before a message could be sent."""
 
 
 class BrokenStream(Unavailable):
@@ -161,14 +159,15 @@ class BrokenStream(Unavailable):
 
 
 class Signals:
-    """What was heard of a stream since it was last asked."""
+    """Collects the answers of a stream between two waits."""
 
     def __init__(self) -> None:
         self.arrived = asyncio.Event()
         self.ended: PentadError | None = None
 
     async def wait(self, seconds: float) -> None:
-        """Wait for an answer, or for this long. Raises the error that ended the stream, unless it is not offered."""
+        """Wait for an answer, at most this long. Raises the error that ended the stream, unless the server does not
+        offer the method."""
         if isinstance(self.ended, NotOffered):
             await asyncio.sleep(seconds)
             return
@@ -211,7 +210,7 @@ class WireClient:
 
     @asynccontextmanager
     async def signalled(self, method: str, request: Message) -> AsyncGenerator["Signals"]:
-        """Whether a stream of answers, which may be silent for long, has sent any. Begins when the server took it."""
+        """Open a stream that may be silent for long, and signal its answers. Begins once the server has accepted it."""
         channel = await self._channel.connection()
         method_call: Any = channel.unary_stream(method, _serialized, bytes)
         call = method_call(request, metadata=await self._channel.metadata())
@@ -238,10 +237,8 @@ class WireClient:
             await asyncio.gather(reading, return_exceptions=True)
 
     async def exchange(self, method: str, requests: Sequence[bytes], *, one_each: bool = True) -> AsyncGenerator[bytes]:
-        """Send a stream of requests as bytes and yield an answer for each, or with `one_each` off any number of them.
-
-        A stream of one is sent as a single request, which is the same to the server and cannot break halfway.
-        """
+        """Send a stream of requests as bytes and yield an answer for each, or any number of answers without `one_each`.
+        A single request is sent without a stream, which the server treats the same and cannot break halfway."""
         channel: Any = await self._channel.connection()
         alone = len(requests) == 1
         method_call = channel.unary_stream(method) if alone else channel.stream_stream(method)

@@ -34,7 +34,7 @@ class OidcSettings:
     callback_port: int = CALLBACK_PORT
     auth_timeout: float = AUTH_SECONDS
     issuer_setting: str = f"{_VARIABLE}OIDC_ISSUER"
-    """Where the issuer was set, for messages."""
+    """The setting that named the issuer, for error messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class ClientSettings:
     deadline: float = DEADLINE_SECONDS
     oidc: OidcSettings = field(default_factory=OidcSettings)
     roots: bytes = b""
-    """The authorities of the other side's certificate (PEM); empty for `ca_file`, or else the system's."""
+    """The authorities for the server's certificate (PEM). If empty, `ca_file` or the system's are used."""
     chain: bytes = b""
     private_key: bytes = field(default=b"", repr=False)
     """Our certificate and its key (PEM), if they are not in files."""
@@ -167,7 +167,7 @@ def _check(client: ClientSettings) -> None:
             file_bytes(path, name)
     if client.token and client.mode in ("none", "insecure") and not is_loopback(client.host_and_port[0]):
         raise Misconfigured(
-            f"{_VARIABLE}AUTH_TOKEN would travel as plain text to {client.address}.",
+            f"{_VARIABLE}AUTH_TOKEN would be sent in plain text to {client.address}.",
             hint="Use the auth mode oidc, which sends it over TLS.",
         )
 
@@ -188,7 +188,8 @@ def _check_oidc(oidc: OidcSettings) -> None:
         raise Misconfigured(f"{_VARIABLE}OIDC_ISSUER is not a URL.", hint="Write it as in https://login.example.org.")
     if issuer.scheme == "http" and not is_loopback(issuer.hostname):
         raise Misconfigured(
-            f"{_VARIABLE}OIDC_ISSUER would get secrets as plain text at {issuer.hostname}.", hint="Use its https URL."
+            f"{_VARIABLE}OIDC_ISSUER would receive secrets in plain text at {issuer.hostname}.",
+            hint="Use its https URL.",
         )
     if redirect.scheme not in ("http", "https") or not redirect.hostname:
         raise Misconfigured(

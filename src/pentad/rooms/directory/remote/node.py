@@ -1,7 +1,7 @@
 """A remote directory, used over gRPC.
 
 Every call has a deadline, and a dead server is detected within seconds. Pulled records are hashed again, because the
-other side is not trusted. A request that it cannot serve is refused here, not silently weakened.
+other side is not trusted. Requests that the server cannot fulfil are refused here, not silently weakened.
 """
 
 import asyncio
@@ -19,8 +19,8 @@ from pentad.rooms.directory.models import NamedRef, NameVerdict, NotOffered, Pus
 from pentad.rooms.directory.records.changes import Change, Changes
 from pentad.rooms.directory.records.naming import find_reference
 from pentad.rooms.directory.records.referrers import Referrer
-from pentad.rooms.directory.records.routing import Listed, RouteQuery
-from pentad.rooms.directory.records.syncs import Peer
+from pentad.rooms.directory.records.routing import PublishedRecord, RouteQuery
+from pentad.rooms.directory.records.syncs import PeerAddress
 from pentad.rooms.directory.remote.client import BrokenStream, Signals, WireClient
 from pentad.rooms.directory.remote.client_settings import ClientSettings
 from pentad.rooms.directory.remote.oidc import OidcTokens
@@ -67,7 +67,7 @@ class RemoteNode:
         self._clock = clock or SystemClock()
         self._client = WireClient(settings, tokens)
         self._is_pentad = True
-        """Until it turns out that it is not."""
+        """Assumed until the server proves otherwise."""
 
     async def close(self) -> None:
         await self._client.close()
@@ -85,7 +85,7 @@ class RemoteNode:
         raise NotFound(f"record not found: {cid}")
 
     async def pull_many(self, cids: Sequence[str]) -> list[Record]:
-        """Pull records in one stream. A missing record ends the stream, so another one starts after it."""
+        """Pull records in one stream. A missing record ends the stream; another one continues after it."""
         found: list[Record] = []
         left, together = list(cids), len(cids)
         while left:
@@ -107,7 +107,7 @@ class RemoteNode:
         return [answer.record_cid async for answer in stream]
 
     async def changes(self, position: str, limit: int) -> Changes:
-        """What changed there after a position. NotOffered if it is not a Pentad."""
+        """The changes there after a position. NotOffered if it is not a Pentad."""
         request = changes_pb2.ListChangesRequest(position=position, limit=limit)
         answer = await self._client.one(
             "/pentad.directory.v1.ChangeService/List", request, changes_pb2.ListChangesResponse
@@ -116,13 +116,13 @@ class RemoteNode:
         return Changes(found, answer.position, answer.more, answer.reset)
 
     def listening(self) -> AbstractAsyncContextManager[Signals]:
-        """Hear of every change from now on."""
+        """Listen for changes from now on."""
         return self._client.signalled(
             "/agntcy.dir.events.v1.EventService/Listen", events_pb2.ListenRequest(event_types=_CHANGES)
         )
 
     async def referrers(self, cids: Sequence[str]) -> dict[str, list[Referrer]]:
-        """The statements about records; those without a record there are left out."""
+        """The referrers of records. CIDs that the server does not have are left out."""
         try:
             return await self._referrers(cids)
         except (NotFound, BrokenStream):
@@ -147,16 +147,18 @@ class RemoteNode:
                     found[about].append(Referrer(one.type, about, data, dict(one.annotations), one.created_at))
         return found
 
-    async def announced(self, query: RouteQuery, limit: int) -> list[Listed]:
+    async def announced(self, query: RouteQuery, limit: int) -> list[PublishedRecord]:
         """Records that the other directory publishes itself."""
         kind: Any = query.type.value
         request = routing_pb2.ListRequest(queries=[routing_pb2.RecordQuery(type=kind, value=query.value)], limit=limit)
         stream = self._client.many("/agntcy.dir.routing.v1.RoutingService/List", request, routing_pb2.ListResponse)
-        return [Listed(one.record_ref.cid, tuple(one.labels)) async for one in stream if is_cid(one.record_ref.cid)]
+        return [
+            PublishedRecord(one.record_ref.cid, tuple(one.labels)) async for one in stream if is_cid(one.record_ref.cid)
+        ]
 
     async def search(self, query: Query) -> Found:
-        """Search there. Only another Pentad can rank by words, match any filter or continue from a cursor, and says who
-        vouches for a hit."""
+        """Search the remote directory. Only another Pentad can rank by words, match any filter, continue from a cursor
+        and say who vouches for a hit."""
         special = _special_parts(query)
         if special or query.quarantined or (query.limit and self._is_pentad):
             try:
@@ -170,7 +172,7 @@ class RemoteNode:
                     ) from None
                 if special:
                     raise
-                # A directory that does not know quarantine holds nothing back.
+                # A directory without quarantine has nothing hidden.
         queries = [
             search_pb2.RecordQuery(type=one.kind.value, value=one.value, negate=one.negate)  # pyright: ignore[reportArgumentType]  the numbers are the wire's own
             for one in query.filters
@@ -292,7 +294,7 @@ class RemoteNode:
 
 
 def _special_parts(query: Query) -> list[str]:
-    """What of a query the plain search has no field for."""
+    """The parts of a query that the plain search has no field for."""
     parts = {
         "search by words": query.words is not None,
         'match "any"': query.match == "any" and len({one.kind for one in query.filters}) > 1,
@@ -313,10 +315,10 @@ def _push_request(referrer: Referrer) -> bytes:
 
 
 PORTION_SECONDS: Final = 60.0
-"""A batch of a sync may take longer than a caller would wait."""
+"""The deadline for a batch of a sync, longer than a caller would wait."""
 
 
-async def open_peer(peer: Peer) -> RemoteNode:
+async def open_peer(peer: PeerAddress) -> RemoteNode:
     """The directory of a sync, at the address that was checked. Over TLS its certificate must have the host's name."""
     mode, name = ("tls", peer.host) if peer.tls else ("insecure", "")
     return RemoteNode(ClientSettings(peer.target, mode, server_name=name, deadline=PORTION_SECONDS))

@@ -2,7 +2,7 @@
 
 Sources, in this order: the token in the settings, the stored token (refreshed if it is old), the client's own secret,
 and finally a login in the browser. The token is stored in a file that only its owner can read, so a restart needs no
-new login, and all processes of a server share one.
+new login, and all processes of a server share it.
 """
 
 import asyncio
@@ -395,7 +395,7 @@ class OidcTokens:
             try:
                 new = await self._issuer.request_token({"grant_type": "refresh_token", "refresh_token": old.refresh})
             except GrantRefused:
-                pass  # it was used or revoked; there are other ways to get one
+                pass  # used or revoked; other sources may still work
             else:
                 return await self._save(Token(new.access, new.expires, new.refresh or old.refresh))
         settings = self._settings

@@ -1,7 +1,7 @@
 """The workload's SPIFFE identity, from the Workload API's Unix socket or from a token file.
 
-Only what a gRPC client needs: certificate, key and bundle as PEM, and a signed token for an audience. The API returns
-chains as concatenated ASN.1 DER.
+Provides only what a gRPC client needs: certificate, key and bundle as PEM, and a signed token for an audience. The API
+returns chains as concatenated ASN.1 DER.
 """
 
 import base64
@@ -20,7 +20,7 @@ from pentad.rooms.directory.wire.protos import workload_pb2
 
 _SERVICE: Final = "/SpiffeWorkloadAPI/"
 _METADATA: Final = (("workload.spiffe.io", "true"),)  # the API refuses calls without it, which keeps web pages out
-_OPTIONS: Final = [("grpc.use_local_subchannel_pool", 1)]  # an agent that was down a moment ago is asked again
+_OPTIONS: Final = [("grpc.use_local_subchannel_pool", 1)]  # retry an agent that was down a moment ago
 _SEQUENCE: Final = 0x30
 
 

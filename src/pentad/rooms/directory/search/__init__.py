@@ -1,1 +1,1 @@
-"""Finding records: by what they say of themselves, by patterns, and by words."""
+"""Search for records: by filters, by patterns, and by words and meaning."""

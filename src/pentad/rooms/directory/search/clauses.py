@@ -1,7 +1,7 @@
-"""Groups looked up in the index terms: which terms they match, how many records those have, and the SQL condition.
+"""Looks up filter groups in the index terms: which terms match, how many records have them, and the SQL condition.
 
-If a group matches few terms, it becomes their ids, so that a search can start from the records of the rarest. If it
-matches very many, the condition is tested on each record instead.
+A group that matches few terms becomes their ids, so that a search can start from the records of the rarest. A group
+that matches very many becomes a condition that is tested on each record.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,8 @@ class Clause(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TermClause:
-    """A record has one of these terms. `postings` is the sum of their records; one with several terms counts again."""
+    """A record has one of these terms. `postings` sums their record counts, so a record with several terms counts more
+    than once."""
 
     dialect: Dialect
     ids: tuple[int, ...]
@@ -90,7 +91,7 @@ class RowClause:
 
 @dataclass(frozen=True, slots=True)
 class SupersededClause:
-    """A record's name has a newer version, or one that can be used while this one cannot."""
+    """A record's name has a newer version, or a usable one while this one is not."""
 
     needs_row: bool = False
 
@@ -174,10 +175,10 @@ _MOST_GRAMS: Final = 3
 
 
 def terms_of_words(rows: Rows, dialect: Dialect, fragments: tuple[tuple[str, bool], ...]) -> Sql | None:
-    """The terms `t` of the few records whose name has one of the words; None if each word is in many records.
+    """The terms `t` of the few records whose name has one of the words; None if every word is in many records.
 
-    A pattern that begins with `*` has no prefix for the index, but a whole word in it, or the beginning of one, leads
-    through the full-text index to a few records, however large the store is.
+    A pattern that begins with `*` has no prefix for the index. But if it contains a whole word, or the start of one,
+    the full-text index leads to a few records, however large the store is.
     """
     for text, whole in fragments[:_MOST_FRAGMENTS]:
         named = WORDS.expression(dialect, (Word.plain(text),), "or", "name", prefixes=not whole)
@@ -192,10 +193,8 @@ def terms_of_words(rows: Rows, dialect: Dialect, fragments: tuple[tuple[str, boo
 
 
 def terms_of_grams(rows: Rows, grams: tuple[str, ...]) -> Sql:
-    """The terms `t` that contain these three-character sequences, through SQLite's own index of them.
-
-    PostgreSQL chooses such an index by itself.
-    """
+    """The terms `t` that contain these three-character sequences, through SQLite's index of them. PostgreSQL picks its
+    own."""
     chosen = grams if len(grams) <= _MOST_GRAMS else _rarest(rows, grams)
     expression = " AND ".join('"' + gram.replace('"', '""') + '"' for gram in chosen)
     # CROSS JOIN keeps SQLite from reordering the join: it must look up the terms that were found.

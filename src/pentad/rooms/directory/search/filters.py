@@ -1,10 +1,9 @@
-"""What filters mean: tests of the index terms, or conditions on a record's own row.
+"""Translates filters into tests of index terms or conditions on a record's own row.
 
 Alternatives of one kind form a group, and a search combines groups. An id and a name of a class must match the same
-class, so they form one group. Several comparisons of one kind all apply; patterns of that kind are alternatives.
-
-Terms are in lower case and indexed by their first characters. In the SQL, `t` is a row of directory_terms and `r` a row
-of directory_records. Nothing here reads the store.
+class, so they share a group. Several comparisons of one kind must all hold; patterns of that kind are alternatives.
+Terms are lower case and indexed by their first characters. In the SQL, `t` is a row of directory_terms and `r` a row of
+directory_records. This module does not read the store.
 """
 
 from collections.abc import Sequence
@@ -71,7 +70,7 @@ def comparison(value: str) -> tuple[str, str] | None:
 
 
 def text_test(dialect: Dialect, kind: Kind, text: Pattern, *, many: bool = True) -> TermTest:
-    """Terms whose text matches. `many` if there may be too many terms of this kind to read them all."""
+    """Terms whose text matches. Set `many` if there may be too many terms of this kind to read them all."""
     plain = text.condition(dialect, "t.text")
     of_kind = Sql("t.kind = ?", (int(kind),))
     indexed = joined("AND", (of_kind, *_index_conditions(text), plain))

@@ -1,8 +1,8 @@
-"""Patterns with `*`, `?` and `[...]`, parsed once and written as SQL so that both stores match the same values.
+"""Patterns with `*`, `?` and `[...]`, parsed once and written as SQL that matches the same values on both stores.
 
-A pattern matches whole values and ignores case: it is lower-cased, like the values it is compared with. A `[` that is
-never closed is an ordinary character. No pattern is slow: SQLite's GLOB and PostgreSQL's LIKE do not go back to a `*`
-once a later one has matched, and the regular expressions for PostgreSQL have neither groups nor back references.
+A pattern matches whole values and ignores case: both sides are lower case. A `[` that is never closed is an ordinary
+character. No pattern is slow: SQLite's GLOB and PostgreSQL's LIKE do not return to a `*` once a later one has matched,
+and the regular expressions for PostgreSQL have neither groups nor back references.
 """
 
 import re
@@ -14,7 +14,7 @@ from pentad.kernel.ports import Dialect
 from pentad.kernel.sql import FALSE, Sql
 
 LONGEST: Final = 2_000
-"""The most characters of a filter's value. No value that it could match is longer."""
+"""The maximum length of a filter's value. No stored value that it could match is longer."""
 
 _GRAM: Final = 3
 _SHORTEST_WORD: Final = 3
@@ -85,7 +85,7 @@ class Pattern:
 
     @property
     def words(self) -> tuple[tuple[str, bool], ...]:
-        """Words that every match has, likely rare ones first, each with whether it is whole or only its start."""
+        """Words that every match contains, likely rare ones first, each with whether it is whole or only a prefix."""
         found: list[tuple[str, bool]] = []
         for place, piece in enumerate(self.pieces):
             if isinstance(piece, str):
@@ -137,7 +137,7 @@ def pattern(value: str) -> Pattern:
 
 
 def _ends(piece: str, place: int, *, last: bool) -> bool:
-    """Whether a word certainly ends here: before an ASCII separator, or at the end of the pattern."""
+    """Whether a word certainly ends here: at an ASCII separator, or at the end of the pattern."""
     return last if place == len(piece) else piece[place].isascii()
 
 

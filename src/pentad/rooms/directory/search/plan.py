@@ -1,7 +1,7 @@
-"""The SQL of a search: which records to read, in which order, and how many there are.
+"""The SQL of a search: which records to read, in which order, and how many match.
 
-A search starts from the rarest filter and checks the others record by record, newest first, so that it can stop when
-the page is full. It counts records only if the number of records per term does not already give the total.
+A search starts from the rarest filter and checks the others record by record, newest first, so it can stop when the
+page is full. It counts matches only if the record counts of the terms do not already give the total.
 """
 
 from collections.abc import Sequence
@@ -22,14 +22,14 @@ from pentad.rooms.directory.search.clauses import (
     resolve_group,
 )
 from pentad.rooms.directory.search.filters import excluded, required
-from pentad.rooms.directory.search.query import Push, Query
+from pentad.rooms.directory.search.query import PushFilter, Query
 
 ALL: Final = 2**62
 GATHERED: Final = 20_000
-"""The most records of several terms that are collected and sorted. Beyond, all records are read in order instead."""
+"""If several terms have more records than this together, all records are read in order instead of sorting those."""
 
 _SORTED: Final = 1_000
-"""Up to this many records of one term, PostgreSQL is made to sort them: it might read all records otherwise."""
+"""Up to this many records of one term, PostgreSQL is forced to sort them; otherwise it might read all records."""
 
 Order = Literal["newest", "popular", "few"]
 """`few` is `newest` for a source known to have few records."""
@@ -142,7 +142,7 @@ def make_plan(rows: Rows, dialect: Dialect, query: Query) -> Plan:
     return Plan(dialect, driver, tuple(clause for clause in clauses if clause is not driver), tuple(left_out))
 
 
-def _push_condition(pushed: Push) -> Sql:
+def _push_condition(pushed: PushFilter) -> Sql:
     tests = (("r.pushed_by = ?", pushed.who), ("r.pushed_at >= ?", pushed.since), ("r.pushed_at <= ?", pushed.until))
     return joined("AND", [Sql(text, (value,)) for text, value in tests if value is not None] or [TRUE])
 
@@ -182,7 +182,7 @@ def page(
     after_last = [] if after is None else [_after(source.record, after, popular=order == "popular")]
     if order != "popular" or source.table is not None:
         return _part(rows, plan, source, order, after_last, limit, offset)
-    # An index has the records that were ever used, in order. All others follow, newest first.
+    # An index orders the records that were ever used. All others follow, newest first.
     most = offset + limit
     used = _part(rows, plan, source, order, [*after_last, Sql(f"{POPULARITY} > 0")], most, 0)
     if len(used) < most:

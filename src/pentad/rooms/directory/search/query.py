@@ -79,8 +79,8 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
-class Push:
-    """By whom and when a record was pushed to this directory; None for anybody and any time."""
+class PushFilter:
+    """Filters by who pushed a record, and when. None means anyone, any time."""
 
     who: str | None = None
     since: float | None = None
@@ -89,7 +89,7 @@ class Push:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One search. A limit of 0 returns everything; without filters and words it finds every record."""
+    """One search. A limit of 0 returns everything. Without filters and words it finds every record."""
 
     filters: tuple[Filter, ...] = ()
     words: str | None = None
@@ -99,11 +99,11 @@ class Query:
     offset: int = 0
     cursor: str | None = None
     id_version: str | None = None
-    pushed: Push | None = None
+    pushed: PushFilter | None = None
     latest: bool | None = None
-    """Whether only the newest version of each agent is found; None leaves it to `newest_only`."""
+    """Whether to find only the newest version of each agent; None lets `newest_only` decide."""
     quarantined: bool = False
-    """Whether records in quarantine are found too."""
+    """Whether to find records in quarantine too."""
 
     def __post_init__(self) -> None:
         if self.limit < 0:
@@ -134,10 +134,10 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A record that was found. If the query has words, `score` is the sum of its reasons and means the same in every
+    """A record that was found. With words in the query, `score` is the sum of its reasons and means the same in every
     search (`search/relevance.py`). `meaning` is the cosine of query and record if both have a vector. `trusted_by`
-    names those among its signers whom the trust policy knows; None if a remote directory does not say. `quarantined` is
-    why the record is in quarantine, if it is, and `state` its state, unless it is approved."""
+    names the policy entries among its signers; None if a remote directory does not say. `quarantined` is the reason for
+    a quarantine, and `state` the record's state unless it is approved."""
 
     cid: str
     score: float | None = None
@@ -160,12 +160,9 @@ class Hit:
 @dataclass(frozen=True, slots=True)
 class Found:
     """One page of results. `total` counts all pages (None if a remote directory does not say); `cursor` continues after
-    this page.
-
-    `retrieval` is how the ranking was made. `waiting` is how many records have no vector yet, so that only their words
-    can find them. `no_good_match` says that nothing on the first page is likely to answer the query; the hits are the
-    nearest there are.
-    """
+    this page. `retrieval` names the ranking method. `waiting` counts the records without a vector, which only their
+    words can find. `no_good_match` says that nothing on the first page is likely to answer the query; the hits are then
+    the nearest candidates."""
 
     hits: list[Hit] = field(default_factory=list[Hit])
     total: int | None = 0
@@ -196,7 +193,7 @@ def build_query(
     latest: bool | None = None,
     quarantined: bool = False,
 ) -> Query:
-    """The query of a tool's arguments. InvalidInput has the texts that clients of the original know."""
+    """The query in a tool's arguments. Errors use the texts that clients of the original know."""
     if limit > LARGEST_LIMIT:
         raise InvalidInput(f"limit cannot exceed {LARGEST_LIMIT}")
     if limit < 0:

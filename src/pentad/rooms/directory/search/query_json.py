@@ -9,7 +9,7 @@ from pentad.kernel.errors import InvalidInput, Unavailable
 from pentad.rooms.directory.search.query import LARGEST_LIMIT, Found, Query
 
 _LOCAL: Final = "pushed"
-"""The member of a query that is only for callers of this process: it says who pushed a record."""
+"""This member is only for callers in this process: it says who pushed a record."""
 _KNOWN: Final = frozenset(field.name for field in fields(Query)) - {_LOCAL}
 
 

@@ -1,10 +1,10 @@
 """Ranks records by words and by meaning.
 
-The word table gives the candidates: the records with the most points for the words of the query. A word that most
-records have, or very many, only adds to the score and makes no record a candidate. If all words are that common, a
-record must have all of them, and the newest come first. Candidates are scored in windows of a fixed size, so that the
-order does not depend on paging. The first window is ranked together with the records most similar to the query;
-`search/relevance.py` weighs both. Records whose name is the query come first, whatever else it means.
+The word table gives the candidates: the records with the most points for the words of the query. A word in most
+records, or in very many, adds to the score but makes no record a candidate. If all words are that common, a record must
+have all of them, and the newest come first. Candidates are scored in windows of a fixed size, so the order does not
+depend on paging. The first window is ranked together with the records most similar to the query; `search/relevance.py`
+weighs both. Records whose name is the query come first, whatever else it means.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -42,12 +42,13 @@ if TYPE_CHECKING:
 WINDOW: Final = 300
 COMMON: Final = 10_000
 MANY: Final = 20_000
-"""Up to this many records that pass the filters are compared one by one. Beyond, the most similar of all records are
-filtered."""
-_DOUBTFUL: Final = 0.44
-"""The score of a best hit that is doubtful: less than a good match has."""
+"""Up to this many records that pass the filters are compared one by one. Beyond, the most similar records are filtered
+instead.
+"""
+_DOUBTFUL: Final = 0.39
+"""The score of a doubtful best hit: just below that of a good match."""
 NEAREST: Final = 3
-"""If fewer records are found and none is a good match, so many of the nearest are listed, however far away."""
+"""If fewer records are found and none is a good match, the nearest fill the list up to this number, however distant."""
 _NEAR: Final = 200
 _MANY_VERSIONS: Final = 2_000
 _FEW_LEFT: Final = 20
@@ -62,10 +63,8 @@ _PART_WEIGHTS: Final = {part: max(FIELDS[name].weight for name in names) for par
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What scores depend on besides the record. A cursor carries it, so that all pages are scored alike.
-
-    `newest` is the last record that counts; `having` is how many records have each word, counted up to COMMON.
-    """
+    """Everything that scores depend on besides the record. A cursor carries it, so that all pages are scored alike.
+    `newest` is the last record that counts; `having` is how many records have each word, counted up to COMMON."""
 
     newest: int
     records: int
@@ -181,7 +180,7 @@ class Ranking:
         return self._scorer.match(word_lists(split))
 
     def _points(self, word: Word) -> dict[str, int]:
-        """The part of a score that the index alone gives, as integers: their sum is the same on both stores."""
+        """The part of a score that the index alone gives. Integers, so that the sum is the same on both stores."""
         weight_of_word = self._weights[word.text]
         return {
             part: round(1000 * weight_of_word * saturated(weight) / (K1 + 1)) for part, weight in _PART_WEIGHTS.items()
@@ -190,12 +189,11 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The best records: those with the very name, the first window of candidates and the most similar ones, ranked
-    together."""
+    """The best records, ranked together: exact names, the first window of candidates, and the most similar records."""
 
     hits: list[Hit]
     others: tuple[int, ...]
-    """Records that are not in the first window. Later windows must leave them out."""
+    """Records from outside the first window. Later windows must skip them."""
     complete: bool
     """Whether no window follows."""
 
@@ -237,7 +235,7 @@ def _scored(matched: Mapping[int, Matched], query: "VectorQuery | None") -> dict
 def _less_sure(
     hits: dict[int, Hit], matched: Mapping[int, Matched], named: Collection[int], query: "VectorQuery | None"
 ) -> dict[int, Hit]:
-    """The hits in the same order, with lower scores if the best one is doubtful."""
+    """The hits in the same order, with scores lowered if the best one is doubtful."""
     best = max(hits, key=lambda record: (hits[record].score or 0.0, record), default=None)
     if query is None or best is None or named or (meaning := hits[best].meaning) is None:
         return hits
@@ -253,7 +251,7 @@ def _exact(hit: Hit, text: str) -> Hit:
 
 
 def exactly_named(rows: Rows, plan: Plan, text: str) -> set[int]:
-    """Some of the records whose name, or the last part of it, is this text; spaces stand for hyphens too."""
+    """Some of the records whose name, or its last part, is this text. Spaces also match hyphens and underscores."""
     name = " ".join(text.lower().split())
     if not _SHORTEST_NAME <= len(name) <= _LONGEST_NAME or name.count(" ") > _MOST_SPACES or set(name) & set("*?["):
         return set()
@@ -277,7 +275,7 @@ def _similar(rows: Rows, plan: Plan, query: "VectorQuery") -> set[int]:
     if every == plan:
         return set(near)
     left = ids_among(rows, plan, near)
-    if len(left) < _FEW_LEFT and len(near) == _NEAR:  # the versions of a few agents are nearer than all others
+    if len(left) < _FEW_LEFT and len(near) == _NEAR:  # versions of a few agents fill the nearest places
         wide = list(query.nearest(_MANY_VERSIONS)) if every.is_open else _nearest_left(rows, plan, query, _FEW_LEFT)
         left |= ids_among(rows, plan, wide)
     return left
@@ -321,11 +319,11 @@ _STOP_WORDS: Final = (
     " there these they this to us want was we what when which who will with would you your"
 )
 _KIND_WORDS: Final = "a2a agent agents ai assistant assistants bot bots llm mcp server servers skill skills tool tools"
-"""What the records of a directory are: such a word tells none from the others."""
+"""Words for the kind of thing that records describe. They do not distinguish one record from another."""
 
 
 def query_words(text: str) -> tuple[Word, ...]:
-    """The words of a query, each once, in order. Words that say nothing are dropped, unless there are no others."""
+    """The words of a query, each once, in order. Stop words and kind words are dropped, unless there are no others."""
     found = list(dict.fromkeys(WORDS.words(text)))
     telling = [word for word in found if word not in _stop_words()] or found
     words = [word for word in telling if word not in kind_words()] or telling
@@ -341,12 +339,12 @@ def _stop_words() -> frozenset[str]:
 
 @cache
 def kind_words() -> frozenset[str]:
-    """Words that have no weight in a query."""
+    """Words for kinds of things, which have no weight."""
     return frozenset(_KIND_WORDS.split())
 
 
 def _forms(word: str) -> tuple[str, ...]:
-    """Singular and plural, as far as the spelling shows them."""
+    """Singular and plural, by spelling."""
     if not word.isascii() or not word.isalpha() or len(word) < _SHORTEST_FOLDED:
         return (word,)
     if word.endswith("ies"):

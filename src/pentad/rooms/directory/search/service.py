@@ -1,4 +1,4 @@
-"""Search as the rest of the directory uses it: a query in, a page of hits out, in one consistent read."""
+"""The directory's search: a query in, a page of hits out, in one consistent read."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -46,7 +46,7 @@ def write_cursor(query: Query, position: tuple[int, ...]) -> str:
 
 
 def read_cursor(query: Query, shortest: int, longest: int) -> tuple[int, ...] | None:
-    """The position in a query's cursor, which must have this many numbers; None without a cursor."""
+    """The position in a query's cursor, which must have this many numbers. None without a cursor."""
     if query.cursor is None:
         return None
     try:
@@ -186,7 +186,7 @@ class _Search:
             start, known = position[0], Statistics(position[1], position[2], position[4:])
             up_to = position[3]
         ranking = Ranking(self.dialect, words, known, self.common)
-        # A query that only says what kind of thing is wanted is near to nothing in particular.
+        # A query of kind words alone is not similar to anything in particular.
         telling = any(word.text not in kind_words() for word in words)
         vectors = self.question.vector_query(self.rows, up_to) if self.question is not None and telling else None
         head = Head.of(self.rows, plan, checks, ranking, query.words or "", vectors)
@@ -239,11 +239,8 @@ _AFTER: Final = "SELECT record, data FROM directory_texts WHERE record > ? ORDER
 
 
 def documents_after(rows: Rows, after: int, most: int) -> Sequence[Document]:
-    """The records after an id, for the shared search to embed.
-
-    A push does not embed anything: records never change and their ids grow, so a background job embeds those after the
-    last one it has. Until then a record is ranked by its words.
-    """
+    """The records after an id, for the shared search to embed. Pushes do not embed: records never change and ids only
+    grow, so a background job embeds those after the last one it has. Until then a record is ranked by its words."""
     return [
         Document(record, {}, [embedded_text(msgspec.json.decode(data))])
         for record, data in rows.all(_AFTER, after, most)
@@ -260,7 +257,7 @@ def embedded_text(data: Mapping[str, Any]) -> str:
 SEARCHABLE: Final = Searchable(
     COLLECTION,
     FIELDS,
-    # Class captions are left out: they make unrelated records look alike and correct answers less similar.
+    # Without class captions: they make unrelated records look alike and correct answers less similar.
     vector_of=("name", "description"),
     filters=tuple(FILTER_ARRAYS),
     supply=documents_after,

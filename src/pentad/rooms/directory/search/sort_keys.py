@@ -1,8 +1,8 @@
 """Sort keys for versions and times: v9 before v10, 1.0.0-rc.1 before 1.0.0.
 
-Both stores compare the keys by bytes. The order is that of Semantic Versioning for anything that resembles it: a
-leading `v`, fewer or more than three numbers (missing ones are 0) and dates with dashes are understood, and anything
-after a `+` is ignored. All other texts sort before every version, by their text.
+Both stores compare keys by bytes. The order is that of Semantic Versioning for anything that resembles it: a leading
+`v`, fewer or more than three numbers (missing ones are 0) and dates with dashes are understood, and anything after a
+`+` is ignored. All other texts sort before every version, alphabetically.
 """
 
 import re
@@ -45,7 +45,7 @@ def version_key(version: str) -> str:
 
 
 def is_version(key: str) -> bool:
-    """Whether a key is that of a version with numbers, and not of any other text."""
+    """Whether a key is that of a version with numbers, rather than of other text."""
     return key.startswith(_KNOWN)
 
 

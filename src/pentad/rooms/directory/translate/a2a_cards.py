@@ -1,4 +1,4 @@
-"""A2A agent cards to records and back. The record keeps the whole card, as module data and as artifact."""
+"""Translates A2A agent cards to records and back. The record keeps the whole card, as module data and as artifact."""
 
 from typing import Any, Final
 
@@ -49,7 +49,7 @@ def to_record(source: dict[str, Any], given: Overrides = NO_OVERRIDES) -> Transl
 
 
 def _authors(card: dict[str, Any]) -> list[str]:
-    """Who provides the agent, as the dialects of cards say it."""
+    """The provider of the agent, in any dialect of cards."""
     found: list[str] = []
     for key in ("provider", "developer", "author", "authors"):
         for one in items_of(card.get(key)) or [card.get(key)]:

@@ -1,4 +1,4 @@
-"""Agent skills: a SKILL.md with its frontmatter, to a record and back.
+"""Translates agent skills: a SKILL.md with its frontmatter, to a record and back.
 
 The record keeps the file as the module's artifact, so the export is identical byte for byte. If a record has no
 artifact, the export writes a new file from its manifest.

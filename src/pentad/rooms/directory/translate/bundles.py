@@ -24,7 +24,7 @@ MOST_PACKED: Final = 16 * MIB
 MOST_UNPACKED: Final = 32 * MIB
 MOST_FILES: Final = 1_000
 MOST_RATIO: Final = 200
-"""The highest compression ratio of a file. Text rarely exceeds 20."""
+"""The highest accepted compression ratio of a file. Text rarely exceeds 20."""
 
 SMALL: Final = 256 * 1024
 """The ratio is not checked below this size."""
@@ -133,15 +133,13 @@ def _check_totals(files: int, size: int) -> None:
 
 def _check_ratio(unpacked: int, packed: int) -> None:
     if unpacked > SMALL and unpacked > packed * MOST_RATIO:
-        raise LimitExceeded(
-            f"the bundle unpacks to more than {MOST_RATIO} times its size, as archives made to do harm do"
-        )
+        raise LimitExceeded(f"the bundle unpacks to more than {MOST_RATIO} times its size, like a decompression bomb")
 
 
 def _zip_members(content: bytes) -> Iterator[Member]:
     _check_totals(
         content.count(b"PK\x01\x02") // 2, 0
-    )  # before the directory is parsed; file content may have the mark too
+    )  # counted before the directory is parsed; file content may contain the mark too
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             entries = archive.infolist()

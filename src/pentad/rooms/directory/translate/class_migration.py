@@ -83,7 +83,7 @@ class ClassMigration:
         return None
 
     def _wider(self, entry: ClassEntry) -> ClassEntry | None:
-        """The nearest parent with a counterpart. It is only mentioned in the loss, never used instead of the class."""
+        """The nearest parent with a counterpart. It is only mentioned in the loss, never used instead."""
         for parent in reversed(taxonomy(self.before, self.family).parents(entry)):
             above = None if parent.grouping else map_class(parent, self.before, self.after, self.family)
             if above is not None and not above.entry.grouping:

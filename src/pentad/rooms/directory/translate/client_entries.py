@@ -1,6 +1,6 @@
-"""The entry of a record's MCP server in the configuration of a client, with references or questions for its secrets.
+"""The entry of a record's MCP server in a client's configuration, with references or prompts for its secrets.
 
-Values that a user has to give are never written into a file, if the client can ask for them or take them from the
+Values that a user must provide are never written into a file if the client can ask for them or read them from the
 environment. For a client that can do neither, the caller asks.
 """
 
@@ -25,7 +25,8 @@ _BEARER: Final = re.compile(r"Bearer \{([A-Za-z_][\w-]*)\}")
 
 @dataclass(slots=True)
 class ClientEntry:
-    """The entry of a server. `prompts` are questions the client asks; `variables` the user sets in the environment."""
+    """The entry of a server. `prompts` are questions that the client asks; the user sets `variables` in the
+    environment."""
 
     name: str
     members: dict[str, Any]
@@ -34,7 +35,7 @@ class ClientEntry:
 
 
 def client_entry(client: Client, record: dict[str, Any], ask: Ask) -> ClientEntry:
-    """The entry for the first way to the server that the client knows."""
+    """The entry for the first launch or address that the client supports."""
     ways = [launch for _, launch in Exported(record).named if launch.transport == "stdio" or client.url is not None]
     if not ways:
         raise InvalidInput(
@@ -55,7 +56,7 @@ def client_entry(client: Client, record: dict[str, Any], ask: Ask) -> ClientEntr
 
 
 class _Values:
-    """Values that the user gives, in the words of a client."""
+    """Placeholders for the user's values, in the syntax of a client."""
 
     def __init__(self, client: Client, ask: Ask) -> None:
         self._client = client
@@ -65,17 +66,17 @@ class _Values:
         self.variables: list[str] = []
 
     def variable(self, name: str) -> str:
-        """A variable of the environment for a value that the user has to set."""
+        """An environment variable for a value that the user has to set."""
         return self.passed(_NO_NAME.sub("_", name.upper()).strip("_") or "VALUE")
 
     def passed(self, name: str) -> str:
-        """A variable of the environment that the user has to set, and the server reads by this name."""
+        """An environment variable that the user has to set and the server reads by this name."""
         if name not in self.variables:
             self.variables.append(name)
         return name
 
     def reference(self, name: str) -> str:
-        """What stands for a value in the file; the value itself if the client knows no references."""
+        """The reference to a value in the file; the value itself if the client has no references."""
         if name not in self._known:
             self._known[name] = self._new(name)
         return self._known[name]
@@ -90,11 +91,11 @@ class _Values:
         return form.replace("NAME", self.variable(name))
 
     def in_text(self, text: str) -> str:
-        """A text of an argument or variable, with what the user gives."""
+        """The text of an argument or variable, with references to the user's values."""
         return INPUT.sub(lambda found: self.reference(found[1]), text)
 
     def in_address(self, text: str) -> str:
-        """A URL or header, with what the user gives."""
+        """A URL or header, with references to the user's values."""
         return PLACEHOLDER.sub(lambda found: self.reference(found[1]), self.in_text(text))
 
 

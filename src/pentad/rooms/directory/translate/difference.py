@@ -1,8 +1,8 @@
 """Compares two records by meaning: skills by class, locators by address, modules by content.
 
-Records of different OASF versions are compared in the terms of the newer record's version. Lists of named objects are
-compared by name, lists of texts as sets, everything else by position. A change is breaking if it could leave a user of
-the old record without something.
+Records of different OASF versions are compared in terms of the newer record's version. Lists of named objects are
+compared by name, lists of texts as sets, everything else by position. A change is breaking if a user of the old record
+could lose something.
 """
 
 from collections import Counter
@@ -83,16 +83,16 @@ class Difference:
 
     @property
     def hint(self) -> str | None:
-        """Whether the version number fits the changes."""
+        """A hint if the version number does not fit the changes."""
         if self.breaking and self.bump not in ("major", "other"):
-            return "Something was taken away or changed under the same major version."
+            return "Something was removed or changed under the same major version."
         if self.changes and self.bump == "none":
             return "The record changed, but its version did not."
         return "The version went back." if self.bump == "back" else None
 
     def lines(self) -> list[str]:
         if not self.changes:
-            return ["The records say the same."]
+            return ["The records are equivalent."]
         lines = [change.line() for change in self.changes]
         return [*lines, f"Version: {self.bump}"] + ([self.hint] if self.hint else [])
 

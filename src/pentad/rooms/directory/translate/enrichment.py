@@ -18,7 +18,7 @@ from pentad.rooms.directory.translate.untrusted_json import items_of, mapping_of
 
 _MOST: Final = {"skill": 3, "domain": 2}
 _NEAR: Final = {"skill": 0.5, "domain": 0.6}
-"""The share of the best score that another suggestion needs to be taken too."""
+"""The share of the best score that another suggestion needs to be chosen too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +38,7 @@ class Suggested:
 
     def advice(self) -> str:
         """The warning about a guess."""
-        why = (
-            f"only {', '.join(map(repr, self.words[:5]))} may speak for it" if self.words else "no word speaks for any"
-        )
+        why = f"only {', '.join(map(repr, self.words[:5]))} may indicate it" if self.words else "no word indicates any"
         return f"The {self.family} {self.name!r} is a guess to be reviewed: {why}."
 
 

@@ -1,8 +1,8 @@
 """The common parts of every imported record: its fields, its date, and the source as an artifact.
 
-The same source always gives the same record, byte for byte, except for its date if the source has none: then it is the
-date that the caller gives, and an annotation says so. The module's artifact keeps the source, so that an export can
-return it unchanged.
+The same source always gives the same record, byte for byte, except for the date if the source has none: the caller then
+provides it, and an annotation says so. The module's artifact keeps the source, so that an export can return it
+unchanged.
 """
 
 import base64
@@ -51,10 +51,10 @@ class Overrides:
     version: str | None = None
     authors: tuple[str, ...] = ()
     date: str | None = None
-    """For a source without a date."""
+    """The date for a source without one."""
     date_from: Literal["file", "import"] = "import"
     source: bytes | None = None
-    """The source as it was written. A JSON source is kept so, byte for byte, if nothing in it was withheld."""
+    """The source as it was written. A JSON source is kept byte for byte if nothing in it was withheld."""
 
 
 NO_OVERRIDES: Final = Overrides()
@@ -91,7 +91,7 @@ def new_record(
 
 
 def first_date(candidates: Iterable[Any]) -> str | None:
-    """The first of these that is a date or a time, in UTC."""
+    """The first of these that is a date or time, in UTC."""
     for value in candidates:
         if isinstance(value, str) and len(value) <= 40:
             try:
@@ -131,10 +131,8 @@ def digest_of(content: bytes) -> str:
 def json_artifact(
     source: Any, artifact_type: str | None = None, written: bytes | None = None
 ) -> tuple[dict[str, Any], list[Loss]]:
-    """A JSON source as an artifact: as it was written, if that is given and says the same.
-
-    Otherwise it is canonical JSON. Numbers that a double cannot hold are rounded then, which is a loss.
-    """
+    """A JSON source as an artifact: the original text, if it is given and has the same content; otherwise canonical
+    JSON. Canonical JSON rounds numbers that a double cannot hold, which is a loss."""
     if written is not None and json.loads(written) == source:
         return descriptor(JSON_MEDIA, written, artifact_type), []
     content = canonical_json(source)

@@ -1,8 +1,8 @@
-"""Reads the front matter of a SKILL.md: `key: value` lines, lists, and one level of sections such as `metadata`.
+"""Reads the frontmatter of a SKILL.md: `key: value` lines, lists, and one level of sections such as `metadata`.
 
 Real skills are often not valid YAML (`description: Use this when: ...`), so keys and plain texts are read line by line,
 each key by itself; libyaml reads quoted texts, block texts and lists. Anything beyond texts, lists of texts and one
-level of pairs is an error where its value is needed and ignored elsewhere: the file itself travels with the record.
+level of pairs is an error where its value is needed and ignored elsewhere: the file itself is kept in the record.
 """
 
 import re
@@ -26,7 +26,7 @@ Value = str | list[str] | dict[str, Any]
 
 @dataclass(slots=True)
 class Frontmatter:
-    """The values above a skill's text. `beyond` says of each key that could not be read why not."""
+    """The values above a skill's text. `beyond` has the reason for each key that could not be read."""
 
     values: dict[str, Value] = field(default_factory=dict[str, Value])
     beyond: dict[str, str] = field(default_factory=dict[str, str])
@@ -155,7 +155,7 @@ def _yaml(text: str) -> str | list[str]:
 
 
 def _uncommented(value: str) -> str:
-    """Without a comment, which begins with # after a space."""
+    """The text without its comment, which begins with # after a space."""
     if value.startswith("#"):
         return ""
     cut = re.search(r"[ \t]#", value)

@@ -1,4 +1,4 @@
-"""The MCP configurations (mcp.json) of Claude, Cursor, VS Code and GitHub Copilot.
+"""Translates the MCP configurations (mcp.json) of Claude, Cursor, VS Code and GitHub Copilot.
 
 They agree on how servers are launched and differ in how they ask the user for values: Claude and Cursor use environment
 variables, VS Code and Copilot use `inputs`.
@@ -106,7 +106,7 @@ def to_record(source: dict[str, Any], given: Overrides = NO_OVERRIDES) -> Transl
     record = new_record(
         name=name,
         description=described,
-        # A configuration has no version. With the digest, two servers of one name do not pass for the same.
+        # A configuration has no version. The digest keeps two servers with one name apart.
         version=f"{DEFAULT_VERSION}+{artifact['digest'].removeprefix('sha256:')[:12]}",
         authors=[],
         created_at=None,
@@ -117,7 +117,7 @@ def to_record(source: dict[str, Any], given: Overrides = NO_OVERRIDES) -> Transl
 
 
 def _described(launch: Launch) -> str:
-    """What a server is, as far as its launch tells."""
+    """A description of a server, from its launch."""
     if launch.transport != "stdio":
         return f"MCP server {launch.name}, reached at {(launch.url or '').partition('?')[0]}."
     _, package, _ = split_arguments(package_kind(launch), list(launch.args))

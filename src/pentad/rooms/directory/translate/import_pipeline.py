@@ -1,6 +1,6 @@
 """Imports a source in one call: translate, migrate, classify, validate, apply certain repairs, push.
 
-The same source gives the same record, but for its date if it has none. The source's digest is an annotation of the
+The same source gives the same record, except for its date if it has none. The source's digest is an annotation of the
 record, so a repeated import is detected and stores nothing.
 """
 
@@ -169,10 +169,8 @@ class Importer:
         options: ImportOptions = DEFAULT_OPTIONS,
         date: float | None = None,
     ) -> Imported:
-        """Import one source. Its format is detected if it is not given. InvalidInput if it cannot be imported.
-
-        `date` is that of its file, for a source without a date of its own.
-        """
+        """Import one source. Its format is detected if not given. InvalidInput if it cannot be imported. `date` is that
+        of its file, for sources without a date."""
         if options.schema_version is not None and options.schema_version not in EMBEDDED:
             raise UnknownVersion(options.schema_version, list(EMBEDDED))
         try:
@@ -200,10 +198,8 @@ class Importer:
         options: ImportOptions = DEFAULT_OPTIONS,
         progress: Progress | None = None,
     ) -> list[Outcome]:
-        """Import sources one after the other. A bad one is reported and does not stop the rest.
-
-        A missing right does: it would fail every source.
-        """
+        """Import sources one by one. A bad one is reported and does not stop the rest, but a missing right does: every
+        source would fail."""
         outcomes: list[Outcome] = []
         async for given in _each(sources):
             for source in source_parts(given):
@@ -220,7 +216,7 @@ class Importer:
             imported = await self.import_one(who, source.content, source.format, options, source.date)
         except RecursionError:
             return Outcome(source.label, error=LimitExceeded("the source is nested too deeply", hint="Flatten it."))
-        except (Forbidden, Unauthenticated):  # no source could be stored
+        except (Forbidden, Unauthenticated):  # nothing could be stored
             raise
         except PentadError as error:
             return Outcome(source.label, error=error)
@@ -325,7 +321,7 @@ def _not_applied(options: ImportOptions) -> list[str]:
 
 
 def _overridden(record: dict[str, Any], options: ImportOptions) -> list[Loss]:
-    """Set the caller's version and authors, and report every value that the caller replaces."""
+    """Set the caller's version and authors, and report every value they replace."""
     replaced = [name for name in ("skills", "domains") if getattr(options, name) and record.get(name)]
     for name, value in (("version", options.record_version), ("authors", list(options.authors))):
         if value:
@@ -349,7 +345,7 @@ def source_digest(read: Read, options: ImportOptions) -> str | None:
 
 
 def _content_digest(module: dict[str, Any]) -> str | None:
-    """The digest of a module's artifact. JSON that is written in another way has the same one."""
+    """The digest of a module's artifact. It does not depend on how JSON is written."""
     artifact = module_artifact(module)
     if artifact.media_type == JSON_MEDIA and (content := artifact_json(artifact)) is not None:
         return digest_of(canonical_json(content))

@@ -1,4 +1,4 @@
-"""How an MCP server is started or reached: the common form of server.json, mcp.json and OASF modules.
+"""How an MCP server is started or reached: the common form behind server.json, mcp.json and OASF modules.
 
 A value that the user must supply is `{name}` in a URL or header, as in the MCP registry, and `${input:NAME}` in a
 variable, as in VS Code.

@@ -15,7 +15,7 @@ LISTED_BY: Final = "listed_by"
 """The annotation that marks a record the server made; its value is `SERVER`."""
 SERVER: Final = "pentad"
 SUGGESTED: Final = "suggested_classes"
-"""The annotation with the skills and domains that nobody declared: the words of the listing suggest them."""
+"""The annotation with the skills and domains that were suggested from the listing's words, not declared."""
 
 
 def listing_record(listing: Listing, created_at: float) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def _without_secrets(module: str, data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _described(listing: Listing, modules: Mapping[str, Mapping[str, Any]]) -> str:
-    """The description; that of the card without its secrets, if it is the same."""
+    """The listing's description, or the card's without secrets if the two are the same."""
     given = mapping_of(listing.modules.get(MODULES[0], {}).get("card_data")).get("description")
     card = mapping_of(modules.get(MODULES[0], {}).get("card_data"))
     return str(card["description"]) if given == listing.description else listing.description

@@ -1,4 +1,4 @@
-"""What a translation lost. Every translation reports it; an empty list means that nothing was lost."""
+"""The losses of a translation. Every translation reports them; an empty list means that nothing was lost."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

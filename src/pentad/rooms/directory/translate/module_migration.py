@@ -2,8 +2,8 @@
 
 Before 1.0 a module with an unknown name may have any content, so a module that an old version lacks is kept there under
 its own name and restored by a later migration. Some modules changed the shape of their data: MCP has a list of servers
-up to 0.8 and one server with connections from 1.0 on; A2A no longer repeats the card; the ACP manifest changed
-two names at 0.7; AGP became SLIM; and an agent spec now has options.
+up to 0.8 and one server with connections from 1.0 on; A2A no longer repeats the card; the ACP manifest renamed two
+fields in 0.7; AGP became SLIM; and an agent spec now has options.
 """
 
 from typing import Any, Final
@@ -183,7 +183,7 @@ _OFFERED: Final = ("tools", "prompts", "resources")
 
 
 def reshape_module_data(short: str, data: Any, after: str, losses: list[Loss], path: str) -> list[Any]:
-    """The data in the shape of a version. Several if one module becomes several."""
+    """The data in the shape of a version; several items if one module becomes several."""
     if not isinstance(data, dict):
         return [data]
     given = mapping_of(data)

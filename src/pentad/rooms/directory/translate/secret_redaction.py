@@ -3,7 +3,7 @@
 Certain secrets are always withheld and reported. For values that may be secrets the caller decides: the source is
 refused unless the caller chooses to withhold or keep them. `kernel.secrets` decides what a secret is; this module knows
 where to look: variables, headers, arguments and URLs of MCP configurations, inputs of a server.json, members of a card,
-the text of a skill. A placeholder that asks for the value replaces each secret.
+the text of a skill. Each secret is replaced by a placeholder that asks for the value.
 """
 
 import json
@@ -25,7 +25,7 @@ from pentad.rooms.directory.translate.launches import PLACEHOLDER
 from pentad.rooms.directory.translate.losses import Loss, Translated
 from pentad.rooms.directory.translate.untrusted_json import items_of, mapping_of, text_of
 
-REASON: Final = "it looks like a secret, and a record is there to be read; it has to be supplied anew"
+REASON: Final = "it looks like a secret, and records are public; supply it again where it is used"
 _QUESTIONS: Final = {"mcp": "{%s}", "a2a": "{%s}", "agentskills": "<%s>"}
 _OF_HOSTS: Final = "${input:%s}"
 _MOST_LISTED: Final = 20
@@ -119,7 +119,7 @@ _PUBLIC: Final = frozenset(
     {"signature", "protected", "digest", "fileSha256", "integrity", "checksum", "sha256", "sha512", "x5c", "x5t", "kid",
      "n", "x", "y", "data", "certificate", "fingerprint", "thumbprint"}
 )  # fmt: skip
-"""Members that look random but are public."""
+"""Members with random-looking but public values."""
 
 _DESCRIBED: Final = ("auth", "authorization", "oauth")
 """Endings of names of objects that describe how to log in; their members are checked one by one."""

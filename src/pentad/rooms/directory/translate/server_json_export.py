@@ -1,7 +1,7 @@
 """Exports a record as server.json, the MCP registry's description of a server.
 
-A record that was imported from one returns the original. Otherwise packages are derived from the launch commands; a
-program that no package manager starts has no place in a server.json.
+A record that was imported from a server.json returns the original. Otherwise packages are derived from the launch
+commands; a program that no package manager starts has no place in a server.json.
 """
 
 import re
@@ -93,11 +93,12 @@ def _build_server(record: dict[str, Any]) -> Translated[dict[str, Any]]:
         elif package := _package(launch):
             packages.append(package)
         else:
-            reason = f"{launch.command!r} is not started by a package manager, so no package can be told"
+            reason = f"{launch.command!r} is not started by a package manager, so there is no package to name"
             losses.append(Loss(f"{exported.path}.data ({name})", reason))
     if not packages and not remotes:
         raise InvalidInput(
-            "no connection of the record can be told as a package or a remote", hint="Give the module a url, or npx."
+            "no connection of the record can be expressed as a package or a remote",
+            hint="Give the module a url, or npx.",
         )
     locators = objects_of(record.get("locators"))
     sources = [url for one in locators if one.get("type") in ("source_code", "source-code") for url in _urls(one)]
@@ -174,7 +175,7 @@ def _package(launch: Launch) -> dict[str, Any] | None:
 
 
 def _beyond_run(before: list[str], launch: Launch) -> list[str]:
-    """The arguments of `docker` that hosts do not add themselves: they run it, with stdin and its variables."""
+    """The arguments of `docker` that hosts do not add themselves. They add `run`, stdin and the variables."""
     passed, kept = {variable.name for variable in launch.env}, list[str]()
     rest = iter(before)
     for argument in rest:

@@ -41,7 +41,7 @@ OFFICIAL: Final = "io.modelcontextprotocol.registry/official"
 _COMMANDS: Final = {"npm": "npx", "pypi": "python", "oci": "docker", "nuget": "dotnet", "mcpb": "mcpb"}
 _FIRST: Final = {"pypi": ("-m",), "oci": ("run",), "nuget": ("tool", "run"), "mcpb": ("run",)}
 _RUNNERS: Final = {"npm": "npx", "pypi": "uvx", "nuget": "dnx"}
-"""How hosts start packages that are not installed."""
+"""The commands with which hosts start packages that are not installed."""
 _TAGGED: Final = re.compile(r"@|:[^/]*$")
 """An image with a digest or a tag."""
 _NOT_NAME: Final = re.compile(r"[^a-z0-9]+")
@@ -57,7 +57,7 @@ class _Wrapped(msgspec.Struct):
 
 
 def server_text(text: str | bytes) -> bytes | None:
-    """The part of a source that is the server, as it was written; None if it is not plain JSON."""
+    """The server's part of a source, as it was written; None if it is not plain JSON."""
     content = (text.encode() if isinstance(text, str) else text).removeprefix(b"\xef\xbb\xbf")
     try:
         if "server" not in msgspec.json.decode(content, type=dict[str, msgspec.Raw]):
@@ -133,7 +133,7 @@ _OLD_TRANSPORTS: Final = {"streamable": "streamable-http", "http": "streamable-h
 
 
 def current_form(server: dict[str, Any]) -> dict[str, Any]:
-    """A server.json of any date with the members of today."""
+    """A server.json of any age, with the current member names."""
     parts = {key: [_renamed(one) for one in objects_of(server.get(key))] for key in ("packages", "remotes")}
     for package in parts["packages"]:
         package["registryType"] = _OLD_REGISTRIES.get(str(package.get("registryType")), package.get("registryType"))
@@ -183,7 +183,7 @@ def _of_package(package: dict[str, Any], *, complete: bool) -> Launch:
 
 
 def _filled_package(package: dict[str, Any]) -> dict[str, Any]:
-    """The package with what its `variables` say; a question where only the user knows."""
+    """The package with the values of its `variables`, and a placeholder where only the user knows the value."""
     lists = ("environmentVariables", "runtimeArguments", "packageArguments")
     filled = {
         key: [{**one, "value": _filled(one, "value", "${{input:{}}}")} for one in objects_of(package.get(key))]
@@ -193,7 +193,7 @@ def _filled_package(package: dict[str, Any]) -> dict[str, Any]:
 
 
 def _filled_remote(remote: dict[str, Any]) -> dict[str, Any]:
-    """The same of a remote, and of its headers, where `{name}` stands for what the user gives."""
+    """The same for a remote and its headers, where `{name}` stands for the user's value."""
     headers: list[dict[str, Any]] = []
     for header in objects_of(remote.get("headers")):
         value = _filled(header, "value", "{{{}}}") or text_of(header.get("default"))
@@ -217,7 +217,7 @@ def _filled(holder: dict[str, Any], key: str, question: str) -> str | None:
 
 
 def _runner_arguments(args: list[str], package: dict[str, Any], kind: str) -> list[str]:
-    """The arguments of `npx`, `uvx` or `dnx`, as hosts start packages: this version, and without a question."""
+    """The arguments of `npx`, `uvx` or `dnx`: this version, without a prompt."""
     identifier, version = text_of(package.get("identifier")) or "", text_of(package.get("version"))
     named = identifier if version is None else f"{identifier}{'==' if kind == 'pypi' else '@'}{version}"
     asks = not {"-y", "--yes"} & {*args}
@@ -227,7 +227,7 @@ def _runner_arguments(args: list[str], package: dict[str, Any], kind: str) -> li
 
 
 def _container_arguments(args: list[str], package: dict[str, Any]) -> list[str]:
-    """The arguments of `docker` before the image: it must run, talk over stdin, and be given the variables."""
+    """The arguments of `docker` before the image: run it with stdin and pass the variables."""
     given = args[1:] if args[:1] == ["run"] else args
     wanted = [] if {"-i", "-it", "--interactive"} & {*given} else ["-i"]
     wanted += [] if "--rm" in given else ["--rm"]
@@ -247,7 +247,7 @@ def _argument(argument: dict[str, Any], *, complete: bool) -> list[str]:
         if required or (hint and name is None and argument.get("isRequired") is not False):
             value = f"${{input:{_snake(hint or name or 'value') or 'value'}}}"
         elif hint and name:
-            return []  # an option that nobody has to give, and that cannot stand without its value
+            return []  # an optional flag that is invalid without its value
     if name is None:
         return [value] if value else []
     return [name, value] if complete and value else [name]
@@ -316,7 +316,7 @@ def _snake(name: str) -> str:
 
 
 def _author(name: str) -> str:
-    """`io.github.vendor/server` is by vendor."""
+    """The author of `io.github.vendor/server` is vendor."""
     namespace, slash, _ = name.partition("/")
     return namespace.rsplit(".", 1)[-1] if slash else ""
 

@@ -1,4 +1,4 @@
-"""Sources to import: found below a folder, and read in the format that is named or detected.
+"""Finds sources to import below a folder, and reads them in a given or detected format.
 
 Sources are skills, server.json, agent cards, mcp.json, records and bundles. Discovery reads local files, so only the
 owner of the machine may use it. Links are not followed. The content of a JSON file, not only its name, decides its
@@ -49,7 +49,7 @@ Content = str | bytes | dict[str, Any] | Bundle
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A source that was read: its format, and its record. An OASF record is its own translation."""
+    """A source that was read: its format and its record. An OASF record is its own translation."""
 
     format: str
     translated: Translated[dict[str, Any]]
@@ -112,7 +112,7 @@ def detect_format(source: dict[str, Any]) -> Detected:
     if isinstance(source.get("name"), str) and len(card & source.keys()) >= 2:
         return "a2a"
     raise InvalidInput(
-        "the format of the source cannot be told from its content", hint=f"Name it: {', '.join(IMPORTS)} or oasf."
+        "the format of the source cannot be detected from its content", hint=f"Name it: {', '.join(IMPORTS)} or oasf."
     )
 
 
@@ -133,11 +133,11 @@ class Source:
 
 
 _SINGLE: Final = ("oasf", "a2a", "agentskills", "bundle")
-"""Formats that hold one thing."""
+"""Formats with a single item."""
 
 
 def source_parts(source: Source) -> list[Source]:
-    """A source that holds several, such as a registry's list of servers or the configuration of a host, as one each."""
+    """Split a source with several items, such as a registry's list or a host's configuration, into one source each."""
     if source.error is not None or not isinstance(source.content, str | bytes) or source.format in _SINGLE:
         return [source]
     try:
@@ -157,7 +157,7 @@ def source_parts(source: Source) -> list[Source]:
 
 
 def _registry_entries(source: Source, data: dict[str, Any], text: str) -> Iterator[Source]:
-    """The servers of a registry's list, each as it was written."""
+    """The servers of a registry's list, each with its original text."""
     try:
         written = msgspec.json.decode(text.removeprefix("\ufeff"), type=_ServerList).servers
     except msgspec.DecodeError:

@@ -1,1 +1,1 @@
-"""Signatures of records, and the owners of their names."""
+"""Trust: signatures of records, the trust policy, and domains that vouch for names."""

@@ -1,4 +1,4 @@
-"""Key sets of domains: the name `https://example.org/agent` belongs to the keys that example.org publishes.
+"""Key sets of domains: example.org's published keys vouch for the name `https://example.org/agent`.
 
 A domain publishes its keys as a JWK set at `/.well-known/jwks.json`. The resolver is replaceable, for networks without
 internet access and for tests.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 PATH: Final = "/.well-known/jwks.json"
 REMEMBERED: Final = 300.0
-"""Seconds that a domain's answer, or its failure, is cached, so that checking many records asks it once."""
+"""Seconds that a domain's answer or failure is cached, so that checking many records asks it once."""
 
 _MOST_DOMAINS: Final = 256
 _MOST_BYTES: Final = 262_144
@@ -39,7 +39,7 @@ _NAME: Final = re.compile(
 
 
 class Domain(NamedTuple):
-    """The owner of a name: `example.org` or `example.org:8443`, and the scheme to ask it with."""
+    """The owner of a name: `example.org` or `example.org:8443`, and the scheme for requests to it."""
 
     scheme: str
     authority: str

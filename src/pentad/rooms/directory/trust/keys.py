@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from pentad.kernel.errors import InvalidInput, LimitExceeded
 
 LONGEST_PEM: Final = 8_192
-"""Characters; an RSA key of the largest size has some 6,400. Reading a larger private one takes seconds."""
+"""In characters. An RSA key of the largest size has about 6,400; reading a larger private key takes seconds."""
 WEAKEST_RSA: Final = 2_048
 LARGEST_RSA: Final = 8_192
 _LARGEST_EXPONENT_BITS: Final = 64
@@ -59,10 +59,8 @@ def read_public_key(text: str) -> PublicKey:
 
 
 def read_private_key(text: str, password: str | bytes | None = None, *, may_be_encrypted: bool = True) -> PrivateKey:
-    """The key in a PEM text, decrypted with the password if it is encrypted.
-
-    The owner of a key chooses how expensive its decryption is, so encrypted keys of strangers are refused.
-    """
+    """The key in a PEM text, decrypted with the password if it is encrypted. Encrypted keys from callers are refused,
+    because whoever made the key chose how expensive decryption is."""
     pem = _pem(text, "private key")
     if any(kind in text for kind in _COSIGN):
         raise InvalidInput(

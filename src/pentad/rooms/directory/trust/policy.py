@@ -1,8 +1,8 @@
 """The trust policy: whose signatures count for which names.
 
 An entry names a key, or an issuer that publishes keys, for a namespace. The most specific namespace with entries
-decides about a record. Without any entry every valid signature counts. Verdicts are stored with the verified signatures
-and need no cryptography: a signer is a key in PEM, as an entry has it.
+decides. Without any entry, every valid signature counts. Verdicts are stored with the verified signatures and need no
+cryptography: a signer is a key in PEM, as in an entry.
 """
 
 import base64
@@ -18,10 +18,10 @@ from pentad.kernel.ports import Row, Rows, Transaction
 from pentad.rooms.directory.models import SIGNATURE
 from pentad.rooms.directory.records.changes import note_changes
 from pentad.rooms.directory.records.namespaces import Namespace, namespaces, rule_for
-from pentad.rooms.directory.records.trust_marks import UNCHECKED, UNSIGNED, VisibilityObserver, hold
+from pentad.rooms.directory.records.trust_marks import UNCHECKED, UNSIGNED, VisibilityObserver, quarantine
 
 ANY_SIGNATURE: Final = "any valid signature"
-"""Who is trusted if the policy has no entries."""
+"""Trusted by default: shown while the policy has no entries."""
 INVALID: Final = "none of its signatures is valid"
 
 _ENTRIES: Final = (
@@ -69,8 +69,8 @@ class TrustEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
-    """The names of the entries that vouch for a record; if there are none, why not."""
+class PolicyVerdict:
+    """The names of the entries that vouch for a record, or the reason why none does."""
 
     trusted_by: tuple[str, ...] = ()
     reason: str = ""
@@ -82,18 +82,18 @@ class Policy:
 
     entries: Mapping[str, Sequence[TrustEntry]]
 
-    def judge(self, name: str, signers: Collection[str]) -> Judgement:
-        """Who vouches for a record of this name that has valid signatures by these keys."""
+    def evaluate(self, name: str, signers: Collection[str]) -> PolicyVerdict:
+        """Which entries vouch for a record with this name and valid signatures by these keys."""
         if not self.entries:
-            return Judgement((ANY_SIGNATURE,))
+            return PolicyVerdict((ANY_SIGNATURE,))
         entries = rule_for(name, self.entries)
         if entries is None:
-            return Judgement(reason="the trust policy names nobody for its namespace")
+            return PolicyVerdict(reason="the trust policy has no entry for its namespace")
         names = tuple(one.name for one in entries if not set(signers).isdisjoint(one.keys))
         if names:
-            return Judgement(names)
+            return PolicyVerdict(names)
         where = entries[0].namespace or "all names"
-        return Judgement(reason=f"it is signed, but by nobody whom the trust policy names for {where}")
+        return PolicyVerdict(reason=f"it is signed, but not by anyone the trust policy trusts for {where}")
 
 
 def fingerprint_of(pem: str) -> str:
@@ -116,18 +116,18 @@ def load_policy(rows: Rows) -> Policy:
     return Policy(found)
 
 
-def judge_record(tx: Transaction, record: int, now: float, observer: VisibilityObserver | None) -> None:
-    """Store the verdict on a record whose signatures were verified or have changed."""
+def evaluate_record(tx: Transaction, record: int, now: float, observer: VisibilityObserver | None) -> None:
+    """Evaluate a record whose signatures were verified or changed, and store the verdict."""
     policy, rules = load_policy(tx), namespaces(tx)
     for row in tx.all(f"{_STATE} WHERE r.id = ?", SIGNATURE, record):
         if _store(tx, row, policy, rules, now) and observer is not None:
             observer.visibility_changed(tx, [record], now)
 
 
-def judge_portion(
+def evaluate_portion(
     tx: Transaction, after: int, most: int, now: float, observer: VisibilityObserver | None
 ) -> int | None:
-    """Judge the records after a row id again; returns the last row id, or None if those were all."""
+    """Evaluate the next records after a row id again. Returns the last row id, or None if no records are left."""
     policy, rules = load_policy(tx), namespaces(tx)
     rows = tx.all(f"{_STATE} WHERE r.id > ? ORDER BY r.id LIMIT ?", SIGNATURE, after, most)
     changed = [row[0] for row in rows if _store(tx, row, policy, rules, now)]
@@ -137,20 +137,20 @@ def judge_portion(
 
 
 def _store(tx: Transaction, row: Row, policy: Policy, rules: Sequence[Namespace], now: float) -> bool:
-    """Write what has changed of the verdict on a record. Returns whether it entered or left quarantine."""
+    """Store a verdict if it changed. Returns whether the record entered or left quarantine."""
     record, cid, name, was_trusted, verified, signatures, old_body, old_reason, listed, has_signature = row
-    judged = _judged(policy, name, verified, signatures, has_signature)
-    trusted = int(bool(judged.trusted_by))
+    evaluated = _evaluated(policy, name, verified, signatures, has_signature)
+    trusted = int(bool(evaluated.trusted_by))
     if trusted != was_trusted:
         tx.run("UPDATE directory_records SET trusted = ? WHERE id = ?", trusted, record)
-    told = {"trusted_by": judged.trusted_by, "reason": judged.reason}
+    told = {"trusted_by": evaluated.trusted_by, "reason": evaluated.reason}
     body = None if verified is None else msgspec.json.encode(told).decode()
     if body != old_body:
         tx.run(_SAVE, record, trusted, body, now) if body is not None else tx.run(_FORGET, record)
     is_held = not trusted and not listed and rule_for(name, {one.namespace: one.quarantine for one in rules})
-    reason = judged.reason if is_held else None
+    reason = evaluated.reason if is_held else None
     if reason is not None and reason != old_reason:
-        hold(tx, [record], reason)
+        quarantine(tx, [record], reason)
     elif reason is None and old_reason is not None:
         tx.run("DELETE FROM directory_quarantine WHERE record = ?", record)
     if (reason is None) == (old_reason is None):
@@ -159,13 +159,13 @@ def _store(tx: Transaction, row: Row, policy: Policy, rules: Sequence[Namespace]
     return True
 
 
-def _judged(
+def _evaluated(
     policy: Policy, name: str, verified: int | None, signatures: str | None, has_signature: int
-) -> Judgement:  # fmt: skip
+) -> PolicyVerdict:  # fmt: skip
     if not has_signature:
-        return Judgement(reason=UNSIGNED)
+        return PolicyVerdict(reason=UNSIGNED)
     if verified is None or signatures is None:
-        return Judgement(reason=UNCHECKED)
+        return PolicyVerdict(reason=UNCHECKED)
     if not verified:
-        return Judgement(reason=INVALID)
-    return policy.judge(name, [identity for identity, _ in msgspec.json.decode(signatures)["signers"]])
+        return PolicyVerdict(reason=INVALID)
+    return policy.evaluate(name, [identity for identity, _ in msgspec.json.decode(signatures)["signers"]])

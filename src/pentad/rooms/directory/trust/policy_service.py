@@ -1,4 +1,4 @@
-"""Manages the trust policy: its entries, the keys of issuers, and applying a change to all records."""
+"""Manages the trust policy: its entries, the keys of issuers, and re-evaluating all records after a change."""
 
 import asyncio
 from collections.abc import Sequence
@@ -13,10 +13,10 @@ from pentad.kernel.errors import Conflict, InvalidInput, NotFound, PentadError, 
 from pentad.kernel.ports import Rows, Transaction
 from pentad.kernel.principal import Principal
 from pentad.rooms.directory.records.namespaces import checked_namespace
-from pentad.rooms.directory.records.trust_marks import HeldRecord, VisibilityObserver, held_records
+from pentad.rooms.directory.records.trust_marks import QuarantinedRecord, VisibilityObserver, quarantined_records
 from pentad.rooms.directory.store import lock_terms
 from pentad.rooms.directory.trust.jwks import KeySetResolver, domain_of, keys_of
-from pentad.rooms.directory.trust.policy import TrustEntry, entries, judge_portion
+from pentad.rooms.directory.trust.policy import TrustEntry, entries, evaluate_portion
 
 JOB: Final = "directory.policy"
 """Applies the policy to all records."""
@@ -26,7 +26,7 @@ LONGEST_NAME: Final = 100
 ISSUER_SECONDS: Final = 3_600.0
 """How often the keys of issuers are fetched."""
 SILENT_SECONDS: Final = 7 * 86_400.0
-"""How long the last keys of a silent issuer count."""
+"""How long the last known keys of an unreachable issuer count."""
 _PORTION: Final = 500
 _SETTLE_SECONDS: Final = 5.0
 
@@ -62,9 +62,9 @@ class TrustPolicy:
         found, held = await self._database.read(work)
         return PolicyState(found, held, await self._jobs.is_pending(JOB, KEY))
 
-    async def quarantined(self, limit: int = 100, after: str = "") -> list[HeldRecord]:
+    async def quarantined(self, limit: int = 100, after: str = "") -> list[QuarantinedRecord]:
         """Records in quarantine, with the reasons."""
-        return await self._database.read(lambda rows: held_records(rows, limit, after))
+        return await self._database.read(lambda rows: quarantined_records(rows, limit, after))
 
     async def add(
         self, who: Principal, name: str, namespace: str = "", *, key: str | None = None, issuer: str | None = None
@@ -95,7 +95,7 @@ class TrustPolicy:
         await self._database.write(work)
 
     async def remove(self, name: str, namespace: str = "") -> None:
-        """Trust a key or an issuer no longer."""
+        """Stop trusting a key or an issuer."""
         where = checked_namespace(namespace)
 
         def work(tx: Transaction) -> None:
@@ -107,12 +107,12 @@ class TrustPolicy:
         await self._database.write(work)
 
     def changed(self, tx: Transaction) -> None:
-        """Judge all records again after this transaction."""
+        """Evaluate all records again after this transaction."""
         self._jobs.enqueue(tx, JOB, key=KEY)
 
     async def settle(self) -> PolicyState:
-        """Apply a change here and now, for a few seconds at most: a caller wants to see it, and a command has no
-        workers. The job does the same again, whatever becomes of this process."""
+        """Apply a change immediately, for a few seconds at most, so that the caller sees its effect; a command has no
+        workers. The job applies it again in any case."""
         until = self._clock.monotonic() + _SETTLE_SECONDS
         last: int | None = 0
         while last is not None and self._clock.monotonic() < until:
@@ -120,7 +120,7 @@ class TrustPolicy:
         return replace(await self.state(), pending=last is not None)
 
     async def run(self, run: JobRun) -> None:
-        """The job: judge all records again."""
+        """The job: evaluate all records again."""
         last: int | None = 0
         while last is not None:
             last = await self._database.write(lambda tx, after=last: self._portion(tx, after, run))
@@ -129,10 +129,10 @@ class TrustPolicy:
         lock_terms(tx, self._database.dialect)  # a verdict may change what the registry shows
         if run is not None:
             run.check(tx)
-        return judge_portion(tx, after, _PORTION, self._clock.now(), self._observer)
+        return evaluate_portion(tx, after, _PORTION, self._clock.now(), self._observer)
 
     async def refresh_issuers(self) -> int:
-        """Fetch the keys of issuers that are due; returns how many had others than before."""
+        """Fetch the keys of issuers that are due. Returns how many changed."""
         now, changed = self._clock.now(), 0
         for one in await self._database.read(entries):
             if not one.issuer or (now - one.checked_at < ISSUER_SECONDS and not one.problem):

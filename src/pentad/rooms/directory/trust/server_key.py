@@ -1,4 +1,4 @@
-"""The server's own keys for signing records, as a key ring in the store.
+"""The server's own signing keys, as a key ring in the store.
 
 Earlier versions kept the key in a file in the data folder. Pentad moves such a file into the store at start. If the
 process dies in between, the next start finds the key in the store and only removes the file.
@@ -42,7 +42,7 @@ async def adopt_key_file(ring: KeyRing, folder: Path) -> None:
 
 
 def published(keys: list[SigningKey]) -> list[dict[str, Any]]:
-    """The public halves of the keys, the current one first."""
+    """The public keys, the current one first."""
     from pentad.rooms.directory.trust.keys import read_public_key
 
     found: list[dict[str, Any]] = []

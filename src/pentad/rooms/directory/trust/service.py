@@ -1,9 +1,9 @@
-"""Trust in records: signing, verifying signatures, and asking domains to vouch for a name.
+"""Signs records, verifies signatures, and asks domains to vouch for names.
 
-A valid signature says who signed, not that they are honest: the trust policy says whose signatures count
-(`policy.py`), and a domain that vouches for the key says who owns the name.
-Results are stored until the signatures change, or until a domain's answer is a week old. A bad signature or key is a
-result, not an exception. `cryptography` is loaded at the first verification.
+A valid signature says who signed, not that they are honest. The trust policy says whose signatures count (`policy.py`);
+a domain that vouches for the key says who owns the name. Results are stored until the signatures change, or until a
+domain's answer is a week old. A bad signature or key is a result, not an exception. `cryptography` is loaded at the
+first verification.
 """
 
 import asyncio
@@ -43,11 +43,9 @@ _PEM_HINT: Final = "Give the key as PEM text."
 
 
 class KeySource:
-    """Loads a key that is given as PEM text, a file, an environment variable or a URL.
-
-    Only the owner of this machine (command line, settings) may name files and variables: anyone else could read them
-    that way. URLs are fetched through the guarded fetcher.
-    """
+    """Loads a key given as PEM text, a file, an environment variable or a URL. Files and variables are only for the
+    owner of the machine (command line, settings): anyone else could read them that way. URLs are fetched through the
+    guarded fetcher."""
 
     def __init__(self, fetcher: Fetcher, environment: Mapping[str, str] | None = None) -> None:
         self._fetcher = fetcher
@@ -114,7 +112,7 @@ _DAMAGED: Final = "the stored record is not what its CID says"
 
 
 def signature_referrers(cid: str, signature: "Signature", public_key: str) -> tuple[Referrer, Referrer]:
-    """The public key and the signature, as they are attached to a record."""
+    """The referrers that carry a public key and a signature."""
     signed = Referrer(SIGNATURE, cid, signature.to_json(), created_at=signature.signed_at)
     return Referrer(PUBLIC_KEY, cid, {"key": public_key}), signed
 
@@ -187,8 +185,8 @@ class Trust:
         return signature
 
     async def verify(self, cid: str, key: str | None = None, *, local: bool = False) -> SignatureVerdict:
-        """Verify the record's signatures and judge them by the trust policy; with `key` (PEM text or a reference), only
-        that key's signature counts, whatever the policy says."""
+        """Verify a record's signatures and apply the trust policy. With `key` (PEM text or a reference), only that
+        key's signature counts, regardless of the policy."""
         about = await self._subject(cid)
         if about is None:
             return not_trusted("record not found")
@@ -196,10 +194,10 @@ class Trust:
             verdict = await self._verdict(about)
             if not verdict.success:
                 return verdict
-            judged = about.policy.judge(about.name, [one.identity for one in verdict.signers])
-            message = "trusted" if judged.trusted_by else f"not trusted: {judged.reason}"
+            evaluated = about.policy.evaluate(about.name, [one.identity for one in verdict.signers])
+            message = "trusted" if evaluated.trusted_by else f"not trusted: {evaluated.reason}"
             return replace(
-                verdict, success=bool(judged.trusted_by), message=message, trusted_by=judged.trusted_by
+                verdict, success=bool(evaluated.trusted_by), message=message, trusted_by=evaluated.trusted_by
             )  # fmt: skip
         try:
             text = await self._keys.text(key, "public key", local=local)
@@ -250,7 +248,8 @@ class Trust:
         return (await self._naming.resolve(name, version or None))[0].cid
 
     async def _verdict(self, about: Subject) -> SignatureVerdict:
-        """Whether any signature is valid, whoever made it. The record is hashed again every time, which is cheap."""
+        """Whether any signature is valid, regardless of the policy. The record is hashed again every time, which is
+        cheap."""
         if cid_of(about.text.encode()) != about.cid:
             return not_trusted(_DAMAGED)
         if (stored := about.results.get("signatures")) is not None:

@@ -1,6 +1,6 @@
-"""The SQL of verification: what to verify of a record, and the stored results.
+"""SQL for verification: what to verify, and the stored results.
 
-A result is stored only if the signatures and keys are still the ones that were verified. `records/referrers.py` deletes
+A result is stored only if the signatures and keys have not changed since they were read. `records/referrers.py` deletes
 it when they change. Reading a stored result does not load `cryptography`.
 """
 
@@ -15,16 +15,16 @@ from pentad.kernel.errors import PentadError
 from pentad.kernel.ports import Row, Rows, Transaction
 from pentad.rooms.directory.models import PUBLIC_KEY, SIGNATURE, SignatureVerdict, Signer
 from pentad.rooms.directory.records.trust_marks import VisibilityObserver
-from pentad.rooms.directory.trust.policy import Policy, judge_record, load_policy
+from pentad.rooms.directory.trust.policy import Policy, evaluate_record, load_policy
 
 Kind = Literal["signatures", "name"]
 
 MOST_STATEMENTS: Final = 200
 """Per type."""
 _LARGEST_STATEMENT: Final = 32_768
-"""Characters. A signature with a sigstore bundle has some 10,000."""
+"""In characters. A signature with a sigstore bundle has about 10,000."""
 
-# Statements by the record's owner come first, so that others cannot bury them.
+# Referrers by the record's owner come first, so that others cannot crowd them out.
 _OF_RECORD: Final = (
     "FROM directory_referrers WHERE record = ? AND type = ?"
     " ORDER BY CASE pushed_by WHEN ? THEN 0 ELSE 1 END, pushed_at, cid LIMIT ?"
@@ -82,7 +82,7 @@ def find_subject(rows: Rows, cid: str) -> Subject | None:
 def save_result(
     tx: Transaction, about: Subject, kind: Kind, found: StoredResult, observer: VisibilityObserver | None = None
 ) -> bool:
-    """Store a result, unless the signatures or keys have changed since. That of signatures is judged by the policy."""
+    """Store a result, unless signatures or keys have changed since. Applies the policy to results about signatures."""
     if tx.value("SELECT 1 FROM directory_records WHERE id = ?", about.row) is None:
         return False
     now = [cid for (cid,) in _of_both_types(tx, _STATEMENT_CIDS, about.row, about.owner)]
@@ -97,7 +97,7 @@ def save_result(
     if kind == "name":
         tx.run(_VERIFIED, int(found.success), about.row, int(found.success))
     else:
-        judge_record(tx, about.row, found.checked_at, observer)
+        evaluate_record(tx, about.row, found.checked_at, observer)
     return True
 
 
@@ -138,7 +138,7 @@ def unproved(rows: Rows, limit: int) -> list[str]:
 
 
 def stale(rows: Rows, proved_before: float, failed_before: float, limit: int) -> list[str]:
-    """Records whose domain should be asked again, those asked longest ago first."""
+    """Records whose domain should be asked again, least recently asked first."""
     found = rows.all(
         "SELECT r.cid FROM directory_verifications n JOIN directory_records r ON r.id = n.record"
         " WHERE n.kind = 'name' AND n.checked_at <= CASE n.success WHEN 1 THEN CAST(? AS DOUBLE PRECISION)"

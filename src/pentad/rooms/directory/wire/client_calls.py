@@ -1,4 +1,4 @@
-"""How a call of gRPC's client ends early."""
+"""Ends calls of gRPC's client early."""
 
 import asyncio
 from contextlib import suppress

@@ -108,7 +108,7 @@ def _encoded_object(data: Mapping[str, Any], depth: int) -> bytes:
         raise _too_deep()
     parts: list[bytes] = []
     for name, item in data.items():
-        if item.__class__ is str:  # inlined: most values are texts, and a call each would double the time
+        if item.__class__ is str:  # inlined: most values are texts, and a call for each would double the time
             text = item.encode()
             size = len(text)
             value = b"\x1a" + (_SHORT[size] if size < 128 else _varint(size)) + text

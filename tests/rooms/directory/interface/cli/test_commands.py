@@ -79,8 +79,8 @@ def test_validate_mends_what_is_certain(tmp_path: Path) -> None:
     assert json.loads(fixed.stdout) == sample("1.0.0")
     assert "descriptoin" in fixed.stderr
     asked = {**wrong, "name": ""}
-    mended = run("directory", "validate", "-", "--fix", "--json", home=tmp_path, stdin=json.dumps(asked))
-    (told,) = json.loads(mended.stdout)
+    repaired = run("directory", "validate", "-", "--fix", "--json", home=tmp_path, stdin=json.dumps(asked))
+    (told,) = json.loads(repaired.stdout)
     assert told["fixed"]["description"] == sample("1.0.0")["description"]
     assert told["patch"]
     assert [one["pointer"] for one in told["questions"]] == ["/name"]
@@ -227,7 +227,7 @@ def test_records_are_exported_migrated_and_compared(tmp_path: Path) -> None:
     assert directory(tmp_path, "validate", "new.json") == ""
     cid = directory(tmp_path, "migrate", old, "--to", "1.1.0", "--push").strip()
     assert json.loads(directory(tmp_path, "pull", cid)) == json.loads((tmp_path / "new.json").read_text())
-    assert directory(tmp_path, "diff", cid, "new.json") == "The records say the same.\n"
+    assert directory(tmp_path, "diff", cid, "new.json") == "The records are equivalent.\n"
     assert "schema_version" in directory(tmp_path, "diff", old, "new.json")
     assert json.loads(directory(tmp_path, "diff", old, "new.json", "--json"))["same"] is False
 

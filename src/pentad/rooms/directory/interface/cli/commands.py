@@ -1,6 +1,6 @@
 """`pentad directory`: find, compare, sign and delete records, in the store or with --url on a server.
 
-Verbs for files are in `files.py`. If the settings name another directory, records go there.
+Commands for files are in `files.py`. If the settings name another directory, records go there.
 """
 
 import json
@@ -84,7 +84,7 @@ def versions(as_json: bool, target: "Target") -> None:
     default=None,
     help="Only the newest version of each agent, or all of them. By default WORDS find the newest, filters alone all.",
 )
-@click.option("--quarantined", is_flag=True, help="Also find records that are held back, with the reason.")
+@click.option("--quarantined", is_flag=True, help="Also find records in quarantine, with the reason.")
 @click.option("--sort", type=click.Choice(["recency", "popularity", "relevance"]), help="Newest first by default.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Maximum number of records.")
 @click.option("--offset", type=click.IntRange(0), default=0, show_default=True, help="Number of records to skip.")
@@ -131,7 +131,7 @@ def search(
 
 
 def rest_line(total: int | None, end: int) -> str:
-    """How to continue after a page. Not every remote directory counts."""
+    """How to continue after a page. Not every remote directory gives a total."""
     count = "There are more" if total is None else f"{total:,} in total"
     return f"{count}; continue with --offset {end}."
 
@@ -153,7 +153,7 @@ async def _search(client: "Client", arguments: dict[str, Any]) -> dict[str, Any]
 
 @directory.command()
 @click.argument("record")
-@click.option("--canonical", is_flag=True, help="The exact text that the CID is the hash of.")
+@click.option("--canonical", is_flag=True, help="Print the exact text that the CID is the hash of.")
 @out_option
 @server_options()
 def pull(record: str, canonical: bool, out: Path | None, target: "Target") -> None:
@@ -227,7 +227,7 @@ def sign(reference: str, key: str | None, ask: bool, as_json: bool, target: "Tar
 async def _sign(room: "Directory", reference: str, key: str | None, password: str | None) -> dict[str, Any]:
     from pentad.kernel.principal import LOCAL
 
-    found = await room.node.find(reference)
+    found = await room.find_last_pushed(reference)
     if key is None and not room.is_local:
         signature = await room.node.sign(LOCAL, found.cid, await room.signing_keys.private_key())
     else:

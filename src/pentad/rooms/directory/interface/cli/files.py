@@ -61,14 +61,14 @@ def validate(files: tuple[str, ...], fix: bool, strict: bool, as_json: bool, set
 
 async def _validate_file(schemas: "SchemaSource", file: str, fix: bool) -> dict[str, Any]:
     from pentad.rooms.directory.oasf.parsing import parse_record
-    from pentad.rooms.directory.oasf.repair import mend
+    from pentad.rooms.directory.oasf.repair import repair_draft
 
     result: dict[str, Any] = {"file": file, "valid": False, "errors": [], "warnings": []}
     try:
         if fix:
-            mended = await mend(read(file).decode("utf-8", "replace"), schemas.validate)
-            report, version = mended.report, mended.version
-            result |= {"fixed": mended.record, "patch": mended.patch, "questions": mended.questions()}
+            repaired = await repair_draft(read(file).decode("utf-8", "replace"), schemas.validate)
+            report, version = repaired.report, repaired.version
+            result |= {"fixed": repaired.record, "patch": repaired.patch, "questions": repaired.questions()}
         else:
             data = parse_record(read(file))
             report, version = await schemas.validate(data), data["schema_version"]
@@ -147,8 +147,8 @@ async def _store(client: "Client", record: dict[str, Any]) -> dict[str, Any]:
     show_default=True,
     help="What to do with values that may be secrets. Keep them only if they are not secret.",
 )
-@click.option("--full", is_flag=True, help="From a registry: everything, not only what changed since the last import.")
-@click.option("--approve", is_flag=True, help="From a registry: approve what is imported; otherwise it is proposed.")
+@click.option("--full", is_flag=True, help="From a registry: import everything, not only changes.")
+@click.option("--approve", is_flag=True, help="From a registry: approve the records; otherwise they are proposed.")
 @click.option("--dry-run", is_flag=True, help="Do everything except storing.")
 @json_option
 @server_options()
@@ -231,7 +231,7 @@ def _import_registry(target: "Target", url: str, *, full: bool, approve: bool, a
 
 
 class _ClientNode:
-    """The directory behind a client, as the node that records are imported into."""
+    """The directory behind a client, as the target of an import."""
 
     def __init__(self, client: "Client") -> None:
         self._client = client
@@ -243,7 +243,7 @@ class _ClientNode:
         return Pushed(answer["cid"], answer.get("new"))
 
     async def search(self, query: "Query") -> "Found":
-        """Supports what the importer asks: filters, all of which must match."""
+        """Supports the importer's queries: filters that must all match."""
         from pentad.rooms.directory.search.query import FILTER_ARRAYS, Found, Hit
 
         names = {kind: name for name, kind in FILTER_ARRAYS.items()}
@@ -282,7 +282,7 @@ def _print_outcomes(outcomes: "list[Outcome]", as_json: bool, dry_run: bool) -> 
 
 
 async def _sources(paths: tuple[str, ...], form: str | None) -> AsyncGenerator[Any]:
-    """The sources one by one, each read only when it is needed."""
+    """The sources one by one, each read when needed."""
     from dataclasses import replace
 
     from pentad.rooms.directory.translate.sources import Source, discover_sources

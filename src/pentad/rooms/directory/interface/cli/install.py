@@ -24,22 +24,19 @@ _USABLE = ("approved", "deprecated")
 @click.option("--unapproved", is_flag=True, help="Also install a draft or a proposal.")
 @server_options()
 def install(record: str, name: str, only_print: bool, unapproved: bool, target: "Target") -> None:
-    """Add the MCP server RECORD (a CID, name or name:version) to a client's configuration. Of a name, it is the newest
-    version that is approved.
+    """Add the MCP server RECORD (a CID, name or name:version) to a client's configuration. A name means its newest
+    approved version.
 
     Only this server's entry changes; the old file is kept as FILE.bak. Secrets are not written into the file: the
-    client asks for them or takes them from the environment. Claude Desktop can do neither, so this asks for them.
+    client asks for them or reads them from the environment. Claude Desktop can do neither, so this command asks for
+    them.
     """
     from pentad.rooms.directory.oasf.parsing import parse_record
     from pentad.rooms.directory.translate.client_entries import client_entry
 
     async def work(client: "Client") -> tuple[str, dict[str, Any]]:
-        (state,) = (await client.call_tool("directory_states", {"reference": record}))["records"]
-        if state["state"] not in _USABLE and not unapproved and record.strip() == state["name"]:
-            # the one that was pushed last cannot be used; another version may
-            newest = await client.call_tool("agntcy_dir_search_local", {"names": [record.strip()], "latest": True})
-            for cid in newest["record_cids"][:1]:
-                (state,) = (await client.call_tool("directory_states", {"reference": cid}))["records"]
+        found = await client.call_tool("directory_resolve", {"reference": record})
+        (state,) = (await client.call_tool("directory_states", {"reference": found["cid"]}))["records"]
         return await record_text(client, state["cid"]), state
 
     text, state = target.run(work, "directory")
@@ -69,7 +66,7 @@ def _check_state(state: dict[str, Any], *, unapproved: bool) -> None:
     if state.get("quarantined"):
         raise InvalidInput(
             f"{what} is in quarantine: {state['quarantined']}.",
-            hint="It has to be signed by somebody whom the trust policy of its namespace names.",
+            hint="It needs a signature that the trust policy of its namespace trusts.",
         )
     if state["state"] == "deprecated":
         reason = state["history"][-1]["reason"] if state.get("history") else ""
@@ -78,7 +75,7 @@ def _check_state(state: dict[str, Any], *, unapproved: bool) -> None:
         raise InvalidInput(
             f"{what} is {state['state']}, not approved.",
             hint="Ask for its approval, or install another version."
-            + ("" if state["state"] == "withdrawn" else " --unapproved installs it nevertheless."),
+            + ("" if state["state"] == "withdrawn" else " --unapproved installs it anyway."),
         )
 
 

@@ -1,5 +1,6 @@
-"""`pentad directory namespaces`: where a pushed version is final, and where records that are not trusted are held back.
-In the store, or with --url on a server."""
+"""`pentad directory namespaces`: where pushed versions are final, and where untrusted records are quarantined. In the
+store, or with --url on a server.
+"""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 
 @click.group()
 def namespaces() -> None:
-    """List and change the rules of namespaces: whether a version is final there, and whether there is a quarantine."""
+    """List and change the rules of namespaces: whether versions are final, and whether untrusted records are
+    quarantined."""
 
 
 @namespaces.command("list")
@@ -51,11 +53,11 @@ def list_namespaces(as_json: bool, target: "Target") -> None:
 @click.option("--immutable/--mutable", "immutable", default=None, help="Whether a pushed version is final.")
 @click.option(
     "--quarantine/--no-quarantine", "quarantine", default=None,
-    help="Whether records that the trust policy does not trust are not found.",
+    help="Whether records that the trust policy does not trust are quarantined: stored, but not found.",
 )  # fmt: skip
 @server_options()
 def set_namespace(namespace: str, immutable: bool | None, quarantine: bool | None, target: "Target") -> None:
-    """Set rules of NAMESPACE: example.org holds for example.org/any; "" for all others."""
+    """Set rules of NAMESPACE: example.org covers example.org/any; "" covers all others."""
     if immutable is None and quarantine is None:
         raise click.UsageError("Give --immutable, --mutable, --quarantine or --no-quarantine.")
     given = {"immutable": immutable, "quarantine": quarantine}
@@ -72,7 +74,7 @@ def set_namespace(namespace: str, immutable: bool | None, quarantine: bool | Non
 @click.argument("namespace")
 @server_options()
 def remove_namespace(namespace: str, target: "Target") -> None:
-    """Remove the rules of NAMESPACE, so that those above it hold."""
+    """Remove the rules of NAMESPACE, so that those above it apply."""
     _namespaces(target, "DELETE", {"namespace": namespace}, lambda rules: rules.remove(namespace))
     say(f"{namespace} has no rules of its own now.")
 
@@ -83,7 +85,7 @@ def _namespaces(
     query: dict[str, str],
     change: "Callable[[Namespaces], Awaitable[None]] | None" = None,
 ) -> list[dict[str, Any]]:
-    """The rules after a change, if there is one: in the local store, or with a route of the server."""
+    """The rules, after an optional change: in the local store, or through the server's REST API."""
 
     async def local(room: "Directory") -> list[dict[str, Any]]:
         if change is not None:

@@ -22,7 +22,7 @@ def peers() -> None:
 @json_option
 @server_options()
 def list_peers(as_json: bool, target: "Target") -> None:
-    """List the peers, how many records were copied, and why one fails."""
+    """List the peers, the number of copied records, and the reason for any failure."""
     found = _peers(target, action="list")
     if as_json:
         print_json(found)
@@ -31,23 +31,33 @@ def list_peers(as_json: bool, target: "Target") -> None:
         [one["name"], one["url"], one["status"], one["records"], one.get("problem") or one.get("skipped_reason") or ""]
         for one in found
     ]
-    print_table(["name", "address", "status", "records", "problem"], rows, empty="No directory is followed.")
+    print_table(
+        ["name", "address", "status", "records", "problem"],
+        rows,
+        empty="There are no peers. `pentad directory peers add` adds one.",
+    )
 
 
 @peers.command("add")
 @click.argument("name")
 @click.argument("address")
-@click.option("--namespace", "namespaces", multiple=True, metavar="NAMESPACE", help="Copy only names that begin so.")
-@click.option("--label", "labels", multiple=True, metavar="LABEL", help="Copy only such, as /skills/...")
+@click.option(
+    "--namespace",
+    "namespaces",
+    multiple=True,
+    metavar="NAMESPACE",
+    help="Copy only these names.",
+)
+@click.option("--label", "labels", multiple=True, metavar="LABEL", help="Copy only these, such as /skills/...")
 @click.option("--token-file", metavar="FILE", help="A file with a Pentad key or another bearer token; - for stdin.")
-@click.option("--issuer", metavar="URL", help="OAuth client credentials: who issues the tokens.")
+@click.option("--issuer", metavar="URL", help="OAuth client credentials: the issuer of the tokens.")
 @click.option("--client-id", metavar="ID", help="OAuth: the client.")
 @click.option("--client-secret-file", metavar="FILE", help="OAuth: a file with its secret; - for stdin.")
 @click.option("--scopes", metavar="SCOPES", help="OAuth: the scopes to ask for.")
 @click.option("--audience", metavar="AUDIENCE", help="OAuth: the audience to ask for.")
-@click.option("--certificate", metavar="FILE", help="A certificate to show (PEM).")
+@click.option("--certificate", metavar="FILE", help="The client certificate (PEM).")
 @click.option("--private-key", metavar="FILE", help="The private key of that certificate (PEM).")
-@click.option("--ca", metavar="FILE", help="The authority of the other side's certificate (PEM).")
+@click.option("--ca", metavar="FILE", help="The authority that signed the peer's certificate (PEM).")
 @json_option
 @server_options()
 def add_peer(
@@ -75,7 +85,7 @@ def add_peer(
     if as_json:
         print_json(found)
     else:
-        say(f"{name} is followed from now on, while a server runs on this store.")
+        say(f"{name} is now a peer. It is followed while a server runs on this store.")
 
 
 @peers.command("remove")
@@ -88,7 +98,7 @@ def remove_peer(name: str, as_json: bool, target: "Target") -> None:
     if as_json:
         print_json(found)
     else:
-        say(f"{name} is not followed any more; its copies are being removed.")
+        say(f"{name} is no longer followed; its copies are being removed.")
 
 
 def _peers(target: "Target", **arguments: Any) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""What the verbs of `pentad directory` share: opening the room or only the schemas, and loading records.
+"""Shared by the commands of `pentad directory`: opening the room or only the schemas, and loading records.
 
 A record is given as a file, as `-` for stdin, as a CID, or as name[:version][@cid].
 """
@@ -52,7 +52,7 @@ def run_in_directory(settings: "Settings", work: "Callable[[Directory], Coroutin
 
 
 def reported_error(answer: dict[str, Any]) -> PentadError | None:
-    """The error in the answer of one of the original's tools, if there is one."""
+    """The error in the answer of one of the original's tools, if any."""
     message = str(answer.get("error_message") or "")
     return PentadError(message[:1].lower() + message[1:]) if message else None
 

@@ -62,7 +62,7 @@ def _change_row(change: dict[str, Any]) -> list[str]:
 @state.command("set")
 @click.argument("record")
 @click.argument("name", metavar="STATE", type=click.Choice(STATES))
-@click.option("--reason", default="", help="Why; hosts show it for a deprecated server.")
+@click.option("--reason", default="", help="The reason. Hosts show it for a deprecated server.")
 @json_option
 @server_options()
 def set_state(record: str, name: str, reason: str, as_json: bool, target: "Target") -> None:

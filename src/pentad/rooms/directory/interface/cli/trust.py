@@ -1,4 +1,4 @@
-"""`pentad directory trust` and `quarantine`: whose signatures count, and which records are held back."""
+"""`pentad directory trust` and `quarantine`: whose signatures count, and which records are in quarantine."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from pentad.terminal.output import print_json, print_table, say
 if TYPE_CHECKING:
     from pentad.terminal.client import Target
 
-_NAMESPACE_HELP = "The beginning of record names that it holds for; by default all names."
+_NAMESPACE_HELP = "The namespace it applies to; by default all names."
 
 
 @click.group()
@@ -40,7 +40,7 @@ def list_entries(as_json: bool, target: "Target") -> None:
             ]
             for one in found["entries"]
         ],
-        empty="The policy names nobody, so any valid signature is trusted.",
+        empty="The policy has no entries, so any valid signature is trusted.",
     )
     if found["quarantined"]:
         say(f"{found['quarantined']:,} records are in quarantine; `pentad directory quarantine` lists them.")
@@ -56,7 +56,7 @@ def list_entries(as_json: bool, target: "Target") -> None:
 def add_entry(
     name: str, namespace: str, key: str | None, issuer: str | None, as_json: bool, target: "Target"
 ) -> None:  # fmt: skip
-    """Trust a key or an issuer as NAME. The first entry ends that any valid signature is trusted."""
+    """Trust a key or an issuer as NAME. Without entries any valid signature is trusted; the first entry ends that."""
     pem = None if key is None else read(key).decode("utf-8", "replace")
     found = _trust(target, action="add", name=name, namespace=namespace, key=pem, issuer=issuer)
     _report(found, as_json, f"{name} is trusted for {namespace or 'all names'} now.")
@@ -68,9 +68,9 @@ def add_entry(
 @json_option
 @server_options()
 def remove_entry(name: str, namespace: str, as_json: bool, target: "Target") -> None:
-    """Trust NAME no longer."""
+    """Stop trusting NAME."""
     found = _trust(target, action="remove", name=name, namespace=namespace)
-    _report(found, as_json, f"{name} is not trusted for {namespace or 'all names'} any more.")
+    _report(found, as_json, f"{name} is no longer trusted for {namespace or 'all names'}.")
 
 
 @click.command()
@@ -98,4 +98,4 @@ def _report(found: dict[str, Any], as_json: bool, text: str) -> None:
         return
     say(text)
     if found["pending"]:
-        say("The records are still being judged anew.")
+        say("The change is still being applied to the records.")

@@ -1,7 +1,7 @@
 """The directory's API over gRPC: its services, and who may call them.
 
-`grpc_auth = "none"` waives the login if only this machine can connect. If the port requires certificates of its callers
-(`grpc_client_ca_file`), they need no login here; `grpc_client_role` sets their rights.
+`grpc_auth = "none"` waives the login if only this machine can connect. If the port requires client certificates
+(`grpc_client_ca_file`), callers need no login; `grpc_client_role` sets their rights.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,14 +43,14 @@ def is_login_waived(settings: DirectorySettings, host: str) -> bool:
 
 
 class CertificateAuth:
-    """Authenticates callers by the certificate that TLS checked when they connected."""
+    """Authenticates callers by the certificate that TLS verified."""
 
     def __init__(self, settings: DirectorySettings) -> None:
         self._scopes = role_scopes(settings.grpc_client_role)
         self._requires_certificate = bool(settings.grpc_client_ca_file)
 
     def principal(self, connection: Mapping[str, Sequence[bytes]]) -> Principal | None:
-        """The caller that a connection's certificate names, or None without a certificate."""
+        """The caller named by a connection's certificate, or None without one."""
         if not self._requires_certificate:
             return None
         for key in _NAMES:

@@ -64,7 +64,7 @@ def read_filters(queries: Iterable[search_pb2.RecordQuery]) -> tuple[Filter, ...
 
 
 def ranked_search_service(directory: Directory) -> Service:
-    """Searches by words, with cursors, for other Pentads. The plain service has no fields for them."""
+    """Ranked search with cursors, for other Pentads. The original's search service has no fields for it."""
 
     async def search(call: Caller, request: ranked_pb2.RankedSearchRequest) -> ranked_pb2.RankedSearchResponse:
         found = await directory.search.find(decoded_query(request.query))
@@ -155,7 +155,7 @@ class _Routing:
         )
         if there.unreachable and not here.records and not there.records:
             failed = "; ".join(f"{name}: {reason}" for name, reason in there.unreachable.items())
-            raise Unavailable(f"Nothing was found here, and not all peers could be asked. {failed}")
+            raise Unavailable(f"Nothing was found here, and some peers did not answer. {failed}")
         missing = {"unreachable": ", ".join(there.unreachable)} if there.unreachable else {}
         if truncated := [*([THIS_NODE] if here.truncated else []), *there.truncated]:
             missing["truncated"] = ", ".join(truncated)
@@ -260,7 +260,7 @@ def sign_service(directory: Directory) -> Service:
         if not verdict.signers:
             return sign_pb2.VerifyResponse(success=False, error_message="no verified signatures found")
         if not verdict.success and not (request.provider.HasField("key") or request.provider.HasField("oidc")):
-            # Who names a signer decides whom to trust; otherwise the policy of this directory does.
+            # Callers who name a signer decide whom to trust; otherwise this directory's policy does.
             return sign_pb2.VerifyResponse(success=False, error_message=verdict.message.removeprefix("not trusted: "))
         signers = _matching_signers(verdict.signers, request.provider)
         if not signers:
@@ -331,7 +331,7 @@ def naming_service(directory: Directory) -> Service:
 
 
 def change_service(directory: Directory) -> Service:
-    """What changed after a position, for Pentads that follow this one."""
+    """Lists the changes after a position, for Pentads that follow this one."""
 
     async def changes(call: Caller, request: changes_pb2.ListChangesRequest) -> changes_pb2.ListChangesResponse:
         database = directory.platform.database

@@ -1,6 +1,6 @@
-"""StoreService and SyncService: push, pull, look up and delete records and referrers as streams; order syncs.
+"""StoreService and SyncService: push, pull, look up and delete records and referrers as streams; request syncs.
 
-Answers come in the order of the requests, and requests that arrived together are processed together. The first record
+Answers come in the order of the requests, and requests that arrive together are processed together. The first record
 request that fails ends the stream, after everything before it was answered. A malformed referrer request ends the
 stream too, but a referrer that cannot be stored is answered with the reason, and the stream continues.
 """
@@ -254,7 +254,7 @@ class _Referrers:
             yield store_pb2.DeleteReferrerResponse(referrer_refs=[core_pb2.ReferrerRef(cid=one) for one in gone])
 
     async def _verified(self, cid: str, types: set[str]) -> None:
-        """Judge the record anew, so that searches and followers know at once who vouches for it."""
+        """Evaluate the record again, so that searches and followers see at once who vouches for it."""
         if types & {PUBLIC_KEY, SIGNATURE} and (await self._directory.trust.verify(cid)).signers:
             events = self._directory.events
             await self._directory.platform.database.write(lambda tx: events.emit(tx, EventType.RECORD_SIGNED, [cid]))
