@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypedDict, Unpack, runtime_checkable
 from urllib.parse import urlsplit
 
+import msgspec
+
 from pentad.kernel.clock import Clock
 from pentad.platform import Platform
 from pentad.rooms.metrics.metric_keys import flatten
@@ -51,6 +53,16 @@ class Reply:
     status: int
     headers: Mapping[str, str]
     body: bytes
+
+
+def decode_json(body: bytes, content_type: str) -> tuple[Any, str | None]:
+    """The JSON value of a body, or what is wrong with it."""
+    if "html" in content_type or body[:256].lstrip()[:1] == b"<":
+        return None, "A web page came instead of data; a login page, perhaps."
+    try:
+        return (msgspec.json.decode(body) if body.strip() else None), None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None, "The answer is not valid JSON, or was cut off."
 
 
 class RequestOptions(TypedDict, total=False):

@@ -9,17 +9,24 @@ import asyncio
 import math
 import random
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from email.utils import parsedate_to_datetime
 from typing import Any, Final, Unpack
 from urllib.parse import urlencode, urlsplit
 
 import msgspec
 
-from pentad.kernel.clock import Clock
+from pentad.kernel.clock import Clock, parse_iso
 from pentad.kernel.errors import DeadlineExceeded, Forbidden, LimitExceeded, PentadError
 from pentad.kernel.ports import Fetched, Fetcher
-from pentad.rooms.metrics.collectors.contract import JsonRequestOptions, Login, PostOptions, Reply, SendOptions
+from pentad.rooms.metrics.collectors.contract import (
+    JsonRequestOptions,
+    Login,
+    PostOptions,
+    Reply,
+    SendOptions,
+    decode_json,
+)
 from pentad.rooms.metrics.models import FetchError, Problem, ProblemKind
 
 MOST_HOSTS: Final = 1_000
@@ -314,16 +321,23 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
     text = _retry_header(headers)
     if text is None:
         return None
-    try:
-        number = float(text)
-    except ValueError:
-        try:
-            number = parsedate_to_datetime(text).timestamp()
-        except ValueError:
-            return None
-    if not math.isfinite(number):
+    number = _reset_number(text)
+    if number is None or not math.isfinite(number):
         return None
     return max(0.0, number - now if number > EPOCH_BEGINS else number)
+
+
+def _reset_number(text: str) -> float | None:
+    """A number of seconds, or a point in time: an HTTP date (RFC 9110) or an ISO time, as Jira Cloud writes it."""
+    readers: tuple[Callable[[str], float], ...] = (
+        float,
+        lambda date: parsedate_to_datetime(date).timestamp(),
+        lambda date: parse_iso(date).timestamp(),
+    )
+    for read in readers:
+        with suppress(ValueError):
+            return read(text)
+    return None
 
 
 def describe_status(answer: Fetched) -> str:
@@ -345,13 +359,3 @@ def problem_kind_of_error(error: PentadError) -> ProblemKind:
     if isinstance(error, LimitExceeded):
         return "parse"
     return "unsupported" if isinstance(error, Forbidden) else "network"
-
-
-def decode_json(body: bytes, content_type: str) -> tuple[Any, str | None]:
-    """The JSON value of a body, or what is wrong with it."""
-    if "html" in content_type or body[:256].lstrip()[:1] == b"<":
-        return None, "A web page came instead of data; a login page, perhaps."
-    try:
-        return (msgspec.json.decode(body) if body.strip() else None), None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None, "The answer is not valid JSON, or was cut off."
