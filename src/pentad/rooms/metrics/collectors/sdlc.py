@@ -162,7 +162,7 @@ def _add_tasks(tasks: Tasks, found: Iterable[Any]) -> None:
 
 async def _jira_cloud_tasks(api: SystemApi, query: str) -> tuple[Tasks, int]:
     """The tasks that a JQL query finds in Jira Cloud. Its pages are chained by a token, and nothing says how many
-    tasks there are, so all of them are read. Jira Data Center does not have this path."""
+    tasks match, so all of them are read. Jira Data Center does not have this path."""
     tasks: Tasks = {}
     wanted: dict[str, str | int] = {"jql": query, "maxResults": 100, "fields": _TASK_FIELDS}
     for _ in range(MOST_PAGES):
@@ -192,7 +192,7 @@ async def _jira_data_center_tasks(api: SystemApi, query: str, *, only_total: boo
 
 
 async def _splunk(api: SystemApi) -> Any:
-    """All views. A feed has 30 entries unless it is asked for more, and says how many there are."""
+    """All views. A feed has 30 entries unless `count` asks for more; `totalResults` is the number of all."""
     views: list[dict[str, str]] = []
     parts = urlsplit(api.system.url)
     for _ in range(MOST_PAGES):
@@ -403,7 +403,7 @@ _KEYS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "totalPages": ("pages", "Pages."),
         "totalPagesCreatedInLast30Days": ("pages", "Pages made in the last 30 days."),
         "totalPagesUpdatedInLast30Days": ("pages", "Pages changed in the last 30 days."),
-        "topContributorsInLast30Days": ("pages", "Who made how many pages in the last 30 days."),
+        "topContributorsInLast30Days": ("pages", "Pages made in the last 30 days, by author."),
     },
     "jenkins": {
         "totalJobs": ("jobs", "Jobs."),
