@@ -71,7 +71,7 @@ def test_an_svg_is_well_formed_and_stays_within_its_frame(values: list[float | N
 
 
 @pytest.mark.parametrize(("value", "unit", "text"), [
-    (1536, "By", "1.5 KiB"), (12, "By", "12 B"), (0.12345, "s", "0.1235 s"), (1234567, None, "1,234,567"),
+    (1536, "By", "1.5 kB"), (12, "By", "12 B"), (0.12345, "s", "0.1235 s"), (1234567, None, "1,234,567"),
     (50, "%", "50%"),
 ])  # fmt: skip
 def test_numbers_are_format_number(value: float, unit: str | None, text: str):

@@ -42,12 +42,12 @@ _SHOWS_SECONDS: Final = 600
 
 
 def format_number(value: float, unit: str | None = None) -> str:
-    """A number written out, with its unit: `1,234,567`, `50%`, `1.5 KiB`."""
-    if unit == "By":
-        for name in ("B", "KiB", "MiB", "GiB", "TiB"):
-            if abs(value) < 1024 or name == "TiB":
+    """A number written out, with its unit: `1,234,567`, `50%`, `1.5 kB`."""
+    if unit == "By":  # decimal, as on axes
+        for name in ("B", "kB", "MB", "GB", "TB"):
+            if abs(value) < 1000 or name == "TB":
                 return f"{value:.0f} {name}" if name == "B" else f"{value:.1f} {name}"
-            value /= 1024
+            value /= 1000
     text = f"{value:,.0f}" if abs(value) >= 1000 or value == int(value) else f"{value:.4g}"
     return text + (unit if unit == "%" else f" {unit}" if unit else "")
 

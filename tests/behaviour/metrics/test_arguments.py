@@ -76,7 +76,7 @@ async def test_at_top_level_a_filter_wins_and_the_answer_says_so(connect: Connec
         reply = await client.call("getPlatformMetricsByCollector", given)
         assert reply.result["isError"] is False, reply.result
         (note,) = reply.result["structuredContent"]["notes"]
-        assert f"`filters.{name}` is passed over" in note
+        assert f"`filters.{name}` is ignored" in note
         assert note in reply.result["content"][1]["text"]
     same = {"collector": "ch", "bg": org, "environment": "live", "filters": {"environment": "Live"}}
     assert "notes" not in (await client.call("getPlatformMetricsByCollector", same)).result["structuredContent"]
@@ -101,7 +101,7 @@ async def test_what_means_nothing_to_a_collector_is_refused(
     connect: Connect, collector: str, given: dict[str, object]
 ) -> None:
     said = await refused(connect, "getPlatformMetricsByCollector", collector=collector, **given)
-    assert f"The collector '{collector}' does not know" in said
+    assert f"The collector '{collector}' does not support" in said
 
 
 @pytest.mark.requirement("metrics:doc:one-collector")

@@ -81,7 +81,7 @@ async def test_a_failing_collector_is_seen_everywhere_and_so_is_its_recovery(
             assert (alert["collector"], alert["key"], alert["level"]) == ("prometheus", "collector.up", "alarm")
             (unwell,) = (await operator.called("getAvailableCollectors"))["unwell"]
             assert (unwell["collector"], unwell["state"]) == ("prometheus", "failing")
-            assert "A web page came instead of data" in unwell["problem"]
+            assert "sent a web page instead of data" in unwell["problem"]
             clock.turn(60)
             await metrics.poll("prometheus")
             logged = [one.message for one in caplog.records if "collector prometheus" in one.message]
@@ -95,7 +95,7 @@ async def test_a_failing_collector_is_seen_everywhere_and_so_is_its_recovery(
             assert await operator.scraped("pentad_collector_up") == 1
             assert await operator.scraped("pentad_collector_poll_failures_total") == 2
             assert (await operator.called("listAlerts"))["alerts"] == []
-            assert "The collector prometheus works again." in caplog.text
+            assert "The collector prometheus has recovered." in caplog.text
             history = await metrics.history.lines("prometheus", ["collector.up"], clock.now() - 600, clock.now() + 1)
             assert [point.last for point in history.lines[0].points] == [1, 0, 0, 1]
 

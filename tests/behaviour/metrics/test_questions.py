@@ -119,7 +119,7 @@ async def test_figures_without_names_are_refused_with_those_that_have_them(lab: 
     assert "applications.production.applicationsTotal" in await refused(
         lab, collector="ch", metricKey="networking.vpcsUsed", of="items", bg=org
     )
-    assert "cannot name" in await refused(lab, collector="host", metricKey="memory", of="items")
+    assert "cannot list the items" in await refused(lab, collector="host", metricKey="memory", of="items")
 
 
 @pytest.mark.requirement("metrics:questions:query", "metrics:questions:ways")

@@ -118,7 +118,7 @@ class Drill:
         asked = await self.call("queryMetrics", collector="ch", metricKey=KEY, chart="ascii")
         assert (asked["structuredContent"]["source"], asked["structuredContent"]["coverage"]["ok"]) == ("stale", 0)
         assert [row["state"] for row in asked["structuredContent"]["rows"]] == ["stale"]
-        assert "stale: the source fails" in asked["content"][1]["text"]
+        assert "stale: the source is failing" in asked["content"][1]["text"]
 
         scraped = await self.scraped()
         assert scraped == {"pentad_ch_collector_up": 0}

@@ -1,4 +1,4 @@
-"""What the settings say about polls, loaders and thresholds, checked against the collectors there are."""
+"""Checks the settings for polls, loaders and thresholds against the installed collectors."""
 
 import logging
 from collections.abc import Iterable, Mapping
@@ -61,7 +61,7 @@ def check_loaders(catalogue: Catalogue, destinations: Destinations) -> None:
 
 
 def checked_thresholds(catalogue: Catalogue, given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The thresholds of the settings; Misconfigured if one makes no sense. An unknown metric is only logged."""
+    """The thresholds of the settings; Misconfigured if one is invalid. An unknown metric is only logged."""
     known = {f"{owner}.{metric.key}": metric for owner, metric in catalogue.metrics()}
     for name, rule in given.items():
         if name in known:

@@ -36,7 +36,7 @@ class Match(msgspec.Struct, frozen=True):
 
 
 def resolve_keys(info: Info, keys: Sequence[str]) -> tuple[str, ...]:
-    """The catalogue keys that the given keys mean, in catalogue order."""
+    """The catalogue keys that the given keys match, in catalogue order."""
     if len(keys) > MOST_KEYS:
         raise InvalidInput(f"There are {len(keys)} keys.", hint=f"Ask for at most {MOST_KEYS} at once.")
     resolved: set[str] = set()
@@ -141,7 +141,7 @@ def _matches_pattern(pattern: Steps, path: Steps) -> bool:
 
 
 def _matches_step(pattern: str, name: str) -> bool:
-    """Whether one step matches; a star inside it stands for any letters."""
+    """Whether one step matches; `*` inside it matches any characters."""
     if "*" not in pattern:
         return pattern == name
     first, *middle, last = pattern.split("*")
@@ -175,7 +175,7 @@ def _unknown_key(info: Info, key: str) -> InvalidInput:
     close = close or [metric.key for metric in info.catalogue[:5]]
     return InvalidInput(
         f"The collector {info.id!r} has no metric {key[:100]!r}.",
-        hint=f"The nearest are: {', '.join(close)}. listMetricKeys names all.",
+        hint=f"The nearest are: {', '.join(close)}. listMetricKeys lists all.",
         details={"nearest": close},
     )
 

@@ -12,7 +12,7 @@ import msgspec
 State = Literal[
     "ok", "partial", "stale", "failed", "no_permission", "not_entitled", "unsupported", "not_selected", "not_collected"
 ]
-"""What a value is worth, or why it is missing; docs/decisions/012-metrics.md has the table."""
+"""The quality of a value, or why it is missing; docs/decisions/012-metrics.md explains each state."""
 Kind = Literal["gauge", "counter", "text", "list"]
 ProblemKind = Literal["permission", "rate", "timeout", "server", "parse", "unsupported", "network"]
 Better = Literal["higher", "lower"]
@@ -39,13 +39,13 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     limit: str | None = None
     """The key of the metric that limits this one, such as a licensed amount."""
     kept: bool = True
-    """Whether the history records it; not useful if its labels differ each time."""
+    """Whether the history records it. False if its labels differ each time."""
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
     """A figure: one value of a metric, its state, and when its oldest fact was fetched.
 
-    An `as_of` of 0 stands for the time of the snapshot."""
+    If `as_of` is 0, the time of the snapshot applies."""
 
     key: str
     value: Scalar
@@ -57,7 +57,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):
-    """A thing that a figure counts, such as an application: the figure's key, and what is known of the thing."""
+    """An item that a figure counts, such as an application, with the figure's key and the known details."""
 
     key: str
     kind: str
@@ -70,7 +70,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
-    """A failed request or a missing fact, and the metrics that suffer. Never holds a secret or a body."""
+    """A failed request or a missing fact, and the affected metrics. Never contains a secret or a response body."""
 
     scope: str
     call: str
@@ -79,7 +79,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     http: int | None = None
     affects: tuple[str, ...] = ()
     needs: str | None = None
-    """The permission that is missing, if it is known."""
+    """The missing permission, if known."""
     fact: str = ""
     """The name of the fact that is missing."""
 
@@ -129,7 +129,7 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     raw: bool = False
     compat: Literal["legacy"] | None = None
     items: bool = False
-    """Whether the answer also names the things behind its figures; some need a fact more for that."""
+    """Whether the answer also lists the items behind its figures, which may need more facts."""
     credentials: Mapping[str, str] | None = None
     deadline: float | None = None
     now: float = 0.0
@@ -169,7 +169,7 @@ class Facts(Mapping[Fact, Any]):
             self.put(fact, value, at=now)
 
     def put(self, fact: Fact, value: Any, *, at: float, cached: bool = False, stale: Problem | None = None) -> None:
-        """Add a fact, or the problem with it. `stale` is why an older value stands in for the current one."""
+        """Add a fact, or the problem with it. `stale` is why this is an older value instead of the current one."""
         self._values[fact] = value
         self._times[fact] = at
         if isinstance(value, Problem):
@@ -205,19 +205,19 @@ class Facts(Mapping[Fact, Any]):
         return dict(self._problems)
 
     def stale(self) -> dict[Fact, Problem]:
-        """The facts with an older value, and why."""
+        """The facts with an older value, each with the problem that prevented a fresh one."""
         return dict(self._stale)
 
     def is_stale(self, fact: Fact) -> bool:
-        """Whether an older value stands in for the current one."""
+        """Whether the value is an older one because the source failed."""
         return fact in self._stale
 
     def troubles(self) -> dict[Fact, Problem]:
-        """Every fact that could not be fetched, whether an older value stands in for it or not."""
+        """Every fact that could not be fetched, including those with an older value."""
         return {**self._problems, **self._stale}
 
     def oldest(self, ageless: frozenset[str] = frozenset()) -> float:
-        """When the oldest fact with a value was fetched. Ageless ones count if they are stale, or the only ones."""
+        """When the oldest fact with a value was fetched. Ageless facts count only if stale, or alone."""
         known = [fact for fact in self._times if fact not in self._problems]
         aging = [fact for fact in known if fact.name not in ageless or fact in self._stale]
         return min((self._times[fact] for fact in aging or known), default=self.now)
@@ -232,7 +232,7 @@ class Facts(Mapping[Fact, Any]):
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """A figure that the original gives differently, and why."""
+    """A figure for which the Metrics Toolkit has another value, and why."""
 
     key: str
     right: Any
@@ -255,9 +255,9 @@ class Snapshot(msgspec.Struct, kw_only=True):
     coverage: Coverage = Coverage()
     problems: list[Problem] = msgspec.field(default_factory=list[Problem])
     differences: list[Difference] = msgspec.field(default_factory=list[Difference])
-    """For legacy queries: where the original's figures differ from the right ones."""
+    """For legacy queries: where the toolkit's figures differ from the right ones."""
     names: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
-    """What people call the ids in the scopes of problems."""
+    """Display names of the ids in the scopes of problems."""
 
     @property
     def taken_at(self) -> float:
@@ -285,18 +285,18 @@ class Info(msgspec.Struct, frozen=True, kw_only=True):
     structure: tuple[str, ...] = ()
     """The names of the facts that planning needs; a dry run fetches only these."""
     leads: tuple[str, ...] | None = None
-    """The names of the facts that lead to others; only these need a new plan. None stands for all."""
+    """The names of facts that other facts depend on; only these require a new plan. None means all."""
     takes: frozenset[str] | None = None
-    """Which of `bg`, `environment`, `region`, `raw` and `compat` it supports; others are refused. None leaves that to
-    the collector."""
+    """Which of `bg`, `environment`, `region`, `raw` and `compat` it supports; others are refused. With None, the
+    collector decides."""
     needs_bg: bool = False
     permissions: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
-    """By fact name, what a login needs to be allowed."""
+    """By fact name: the permission a login needs."""
     ageless: frozenset[str] = frozenset()
-    """The names of facts that only name things and stay fresh for long, such as regions. Their age is not that of the
-    figures that need them, unless these need nothing else."""
+    """The names of facts that only list names, such as regions. Their age does not count towards the age of a figure,
+    unless the figure needs nothing else."""
     marks_stale: bool = False
-    """Whether its samples say themselves if they are stale. If not, every metric that needs a stale fact is."""
+    """Whether it marks stale samples itself. If not, every metric that needs a stale fact is marked stale."""
     ready: bool = True
     """Whether it is set up; if not, `missing` says what to set."""
     missing: str = ""

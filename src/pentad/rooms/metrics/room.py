@@ -44,8 +44,8 @@ async def fill(metrics: Metrics) -> None:
 
 
 async def health(metrics: Metrics) -> Mapping[str, Any]:
-    """The number of collectors, how many of them are set up, those whose polls fail or are missing, and loaders and
-    receivers that did not take what was sent last."""
+    """The numbers of collectors and of those that are set up; failing or late collectors; failed deliveries to loaders
+    and receivers."""
     infos = metrics.infos()
     unwell = [one for one in await metrics.history.health() if one.state in ("failing", "late")]
     found: dict[str, Any] = {
@@ -60,7 +60,7 @@ async def health(metrics: Metrics) -> Mapping[str, Any]:
 
 
 async def telemetry(metrics: Metrics) -> Sequence[MetricFamily]:
-    """How the polls of each collector go, for `/metrics`."""
+    """The health of each collector, for `/metrics`."""
     from pentad.rooms.metrics.interface.collector_telemetry import collector_families
 
     return collector_families(await metrics.history.health(), metrics.now())
@@ -75,25 +75,25 @@ def mounts(metrics: Metrics, context: MountContext) -> Sequence[Mount]:
 
 
 def tools_as_methods(metrics: Metrics) -> Sequence[str]:
-    """The toolkit's code also answers tools as methods; so do we, if the operator turns it on."""
+    """The Metrics Toolkit also answers tools as JSON-RPC methods; Pentad does if `plain_methods` is set."""
     if not metrics.platform.settings.plain_methods:
         return ()
     return [name for tool in TOOLS for name in (tool.name, *tool.aliases)]
 
 
 async def poll(metrics: Metrics, run: JobRun) -> None:
-    """Collect everything of a collector and keep it."""
+    """Poll a collector and record the figures."""
     collector, _, scope = (run.key or "").partition("/")
     await metrics.poll(collector, scope or None)
 
 
 async def load(metrics: Metrics, run: JobRun) -> None:
-    """Send what a loader of the settings wants."""
+    """Run a scheduled loader."""
     await metrics.load_scheduled(run.key or "")
 
 
 async def notify(metrics: Metrics, run: JobRun) -> None:
-    """Tell a receiver of alerts what it does not know yet."""
+    """Send new notices to a receiver of alerts."""
     await metrics.notifier.notify(metrics.history, run)
 
 
@@ -107,16 +107,16 @@ JOBS = (
     Job(NOTIFY, notify, lambda metrics: metrics.notifier.schedules(), concurrency=16),
     Job("metrics.retention", roll_up, lambda metrics: [Schedule(RETENTION_SECONDS)] if metrics.polls() else []),
 )
-"""A slow source holds up no other: every poll runs by itself, and ends at its own deadline."""
+"""Each poll is a job with its own deadline, so a slow source does not delay the others."""
 
 ROOM = Room(
     name="metrics",
     title="Metrics",
     instructions=(
         "Metrics of platforms, of this machine and of Pentad itself, by collector and by key, with their history."
-        " getAvailableCollectors names the collectors, listMetricKeys what they measure, getPlatformMetricByKey reads"
-        " one figure, queryMetrics filters, groups and names what a figure counts. Missing values include a reason;"
-        " they are never zeros."
+        " getAvailableCollectors lists the collectors, listMetricKeys their metrics. getPlatformMetricByKey reads one"
+        " figure; queryMetrics filters, groups and ranks figures, or lists the items behind them. Missing values"
+        " include a reason; they are never zeros."
     ),
     open=open_metrics,
     tools=TOOLS,
@@ -127,7 +127,7 @@ ROOM = Room(
     searchable=(KEYS,),
     search_sources=(METRICS,),
     lineage=lineage,
-    event_kinds={"alert.changed": "A figure has passed a threshold, or is back."},
+    event_kinds={"alert.changed": "A figure has crossed a threshold, or is back to normal."},
     schema="pentad.rooms.metrics.schema",
     pages=pages,
     mounts=mounts,

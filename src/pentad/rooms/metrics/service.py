@@ -1,6 +1,6 @@
-"""The metrics room's service: queries in, answers out. Tools, pages, prompts and the command line all use it.
+"""The metrics room's use cases. Tools, routes, pages, prompts and the command line all call them.
 
-It returns answers as they are; `interface/presentation.py` decides how they look.
+They return plain answers; `interface/presentation.py` turns these into JSON.
 """
 
 import asyncio
@@ -42,19 +42,19 @@ from pentad.rooms.metrics.notifications.receivers import Messenger, read_receive
 from pentad.rooms.metrics.settings import MetricsSettings
 
 SECONDS: Final = 25.0
-"""How long a query may take unless the caller says otherwise: a little less than a tool call may."""
+"""The default time limit of a query: a little less than that of a tool call."""
 
 MOST_KEYS: Final = 100
-"""How many keys a search by words finds at most."""
+"""The maximum number of results of a key search."""
 
 ALL: Final = "all"
 LOAD: Final = "metrics.load"
-"""The job of a loader that sends by itself; its name is the key."""
+"""The job of a scheduled loader; the key is the loader's name."""
 POLL_SECONDS: Final = 300.0
 
 
 class Metrics:
-    """Everything callers can ask of this room."""
+    """The use cases of the room."""
 
     def __init__(
         self,
@@ -80,18 +80,19 @@ class Metrics:
         return self.platform.clock.now()
 
     def infos(self) -> list[Info]:
-        """The descriptions of all collectors, the promised ones first."""
+        """The descriptions of all collectors, the toolkit's first."""
         return [collector.info() for collector in self.catalogue.collectors.values()]
 
     def info(self, collector: str) -> Info:
-        """The same of one collector, by any of its names."""
+        """The description of one collector, by id or alias."""
         return self.catalogue.find(collector).info()
 
     def compat(
         self, collector: str, given: Literal["legacy", "current"] | None = None, endpoint: str | None = None
     ) -> Literal["legacy"] | None:
-        """Whether a call answers as the Metrics Toolkit does: if it says so itself, or says nothing and the operator
-        wants it at its endpoint. What has no endpoint, such as a verb or a loader, does if that holds everywhere."""
+        """Whether a call gets the Metrics Toolkit's numbers: if it asks for them, or if it does not choose and the
+        setting `compat` covers its endpoint. Verbs and loaders have no endpoint; the setting covers them only if it
+        covers every endpoint."""
         settings: MetricsSettings = self.platform.settings
         if given is not None:
             return "legacy" if given == "legacy" else None
@@ -103,8 +104,8 @@ class Metrics:
     def select_collectors(
         self, names: Sequence[str], *, allow_all: bool = False, filters: frozenset[str] = frozenset()
     ) -> list[str]:
-        """The ids of the named collectors. `all` has to be allowed, and means those that are set up and support the
-        filters."""
+        """The ids of the named collectors. `all` has to be allowed; it selects every collector that is set up and
+        supports the filters."""
         if any(name.casefold() == ALL for name in names):
             if not allow_all:
                 raise InvalidInput(
@@ -115,8 +116,8 @@ class Metrics:
         return list(dict.fromkeys(self.info(name).id for name in names))
 
     async def keys(self, words: str, collectors: Iterable[str] = ()) -> list[tuple[str, Metric]]:
-        """Metrics that fit these words, the best first; without words the whole catalogue. Of some collectors or of
-        all."""
+        """Metrics that match these words, the best first; without words, the whole catalogue. Of these collectors, or
+        of all."""
         names = [self.info(name).id for name in collectors]
         if words.strip():
             _, hits = await self.key_search.find(words, MOST_KEYS, names)
@@ -133,14 +134,14 @@ class Metrics:
         return RowSource(answer, figure_rows(answer, frozenset(query.keys or ())))
 
     async def item_rows(self, collector: str, query: Query, progress: Progress | None = None) -> "RowSource":
-        """The things behind the figures of the query's keys as rows."""
+        """The items behind the figures of the query's keys as rows."""
         chosen = self.catalogue.find(collector)
         asked = [key for key in query.keys or () if isinstance(chosen, ListsItems) and key in chosen.item_keys()]
         if not isinstance(chosen, ListsItems) or not asked:
             named = ", ".join(chosen.item_keys()[:8]) if isinstance(chosen, ListsItems) else ""
             raise InvalidInput(
-                f"The collector {chosen.id!r} cannot name what {', '.join((query.keys or ())[:3])!r} counts.",
-                hint=f"It can for: {named} ..." if named else "Ask for its figures, by `group_by` or `where`.",
+                f"The collector {chosen.id!r} cannot list the items behind {', '.join((query.keys or ())[:3])!r}.",
+                hint=f"It can for: {named} ..." if named else "Ask for its figures, with `group_by` or `where`.",
             )
         query = msgspec.structs.replace(query, keys=tuple(asked), items=True)
         answer = await self.collect(collector, query, progress)
@@ -158,7 +159,7 @@ class Metrics:
     async def collect_all(
         self, queries: Sequence[tuple[str, Query]], progress: Progress | None = None
     ) -> list[Answer | PentadError]:
-        """The answers, or errors, of several collectors at once. Progress is that of all of them together."""
+        """The answers, or errors, of several collectors, queried concurrently. Progress covers all of them."""
         reports = shared_progress(progress, len(queries))
 
         async def one(place: int, name: str, query: Query) -> Answer | PentadError:
@@ -174,7 +175,7 @@ class Metrics:
         return await self.engine.dry_run(collector, query)
 
     async def poll(self, collector: str, bg: str | None = None) -> int:
-        """Collect everything of a collector and record it, and how that went; returns the number of samples."""
+        """Collect all figures of a collector, and record them and the outcome; returns the number of samples."""
         info, began, at = self.info(collector), self.platform.clock.monotonic(), self.now()
         before = {one.name: one.state for one in await self.history.health()}
         try:
@@ -192,7 +193,7 @@ class Metrics:
         return count
 
     def polls(self) -> list[Schedule]:
-        """How often each collector is polled."""
+        """The schedules of polls."""
         return [Schedule(seconds, key=name) for name, seconds in self.history.intervals.items()]
 
     async def roll_up(self) -> None:
@@ -202,7 +203,7 @@ class Metrics:
     async def lines(
         self, collector: str, keys: Sequence[str], begin: float, end: float, **options: Unpack[LineOptions]
     ) -> HistoryLines:
-        """What was recorded here together with what the source itself remembers."""
+        """The history recorded here, merged with the history the source keeps."""
         return await read_history(self.history, self.engine, collector, keys, begin, end, **options)
 
     async def export(
@@ -222,11 +223,11 @@ class Metrics:
         return await self.destinations.send(destination, answer.snapshot, answer.info, legacy=legacy), answer
 
     def loads(self) -> list[Schedule]:
-        """How often each loader sends by itself."""
+        """The schedules of loaders."""
         return [Schedule(one.every, key=name) for name, one in self.destinations.scheduled().items()]
 
     async def load_scheduled(self, destination: str) -> None:
-        """Send every collector of a scheduled loader. One that fails holds up no other; then all are told."""
+        """Send every collector of a scheduled loader. One failure does not stop the others; the error names all."""
         loader = self.destinations.scheduled().get(destination)
         if loader is None:  # no longer in the settings
             return
@@ -253,7 +254,7 @@ class Metrics:
         ]
 
     async def silences(self) -> list[Silence]:
-        """The silences in force."""
+        """The active silences."""
         now = self.now()
         return await self.platform.database.read(lambda rows: active_silences(rows, now))
 
@@ -268,9 +269,9 @@ class Metrics:
         seconds: float,
         reason: str,
     ) -> Silence:
-        """Tell no receiver of these alerts for a while."""
+        """Stop sending these alerts to receivers for a while."""
         if not (collector or key or scope or labels):
-            raise InvalidInput("Nothing is selected.", hint="Name a collector, a metricKey, a bg or labels.")
+            raise InvalidInput("The silence selects no alerts.", hint="Name a collector, a metricKey, a bg or labels.")
         now = self.now()
         made = Silence(
             id=uuid7_text(self.platform.clock),
@@ -292,12 +293,12 @@ class Metrics:
         return made
 
     async def end_silence(self, silence_id: str) -> None:
-        """End a silence now; what still fires is told."""
+        """End a silence now; alerts that still fire are sent."""
         now = self.now()
 
         def work(tx: Transaction) -> None:
             if not end_silence(tx, silence_id, now):
-                raise NotFound(f"There is no silence {silence_id[:80]!r} in force.", hint="listAlerts names them.")
+                raise NotFound(f"There is no active silence {silence_id[:80]!r}.", hint="listAlerts lists them.")
             self.notifier.wake(tx)
             resource_updated(tx, ALERTS_URI)
 
@@ -306,7 +307,7 @@ class Metrics:
     async def scrape(
         self, collectors: Sequence[str] = (), bg: str | None = None, *, openmetrics: bool = True
     ) -> str:  # fmt: skip
-        """What the last poll of each collector recorded, as text for Prometheus. Asks no source."""
+        """The samples of the last poll of each collector, as text for Prometheus. Never asks a source."""
         chosen = {self.info(name).id for name in collectors}
         health = await self.history.health()
         return await self._scrape_page.text(health, collectors=chosen, bg=bg, openmetrics=openmetrics)
@@ -328,7 +329,7 @@ def _has_keys(info: Info, keys: Sequence[str]) -> bool:
 
 @asynccontextmanager
 async def open_metrics(platform: Platform) -> AsyncGenerator[Metrics]:
-    """The room with every collector the settings allow."""
+    """Open the room with all installed collectors."""
     settings: MetricsSettings = platform.settings
     context = CollectorContext(platform, settings)
     catalogue = Catalogue(find_collectors(context))
@@ -361,7 +362,7 @@ _log = logging.getLogger(__name__)
 
 
 def _outcome(answer: Answer, scope: str) -> PollOutcome:
-    """How a poll went. What a source does not have is no failure of the poll."""
+    """The outcome of a poll. A figure that the source does not have is not a failure."""
     coverage = answer.snapshot.coverage
     problems = [problem for problem in answer.facts.troubles().values() if problem.kind != "unsupported"]
     state = "ok" if not problems else "failing" if answer.has_failed else "partial"
@@ -380,13 +381,13 @@ def _outcome(answer: Answer, scope: str) -> PollOutcome:
 
 
 def _log_outcome(info: Info, done: PollOutcome, before: Mapping[str, str]) -> None:
-    """Log a collector whose state changes; one that goes on as before is not logged again."""
+    """Log a change of a collector's state; an unchanged state is not logged again."""
     name = f"{info.id}/{done.scope}" if done.scope else info.id
     was = before.get(name, "ok")
     if done.state == was or (done.state == "ok" and was == "late"):
         return
     if done.state == "ok":
-        _log.info("The collector %s works again.", name)
+        _log.info("The collector %s has recovered.", name)
     else:
         facts = f"{done.facts_ok} facts ok, {done.facts_stale} stale, {done.facts_failed} failed"
         _log.warning("The collector %s is %s (%s): %s", name, done.state, facts, done.problem)

@@ -1,6 +1,6 @@
 """The settings of the metrics room and of the collectors that come with it.
 
-A collector of another package brings settings of its own: they begin with its name, as in `shelves_url`.
+Collectors of other packages have their own settings, which begin with the collector's name, as in `shelves_url`.
 """
 
 from collections.abc import Mapping
@@ -23,14 +23,14 @@ def _anypoint(name: str, default: T, about: str, *, secret: bool = False) -> T:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricsSettings(RoomSettings):
-    """What an operator can set for metrics."""
+    """The settings of the metrics room."""
 
     removed: ClassVar[Mapping[str, str]] = {"sse": "Set `http_sse = true` for the whole server (PENTAD_HTTP_SSE)."}
     anypoint_client_id: str | None = _anypoint("CLIENT_ID", None, "The id of a connected app.")
     anypoint_client_secret: str | None = _anypoint("CLIENT_SECRET", None, "Its secret.", secret=True)
     anypoint_username: str | None = _anypoint("USERNAME", None, "A user, if there is no connected app.")
     anypoint_password: str | None = _anypoint("PASSWORD", None, "The user's password.", secret=True)
-    anypoint_org: str | None = _anypoint("ORG", None, "The business group to use if a query names none.")
+    anypoint_org: str | None = _anypoint("ORG", None, "The default business group of queries.")
     anypoint_url: str | None = _anypoint("URL", None, "One URL for all product APIs; by default the vendor's own.")
     anypoint_plane: str | None = _anypoint(
         "PLANE", None, "us, eu or gov if no URL is set; with a URL, gov or private says what is behind it."
@@ -39,21 +39,19 @@ class MetricsSettings(RoomSettings):
         "OBJECT_STORE_URL", None, "The URL of the object store's statistics, if it differs."
     )
     anypoint_security_policies: tuple[str, ...] = _anypoint(
-        "SECURITY_POLICIES", (), "The policies that make an API secure; by default the usual ones."
+        "SECURITY_POLICIES", (), "Policies that count as security policies; by default the usual ones."
     )
-    anypoint_preview: bool = _anypoint(
-        "PREVIEW", False, "Also the collectors flex, usage and audit, which rest on observed answers."
-    )
+    anypoint_preview: bool = _anypoint("PREVIEW", False, "Also enable the preview collectors flex, usage and audit.")
     anypoint_ignore_organizations: tuple[str, ...] = _anypoint("IGNORE_ORGANIZATIONS", (), "Business groups to skip.")
     anypoint_ignore_environments: tuple[str, ...] = _anypoint("IGNORE_ENVIRONMENTS", (), "Environments to skip.")
     plain_methods: bool = setting(
         False, "Whether tools also answer as JSON-RPC methods of their own names, without `tools/call`."
     )
     compat: str | None = setting(
-        None, "`legacy`: tools answer with the Metrics Toolkit's numbers and roots; a call may say `compat: current`."
+        None, "`legacy`: tools return the Metrics Toolkit's numbers; a call may override it with `compat: current`."
     )
     compat_endpoints: tuple[str, ...] = setting(
-        (), "Where `compat` holds, if not everywhere: paths of MCP endpoints such as /rooms/metrics/mcp, and `stdio`."
+        (), "Limits `compat` to these endpoints: paths such as /rooms/metrics/mcp, or `stdio`."
     )
     concurrency: int = setting(64, "Requests to one host at the same time.")
     poll: Mapping[str, Any] = setting(NO_TABLE, "Seconds between polls, by collector; 0 is never.")
@@ -68,13 +66,13 @@ class MetricsSettings(RoomSettings):
         None, "A PostgreSQL server to measure; by default the store, if it is one.", secret=True
     )
     http_json: Mapping[str, Any] = setting(NO_TABLE, "JSON documents over HTTP: by name `url`, and `values` by path.")
-    sdlc: Mapping[str, Any] = setting(NO_TABLE, "Systems of software delivery: by name `url`, `user`, `token`.")
+    sdlc: Mapping[str, Any] = setting(NO_TABLE, "Software delivery systems: by name `url`, `user`, `token`.")
     loaders: Mapping[str, Any] = setting(
         NO_TABLE,
         "Destinations: by name `format`, `url`, `token` or `user` and `password`, `index`; `collectors` and `every`.",
     )
     receivers: Mapping[str, Any] = setting(
-        NO_TABLE, "Who is told of alerts: by name `type` (webhook, slack, email, agent) and where."
+        NO_TABLE, "Receivers of alerts: by name `type` (webhook, slack, email, agent) and address."
     )
 
     def __post_init__(self) -> None:

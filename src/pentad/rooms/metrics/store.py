@@ -1,6 +1,6 @@
-"""The history tables: series, samples as they arrived, and roll-ups of older ones.
+"""The SQL of the history tables: series, samples, and roll-ups of older samples.
 
-This module only reads and writes. The package `history` decides what is recorded, for how long, and what it means.
+The package `history` decides what is recorded, and for how long.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

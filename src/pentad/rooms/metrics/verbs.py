@@ -11,4 +11,4 @@ VERBS: Final[Verbs] = {
     ),
 }
 FIRST_CONTENT: Final = "pentad metrics poll host"
-"""Puts the first content into the room; for people who find it empty."""
+"""The command to suggest to people who find the room empty."""

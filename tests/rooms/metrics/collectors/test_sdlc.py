@@ -92,6 +92,14 @@ def _jira(query: Any) -> dict[str, Any]:
     return {"startAt": start, "maxResults": 2, "total": 3, "issues": issues}
 
 
+def _azure_pipelines(query: Any) -> web.Response:
+    """Two pages; the token of the second is in a header of the first."""
+    if "continuationToken" in query:
+        return web.json_response({"count": 1, "value": [{"id": 3}]})
+    headers = {"x-ms-continuationtoken": "pipeline 2/3"}
+    return web.json_response({"count": 2, "value": [{"id": 1}, {"id": 2}]}, headers=headers)
+
+
 async def _answer(request: web.BaseRequest) -> web.Response:
     if not request.headers.get("authorization", "").startswith("Basic "):
         return web.Response(status=401)
@@ -110,6 +118,8 @@ async def _answer(request: web.BaseRequest) -> web.Response:
     if path.endswith("/runs"):
         runs = [{"result": "failed", "createdDate": "2024-03-01"}, {"result": "succeeded", "createdDate": "2024-03-02"}]
         return web.json_response({"value": {"1": runs, "2": runs[:1], "3": []}[path.split("/")[-2]]})
+    if path == "/azure/_apis/pipelines":
+        return _azure_pipelines(query)
     last = query.get("start") == "1"
     answers: dict[str, Any] = {
         "/bitbucket/repos": {"size": 1, "isLastPage": last, "nextPageStart": 1},
@@ -120,7 +130,6 @@ async def _answer(request: web.BaseRequest) -> web.Response:
         "/cloud/rest/api/3/search/jql": _jira_cloud(query) if path.startswith("/cloud") else {},
         "/jira/rest/api/2/search": _jira(query) if "startAt" in query else {},
         "/azure/_apis/git/repositories": {"count": 4, "value": []},
-        "/azure/_apis/pipelines": {"value": [{"id": number} for number in (1, 2, 3)]},
     }
     return web.json_response(answers[path]) if path in answers else web.Response(status=404)
 

@@ -130,11 +130,11 @@ def test_order_puts_missing_values_last() -> None:
     ("given", "words"),
     [
         ({"where": "valu > 3"}, "Did you mean 'value'"),
-        ({"where": "value is 3"}, "no condition"),
+        ({"where": "value is 3"}, "not a condition"),
         ({"where": "businessGroup = Brass and Tin"}, "Quote"),
         ({"group_by": ["region"]}, "no column"),
-        ({"aggregate": ["total"]}, "no aggregate"),
-        ({"sort": ["value downwards"]}, "no order"),
+        ({"aggregate": ["total"]}, "not an aggregate"),
+        ({"sort": ["value downwards"]}, "not a sort order"),
         ({"sort": ["size"]}, "no column"),
     ],
 )

@@ -230,6 +230,7 @@ async def test_a_login_that_stays_refused_is_no_permission():
     ({"retry-after": "7"}, 7.0), ({"x-ratelimit-reset": "1700000012"}, 12.0), ({"ratelimit-reset": "3"}, 3.0),
     ({"retry-after": "Tue, 14 Nov 2023 22:13:30 GMT"}, 10.0), ({"retry-after": "soon"}, None),
     ({"retry-after": "nan"}, None), ({}, None), ({"x-ratelimit-reset": "1600000000"}, 0.0),
+    ({"x-ratelimit-reset": "2023-11-14T22:14Z"}, 40.0),
 ])  # fmt: skip
 def test_a_reset_is_read_however_it_is_written(headers: Mapping[str, str], seconds: float | None):
     assert retry_after(headers, 1_700_000_000.0) == seconds

@@ -57,7 +57,7 @@ def test_a_missing_value_has_its_state_and_no_bar() -> None:
 @pytest.mark.requirement("metrics:pictures:rows")
 def test_the_picture_says_of_when_it_is_and_what_is_not_in_it() -> None:
     assert drawn().note == (
-        "as of 2026-05-28 20:26 UTC; stale: the source fails; rows that could not be judged: 1; 3 of 5 rows"
+        "as of 2026-05-28 20:26 UTC; stale: the source is failing; undecided rows: 1; 3 of 5 rows"
     )
     assert "West &lt;b&gt;" in svg_bars(drawn())
 
@@ -77,7 +77,7 @@ def test_pictures_are_light_or_dark_and_show_limits(dark: bool, theme: Theme, ba
 def test_an_aggregate_is_drawn_by_group_and_items_by_the_column_that_sorts_them() -> None:
     view = {"rows": [{"runtime": "4.4", "count": 3}, {"runtime": None, "count": 1}], "total": 2}
     chart = bar_chart(view, query(group_by=("runtime",), aggregate=("count",)), ["applicationsTotal"])
-    assert [(bar.name, bar.value) for bar in chart.bars] == [("4.4", 3), ("all", 1)]
+    assert [(bar.name, bar.value) for bar in chart.bars] == [("4.4", 3), ("no runtime", 1)]
     assert chart.title == "count: applicationsTotal"
     view = {"rows": [{"name": "orders", "requests": 9}, {"name": "bills", "requests": 4}], "total": 2}
     chart = bar_chart(view, query(sort=("-requests",)), ["transactions"])

@@ -7,8 +7,12 @@ import sys
 import pytest
 from PIL import Image
 
-from pentad.kernel.pages import Chart, Series
+from pentad.kernel.pages import Chart
+from pentad.kernel.pages import Series as ChartSeries
+from pentad.rooms.metrics.history.history_lines import HistoryLine
 from pentad.rooms.metrics.interface.chart_images import DARK, HEIGHT, LIGHT, WIDTH, Theme, png_chart
+from pentad.rooms.metrics.interface.presentation import history_chart
+from pentad.rooms.metrics.store import Series, sampled
 
 BLUE = (0x25, 0x63, 0xEB)
 
@@ -24,7 +28,7 @@ def rgb(colour: str) -> tuple[int, ...]:
 
 def chart(**more: object) -> Chart:
     points = [(0.0, 1.0), (100.0, 2.0), (200.0, None), (800.0, 2.0), (1000.0, 3.0)]
-    return Chart("used <b>", [Series("used", points)], "%", span=(0.0, 1000.0), **more)  # pyright: ignore[reportArgumentType]
+    return Chart("used <b>", [ChartSeries("used <b>", points)], "%", span=(0.0, 1000.0), **more)  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.requirement("metrics:pictures")
@@ -49,9 +53,21 @@ def test_a_gap_is_shaded_and_no_line_crosses_it() -> None:
 
 @pytest.mark.requirement("metrics:pictures")
 def test_several_lines_have_a_legend_and_a_chart_without_values_says_so() -> None:
-    lines = [Series(f"line {number}", [(0.0, number), (10.0, number + 1)]) for number in range(3)]
-    assert opened(png_chart(Chart("three", lines))).size[1] > HEIGHT
+    lines = [ChartSeries(f"line {number}", [(0.0, number), (10.0, number + 1)]) for number in range(3)]
+    assert (
+        opened(png_chart(Chart("three", lines))).size[1] > opened(png_chart(Chart("one", lines[:1]))).size[1] > HEIGHT
+    )
     assert opened(png_chart(Chart("none", []))).size == (WIDTH, HEIGHT)
+
+
+@pytest.mark.requirement("metrics:pictures")
+def test_lines_with_the_same_points_are_drawn_as_one_with_both_names() -> None:
+    def line(value: float, **labels: str) -> HistoryLine:
+        series = Series(0, "ch", "", "used", tuple(sorted(labels.items())), "gauge", None)
+        return HistoryLine(series=series, points=[sampled(at, value) for at in (0.0, 10.0)])
+
+    lines = [line(2, businessGroup="A"), line(2, businessGroup="A", environmentName="Live"), line(3, businessGroup="B")]
+    assert [one.name for one in history_chart("used", lines, 0.0, 10.0).series] == ["A = A, Live", "B"]
 
 
 @pytest.mark.requirement("metrics:pictures")

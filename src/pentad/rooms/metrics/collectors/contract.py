@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypedDict, Unpack, runtime_checkable
 from urllib.parse import urlsplit
 
+import msgspec
+
 from pentad.kernel.clock import Clock
 from pentad.platform import Platform
 from pentad.rooms.metrics.metric_keys import flatten
@@ -30,7 +32,7 @@ from pentad.rooms.metrics.settings import MetricsSettings
 
 
 class Login(Protocol):
-    """Credentials for a source. `key` tells two logins apart without revealing them."""
+    """Credentials for a source. `key` identifies a login without revealing it."""
 
     @property
     def key(self) -> str: ...
@@ -40,7 +42,7 @@ class Login(Protocol):
         ...
 
     def refused(self, headers: Mapping[str, str]) -> None:
-        """A request with these headers got 401: forget what made them."""
+        """A request with these headers got 401: forget the token."""
         ...
 
 
@@ -53,9 +55,19 @@ class Reply:
     body: bytes
 
 
+def decode_json(body: bytes, content_type: str) -> tuple[Any, str | None]:
+    """The JSON value of a body, or a sentence about what is wrong with it."""
+    if "html" in content_type or body[:256].lstrip()[:1] == b"<":
+        return None, "The source sent a web page instead of data, perhaps a login page."
+    try:
+        return (msgspec.json.decode(body) if body.strip() else None), None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None, "The answer is not valid JSON, or was cut off."
+
+
 class RequestOptions(TypedDict, total=False):
-    """Options of every request. In a problem, `call` names the request (by default method and path), `scope` says
-    whose it was, and `affects` are the metrics that suffer."""
+    """Options of every request. In a problem, `call` names the request (by default method and path), `scope` the
+    group or environment it was for, and `affects` the metrics that depend on it."""
 
     headers: Mapping[str, str] | None
     login: Login | None
@@ -63,7 +75,7 @@ class RequestOptions(TypedDict, total=False):
     call: str
     affects: tuple[str, ...]
     explain: Callable[[bytes], str | None]
-    """Reads the reason out of the body of an error, if the source gives one that may be shown."""
+    """Extracts the reason from an error body, if it may be shown."""
 
 
 class JsonRequestOptions(RequestOptions, total=False):
@@ -107,7 +119,7 @@ class Upstream(Protocol):
 
 
 class Collector(Protocol):
-    """A source of figures."""
+    """Reads the figures of one source."""
 
     @property
     def id(self) -> str: ...
@@ -123,11 +135,11 @@ class Collector(Protocol):
         ...
 
     def plan(self, query: Query, known: Facts) -> Plan:
-        """What else to fetch, given the known facts; an empty plan means that nothing is missing."""
+        """The facts still to fetch, given the known ones; an empty plan ends the planning."""
         ...
 
     async def fetch(self, fact: Fact, upstream: Upstream) -> Any:
-        """Fetch one fact; raises `FetchError`, which affects this fact alone."""
+        """Fetch one fact. A `FetchError` affects this fact only."""
         ...
 
     def reduce(self, query: Query, facts: Facts) -> Snapshot:
@@ -137,7 +149,7 @@ class Collector(Protocol):
 
 @runtime_checkable
 class KeepsHistory(Collector, Protocol):
-    """A collector whose source keeps the history of its figures itself."""
+    """A collector whose source keeps its own history."""
 
     async def history(
         self, key: str, begin: float, end: float, step: float, upstream: Upstream
@@ -148,24 +160,24 @@ class KeepsHistory(Collector, Protocol):
 
 @runtime_checkable
 class ListsItems(Collector, Protocol):
-    """A collector that can name the things its figures count."""
+    """A collector that can list the items its figures count."""
 
     def item_keys(self) -> Sequence[str]:
-        """The keys of the figures whose things it can name."""
+        """The keys of the figures whose items it can list."""
         ...
 
     def items(self, query: Query, facts: Facts) -> Sequence[Item]:
-        """The things behind the figures of the query's keys, from the facts alone."""
+        """The items behind the figures of the query's keys, computed from the facts alone."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class CollectorContext:
-    """What the factory of a collector gets."""
+    """Passed to the factory of a collector."""
 
     platform: Platform
     settings: MetricsSettings
-    """The room's settings. `get` has those of other packages' collectors, which begin with the collector's name."""
+    """The room's settings. `get` returns settings of plug-in collectors; their names begin with the collector's."""
     trusted: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     closing: list[Callable[[], Awaitable[None]]] = field(default_factory=list[Callable[[], Awaitable[None]]])
     """Functions to call when the room closes."""

@@ -18,7 +18,7 @@ SAMPLE_SECONDS: Final = 0.1
 
 
 class _CpuUsage:
-    """The processor share between two readings; psutil remembers readings per thread, and threads change here."""
+    """CPU usage between two readings. psutil remembers readings per thread, but threads change here."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

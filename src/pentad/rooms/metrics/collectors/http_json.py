@@ -1,11 +1,11 @@
-"""Numbers out of any JSON over HTTP: a URL, and for each figure its place in the answer.
+"""Figures from any JSON document over HTTP: a URL, and a path for each figure.
 
     [rooms.metrics.http_json.shop]
     url = "https://shop.example/status"
     values = { orders = "/today/orders", slowest = "queues[0].seconds" }
     headers = { authorization = "Bearer ..." }
 
-A place is a JSON pointer (`/today/orders`) or a path with dots and indexes (`queues[0].seconds`).
+A path is a JSON pointer (`/today/orders`) or has dots and indexes (`queues[0].seconds`).
 """
 
 import re
@@ -50,7 +50,7 @@ _SCHEMA: Final = {
 
 
 class Missing(LookupError):
-    """There is no figure at this place."""
+    """The document has no figure at this path."""
 
 
 def steps(place: str) -> tuple[str, ...]:
@@ -61,7 +61,7 @@ def steps(place: str) -> tuple[str, ...]:
 
 
 def figure_at(value: Any, place: str) -> Scalar:
-    """The figure at a place; raises `Missing` if there is none."""
+    """The figure at a path; raises `Missing` if there is none."""
     for step in steps(place):
         if isinstance(value, dict) and step in value:
             value = cast("dict[str, Any]", value)[step]
@@ -95,7 +95,7 @@ class HttpJson:
             id=self.id,
             takes=frozenset(),
             title=self.title,
-            description="Figures from JSON answers, by URL and place.",
+            description="Figures from JSON documents over HTTP, by path.",
             catalogue=tuple(
                 Metric(
                     key=f"{name}.{key}", description=f"{key} of {name}, at {place}.", formula=place,

@@ -1,8 +1,7 @@
 """Pentad itself: its calls with their latencies and errors, its store, its search, its rooms, this process.
 
-Call totals cover all processes and restarts, as the platform adds them up in the store; reading them does not count as
-a call. Everybody who may read metrics sees these figures, so none of them counts what organisations keep to themselves:
-no table rows and no documents.
+Call totals come from the store and cover all processes and restarts; reading them is not counted as a call. Everyone
+with `metrics:read` sees these figures, so none of them reveals how much data others have: no table rows, no documents.
 """
 
 import asyncio
@@ -22,7 +21,7 @@ NO_ERROR: Final = frozenset({"ok", "input_required", "cancelled"})
 FAULTS: Final = frozenset({"internal", "overloaded", "deadline_exceeded", "unavailable", "misconfigured", "-32603"})
 """Outcomes that are the server's fault, not the caller's."""
 WINDOW: Final = 900.0
-"""The share of errors is that of so many seconds."""
+"""The error rate covers this many seconds."""
 _PARTS: Final = ("calls", "tools", "rooms", "store", "search", "process")
 
 

@@ -1,8 +1,8 @@
 """Named PromQL queries of a Prometheus server: current figures (`query`) and their history (`query_range`).
 
 Settings: `prometheus_url`, `prometheus_queries` (names, dotted if you like, with their PromQL), `prometheus_token`. A
-query with one series and no labels gives a number; any other gives a list with one entry per set of labels. What is
-wrong with a query is told in Prometheus' own words.
+query with one series and no labels returns a number; any other returns a list with one entry per set of labels.
+Errors in a query are reported in Prometheus' own words.
 """
 
 import math
@@ -146,14 +146,14 @@ def _result(body: Any, name: str) -> list[dict[str, Any]]:
 
 
 def query_error(body: bytes) -> str | None:
-    """What Prometheus says is wrong with a query; None if the body is not an error of that kind."""
+    """Prometheus' explanation of what is wrong with a query; None if the body is another kind of error."""
     try:
-        told = msgspec.json.decode(body, type=dict[str, Any])
+        answer = msgspec.json.decode(body, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
-    if told.get("status") != "error" or told.get("errorType") not in ("bad_data", "execution"):
+    if answer.get("status") != "error" or answer.get("errorType") not in ("bad_data", "execution"):
         return None
-    return f"Prometheus refused the query: {str(told.get('error'))[:_LONGEST_ERROR]}"
+    return f"Prometheus refused the query: {str(answer.get('error'))[:_LONGEST_ERROR]}"
 
 
 def _sample(key: str, labels: Labels, value: float | None) -> Sample:

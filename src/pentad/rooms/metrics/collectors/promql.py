@@ -1,7 +1,7 @@
 """PromQL passed to the Prometheus server of the settings: queries, and which metrics and labels it has.
 
-Answers are bounded. A range is asked with a step wide enough for the wanted number of points, and of more series than
-wanted those with the greatest last values are kept; the answer says what was asked, used and cut.
+Answers are bounded: the step of a range is widened until the points fit, and only the series with the greatest last
+values are kept. The answer says which step was used and what was cut.
 """
 
 import math
@@ -15,7 +15,7 @@ from pentad.rooms.metrics.models import FetchError
 
 FINEST_STEP: Final = 1.0
 MOST_VALUES: Final = 20
-"""How many values of a label are named beside a metric."""
+"""How many values of each label the listing of a metric includes."""
 _SERIES_READ: Final = 1_000
 
 
@@ -98,8 +98,8 @@ async def find_metrics(source: Prometheus, upstream: Upstream, words: Sequence[s
     known = cast("dict[str, list[dict[str, str]]]", await source.ask("metadata", {}, upstream))
     found: list[PromMetric] = []
     for name in names:
-        told = known.get(name) or known.get(name.removesuffix("_total")) or [{}]
-        metric = PromMetric(name, told[0].get("type", "unknown"), told[0].get("help", ""))
+        metadata = known.get(name) or known.get(name.removesuffix("_total")) or [{}]
+        metric = PromMetric(name, metadata[0].get("type", "unknown"), metadata[0].get("help", ""))
         text = f"{metric.name} {metric.about}".casefold()
         if all(word.casefold() in text for word in words):
             found.append(metric)

@@ -18,7 +18,7 @@ from xml.etree import ElementTree as ET
 from pentad.kernel.clock import iso, parse_iso
 from pentad.kernel.errors import Misconfigured
 from pentad.kernel.names import did_you_mean
-from pentad.rooms.metrics.collectors.contract import Collector, CollectorContext, Upstream, plan_facts
+from pentad.rooms.metrics.collectors.contract import Collector, CollectorContext, Upstream, decode_json, plan_facts
 from pentad.rooms.metrics.metric_keys import get_path
 from pentad.rooms.metrics.models import (
     Fact,
@@ -67,6 +67,15 @@ class SystemApi:
     async def get(self, path: str, params: Mapping[str, str | int] | None = None, *, url: str | None = None) -> Any:
         there = url or f"{self.system.url}{path}"
         return await self.upstream.get(there, headers=self.system.headers, params=params, scope=self.system.name)
+
+    async def get_with_headers(self, path: str, params: Mapping[str, str | int]) -> tuple[Any, Mapping[str, str]]:
+        """The JSON of an answer, and its headers."""
+        url = f"{self.system.url}{path}?{urlencode(params)}"
+        reply = await self.upstream.send("GET", url, headers=self.system.headers, scope=self.system.name)
+        value, wrong = decode_json(reply.body, reply.headers.get("content-type", ""))
+        if wrong is not None:
+            raise self.unexpected(wrong)
+        return value, reply.headers
 
     async def post(self, path: str, body: Any, params: Mapping[str, str | int]) -> Any:
         return await self.upstream.post(
@@ -153,7 +162,7 @@ def _add_tasks(tasks: Tasks, found: Iterable[Any]) -> None:
 
 async def _jira_cloud_tasks(api: SystemApi, query: str) -> tuple[Tasks, int]:
     """The tasks that a JQL query finds in Jira Cloud. Its pages are chained by a token, and nothing says how many
-    tasks there are, so all of them are read. Jira Data Center does not have this path."""
+    tasks match, so all of them are read. Jira Data Center does not have this path."""
     tasks: Tasks = {}
     wanted: dict[str, str | int] = {"jql": query, "maxResults": 100, "fields": _TASK_FIELDS}
     for _ in range(MOST_PAGES):
@@ -183,7 +192,7 @@ async def _jira_data_center_tasks(api: SystemApi, query: str, *, only_total: boo
 
 
 async def _splunk(api: SystemApi) -> Any:
-    """All views. A feed has 30 entries unless it is asked for more, and says how many there are."""
+    """All views. A feed has 30 entries unless `count` asks for more; `totalResults` is the number of all."""
     views: list[dict[str, str]] = []
     parts = urlsplit(api.system.url)
     for _ in range(MOST_PAGES):
@@ -246,15 +255,31 @@ async def _azure_repositories(api: SystemApi) -> Any:
     return count
 
 
+_PIPELINES_VERSION: Final = {"api-version": "6.0-preview.1"}
+
+
 async def _azure_pipelines(api: SystemApi) -> Any:
     """The result of the latest run of each pipeline; None if it never ran."""
-    version = {"api-version": "6.0-preview.1"}
     latest: list[Any] = []
-    for pipeline in api.entries(await api.get("/pipelines", version), "value"):
-        runs = api.entries(await api.get(f"/pipelines/{int(pipeline['id'])}/runs", version), "value")
+    for number in await _azure_pipeline_ids(api):
+        runs = api.entries(await api.get(f"/pipelines/{number}/runs", _PIPELINES_VERSION), "value")
         last = max(runs, key=lambda run: str(run.get("createdDate")), default=None)
         latest.append(None if last is None else str(last.get("result")))
     return latest
+
+
+async def _azure_pipeline_ids(api: SystemApi) -> list[int]:
+    """The ids of all pipelines. The token of the next page is in a header, not in the body."""
+    ids: dict[int, None] = {}
+    params: dict[str, str | int] = dict(_PIPELINES_VERSION)
+    for _ in range(MOST_PAGES):
+        answer, headers = await api.get_with_headers("/pipelines", params)
+        ids |= dict.fromkeys(int(pipeline["id"]) for pipeline in api.entries(answer, "value"))
+        token = headers.get("x-ms-continuationtoken")
+        if not token or token == params.get("continuationToken"):
+            return list(ids)
+        params["continuationToken"] = token
+    raise api.too_many(len(ids), "pipelines")
 
 
 FETCHERS: Final[Mapping[str, Mapping[str, Callable[[SystemApi], Awaitable[Any]]]]] = {
@@ -378,7 +403,7 @@ _KEYS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "totalPages": ("pages", "Pages."),
         "totalPagesCreatedInLast30Days": ("pages", "Pages made in the last 30 days."),
         "totalPagesUpdatedInLast30Days": ("pages", "Pages changed in the last 30 days."),
-        "topContributorsInLast30Days": ("pages", "Who made how many pages in the last 30 days."),
+        "topContributorsInLast30Days": ("pages", "Pages made in the last 30 days, by author."),
     },
     "jenkins": {
         "totalJobs": ("jobs", "Jobs."),

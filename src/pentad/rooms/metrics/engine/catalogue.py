@@ -12,7 +12,7 @@ from pentad.rooms.metrics.models import Metric
 from pentad.rooms.metrics.settings import COLLECTORS
 
 FIRST: Final = ("arm", "ch", "apma", "ex", "core", "dc", "rtf", "amq", "osv2")
-"""The nine ids the original promises, in its order; all others follow."""
+"""The nine ids of the Metrics Toolkit, in its order; all others follow."""
 
 
 class Catalogue:
@@ -39,7 +39,7 @@ class Catalogue:
                 self._names[_folded(alias)] = collector.id
 
     def ids(self) -> list[str]:
-        """All ids, the promised ones first."""
+        """All ids, the toolkit's first."""
         return list(self.collectors)
 
     def find(self, name: str) -> Collector:
@@ -53,7 +53,7 @@ class Catalogue:
         )
 
     def ready(self, name: str, *, brings_credentials: bool = False) -> Collector:
-        """The same, refused if it is not set up. A caller with credentials of its own may still use it."""
+        """Like `find`, but refused if the collector is not set up, unless the caller sends credentials."""
         collector = self.find(name)
         info = collector.info()
         if not info.ready and not brings_credentials:

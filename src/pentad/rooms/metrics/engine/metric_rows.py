@@ -1,6 +1,6 @@
-"""Answers as rows for `row_query.py`: figures with their labels and limits, or the things that figures count.
+"""Turns answers into rows for `row_query.py`: figures with their labels and limits, or the items they count.
 
-A figure of a group is also there for each of its environments. A question uses one level, so that sums count once.
+Most figures exist for a group and again for each of its environments. A query uses one level, so sums count once.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ def with_limits(info: Info, query: Query) -> Query:
 
 
 def figure_rows(answer: Answer, keys: Collection[str]) -> list[Row]:
-    """One row for each figure of these keys."""
+    """One row per figure of these keys."""
     metrics = {metric.key: metric for metric in answer.info.catalogue}
     values = {(sample.key, sample.labels): sample.value for sample in answer.snapshot.samples}
     rows: list[Row] = []
@@ -47,7 +47,7 @@ def figure_rows(answer: Answer, keys: Collection[str]) -> list[Row]:
 
 
 def item_rows(info: Info, items: Iterable[Item]) -> list[Row]:
-    """One row for each thing."""
+    """One row per item."""
     rows: list[Row] = []
     for item in items:
         row: Row = {"name": item.name, "kind": item.kind, **_named(info.id, item.key, item.labels)}
@@ -77,18 +77,18 @@ def _share(
 
 
 def at_one_level(rows: Sequence[Row], named: Collection[str], level: str | None) -> list[Row]:
-    """The rows of one level for each key: the given one, the one that named columns mean, or that of groups."""
+    """The rows of one level per key: the given level, the one that the named columns imply, or that of groups."""
     by_key: dict[str, list[Row]] = {}
     for row in rows:
         by_key.setdefault(row["key"], []).append(row)
     kept: list[Row] = []
     for some in by_key.values():
-        chosen = level or _meant_level(some, named)
+        chosen = level or _implied_level(some, named)
         kept += some if chosen is None else [row for row in some if row.get("level") == chosen]
     return kept
 
 
-def _meant_level(rows: Sequence[Row], named: Collection[str]) -> str | None:
+def _implied_level(rows: Sequence[Row], named: Collection[str]) -> str | None:
     there = {row.get("level") for row in rows}
     if "environmentName" in named and "environment" in there:
         return "environment"

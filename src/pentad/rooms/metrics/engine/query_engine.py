@@ -1,7 +1,7 @@
-"""Answers queries to collectors: fetch the facts, reduce them, and say how complete the answer is.
+"""Answers queries to collectors: fetches the facts, reduces them, and reports how complete the answer is.
 
-An answer always has its coverage and, for each missing fact, the problem and the metrics that suffer from it. Facts
-fetched with a caller's own credentials are shared with nobody else.
+An answer always has its coverage and, for each missing fact, the problem and the affected metrics. Facts fetched with a
+caller's own credentials are never shared with other callers.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ LONGEST_SECONDS: Final = 600.0
 
 
 class QueryOptions(TypedDict, total=False):
-    """Everything a caller may say about a query. Without `seconds` there is no deadline."""
+    """The options of a query. Without `seconds` there is no deadline."""
 
     keys: str | Iterable[str]
     bg: str | None
@@ -45,7 +45,7 @@ class QueryOptions(TypedDict, total=False):
 
 
 def build_query(info: Info, clock: Clock, **options: Unpack[QueryOptions]) -> Query:
-    """The query for one collector. Anything the collector does not support is refused before a request is sent."""
+    """Build the query for one collector. Unsupported filters are refused before any request is sent."""
     seconds = options.get("seconds")
     if seconds is not None and not 0 < seconds <= LONGEST_SECONDS:
         raise InvalidInput(f"The time for an answer is {seconds:g} s.", hint=f"Use up to {LONGEST_SECONDS:g} s.")
@@ -66,7 +66,7 @@ def build_query(info: Info, clock: Clock, **options: Unpack[QueryOptions]) -> Qu
 
 
 def _refuse_unsupported(info: Info, options: QueryOptions) -> None:
-    """Ignoring a filter would answer another question."""
+    """Refuse filters the collector does not support: ignoring one would answer a different question."""
     given = {
         "bg": options.get("bg"), "environment": options.get("environments"), "region": options.get("regions"),
         "raw": options.get("raw"), "compat": options.get("compat"),
@@ -74,7 +74,7 @@ def _refuse_unsupported(info: Info, options: QueryOptions) -> None:
     for name, value in given.items():
         if value and info.takes is not None and name not in info.takes:
             raise InvalidInput(
-                f"The collector {info.id!r} does not know {name!r}, so it cannot answer by it.",
+                f"The collector {info.id!r} does not support {name!r}.",
                 hint=f"Leave {name} out.",
             )
 
@@ -87,16 +87,16 @@ HISTORY_SECONDS: Final = 25.0
 
 
 def source_step(begin: float, end: float, step: int | None, most: int) -> float:
-    """How many seconds apart the points of a source's own history are asked for."""
+    """The step, in seconds, for the points of a source's own history."""
     return max(FINEST_STEP, math.ceil((end - begin) / most), step or 0)
 
 
 Source = Literal["live", "cache", "mixed", "stale"]
-"""Where facts come from. One stale fact makes an answer stale: the source failed while it was made."""
+"""Where the facts came from. A single stale fact makes the whole answer stale: its source is failing."""
 
 
 class Answer(msgspec.Struct, kw_only=True):
-    """A snapshot, and how it came about."""
+    """A snapshot, with the calls, facts and problems behind it."""
 
     snapshot: Snapshot
     info: Info
@@ -120,8 +120,8 @@ class Answer(msgspec.Struct, kw_only=True):
 
     @property
     def has_failed(self) -> bool:
-        """Whether nothing came from the source: there is no fact without trouble, or every request of this answer
-        failed and not only because the source refused it."""
+        """Whether nothing came from the source: every fact has a problem, or every request of this answer failed, and
+        not only for lack of permission or support."""
         troubles = self.facts.troubles()
         if all(fact in troubles for fact in self.facts):
             return bool(troubles)
@@ -137,7 +137,7 @@ class Answer(msgspec.Struct, kw_only=True):
 
 
 class DryRun(msgspec.Struct, kw_only=True):
-    """What an answer would cost: facts by name, and how many of them are known already."""
+    """The cost of an answer: facts by name, and how many of them are cached already."""
 
     collector: str
     facts: dict[str, int]
@@ -146,9 +146,9 @@ class DryRun(msgspec.Struct, kw_only=True):
     calls: int | None
     calls_made: int
     rounds_at_limit: int
-    """The least number of round trips, with as many requests at once as allowed."""
+    """The minimum number of round trips at the concurrency limit."""
     later: list[str]
-    """The names of facts that these lead to; how many there are is known only later."""
+    """Names of facts that depend on these; their number is not known yet."""
 
 
 class QueryEngine:
@@ -172,7 +172,7 @@ class QueryEngine:
         self._credentials_salt = secrets.token_bytes(32)
 
     async def answer(self, collector: str, query: Query, progress: Progress | None = None) -> Answer:
-        """Fetch everything the query needs and reduce it. Missing values are reported, never made up."""
+        """Fetch everything the query needs and compute the answer. Missing values are reported, never invented."""
         chosen = self.catalogue.ready(collector, brings_credentials=query.credentials is not None)
         info = chosen.info()
         began = self.clock.monotonic()
@@ -199,7 +199,7 @@ class QueryEngine:
         )
 
     async def dry_run(self, collector: str, query: Query) -> DryRun:
-        """The plan. Fetches only what planning itself needs."""
+        """Plan without fetching more than the planning needs."""
         chosen = self.catalogue.ready(collector, brings_credentials=query.credentials is not None)
         info = chosen.info()
         session, execution = self._execution(chosen, query, only=frozenset(info.structure))
@@ -248,7 +248,7 @@ class QueryEngine:
         return found
 
     def session(self, seconds: float) -> UpstreamSession:
-        """Requests to sources of the settings that are no facts; all of them end after so many seconds."""
+        """A session for requests outside a query; all of them end after this many seconds."""
         return UpstreamSession(self.pool, deadline=self.clock.monotonic() + seconds)
 
     def _execution(
@@ -267,7 +267,7 @@ class QueryEngine:
         )
 
     def _credentials_key(self, credentials: Mapping[str, str] | None) -> str:
-        """Tells credentials apart without keeping them."""
+        """A keyed hash that identifies credentials without storing them."""
         if credentials is None:
             return ""
         text = msgspec.json.encode(sorted(credentials.items()))
@@ -284,7 +284,7 @@ def _source(facts: Facts) -> Source:
 
 
 def _all_problems(info: Info, reported: Iterable[Problem], facts: Facts) -> list[Problem]:
-    """The problems of the collector and of the facts, each once, with the metrics that suffer."""
+    """The problems of the collector and of its facts, without duplicates, with the affected metrics."""
     found: dict[tuple[str, str, str], Problem] = {}
     for fact, problem in facts.troubles().items():
         affects = problem.affects or tuple(metric.key for metric in info.catalogue if fact.name in metric.facts)

@@ -21,13 +21,13 @@ Progress = Callable[[float, float | None, str | None], Awaitable[None]]
 
 PROGRESS_SECONDS: Final = 0.2
 PLANNING_SHARE: Final = 4
-"""Planning may take up to a quarter of the time, unless there is nothing else to do."""
+"""After planning, wait this many times as long before planning again, unless nothing is being fetched."""
 
 MOST_FACTS: Final = 200_000
 
 
 def shared_progress(progress: Progress | None, count: int) -> list[Progress | None]:
-    """The progress of so many queries that run at once, each told as that of all of them together."""
+    """Progress callbacks for queries that run concurrently; each reports the progress of all of them together."""
     if progress is None or count == 1:
         return [progress] * count
     reported = [(0.0, 0.0)] * count
@@ -111,7 +111,7 @@ class QueryExecution:
             await progress(done, self.planned(), None)
 
     def planned(self) -> int:
-        """How many facts the query needs, as far as known."""
+        """How many facts the query needs, as far as is known yet."""
         return max(len(self._asked), self._estimate)
 
     @property
@@ -153,14 +153,14 @@ class QueryExecution:
         self._next_plan = ended + (ended - began) * PLANNING_SHARE
 
     def _may_plan(self) -> bool:
-        """Whether there is room for more requests, and planning would not take too large a share of the time."""
+        """Whether slots are free, and planning would not take too large a share of the time."""
         return self._has_room() and (not self._leave or time.monotonic() >= self._next_plan)
 
     def _has_room(self) -> bool:
         return len(self._leave) + len(self._waiting) < self._width
 
     def _request_waiting(self) -> None:
-        """Take cached facts, and request others as far as there is room."""
+        """Use cached facts, and request others while slots are free."""
         while self._waiting and len(self._leave) < self._width:
             fact = self._waiting.popleft()
             key = (self._info.family or self._info.id, self._credentials_key, fact)
@@ -199,7 +199,7 @@ class QueryExecution:
         return True
 
     def _mark_missing(self) -> None:
-        """Mark everything planned, or still to be planned, as too late."""
+        """Mark every planned fact that has not arrived as too late."""
         missing = [*self._leave, *self._waiting]
         self._waiting.clear()
         for fact in missing:

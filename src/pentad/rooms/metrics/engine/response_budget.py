@@ -1,7 +1,7 @@
 """Fits answers into limits: a summary beyond three groups, selected fields, a number of groups or tokens.
 
-A token counts as four characters of compact JSON. Nothing is cut in the middle: details go first, then whole groups
-from the end. Notes say how to get what was left out.
+A token counts as four characters of compact JSON. Nothing is cut in half: details are dropped first, then whole groups
+from the end. Notes explain how to get the rest.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,11 +24,11 @@ FRAME: Final = 600
 
 Form = Literal["tree", "flat", "value"]
 RowDetails = Callable[[Match], Mapping[str, Any]]
-"""Gives the members of a flat row besides path, value and labels."""
+"""Returns the members of a flat row besides path, value and labels."""
 
 
 class ResponseShape(msgspec.Struct, frozen=True, kw_only=True):
-    """The shape a caller wants. With `details` of None, details are included if there are few groups."""
+    """The requested shape. If `details` is None, details are included for up to three groups."""
 
     form: Form = "tree"
     keys: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ class ShapedResponse(msgspec.Struct, kw_only=True):
 def shape_response(
     tree: Any, info: Info, shape: ResponseShape, row_details: RowDetails | None = None
 ) -> ShapedResponse:
-    """The tree in the wanted shape; `about` adds members to the rows of a flat answer."""
+    """The tree in the requested shape; `row_details` adds members to the rows of a flat answer."""
     if shape.max_tokens is not None and shape.max_tokens < FEWEST_TOKENS:
         raise InvalidInput(f"max_tokens is {shape.max_tokens}.", hint=f"Allow {FEWEST_TOKENS} or more.")
     notes: list[str] = []
@@ -142,7 +142,8 @@ def _single_value(tree: Any, matches: Sequence[Match], notes: list[str]) -> Shap
     if len(found) != 1 or isinstance(found[0].value, dict):
         paths = ", ".join(dict.fromkeys(match.path for match in found[:10]))
         raise InvalidInput(
-            f"That is {len(found)} values, not one.", hint=f"Name one of them, or leave `shape` out: {paths or 'none'}."
+            f"That key has {len(found)} values, not one.",
+            hint=f"Name one of them, or leave `shape` out: {paths or 'none'}.",
         )
     return ShapedResponse(content=found[0].value, matches=found, notes=notes)
 

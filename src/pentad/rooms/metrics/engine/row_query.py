@@ -1,7 +1,7 @@
-"""Questions over rows: conditions, groups, aggregates, order. Knows no collector; `metric_rows.py` makes the rows.
+"""Queries over rows: conditions, groups, aggregates, order. Knows no collector; `metric_rows.py` makes the rows.
 
-A missing value satisfies no comparison and is never a zero. Rows that could not be judged are counted, and an aggregate
-of parts of which some are missing says so.
+A missing value satisfies no comparison and is never a zero. Rows with a missing value are counted as undecided, and an
+aggregate says how many of its parts are missing.
 """
 
 import re
@@ -53,7 +53,7 @@ class Aggregate(msgspec.Struct, frozen=True):
 
 
 class RowQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """A question over rows."""
+    """A parsed query."""
 
     where: tuple[Condition, ...] = ()
     group_by: tuple[str, ...] = ()
@@ -68,17 +68,17 @@ class RowQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FoundRows(msgspec.Struct, kw_only=True):
-    """The rows that answer a question, in order."""
+    """The resulting rows, in order."""
 
     rows: list[Row]
     undecided: Counter[str]
-    """How many rows could not be judged because a value is missing, by its state."""
+    """How many rows could not be tested because a value is missing, by its state."""
 
 
 def parse_query(
     where: Iterable[str], group_by: Sequence[str], aggregate: Iterable[str], sort: Iterable[str], default: str
 ) -> RowQuery:
-    """The question in these words. Groups without an aggregate get `default`."""
+    """Parse a query. Groups without an aggregate use `default`."""
     conditions = tuple(_condition(part) for text in where for part in _PARTS.split(text) if part.strip())
     if len(conditions) > MOST_CONDITIONS:
         raise InvalidInput(f"There are {len(conditions)} conditions.", hint=f"At most {MOST_CONDITIONS} are read.")
@@ -93,7 +93,7 @@ def _condition(text: str) -> Condition:
     found = _CONDITION.fullmatch(text) if len(text) <= LONGEST_CONDITION else None
     if found is None:
         raise InvalidInput(
-            f"{text[:80]!r} is no condition.",
+            f"{text[:80]!r} is not a condition.",
             hint=f"Write `column operator value`, as in `value > 0`; operators: {_OPERATORS}. Quote values with `and`.",
         )
     column, operator, value = found.groups()
@@ -114,7 +114,7 @@ def _aggregate(text: str) -> Aggregate:
     function = found[1].lower().replace("avg", "mean") if found is not None else ""
     if found is None or function not in FUNCTIONS:
         raise InvalidInput(
-            f"{text[:80]!r} is no aggregate.", hint=f"One of {', '.join(FUNCTIONS)}, also of a column: sum(vcores)."
+            f"{text[:80]!r} is not an aggregate.", hint=f"One of {', '.join(FUNCTIONS)}, also of a column: sum(vcores)."
         )
     return Aggregate(function, found[2])
 
@@ -124,13 +124,13 @@ def _order(text: str) -> tuple[str, bool]:
     column = words[0].lstrip("-+") if words else ""
     if not column or len(words) > 2 or (len(words) == 2 and words[1].lower() not in ("asc", "desc")):
         raise InvalidInput(
-            f"{text[:80]!r} is no order.", hint="Write `-value` or `value desc`; `value` for the least first."
+            f"{text[:80]!r} is not a sort order.", hint="Write `-value` or `value desc`; `value` for the least first."
         )
     return column, words[0].startswith("-") or words[-1].lower() == "desc"
 
 
 def run_query(rows: Sequence[Row], query: RowQuery, known: Collection[str] = ()) -> FoundRows:
-    """The rows that answer the question. `known` are columns that exist even if no row has them."""
+    """Run a query. `known` are columns that exist even if no row has them."""
     columns = {*known, *(name for row in rows for name in row)}
     if rows:
         for name in (*(one.column for one in query.where), *query.group_by):
@@ -252,7 +252,7 @@ def _grouped(rows: Iterable[Row], query: RowQuery) -> list[Row]:
         result |= {name: None for name in query.group_by if name not in result}
         for one in query.aggregates:
             result[one.name] = _value_of(one, some)
-        found.append({**result, **_worth(some, query.aggregates[0])})
+        found.append({**result, **_quality(some, query.aggregates[0])})
     return found
 
 
@@ -279,10 +279,10 @@ def _value_of(one: Aggregate, rows: Sequence[Row]) -> Any:
     return FUNCTIONS[one.function]([value for value in given if value is not None])
 
 
-def _worth(rows: Sequence[Row], one: Aggregate) -> Row:
-    """The unit and state of an aggregate, and how many of its parts have no value, by state."""
+def _quality(rows: Sequence[Row], one: Aggregate) -> Row:
+    """The unit and state of an aggregate, and the number of its missing parts by state."""
     column = _column(one, rows)
-    if column is None:  # things are counted, whatever is known of them
+    if column is None:  # items are counted, even if details are missing
         return {STATE: "stale"} if any(row.get(STATE) == "stale" for row in rows) else {}
     missing = Counter(str(row[STATE]) for row in rows if row.get(STATE) and row.get(column) is None)
     units = {row.get(UNIT) for row in rows}
@@ -319,7 +319,7 @@ def _plain(number: Decimal) -> int | float:
 
 
 def _sum(values: list[Any]) -> int | float | None:
-    """The exact sum; there is none of nothing: a zero would be a made-up figure."""
+    """The exact sum; None without values, because a zero would be invented."""
     found = _numbers(values)
     return _plain(sum(found, Decimal(0))) if found else None
 

@@ -9,24 +9,31 @@ import asyncio
 import math
 import random
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from email.utils import parsedate_to_datetime
 from typing import Any, Final, Unpack
 from urllib.parse import urlencode, urlsplit
 
 import msgspec
 
-from pentad.kernel.clock import Clock
+from pentad.kernel.clock import Clock, parse_iso
 from pentad.kernel.errors import DeadlineExceeded, Forbidden, LimitExceeded, PentadError
 from pentad.kernel.ports import Fetched, Fetcher
-from pentad.rooms.metrics.collectors.contract import JsonRequestOptions, Login, PostOptions, Reply, SendOptions
+from pentad.rooms.metrics.collectors.contract import (
+    JsonRequestOptions,
+    Login,
+    PostOptions,
+    Reply,
+    SendOptions,
+    decode_json,
+)
 from pentad.rooms.metrics.models import FetchError, Problem, ProblemKind
 
 MOST_HOSTS: Final = 1_000
 
 
 class HostLimit:
-    """The limit of one host."""
+    """Limits concurrent requests to one host, and pauses them when it asks for that."""
 
     __slots__ = ("_clock", "_paused_until", "_slots", "busy")
 
@@ -49,7 +56,7 @@ class HostLimit:
                 self.busy -= 1
 
     def pause(self, seconds: float) -> None:
-        """Send nothing to this host for a while."""
+        """Send nothing to this host for this many seconds."""
         self._paused_until = max(self._paused_until, self._clock.monotonic() + seconds)
 
     def paused_for(self) -> float:
@@ -76,7 +83,7 @@ class HostLimits:
 
 TRIES: Final = 4
 MOST_WAITS: Final = 20
-"""How often a host may tell us when to come again. That is no failure, and the deadline bounds it."""
+"""How often a host may ask us to retry later. This is not a failure, and the deadline bounds it."""
 
 FIRST_PAUSE: Final = 0.25
 LONGEST_WAIT: Final = 90.0
@@ -93,7 +100,7 @@ _KINDS: Final[dict[int, ProblemKind]] = {
 
 
 class UpstreamPool:
-    """What all queries share: the fetcher, the limits per host, and the origins the operator trusts."""
+    """Shared by all queries: the fetcher, the limits per host, and the origins the operator trusts."""
 
     def __init__(
         self,
@@ -114,7 +121,7 @@ class UpstreamPool:
 
 
 class _Request(msgspec.Struct):
-    """A request, and how problems name it."""
+    """A request, and its name in problems."""
 
     method: str
     url: str
@@ -126,7 +133,7 @@ class _Request(msgspec.Struct):
     explain: Callable[[bytes], str | None] | None = None
 
     def status_error(self, answer: Fetched) -> FetchError:
-        """The error for a status, with the source's own reason if it may be shown."""
+        """The error for a status, with the source's own explanation if it may be shown."""
         reason = self.explain(answer.body) if self.explain is not None else None
         return self.error(problem_kind(answer), reason or describe_status(answer), answer.status)
 
@@ -147,7 +154,7 @@ class UpstreamSession:
         self.deadline = deadline
         self.calls = 0
         self.throttled = 0
-        """How many of the answers were "too many requests"."""
+        """How many answers were 429, or a 503 that means the same."""
 
     @property
     def clock(self) -> Clock:
@@ -210,7 +217,7 @@ class UpstreamSession:
                 return answer
             self.throttled += is_rate_limited(answer)
             if is_rate_limited(answer) and waits and retry_after(answer.headers, self.clock.now()) is not None:
-                waits -= 1  # many requests wait for the same moment, and not all of them get through then
+                waits -= 1  # many requests wait for the same moment, and only some of them get through
             else:
                 tries -= 1
             if not tries or answer.status not in RETRIED:
@@ -310,28 +317,35 @@ def _retry_header(headers: Mapping[str, str]) -> str | None:
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """How many seconds the host asks us to wait, if it does."""
+    """How many seconds the host asks us to wait; None if it does not say."""
     text = _retry_header(headers)
     if text is None:
         return None
-    try:
-        number = float(text)
-    except ValueError:
-        try:
-            number = parsedate_to_datetime(text).timestamp()
-        except ValueError:
-            return None
-    if not math.isfinite(number):
+    number = _reset_number(text)
+    if number is None or not math.isfinite(number):
         return None
     return max(0.0, number - now if number > EPOCH_BEGINS else number)
 
 
+def _reset_number(text: str) -> float | None:
+    """A number of seconds, or a point in time: an HTTP date (RFC 9110) or an ISO time, as Jira Cloud writes it."""
+    readers: tuple[Callable[[str], float], ...] = (
+        float,
+        lambda date: parsedate_to_datetime(date).timestamp(),
+        lambda date: parse_iso(date).timestamp(),
+    )
+    for read in readers:
+        with suppress(ValueError):
+            return read(text)
+    return None
+
+
 def describe_status(answer: Fetched) -> str:
-    """An error status in words."""
+    """A sentence about an error status."""
     text = {
         401: "The login was refused.",
         403: "The login has no permission for this.",
-        404: "There is nothing at this address.",
+        404: "The source has nothing at this address.",
         429: "Too many requests; the source did not recover in time.",
         503: "The source is at its capacity." if is_rate_limited(answer) else "The source is not available.",
     }.get(answer.status, "The source answered with an error.")
@@ -339,19 +353,9 @@ def describe_status(answer: Fetched) -> str:
 
 
 def problem_kind_of_error(error: PentadError) -> ProblemKind:
-    """What it means that there was no answer at all."""
+    """The kind of problem for a request without an answer."""
     if isinstance(error, DeadlineExceeded):
         return "timeout"
     if isinstance(error, LimitExceeded):
         return "parse"
     return "unsupported" if isinstance(error, Forbidden) else "network"
-
-
-def decode_json(body: bytes, content_type: str) -> tuple[Any, str | None]:
-    """The JSON value of a body, or what is wrong with it."""
-    if "html" in content_type or body[:256].lstrip()[:1] == b"<":
-        return None, "A web page came instead of data; a login page, perhaps."
-    try:
-        return (msgspec.json.decode(body) if body.strip() else None), None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None, "The answer is not valid JSON, or was cut off."

@@ -1,8 +1,7 @@
-"""Alerts: one is raised when a value is bad often enough in a row, and cleared only with a margin.
+"""Alerts: raised when a value is bad several times in a row, cleared only with a margin.
 
-Both keep a value that swings around its threshold from raising an alert at every poll. A missing or stale value changes
-nothing: silence is not health. A metric with a limit and without thresholds of its own is judged by its share of the
-limit.
+So a value that swings around its threshold does not raise an alert at every poll. A missing or stale value changes
+nothing: no data is not good news. A metric with a limit and no thresholds is judged by its share of the limit.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,7 +23,7 @@ SHARE_ALARM: Final = 95.0
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """When a value is bad. With `is_floor`, small values are. `margin` is a share of the threshold."""
+    """When a value is bad. With `is_floor`, low values are bad. `margin` is a share of the threshold."""
 
     warn: float | None = None
     alarm: float | None = None
@@ -35,7 +34,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     margin: float = 0.05
 
     def level(self, value: float, margin: float = 0.0) -> Level:
-        """The level of a value that must be better than the threshold by this margin to be good."""
+        """The level of a value. To be good, it must be better than the threshold by this margin."""
         for level, threshold in (("alarm", self.alarm), ("warn", self.warn)):
             if threshold is None:
                 continue
@@ -46,7 +45,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class AlertState(msgspec.Struct, frozen=True):
-    """An alert's level, the worse one that is pending, and how often that was seen in a row."""
+    """An alert's level, the pending worse level, and how many times in a row it was seen."""
 
     level: Level = "ok"
     pending: Level = "ok"
@@ -58,7 +57,7 @@ def next_state(state: AlertState, value: float, rule: Rule) -> AlertState:
     plain = rule.level(value)
     if _rank(plain) > _rank(state.level):
         seen = state.seen + 1 if _rank(state.pending) > _rank(state.level) else 1
-        # The milder of the levels seen in a row is the one that was seen often enough.
+        # Only the mildest of the levels in a row has been seen every time.
         pending = plain if seen == 1 else min(plain, state.pending, key=_rank)
         return AlertState(pending) if seen >= rule.times else AlertState(state.level, pending, seen)
     level_with_margin = rule.level(value, rule.margin)

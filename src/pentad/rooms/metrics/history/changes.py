@@ -72,7 +72,7 @@ def downsample(points: Sequence[Point], most: int, step: int | None = None) -> l
 def rates(points: Sequence[Point], gaps: Sequence[Gap] = ()) -> list[tuple[float, float]]:
     """The increase of a counter per second, between the ends of consecutive points.
 
-    There is none where a gap takes up most of that time: what was counted then is known, but not when."""
+    There is no rate where a gap covers most of that time: the increase is known, but not when it happened."""
     found: list[tuple[float, float]] = []
     for before, after in pairwise(points):
         seconds = after.last_at - before.last_at
@@ -103,7 +103,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     key: str
     labels: Labels
     what: Literal["changed", "new", "gone", "missing", "back"]
-    """`missing`: it had a value and has none now, for the reason in `state`. `back`: the other way round."""
+    """`missing`: the value is gone, for the reason in `state`. `back`: a missing value has returned."""
     before: Scalar = None
     after: Scalar = None
     delta: float | None = None
@@ -116,7 +116,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def size(self) -> float:
-        """How large it is compared with the larger of both values, so that units do not matter: 0 to 1, or 2 if the
+        """The difference relative to the larger of both values, so that units do not matter: 0 to 1, or up to 2 if the
         sign changed."""
         before, after = self.before, self.after
         if isinstance(before, list) or isinstance(after, list):
@@ -136,7 +136,7 @@ Values = Mapping[tuple[str, Labels], tuple[Scalar, State, str | None, Kind]]
 
 
 def values_of(found: Iterable[Latest]) -> dict[tuple[str, Labels], tuple[Scalar, State, str | None, Kind]]:
-    """Latest values by key and labels, for `compare_values`. If two scopes have the same figure, the newest counts."""
+    """Latest values by key and labels, for `compare_values`. If two scopes have the same figure, the newest wins."""
     return {
         (one.series.key, one.series.labels): (one.value, one.state, one.series.unit, one.series.kind)
         for one in sorted(found, key=lambda one: one.at)
@@ -159,7 +159,7 @@ def largest_first(changes: Iterable[Change]) -> list[Change]:
 
 
 def without_explained(changes: Sequence[Change]) -> list[Change]:
-    """The changes without those of a group's total that changes in its environments explain."""
+    """Drop changes of a group's total that changes in its environments explain."""
     parts: dict[tuple[str, str | None], list[Change]] = {}
     for change in changes:
         if level_of(change.labels) == "environment":

@@ -1,6 +1,6 @@
-"""How each collector's polls go: what the last one reached, since when, how long it took and what it cost.
+"""The health of each collector: the outcome of its last poll, since when, how long it took, how many calls it made.
 
-The rows are in the store, so every process tells the same, whichever polled.
+The rows are in the store, so every process reports the same, no matter which one polled.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from pentad.kernel.ports import Rows, Transaction
 from pentad.rooms.metrics.models import Metric, Sample
 
 HealthState = Literal["ok", "partial", "failing", "late"]
-"""`partial`: some facts failed. `failing`: the source was not reached. `late`: nobody polled when it was time."""
+"""`partial`: some facts failed. `failing`: the source was not reached. `late`: a poll is overdue."""
 
 LATE_INTERVALS: Final = 2.5
 LEAST_LATE: Final = 90.0
@@ -24,7 +24,7 @@ UP: Final = Metric(
     better="higher",
     alarm=0,
 )
-"""A metric of every collector. Its alert is raised by the first failed poll, as a poll tries again by itself."""
+"""A metric of every collector. The first failed poll raises its alert, because a poll already retries."""
 
 _COLUMNS: Final = (
     "collector, scope, series_scope, state, since, tried_at, succeeded_at, seconds, facts_ok, facts_stale,"
@@ -33,7 +33,7 @@ _COLUMNS: Final = (
 
 
 class PollOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What one poll did. `scope` is the one it was asked for, empty for the default."""
+    """The outcome of one poll. `scope` is the requested scope, empty for the default."""
 
     scope: str
     state: Literal["ok", "partial", "failing"]
@@ -73,12 +73,12 @@ class CollectorHealth(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """As in the settings: the collector, and its scope after a slash."""
+        """The name used in settings: the collector, with its scope after a slash."""
         return f"{self.collector}/{self.scope}" if self.scope else self.collector
 
 
 def late_after(interval: float) -> float:
-    """After how many seconds without a poll one is missing."""
+    """How many seconds without a poll count as late."""
     return max(LATE_INTERVALS * interval, interval + LEAST_LATE)
 
 
@@ -100,7 +100,7 @@ def last_poll(rows: Rows, collector: str, scope: str) -> CollectorHealth | None:
 def write_outcome(
     transaction: Transaction, collector: str, series_scope: str, before: CollectorHealth | None, done: PollOutcome
 ) -> None:
-    """Store what a poll did."""
+    """Store the outcome of a poll."""
     has_changed = before is None or before.state != done.state
     has_failed = done.state == "failing"
     transaction.run(
@@ -120,7 +120,7 @@ def write_outcome(
 def with_lateness(
     found: list[CollectorHealth], intervals: Mapping[str, float], now: float
 ) -> list[CollectorHealth]:  # fmt: skip
-    """The health of the collectors that are polled regularly; `late` where a poll is missing."""
+    """The health of regularly polled collectors; `late` where a poll is overdue."""
     polled = [one for one in found if one.name in intervals]
     return [
         msgspec.structs.replace(one, state="late", since=one.tried_at + intervals[one.name])

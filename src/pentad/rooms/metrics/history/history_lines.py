@@ -14,7 +14,7 @@ from pentad.rooms.metrics.models import Metric, Scalar
 from pentad.rooms.metrics.store import Gap, Point, Series
 
 _LIMIT_SECONDS: Final = 30 * 86_400
-"""How far back the last known value of a limit may be."""
+"""How old the last known value of a limit may be."""
 
 
 class HistoryLine(msgspec.Struct, kw_only=True):
@@ -34,11 +34,11 @@ class HistoryLine(msgspec.Struct, kw_only=True):
     limit: float | None = None
     """The last known value of the metric that limits this one."""
     earlier: int = 0
-    """How many earlier points of the period are not among these, because there are more than were asked for."""
+    """How many earlier points of the period were left out to stay within the requested number."""
 
 
 def with_fewer_points(line: HistoryLine, most: int) -> HistoryLine:
-    """The same line with at most so many points; the last ones of a text."""
+    """The line with at most `most` points; of a text series, the last values."""
     points = downsample(line.points, most)
     return msgspec.structs.replace(
         line,
@@ -51,7 +51,7 @@ def with_fewer_points(line: HistoryLine, most: int) -> HistoryLine:
 
 
 class HistoryLines(msgspec.Struct, kw_only=True):
-    """Some lines of a period; `left_out` is how many more there are, `notes` what a reader has to know of them."""
+    """Lines of one period. `left_out` counts the lines that are not included; `notes` explain what is missing."""
 
     begin: float
     end: float
@@ -61,7 +61,7 @@ class HistoryLines(msgspec.Struct, kw_only=True):
 
 
 def read_line(rows: Rows, series: Series, begin: float, end: float, *, step: int | None, most: int) -> HistoryLine:
-    """A series in a period, as it was recorded."""
+    """The recorded points of a series in a period."""
     if series.kind in ("text", "list"):
         texts = store.texts(rows, series.id, begin, end)
         return HistoryLine(series=series, texts=texts[-most:], earlier=max(0, len(texts) - most))
@@ -81,7 +81,7 @@ def read_line(rows: Rows, series: Series, begin: float, end: float, *, step: int
 
 
 def earlier_note(lines: Sequence[HistoryLine]) -> list[str]:
-    """That lines begin later than their period, if any do."""
+    """A note if lines begin later than the requested period."""
     most = max((line.earlier for line in lines), default=0)
     if not most:
         return []
@@ -100,7 +100,7 @@ def last_limit(rows: Rows, series: Series, metric: Metric | None, now: float) ->
 
 
 def line_forecast(points: Sequence[Point], line: HistoryLine, metric: Metric | None, now: float) -> Forecast | None:
-    """Where these points of a line lead, towards its limit or threshold."""
+    """When these points reach the limit or threshold of their line."""
     limit = line.limit
     if metric is not None and metric.limit is None:
         limit = metric.alarm if metric.alarm is not None else metric.warn

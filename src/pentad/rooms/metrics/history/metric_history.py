@@ -1,7 +1,7 @@
 """The recorded history of all collectors: writes snapshots, reads lines, differences, alerts and forecasts.
 
-Numbers are recorded every time, texts and lists when they change. A number that is missing, or stale, is recorded as a
-gap with its reason, and so is the time nobody polled: a chart breaks off there instead of falling to zero.
+Numbers are recorded at every poll, texts and lists when they change. A missing or stale number is recorded as a gap
+with its reason, and so is time without polls: charts break there instead of falling to zero.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -112,7 +112,7 @@ class MetricHistory:
         await self._database.write(work)
 
     async def record_poll(self, info: Info, snapshot: Snapshot, done: PollOutcome) -> int:
-        """Write what a poll brought, and how it went. Returns the number of samples written."""
+        """Write the samples and the outcome of a poll. Returns the number of samples written."""
 
         def work(transaction: Transaction) -> int:
             before = last_poll(transaction, info.id, done.scope)
@@ -124,9 +124,9 @@ class MetricHistory:
         return await self._database.write(work)
 
     async def record_failure(self, info: Info, done: PollOutcome) -> None:
-        """Write that a poll brought nothing at all: every series of its scope has a gap from now on.
+        """Record a poll without any result: a gap begins in every series of its scope.
 
-        A scope that is neither polled regularly nor was ever polled may be a typo, and is left alone."""
+        A scope that is not polled regularly and was never polled may be a typo, and is ignored."""
         name = f"{info.id}/{done.scope}" if done.scope else info.id
 
         def work(transaction: Transaction) -> None:
@@ -156,7 +156,7 @@ class MetricHistory:
         store.begin_gaps(transaction, reasons, before.tried_at, done.at)
 
     async def health(self) -> list[CollectorHealth]:
-        """How the polls of each collector go, of those that are polled regularly."""
+        """The health of every collector that is polled regularly."""
         found = await self._database.read(read_health)
         return with_lateness(found, self.intervals, self._clock.now())
 
@@ -221,7 +221,7 @@ class MetricHistory:
         return await self._database.read(work)
 
     def forecast(self, line: HistoryLine) -> Forecast | None:
-        """Where a line leads, by the points it has."""
+        """The forecast of a line, from its points."""
         info = self._info(line.series.collector)
         metric = next((self._with_thresholds(info, one) for one in info.catalogue if one.key == line.series.key), None)
         return line_forecast(line.points, line, metric, self._clock.now())
@@ -251,9 +251,9 @@ class MetricHistory:
         scope: str | None = None,
         keys: Sequence[str] = (),
     ) -> Changes:
-        """What differs between two times, of some collectors or of all that have a history, the largest first.
+        """The differences between two times, the largest first: of the named collectors, or of all with a history.
 
-        Refused if collectors are named and none of them has a record of the first time."""
+        Refused if none of the named collectors has a record of the first time."""
         infos = [self._info(name) for name in collectors or await self._recorded_collectors()]
         names = _resolved_keys(infos, keys)
 
@@ -287,21 +287,22 @@ class MetricHistory:
     async def _nothing_so_old(self, infos: Sequence[Info]) -> NotFound:
         firsts = [await self._database.read(lambda rows, name=info.id: store.first(rows, name)) for info in infos]
         first = min((at for at in firsts if at is not None), default=None)
-        since = "Polling keeps it." if first is None else f"The first that was recorded is of {iso(first)}."
+        since = "Polls record the history." if first is None else f"The first record is from {iso(first)}."
         named = f" for {', '.join(repr(info.id) for info in infos[:5])}" if infos else ""
-        return NotFound(f"Nothing was recorded{named} so long ago.", hint=since)
+        return NotFound(f"There is no record from that time{named}.", hint=since)
 
     async def at(
         self, collector: str, key: str, moment: float, *, scope: str | None = None
     ) -> list[store.Latest]:  # fmt: skip
-        """The values of a key at a moment: of each series the last that was recorded by then."""
+        """The values of a key at a moment: the last record of each series by then."""
         info = self._info(collector)
         names = set(resolve_keys(info, [key]))
         found = await self._database.read(lambda rows: store.latest(rows, info.id, at=moment))
         values = [one for one in found if one.series.key in names and _is_in_scope(one.series, scope)]
         if not values:
             raise NotFound(
-                f"Nothing was recorded of {key[:100]!r} by {iso(moment)}.", hint="Polling keeps a history of figures."
+                f"There is no record of {key[:100]!r} before {iso(moment)}.",
+                hint="Polls record the history of figures.",
             )
         return values
 
@@ -340,7 +341,7 @@ class MetricHistory:
         return await self._database.read(lambda rows: rows.one("SELECT 1 FROM metric_series LIMIT 1")) is None
 
     async def has_record_of(self, moment: float) -> bool:
-        """Whether anything had been recorded by a moment."""
+        """Whether anything was recorded before this time."""
         collectors = await self._recorded_collectors()
         firsts = [await self._database.read(lambda rows, name=name: store.first(rows, name)) for name in collectors]
         return any(at is not None and at <= moment for at in firsts)
@@ -364,22 +365,22 @@ def _late_since(found: Sequence[CollectorHealth], collector: str) -> dict[str, f
     return {one.series_scope: one.tried_at for one in found if one.collector == collector and one.state == "late"}
 
 
-def has_labels(labels: Labels, labels_wanted: Mapping[str, str]) -> bool:
-    """Whether the wanted labels are among these, without regard to case."""
+def has_labels(labels: Labels, wanted: Mapping[str, str]) -> bool:
+    """Whether the labels include all wanted ones, ignoring case."""
     given = {name.casefold(): text.casefold() for name, text in labels}
-    return all(given.get(name.casefold()) == text.casefold() for name, text in labels_wanted.items())
+    return all(given.get(name.casefold()) == text.casefold() for name, text in wanted.items())
 
 
 def _is_in_scope(series: Series, scope: str | None) -> bool:
     """Whether a series belongs to this scope, or to the business group of this name or id inside another."""
     if scope is None or series.scope == scope:
         return True
-    labels_wanted = scope.casefold()
-    return any(name in _GROUP_LABELS and text.casefold() == labels_wanted for name, text in series.labels)
+    wanted = scope.casefold()
+    return any(name in _GROUP_LABELS and text.casefold() == wanted for name, text in series.labels)
 
 
 def _resolved_keys(infos: Sequence[Info], keys: Sequence[str]) -> dict[str, frozenset[str]]:
-    """By collector, the catalogue keys that these keys mean. One collector has to know them; of several, any."""
+    """The catalogue keys that these keys match, by collector. At least one of the collectors has to know them."""
     found: dict[str, frozenset[str]] = {}
     for info in infos:
         try:

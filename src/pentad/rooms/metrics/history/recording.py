@@ -1,4 +1,4 @@
-"""Writes snapshots to the history: samples of what is there, gaps of what is missing."""
+"""Writes snapshots to the history: a sample for each value, a gap for each missing one."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -19,9 +19,9 @@ Row = tuple[int, float, float | None, str | None, str]
 
 
 def write_samples(transaction: Transaction, info: Info, snapshot: Snapshot, absent: State | None = None) -> int:
-    """Write the samples of a snapshot; returns how many there were to write.
+    """Write the samples of a snapshot; returns their number.
 
-    If the snapshot is complete, `absent` is why a known series is not in it."""
+    If the snapshot is complete, `absent` is the reason recorded for known series that are not in it."""
     metrics = {metric.key: metric for metric in info.catalogue}
     samples: dict[tuple[str, str], Sample] = {}
     for sample in snapshot.samples[:MOST_SAMPLES]:
@@ -57,7 +57,7 @@ def write_samples(transaction: Transaction, info: Info, snapshot: Snapshot, abse
 def write_gaps(
     transaction: Transaction, collector: str, scope: str, numbers: set[int], missing: Mapping[int, State], at: float
 ) -> None:
-    """End the gaps of series that have a number again; begin those of series that have none."""
+    """End the gaps of series with a number, and begin gaps in series without one."""
     lasting = store.open_gaps(transaction, collector, scope)
     changed = {series for series, reason in lasting.items() if missing.get(series, reason) != reason}
     store.end_gaps(transaction, (numbers & lasting.keys()) | changed, at)

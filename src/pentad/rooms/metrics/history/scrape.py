@@ -1,8 +1,8 @@
-"""The page that Prometheus scrapes: what the last poll of each collector recorded.
+"""The page that Prometheus scrapes: the samples of the last poll of each collector.
 
-It reads the store and never a source. What the last poll did not bring is not on the page, so Prometheus ends that
-series; of a collector whose polls are late only `collector.up` is left, as 0. A page of one business group has
-`collector.up`, too. The text of a collector is kept until its next poll.
+It reads the store, never a source. A figure without a value in the last poll is not on the page, so Prometheus ends
+its series. A collector whose polls are late has only `collector.up`, which is 0. The page of a single business group
+includes `collector.up`, too. The text of a collector is cached until its next poll.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ _decode_labels: Final = msgspec.json.Decoder(dict[str, str]).decode
 
 @dataclass(frozen=True, slots=True)
 class PollKey:
-    """What a collector's text depends on: of each scope the time of its last poll, and whether that is too long ago."""
+    """The cache key of a collector's text: for each scope, the time of its last poll and whether it is late."""
 
     polls: tuple[tuple[str, float, bool], ...]
     bg: str | None
@@ -53,10 +53,10 @@ class ScrapePage:
         bg: str | None = None,
         openmetrics: bool = True,
     ) -> str:
-        """The page: of these collectors or of all, and of one business group or of all."""
+        """The page of these collectors, or of all; of one business group, or of all."""
         polled = sorted(health, key=lambda one: (one.collector, one.scope))
         parts: list[str] = []
-        async with self._rendering:  # whoever scrapes at the same time finds the texts made
+        async with self._rendering:  # concurrent scrapes share the rendered texts
             for collector, found in groupby(polled, key=lambda one: one.collector):
                 if not collectors or collector in collectors:
                     parts.append(await self._collector_text(collector, list(found), bg, openmetrics=openmetrics))
@@ -74,7 +74,7 @@ class ScrapePage:
             return kept[1]
         rows = await self._database.read(lambda rows: _last_samples(rows, collector, polls))
         text = await asyncio.to_thread(self._render, collector, rows, polls, bg, openmetrics=openmetrics)
-        if bg is None:  # callers choose groups, so only the text of all of them is kept
+        if bg is None:  # groups come from callers, so caching them would have no bound
             self._texts[place] = (key, text)
         return text
 

@@ -1,4 +1,4 @@
-"""Silences: alerts that no receiver is told of, until when, and why."""
+"""Silences: alerts that are not sent to receivers, until when, and why."""
 
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
@@ -10,13 +10,13 @@ from pentad.kernel.ports import Rows, Transaction
 from pentad.rooms.metrics.history.alerts import Alert
 
 KEPT_SECONDS: Final = 30 * 86_400.0
-"""How long a silence that is over can still be read in the store."""
+"""How long an expired silence stays in the store."""
 _COLUMNS: Final = "id, collector, key, scope, labels, ends, reason, created_by, created_at"
 _GROUP_LABELS: Final = ("businessGroup", "businessGroupId")
 
 
 class Silence(msgspec.Struct, frozen=True, kw_only=True):
-    """A selection of alerts; what is empty selects everything. `key` may have `*`."""
+    """A selection of alerts; an empty field matches everything. `key` may contain `*`."""
 
     id: str
     collector: str = ""
@@ -60,7 +60,7 @@ def active_silences(rows: Rows, now: float) -> list[Silence]:
 
 
 def add_silence(transaction: Transaction, one: Silence) -> None:
-    """Store a silence, and forget those that ended long ago."""
+    """Store a silence, and delete those that expired long ago."""
     transaction.run("DELETE FROM metric_silences WHERE ends < ?", one.created_at - KEPT_SECONDS)
     transaction.run(
         f"INSERT INTO metric_silences ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608  constants

@@ -1,7 +1,7 @@
-"""The history of a metric, from both who keep one: Pentad, which recorded it, and a source that remembers by itself.
+"""Merges the history that Pentad recorded with the history a source keeps itself.
 
-Prometheus, for example, had its figures long before Pentad polled it, and while Pentad was down. Where the source has
-points, they count. Where neither has any there is a gap, also if the source itself has a hole there.
+Prometheus, for example, has figures from before Pentad polled it and from while Pentad was down. Points of the source
+take precedence. Where neither has points, there is a gap.
 """
 
 from bisect import bisect_left
@@ -22,12 +22,12 @@ from pentad.rooms.metrics.store import Gap, Point
 
 MOST_POINTS: Final = 200
 _HOLE_STEPS: Final = 1.5
-"""Points of a source that are farther apart than so many steps have a hole between them."""
+"""Points of a source that are farther apart than this many steps have a gap between them."""
 
 
 class LineOptions(TypedDict, total=False):
-    """Which lines, and of how many points. Every `step` seconds has one at most, or as many have one as `most` allows.
-    `seconds` is how long the source may take."""
+    """Which lines to read, with one point per `step` seconds, or at most `most` points. `seconds` limits how long the
+    source may take."""
 
     scope: str | None
     labels: Mapping[str, str] | None
@@ -46,8 +46,8 @@ async def read_history(
     end: float,
     **options: Unpack[LineOptions],
 ) -> HistoryLines:
-    """The series of some keys from `begin` until `end`. A source that does not answer in so many seconds is left out,
-    and a note says so; it is an error if nothing was recorded here either."""
+    """The series of some keys from `begin` until `end`. If the source does not answer in time, a note says so; if
+    nothing was recorded here either, that is an error."""
     labels, step, most = options.get("labels"), options.get("step"), options.get("most", MOST_POINTS)
     with_forecast = options.get("with_forecast", False)
     recorded = await history.lines(
@@ -57,7 +57,7 @@ async def read_history(
     info = engine.catalogue.find(collector).info()
     try:
         names = resolve_keys(info, keys)
-    except InvalidInput:  # a metric of every collector, which no source has
+    except InvalidInput:  # `collector.up`, which no source has
         return recorded
     width = source_step(begin, end, step, most)
     try:
@@ -85,7 +85,7 @@ async def read_history(
 
 
 def holes(points: Sequence[Point], step: float) -> list[Gap]:
-    """Where points that come every `step` seconds are missing between others."""
+    """The gaps between points that should come every `step` seconds."""
     return [
         Gap(before.at, after.at, NOT_COLLECTED)
         for before, after in pairwise(points)
@@ -96,8 +96,7 @@ def holes(points: Sequence[Point], step: float) -> list[Gap]:
 def merge_lines(
     recorded: Sequence[HistoryLine], remembered: Sequence[HistoryLine], step: float, end: float
 ) -> list[HistoryLine]:
-    """Lines recorded here together with those a source remembers, which has a point every `step` seconds, up to the end
-    of a period."""
+    """Merge recorded lines with those of a source, which has a point every `step` seconds."""
     theirs = {(line.series.key, line.series.labels): line for line in remembered}
     merged = [
         _merged_line(line, theirs.pop((line.series.key, line.series.labels), None), step, end) for line in recorded
@@ -128,7 +127,7 @@ def _is_near(at: float, times: Sequence[float], step: float) -> bool:
 
 
 def _uncovered(gap: Gap, times: Sequence[float], step: float, end: float) -> list[Gap]:
-    """What is left of a gap of ours where the source has points."""
+    """The parts of a recorded gap that the source does not fill."""
     last = end if gap.end is None else gap.end
     inside = [at for at in times if _is_inside(at, gap)]
     if not inside:

@@ -1,6 +1,6 @@
 """The arguments of the tools. Unknown names are refused; nothing is ignored silently.
 
-`collector` and `collectorId` are the same argument and have to agree. `environment` and `region` may be given inside
+`collector` and `collectorId` are the same argument and have to agree. `environment` and `region` may be inside
 `filters` or next to it; the ones next to it win, and the answer says so.
 """
 
@@ -29,14 +29,14 @@ COLLECTORS: Final = (
 )  # fmt: skip
 """The ids every installation has; plug-ins may bring more."""
 TOKENS: Final = 4_000
-"""How large an answer may be unless the caller says otherwise."""
+"""The default size limit of an answer, in tokens."""
 EXPORT_TOKENS: Final = 25_000
-"""The same of an export, which is refused if it is larger: part of a file is of no use."""
+"""The same for an export. A larger one is refused, because part of a file is useless."""
 _FOR_PROGRAMS: Final = frozenset({"compat", "details", "timeout_seconds", "dry_run", "raw", "allow_all"})
 RARE: Final = _FOR_PROGRAMS | {"collectorId", "filters"}
 """Arguments that few conversations need: second names, and switches for programs."""
 RARE_BY_COLLECTOR: Final = _FOR_PROGRAMS
-"""The same for the tool whose document names `collectorId` and `filters`."""
+"""The same for the tool that is documented with `collectorId` and `filters`."""
 RARE_HISTORY: Final = RARE | {"environment", "chart", "max_points", "max_tokens"}
 RARE_EXPORT: Final = RARE | {"max_tokens"}
 RARE_PAGING: Final = frozenset({"max_tokens", "offset"})
@@ -81,19 +81,19 @@ class CollectorArguments(Arguments):
 
 
 class ScopedArguments(CollectorArguments):
-    """Which collector, which part of its data, and whether with the toolkit's numbers."""
+    """Which collector, which part of its data, and whose numbers."""
 
     bg: Annotated[
         str | None,
         Field(description="Business group: id, unique name or path (`Root/Sub`). Default: the server's, if any."),
     ] = None
-    recursive: Annotated[bool, Field(description="With the groups below it.")] = True
-    filters: Annotated[Filters | None, Field(description="Same as below; those win.")] = None
+    recursive: Annotated[bool, Field(description="Include the groups below it.")] = True
+    filters: Annotated[Filters | None, Field(description="The same as the arguments below, which win.")] = None
     environment: Annotated[OneOrMore | None, Field(description=_ENVIRONMENT)] = None
     region: OneOrMore | None = None
-    timeout_seconds: Annotated[float | None, Field(gt=0, le=600, description="Then answer with what has arrived.")] = (
-        None
-    )
+    timeout_seconds: Annotated[
+        float | None, Field(gt=0, le=600, description="Answer with what has arrived by then.")
+    ] = None
     compat: Annotated[
         Literal["legacy", "current"] | None,
         Field(description="`legacy`: the Metrics Toolkit's numbers."),
@@ -120,7 +120,7 @@ class ScopedArguments(CollectorArguments):
         given = self.filters or Filters()
         pairs = (("environment", self.environment, given.environment), ("region", self.region, given.region))
         return [
-            f"`{name}` is {', '.join(split_list(outer))[:100]!r}; `filters.{name}` is passed over."
+            f"`{name}` is {', '.join(split_list(outer))[:100]!r}; `filters.{name}` is ignored."
             for name, outer, inner in pairs
             if split_list(outer) and split_list(inner) and _folded(split_list(outer)) != _folded(split_list(inner))
         ]
@@ -129,13 +129,13 @@ class ScopedArguments(CollectorArguments):
 class ShapedArguments(ScopedArguments):
     """How much of the answer to return."""
 
-    details: Annotated[bool | None, Field(description="With lists of environments; default: for up to 3 groups.")] = (
-        None
-    )
-    limit: Annotated[int | None, Field(ge=1, le=10_000, description="Most groups.")] = None
+    details: Annotated[
+        bool | None, Field(description="Include lists of environments; default: for up to 3 groups.")
+    ] = None
+    limit: Annotated[int | None, Field(ge=1, le=10_000, description="Maximum number of groups.")] = None
     offset: Annotated[int, Field(ge=0)] = 0
     max_tokens: Annotated[
-        int, Field(ge=100, le=1_000_000, description="Cut the answer to fit; it says what is missing.")
+        int, Field(ge=100, le=1_000_000, description="Cut the answer to fit; it says what was cut.")
     ] = TOKENS
     dry_run: Annotated[bool, Field(description="Return the plan only: facts and number of calls.")] = False
 
@@ -216,7 +216,7 @@ class BenefitsArguments(Arguments):
     maintain_current: Annotated[float, Field(alias="maintainAPICurrentTime", ge=0, description="Days, today.")]
     day_rate: Annotated[float, Field(alias="developerDayRate", ge=0, description="Cost of one developer day.")]
     bg: Annotated[str | None, Field(description="Business group: id, name or path.")] = None
-    recursive: Annotated[bool, Field(description="With the groups below it.")] = True
+    recursive: Annotated[bool, Field(description="Include the groups below it.")] = True
     as_rows: Annotated[bool, Field(description="Flat rows, named as in exports.")] = False
     offset: Annotated[int, Field(ge=0)] = 0
     max_tokens: Annotated[int, Field(ge=100, le=1_000_000)] = TOKENS
@@ -232,7 +232,7 @@ class SdlcArguments(Arguments):
 class HistoryArguments(CollectorArguments):
     """Arguments of getMetricHistory."""
 
-    bg: Annotated[str | None, Field(description="Needed if several groups have a history.")] = None
+    bg: Annotated[str | None, Field(description="Required if several groups have a history.")] = None
     metric_key: Annotated[OneOrMore, Field(alias="metricKey", description="As in getPlatformMetricByKey.")]
     begin: Annotated[str, Field(alias="from", max_length=60, description="now-6h, 7d (ago), a date or ISO time.")] = (
         "now-24h"
@@ -261,7 +261,7 @@ class QueryArguments(ScopedArguments):
     """Arguments of queryMetrics."""
 
     metric_key: Annotated[OneOrMore, Field(alias="metricKey", description="As in getPlatformMetricByKey.")]
-    of: Annotated[Literal["figures", "items"], Field(description="The figures, or the things they count, by name.")] = (
+    of: Annotated[Literal["figures", "items"], Field(description="The figures, or the items they count, by name.")] = (
         "figures"
     )
     where: Annotated[
@@ -272,8 +272,8 @@ class QueryArguments(ScopedArguments):
     aggregate: Annotated[
         OneOrMore | None, Field(description="sum, mean, min, max, count, distinct, values; also sum(vcores).")
     ] = None
-    sort: Annotated[OneOrMore | None, Field(description="Columns; `-value`: the greatest first.")] = None
-    top: Annotated[int | None, Field(ge=1, le=10_000, description="Most rows.")] = None
+    sort: Annotated[OneOrMore | None, Field(description="Columns; `-value` for the greatest first.")] = None
+    top: Annotated[int | None, Field(ge=1, le=10_000, description="Maximum number of rows.")] = None
     offset: Annotated[int, Field(ge=0)] = 0
     level: Annotated[
         Literal["group", "environment", "region"] | None,
@@ -287,7 +287,7 @@ class QueryArguments(ScopedArguments):
 
 
 class QueryToolArguments(QueryArguments):
-    """The same of the tool, which can also draw the rows."""
+    """The same for the tool, which can also draw the rows."""
 
     chart: ChartKind = None
 
@@ -298,7 +298,7 @@ class AlertsArguments(Arguments):
     level: Literal["warn", "alarm"] | None = None
     collector: Annotated[str | None, Field(max_length=100)] = None
     since: Annotated[
-        str | None, Field(max_length=60, description="Also those raised and cleared since: now-24h, 7d.")
+        str | None, Field(max_length=60, description="Also list alerts raised or cleared since then: now-24h, 7d.")
     ] = None
     max_tokens: Annotated[int, Field(ge=100, le=1_000_000)] = TOKENS
 
@@ -308,7 +308,7 @@ def _agreed(name: str, value: OneOrMore | None, other: str, other_value: OneOrMo
     if first and second and _folded(first) != _folded(second):
         raise InvalidInput(
             f"{name} is {', '.join(first)[:100]!r} and {other} is {', '.join(second)[:100]!r}.",
-            hint="They are the same argument: give one of them.",
+            hint="They are the same argument; give only one.",
         )
     return first or second
 
@@ -325,13 +325,13 @@ HEADERS: Final = (
     "x-anypnt-password",
     "x-plaintext-password",
 )
-"""The headers in which a request may bring its own credentials, as in the original."""
+"""The Metrics Toolkit's headers for credentials of a request."""
 
 
 def request_credentials(call: Call[Any]) -> dict[str, str] | None:
     """The credentials in this request's headers, by header name; None if there are none.
 
-    They are valid for this request only, never stored or logged, and sent only to addresses the operator set.
+    They apply to this request only, are never stored or logged, and are sent only to addresses the operator set.
     """
     return {name: value for name in HEADERS if (value := call.header(name))} or None
 
@@ -355,7 +355,7 @@ def parse_time(text: str, now: float) -> float:
     try:
         return parse_iso(text.strip()).timestamp()
     except ValueError:
-        raise InvalidInput(f"{text[:60]!r} is no moment.", hint=_HINT) from None
+        raise InvalidInput(f"{text[:60]!r} is not a time.", hint=_HINT) from None
 
 
 def parse_duration(text: str) -> int:

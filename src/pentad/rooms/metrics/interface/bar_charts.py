@@ -1,6 +1,6 @@
-"""The rows of a query as bars: a PNG, light or dark, an SVG, or text for terminals.
+"""Draws the rows of a query as bars: a PNG, light or dark, an SVG, or text for terminals.
 
-A row without a value has no bar but its state in words, so that nothing missing looks like a zero. Figures of different
+A row without a value shows its state instead of a bar, so nothing missing looks like a zero. Figures with different
 units have no common scale and are not drawn together.
 """
 
@@ -24,7 +24,7 @@ _NOT_NAMES: Final = frozenset({STATE, UNIT, VALUE, "limit", "percent", "missing"
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One row: its name, its number, the limit of that number, and what a reader has to know of it."""
+    """One row: its name, number, limit, and state if that is not ok."""
 
     name: str
     value: float | None
@@ -34,7 +34,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class BarChart:
-    """Bars on a common scale that includes zero. `note` says of when they are, and how many more there are."""
+    """Bars on a common scale that includes zero. `note` has the time of the figures and what is not drawn."""
 
     title: str
     bars: Sequence[Bar]
@@ -51,7 +51,7 @@ class BarChart:
         return tick_labels(ticks, self.unit.replace("By", "B"))
 
     def value_text(self, bar: Bar) -> str:
-        """The number of a bar with its limit, and its state if that is not ok."""
+        """The number of a bar, its limit, and its state if that is not ok."""
         number = "" if bar.value is None else format_number(bar.value, self.unit)
         if number and bar.limit is not None:
             number = f"{number} of {format_number(bar.limit, self.unit if self.unit == 'By' else '')}"
@@ -67,10 +67,10 @@ def bar_chart(view: Mapping[str, Any], query: RowQuery, keys: Sequence[str]) -> 
         named = ", ".join(sorted(one or "none" for one in units))
         raise InvalidInput(f"Figures of different units have no common scale: {named}.", hint="Name one metricKey.")
     drawn = rows[:_MOST_BARS]
-    telling = _telling_columns(drawn, {column, *(one.name for one in query.aggregates)})
+    names = _name_columns(drawn, {column, *(one.name for one in query.aggregates)})
     bars = [
         Bar(
-            ", ".join(str(row[name]) for name in telling if row.get(name) is not None) or str(row.get("metric", "all")),
+            _bar_name(row, names),
             _number(row.get(column)),
             _number(row.get("limit")) if column == VALUE else None,
             str(row.get(STATE, "")),
@@ -83,7 +83,7 @@ def bar_chart(view: Mapping[str, Any], query: RowQuery, keys: Sequence[str]) -> 
 
 
 def _number_column(rows: Sequence[Row], query: RowQuery) -> str:
-    """The column that is drawn: the first aggregate, the value, or the first column with numbers that sorts."""
+    """The column to draw: the first aggregate, the value, or the first sort column with numbers."""
     names = [*(one.name for one in query.aggregates), VALUE, *(name for name, _ in query.sort)]
     for name in names:
         if any(_number(row.get(name)) is not None for row in rows):
@@ -96,14 +96,14 @@ def _number_column(rows: Sequence[Row], query: RowQuery) -> str:
 
 
 def _unit(row: Row, column: str) -> str:
-    """The unit of the drawn number: that of the figure, unless something else is counted."""
+    """The unit of the drawn numbers; counts have none."""
     if column in (VALUE, "sum", "mean", "min", "max"):
         return str(row.get(UNIT, ""))
     return "%" if column == "percent" else ""
 
 
-def _telling_columns(rows: Sequence[Row], numbers: set[str]) -> list[str]:
-    """The columns that tell the rows apart; `name` alone, if that does."""
+def _name_columns(rows: Sequence[Row], numbers: set[str]) -> list[str]:
+    """The columns that distinguish the rows; `name` alone if it is unique."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     if "name" in names and len({row.get("name") for row in rows}) == len(rows):
         return ["name"]
@@ -111,6 +111,13 @@ def _telling_columns(rows: Sequence[Row], numbers: set[str]) -> list[str]:
     if len(rows) == 1:
         return [name for name in texts if name != "metric"]
     return [name for name in texts if len({str(row.get(name)) for row in rows}) > 1]
+
+
+def _bar_name(row: Row, columns: Sequence[str]) -> str:
+    """The values that distinguish a row. A row without any is named after the first column."""
+    if known := [str(row[name]) for name in columns if row.get(name) is not None]:
+        return ", ".join(known)
+    return f"no {columns[0]}" if columns else str(row.get("metric", "all"))
 
 
 def _number(value: Any) -> float | None:
@@ -122,10 +129,10 @@ def _note(view: Mapping[str, Any], drawn: int) -> str:
     times = sorted(str(answer["asOf"]) for answer in answers if "asOf" in answer)
     parts = [f"as of {times[0][:16].replace('T', ' ')} UTC"] if times else []
     if any(answer.get("source") == "stale" for answer in answers):
-        parts.append("stale: the source fails")
+        parts.append("stale: the source is failing")
     undecided = sum(view.get("undecided", {}).values())
     if undecided:
-        parts.append(f"rows that could not be judged: {undecided}")
+        parts.append(f"undecided rows: {undecided}")
     if view["total"] > drawn:
         parts.append(f"{drawn} of {view['total']} rows")
     return "; ".join(parts)
@@ -159,7 +166,7 @@ def png_bars(chart: BarChart, *, dark: bool = False) -> bytes:
             text_at = max(text_at, x)
         draw.text((text_at + 8, middle), chart.value_text(bar), fill=theme.text, font=font, anchor="lm")
     if not chart.bars:
-        draw.text((_LEFT, _TOP), "Nothing fits.", fill=theme.text, font=font)
+        draw.text((_LEFT, _TOP), "No rows.", fill=theme.text, font=font)
     out = io.BytesIO()
     image.save(out, "PNG", optimize=True)
     return out.getvalue()
@@ -208,7 +215,7 @@ def text_bars(chart: BarChart) -> str:
         drawn = " " * ends[0] + "█" * (ends[1] - ends[0])
         lines.append(f"{name:>{margin}} |{drawn:<{_TEXT_WIDTH}} {chart.value_text(bar)}")
     if not chart.bars:
-        lines.append("  (nothing fits)")
+        lines.append("  (no rows)")
     return "\n".join([*lines, *([chart.note] if chart.note else [])])
 
 

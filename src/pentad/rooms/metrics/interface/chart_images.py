@@ -47,7 +47,7 @@ def png_chart(chart: Chart, *, dark: bool = False) -> bytes:
     theme, colours = (DARK, DARK_COLOURS) if dark else (LIGHT, COLOURS)
     plotted = plot(chart)
     names = [name for name, _ in plotted.lines][:_MOST_IN_LEGEND] if plotted is not None else []
-    legend = len(names) if len(names) > 1 else 0
+    legend = 0 if names == [chart.title] else len(names)
     image = Image.new("RGB", (WIDTH, HEIGHT + legend * _LINE), theme.background)
     draw, font = ImageDraw.Draw(image), ImageFont.load_default(20)
     draw.text((_LEFT, 14), one_line(chart.title), fill=theme.text, font=ImageFont.load_default(24))
@@ -110,6 +110,6 @@ def _reasons(plotted: Plot) -> str:
 
 
 def one_line(text: str, most: int = _LONGEST_NAME) -> str:
-    """A text in one line of at most so many characters."""
+    """A text in a single line, cut to `most` characters."""
     plain = " ".join(text.split())
     return plain if len(plain) <= most else f"{plain[: most - 3]}..."

@@ -50,7 +50,7 @@ def collector_families(found: Sequence[CollectorHealth], now: float) -> list[Met
         for one in found
         for state, count in (("ok", one.facts_ok), ("stale", one.facts_stale), ("failed", one.facts_failed))
     ]
-    about = "Facts of the last poll of a collector, by what became of them."
+    about = "Facts of the last poll of a collector, by outcome."
     return [*gauges, *counters, MetricFamily("pentad_collector_facts", about, "gauge", (*_LABELS, "state"), facts)]
 
 

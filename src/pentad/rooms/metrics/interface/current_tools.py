@@ -1,4 +1,4 @@
-"""The tools that read current figures: the original's four, and the ones that explain, export or send figures."""
+"""Tools for current figures: the toolkit's four, and those that explain, export or send figures."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -71,18 +71,18 @@ _remote_read = partial(tool, read_only=True, open_world=True, seconds=_SECONDS, 
 
 @tool("getAvailableCollectors", title="Collectors", read_only=True, output_schema=COLLECTORS)
 async def get_available_collectors(call: Call[Metrics]) -> ToolResult:
-    """The ids of all collectors. Light and cacheable."""
+    """List the ids of all collectors. Light and cacheable."""
     ids = call.service.catalogue.ids()
     unwell = [health_view(one) for one in await call.service.history.health() if one.state != "ok"]
     structured = {"collectors": ids, "unwell": unwell} if unwell else {"collectors": ids}
-    notes = [Text(text=f"Polls of {one['collector']} are {one['state']} since {one['since']}.") for one in unwell]
+    notes = [Text(text=f"Polls of {one['collector']} have been {one['state']} since {one['since']}.") for one in unwell]
     return ToolResult(content=[Text(text=to_json(ids)), *notes], structured=structured)
 
 
 async def _show_figures(
     call: Call[Metrics], arguments: CollectorMetricsArguments, _found: Mapping[str, Any]
 ) -> "Sheet | None":
-    """The view of one collector's figures. The facts were fetched for the answer, so this costs no further calls."""
+    """The view of one collector's figures. Its facts are cached by the answer, so it costs no further calls."""
     from pentad.rooms.metrics.interface.dashboards import collector_sheet, sample_rows
 
     filters = arguments.filters_in_use()
@@ -214,7 +214,7 @@ async def load_metrics(arguments: LoadArguments, call: Call[Metrics]) -> ToolRes
 
 @_remote_read(
     "getPlatformBenefits",
-    title="What the platform is worth",
+    title="Platform benefits",
     output_schema=ANSWER,
     listed="room",
     rare=RARE | RARE_PAGING,
@@ -222,7 +222,7 @@ async def load_metrics(arguments: LoadArguments, call: Call[Metrics]) -> ToolRes
 async def get_platform_benefits(arguments: BenefitsArguments, call: Call[Metrics]) -> ToolResult:
     """Savings from API reuse and easier maintenance, per business group, computed from the times you give.
 
-    Values that cannot be computed, such as a division by zero, are null with the reason in `errors`.
+    Values that cannot be computed, for example because of a division by zero, are null with a reason in `errors`.
     """
     metrics = call.service
     query = metrics.query(
@@ -245,11 +245,9 @@ async def get_platform_benefits(arguments: BenefitsArguments, call: Call[Metrics
     return _budgeted(answer, "rows", rows, arguments)
 
 
-@_remote_read(
-    "getSdlcMetrics", title="How software is delivered", output_schema=ANSWER, listed="room", rare=RARE | RARE_PAGING
-)
+@_remote_read("getSdlcMetrics", title="Software delivery", output_schema=ANSWER, listed="room", rare=RARE | RARE_PAGING)
 async def get_sdlc_metrics(arguments: SdlcArguments, call: Call[Metrics]) -> ToolResult:
-    """Figures of Bitbucket, Confluence, Jenkins, Jira, Splunk and Azure DevOps, as far as these are set up."""
+    """Figures of Bitbucket, Confluence, Jenkins, Jira, Splunk and Azure DevOps, if set up."""
     metrics = call.service
     answer = await metrics.collect("sdlc", metrics.query("sdlc", raw=arguments.raw), call.progress)
     shaped = shape_response(answer.snapshot.tree, answer.info, ResponseShape(max_tokens=arguments.max_tokens))
@@ -305,7 +303,7 @@ def _combined_result(
 def _shaped_result(
     answer: Answer, arguments: ShapedArguments, shape: ResponseShape, keys: Sequence[str] = ()
 ) -> ToolResult:
-    """The figures in the wanted shape; with their unit if all of these keys have the same."""
+    """The figures in the requested shape; with a unit if all of these keys share one."""
     found = _shaped(answer, arguments, shape)
     notes = [*arguments.overridden_filters(), *found.notes]
     if shape.form == "flat":
@@ -318,7 +316,7 @@ def _shaped_result(
 
 
 def _row_details(answer: Answer) -> RowDetails:
-    """Finds the unit of a figure, and what the answer as a whole does not say about it."""
+    """Returns the unit of a figure, and its state and time if they differ from the answer's."""
     samples = {(sample.key, sample.labels): sample for sample in answer.snapshot.samples}
 
     def details(match: Match) -> dict[str, Any]:
@@ -332,7 +330,7 @@ def _row_details(answer: Answer) -> RowDetails:
 
 
 def _shaped(answer: Answer, arguments: ShapedArguments, shape: ResponseShape, answers: int = 1) -> ShapedResponse:
-    """The answer cut to the caller's limits, as one of so many answers that share the tokens."""
+    """The answer cut to the caller's limits. Several answers share the tokens."""
     return shape_response(
         answer.snapshot.tree,
         answer.info,

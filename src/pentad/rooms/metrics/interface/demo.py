@@ -1,10 +1,10 @@
 """Fills the room for `pentad demo`: this machine and Pentad as they are, and an organisation with two weeks of history.
 
 `demo_organisation.json` holds the platform's answers about that organisation, an orchard with a press. The platform's
-own collectors read them. They stand in only if the operator set no credentials for a real organisation. Snapshots lie
-on a fixed time grid and are recorded once, so a second start adds only what is missing.
+own collectors read them. They are used only if the operator set no credentials for a real organisation. Snapshots have
+fixed times and are recorded once, so a second start adds only the missing ones.
 
-The answers follow from the time alone. In the file, `$grow` is a number that grows evenly over sixty days, `$busy` one
+The answers depend on the time alone. In the file, `$grow` is a number that grows evenly over sixty days, `$busy` one
 that follows the hours and the week, `$ago` a time before now, `$first` the first entries of a list, and `$started` the
 status of an application of which more and more are started.
 """
@@ -68,8 +68,8 @@ def _answers() -> Mapping[str, Mapping[str, Any]]:
 def platform_answer(fact: Fact, moment: Moment) -> Any:
     """The platform's whole answer for a fact."""
     answers = _answers().get(fact.name, {})
-    about = next((part for part in reversed(fact.scope) if part in answers), "*")
-    return _rendered(answers.get(about, []), moment)
+    part = next((part for part in reversed(fact.scope) if part in answers), "*")
+    return _rendered(answers.get(part, []), moment)
 
 
 def _rendered(node: Any, moment: Moment) -> Any:
@@ -106,7 +106,7 @@ def projected_answer(fact: Fact, moment: Moment) -> Any:
 
 
 class ReplayedCollector:
-    """A collector of the platform that gets its facts from the demo and sends no requests."""
+    """A collector of the platform that reads the demo's facts instead of sending requests."""
 
     def __init__(self, real: ListsItems, began: float) -> None:
         self._real = real
@@ -141,7 +141,7 @@ class ReplayedCollector:
 
 
 async def fill_demo(metrics: Metrics) -> None:
-    """Install the organisation, record what is missing of its history, and poll the local collectors once."""
+    """Install the organisation, record the missing part of its history, and poll the local collectors once."""
     settings: MetricsSettings = metrics.platform.settings
     if not settings.anypoint_client_id and not settings.anypoint_username:
         began = await _history_begin(metrics)

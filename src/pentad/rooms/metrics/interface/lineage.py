@@ -1,4 +1,4 @@
-"""Where figures come from (`Room.lineage`): from a poll of their collector."""
+"""The lineage of recorded figures (`Room.lineage`): the poll and the collector behind them."""
 
 import re
 from typing import Final
@@ -14,7 +14,7 @@ _FIGURE: Final = re.compile(r"metrics://([^/?#]+)/([^/?#]+)/([^/#]+)")
 
 
 async def lineage(metrics: Metrics, uri: str) -> Origin | None:
-    """What the room knows of one metric at a moment. Everyone who may read the room may read all figures."""
+    """The origin of a metric's value at a moment. Everyone with access to the room may read all figures."""
     found = _FIGURE.fullmatch(uri)
     if found is None or found[1] == "catalog":
         return None

@@ -1,7 +1,7 @@
-"""The answers of the tools: functions that turn results into JSON data.
+"""Turns results into the JSON data of tool answers.
 
-An answer's first text block holds the figures alone, as in the original. A second one follows only if there is more to
-say: what is missing and why, or what was left out.
+The first text block of an answer has the figures alone, as in the Metrics Toolkit. A second block follows only if
+values are missing or something was left out.
 """
 
 from collections import Counter
@@ -35,7 +35,7 @@ _MOST_GAPS: Final = 20
 _MOST_MOMENT_VALUES: Final = 50
 _PROBLEMS_IN_TEXT: Final = 5
 PARENT_LABELS: Final = frozenset({"businessGroupId", "environmentType"})
-"""Labels that another label of the same value implies; people need not see them."""
+"""Labels that another label implies; people do not need to see them."""
 
 
 def to_json(value: Any) -> str:
@@ -53,7 +53,7 @@ def tool_result(answer: Answer, figures: Mapping[str, Any], notes: Sequence[str]
 
 
 def is_denied(answer: Answer) -> bool:
-    """Whether there is no fact at all, only because of missing permission: the login is wrong or has no rights."""
+    """Whether every fact is missing for lack of permission: the login is wrong or has no rights."""
     problems = answer.snapshot.problems
     return not answer.snapshot.coverage.ok and bool(problems) and all(one.kind == "permission" for one in problems)
 
@@ -67,7 +67,7 @@ def content_blocks(figures: Any, notes: Sequence[str]) -> list[Content]:
 
 
 def answer_metadata(answer: Answer, notes: Sequence[str] = ()) -> dict[str, Any]:
-    """How an answer came about."""
+    """The age, source, calls and problems of an answer."""
     snapshot = answer.snapshot
     view: dict[str, Any] = {
         "collector": snapshot.collector,
@@ -90,7 +90,7 @@ def answer_metadata(answer: Answer, notes: Sequence[str] = ()) -> dict[str, Any]
 
 
 def figure_metadata(answer: Answer, sample: Sample) -> dict[str, Any]:
-    """What is special about one figure: its state unless it is ok, its time unless it is that of the answer."""
+    """The state of a figure unless it is ok, and its time unless it is the answer's."""
     view: dict[str, Any] = {} if sample.state == "ok" else {"state": sample.state}
     if sample.value is not None and sample.as_of != answer.snapshot.as_of:
         age = max(0.0, answer.snapshot.computed_at - sample.as_of)
@@ -99,18 +99,18 @@ def figure_metadata(answer: Answer, sample: Sample) -> dict[str, Any]:
 
 
 def answer_notes(answer: Answer, notes: Sequence[str] = ()) -> list[str]:
-    """What a reader has to know besides the figures."""
+    """Notes that a reader needs besides the figures."""
     lines = list(notes)
     coverage, problems = answer.snapshot.coverage, problem_views(answer.snapshot)
     if coverage.stale:
         lines.append(
-            f"Stale: {coverage.stale} of {coverage.planned} facts could not be fetched now; older values stand in,"
-            f" the oldest of {iso(answer.snapshot.as_of)} ({answer.age:.0f} s ago)."
+            f"Stale: {coverage.stale} of {coverage.planned} facts could not be fetched now. Their last known values are"
+            f" used, the oldest from {iso(answer.snapshot.as_of)} ({answer.age:.0f} s ago)."
         )
     if answer.is_partial:
         lines.append(
-            f"Partial: {coverage.ok} of {coverage.planned} facts are there, {coverage.failed} failed,"
-            f" {coverage.skipped} were skipped. Figures that need the others are missing, not zero."
+            f"Partial: {coverage.ok} of {coverage.planned} facts were fetched, {coverage.failed} failed,"
+            f" {coverage.skipped} were skipped. Figures that depend on the others are missing, not zero."
         )
     for problem in problems[:_PROBLEMS_IN_TEXT]:
         places = problem.get("places", [])
@@ -123,7 +123,7 @@ def answer_notes(answer: Answer, notes: Sequence[str] = ()) -> list[str]:
 
 
 def problem_views(snapshot: Snapshot) -> list[dict[str, Any]]:
-    """The problems, those of one kind together: what happened, how often, where, and which metrics suffer."""
+    """The problems, grouped by kind: what happened, how often, where, and which metrics are affected."""
     return _grouped_problems(snapshot.problems, snapshot.names)
 
 
@@ -135,7 +135,7 @@ def _grouped_problems(problems: Iterable[Problem], names: Mapping[str, str]) -> 
     views = [_problem_view(some, names) for some in together.values()]
     if len(views) > _MOST_PROBLEMS:
         rest = sum(view["count"] for view in views[_MOST_PROBLEMS:])
-        message = f"{rest} more problems of {len(views) - _MOST_PROBLEMS} kinds; explainMetric names those of a metric."
+        message = f"{rest} more problems of {len(views) - _MOST_PROBLEMS} kinds; explainMetric lists those of a metric."
         views[_MOST_PROBLEMS:] = [{"kind": "more", "call": "", "message": message, "count": rest}]
     return views
 
@@ -159,18 +159,18 @@ def _place(scope: str, names: Mapping[str, str]) -> str:
 
 
 def _shared_call(problem: Problem, names: Mapping[str, str]) -> str:
-    """A call without the ids that tell it from others of its kind."""
+    """A call with its ids replaced by `{id}`."""
     ids = {part for part in problem.scope.split("/") if part} | names.keys()
     return "/".join("{id}" if part in ids or part.isdecimal() else part for part in problem.call.split("/"))
 
 
 def difference_view(difference: Difference) -> dict[str, Any]:
-    """A figure that the original gives differently, and why."""
+    """A figure that differs in the Metrics Toolkit, and why."""
     return {**msgspec.to_builtins(difference), "labels": dict(difference.labels)}
 
 
 def plan_view(plan: DryRun) -> dict[str, Any]:
-    """What an answer would cost."""
+    """The cost of an answer."""
     return {
         "collector": plan.collector,
         "facts": plan.facts,
@@ -184,7 +184,7 @@ def plan_view(plan: DryRun) -> dict[str, Any]:
 
 
 def collector_view(info: Info, health: Sequence[CollectorHealth] = ()) -> dict[str, Any]:
-    """A collector in a few words, and how its polls go."""
+    """A short description of a collector, with the health of its polls."""
     view: dict[str, Any] = {"id": info.id, "title": info.title, "description": info.description, "ready": info.ready}
     if not info.ready:
         view["missing"] = info.missing
@@ -193,17 +193,17 @@ def collector_view(info: Info, health: Sequence[CollectorHealth] = ()) -> dict[s
 
 
 def collector_views(infos: Iterable[Info], health: Sequence[CollectorHealth]) -> list[dict[str, Any]]:
-    """All collectors. What several of them lack is told once, with the first."""
+    """All collectors. If several lack the same setting, only the first one explains it."""
     views = [collector_view(info, health) for info in infos]
-    told: dict[str, str] = {}
+    explained: dict[str, str] = {}
     for view in views:
-        if "missing" in view and (first := told.setdefault(view["missing"], view["id"])) != view["id"]:
+        if "missing" in view and (first := explained.setdefault(view["missing"], view["id"])) != view["id"]:
             view["missing"] = f"The same as for {first}."
     return views
 
 
 def health_view(one: CollectorHealth) -> dict[str, Any]:
-    """How the polls of a collector go."""
+    """The health of a collector's polls."""
     view: dict[str, Any] = {"collector": one.name, "state": one.state, "since": iso(one.since)}
     view |= {"lastTry": iso(one.tried_at)}
     if one.succeeded_at is not None:
@@ -218,7 +218,7 @@ def metric_view(collector: str, metric: Metric) -> dict[str, Any]:
 
 
 def moment_view(collector: str, key: str, moment: float, values: Sequence[Latest]) -> dict[str, Any]:
-    """The values of a metric at a moment, each with when it was recorded."""
+    """The values of a metric at a moment, each with the time it was recorded."""
     shown = [
         {
             "key": one.series.key,
@@ -257,7 +257,7 @@ def _explanation(answer: Answer, metric: Metric, samples: Sequence[Sample]) -> d
         "description": metric.description,
         "kind": metric.kind,
         "unit": metric.unit,
-        "formula": metric.formula or "as the source gives it",
+        "formula": metric.formula or "reported by the source",
         "values": [
             {
                 "value": sample.value,
@@ -291,13 +291,13 @@ def _explanation(answer: Answer, metric: Metric, samples: Sequence[Sample]) -> d
 
 
 def label_text(labels: Sequence[tuple[str, str]]) -> str:
-    """Labels as people read them."""
+    """Labels as readable text."""
     return ", ".join(text for name, text in labels if name not in PARENT_LABELS)
 
 
 def metric_names(info: Info) -> dict[str, str]:
-    """What people call the metrics, by key: their descriptions in the catalogue, with the key if several have the same.
-    What people named themselves, in their settings, keeps that name."""
+    """Display names of the metrics, by key: their descriptions, with the key if several are the same. Metrics named in
+    the settings keep that name."""
     counts = Counter(one.description for one in info.catalogue)
     return {
         one.key: one.key
@@ -308,24 +308,24 @@ def metric_names(info: Info) -> dict[str, str]:
 
 
 def metric_name(info: Info, key: str) -> str:
-    """The same of one metric."""
+    """The display name of one metric."""
     return metric_names(info).get(key, key)
 
 
 def full_name(infos: Iterable[Info], collector: str, key: str) -> str:
-    """The same with its collector, which may be gone."""
+    """The display name with the collector, which may not be installed any more."""
     info = next((one for one in infos if one.id == collector), None)
     return f"{collector} {key}" if info is None else f"{info.title}: {metric_name(info, key)}"
 
 
 def series_label(series: Series) -> str:
-    """The name of a line: its key, and the labels that tell it from the others."""
+    """The name of a line: its key and labels."""
     labels = label_text(series.labels)
     return f"{series.key} ({labels})" if labels else series.key
 
 
 def legend_labels(lines: Sequence[HistoryLine]) -> list[str]:
-    """The names of lines in one chart. A key that all of them share is in the title, so the labels are enough."""
+    """The names of lines in one chart. If they share a key, which is in the title, the labels are enough."""
     shared = len(lines) > 1 and len({line.series.key for line in lines}) == 1
     return [(label_text(line.series.labels) if shared else "") or series_label(line.series) for line in lines]
 
@@ -339,11 +339,16 @@ def plot_points(line: HistoryLine) -> list[tuple[float, float | None]]:
 def history_chart(
     title: str, lines: Sequence[HistoryLine], begin: float, end: float, marks: Sequence[tuple[str, float]] = ()
 ) -> Chart:
-    """The lines as a chart of this span; counters as their rate per second. `marks` are thresholds and limits."""
+    """The lines as a chart of this span; counters as their rate per second. `marks` are thresholds and limits.
+
+    Lines with the same points would hide one another, so they are one line: a group and its only environment."""
     first = lines[0].series
     unit = (first.unit or "").replace("By", "B") + ("/s" if first.kind == "counter" else "")
-    named = zip(legend_labels(lines), lines, strict=True)
-    drawn = [ChartSeries(name, points) for name, line in named if (points := plot_points(line))]
+    names: dict[tuple[tuple[float, float | None], ...], list[str]] = {}
+    for name, line in zip(legend_labels(lines), lines, strict=True):
+        if points := tuple(plot_points(line)):
+            names.setdefault(points, []).append(name)
+    drawn = [ChartSeries(" = ".join(some), points) for points, some in names.items()]
     gaps = dict.fromkeys(
         (max(gap.begin, begin), end if gap.end is None else min(gap.end, end), gap.reason)
         for line in lines
@@ -361,7 +366,7 @@ def line_chart(line: HistoryLine, begin: float, end: float, **options: Any) -> s
 
 
 def gap_view(gap: Gap) -> dict[str, Any]:
-    """A gap; without `to` it lasts."""
+    """A gap; without `to` it is still open."""
     view = {"from": iso(gap.begin), "reason": gap.reason}
     return view if gap.end is None else {**view, "to": iso(gap.end)}
 
@@ -390,7 +395,7 @@ def line_view(line: HistoryLine) -> dict[str, Any]:
 
 
 def point_view(point: Point) -> dict[str, Any]:
-    """One sample as its value; several as their minimum, mean, maximum and last value."""
+    """A single sample as its value; several as minimum, mean, maximum and last value."""
     if point.samples == 1:
         return {"at": iso(point.at), "value": _rounded(point.last)}
     return {
@@ -404,7 +409,7 @@ def point_view(point: Point) -> dict[str, Any]:
 
 
 def forecast_view(forecast: Forecast) -> dict[str, Any]:
-    """Where a line leads."""
+    """A forecast."""
     view: dict[str, Any] = {
         "perDay": _rounded(forecast.per_day), "now": _rounded(forecast.value), "points": forecast.points
     }  # fmt: skip

@@ -11,8 +11,9 @@ from pentad.rooms.metrics.interface.resources import complete_collector, complet
 from pentad.rooms.metrics.service import Metrics
 
 _HONEST: Final = (
-    "A null has no value: say what is missing and why (`problems`), never read it as zero. Say how old the figures are"
-    " (`asOf`) and whether the answer is partial (`coverage`). Do not estimate what no tool gave you."
+    "A null is a missing value: say what is missing and why (`problems`), and never treat it as zero. Say how old"
+    " the figures are (`asOf`) and whether the answer is partial (`coverage`). Do not estimate values that no tool"
+    " returned."
 )
 
 
@@ -43,8 +44,8 @@ async def licence_renewal_report(arguments: Renewal, call: Call[Metrics]) -> str
 `vcoresTotal,vcoresUsed,vcoresAvailable`; for `rtf` with `capacity`; for `core` with `users`; for `amq` with `summary`.
 2. For each amount that is licensed, call getMetricHistory with `forecast: true` and from `now-90d`: when is it reached?
 3. Call whatChanged with since `90d` to see what grew and what is no longer used.
-4. Write one table: licensed, used, share, change in 90 days, reached on. Below it, in plain words: what to renew as \
-it is, what to reduce, what to raise, each with the figure it rests on.
+4. Write one table: licensed, used, share, change in 90 days, limit reached on. Below it, in plain words: what to \
+renew unchanged, what to reduce, what to increase, each with the figure that supports it.
 
 {_HONEST}
 """
@@ -52,19 +53,19 @@ it is, what to reduce, what to raise, each with the figure it rests on.
 
 @prompt("capacity_review", title="Review of capacity", complete={"collector": complete_collector})
 async def capacity_review(arguments: Review, call: Call[Metrics]) -> str:
-    """Which resources suffice, for how long, and which do not."""
+    """Which resources are sufficient, for how long, and which are not."""
     info = call.service.info(arguments.collector)
-    watch_figures = [
+    watched = [
         metric.key for metric in info.catalogue if metric.limit or metric.alarm is not None or metric.warn is not None
     ]
-    keys = ", ".join(watch_figures) or "those that matter (listMetricKeys names all)"
+    keys = ", ".join(watched) or "those that matter (listMetricKeys lists all)"
     return f"""Review the capacity of {info.title} (collector `{info.id}`), looking back {arguments.since}.
 
-1. Call getPlatformMetricsByCollector for `{info.id}`: the present figures.
+1. Call getPlatformMetricsByCollector for `{info.id}`: the current figures.
 2. Call getMetricHistory with from `{arguments.since}` and `forecast: true` for: {keys}.
 3. Call listAlerts with collector `{info.id}` and since `{arguments.since}`.
-4. Say for each resource: how much there is, how much is used now and at its highest, which way it goes, when it runs \
-out. Order by urgency. End with at most three recommendations, each with its figure.
+4. For each resource, report its size, its current and highest usage, the trend, and when it runs out. Order by \
+urgency. End with at most three recommendations, each with the figure that supports it.
 
 {_HONEST}
 """
@@ -75,10 +76,10 @@ async def morning_check(arguments: Morning, call: Call[Metrics]) -> str:
     """What happened since yesterday, in a one-minute read."""
     return f"""Give a morning overview of everything measured here, looking back {arguments.since}.
 
-1. Call listAlerts with since `{arguments.since}`: what is wrong now, what rose, what fell.
-2. Call whatChanged with since `{arguments.since}`; leave out what only counts up.
-3. For each alert, call explainMetric for its key, so that you can say what the figure rests on.
-4. Answer in this order: what needs attention today; what changed and is worth knowing; what is as it was. At most ten \
+1. Call listAlerts with since `{arguments.since}`: what is wrong now, what was raised, what was cleared.
+2. Call whatChanged with since `{arguments.since}`; leave out counters that only grow.
+3. For each alert, call explainMetric for its key, so that you can say where the figure comes from.
+4. Answer in this order: what needs attention today; which changes are worth knowing; what is unchanged. At most ten \
 lines.
 
 {_HONEST}

@@ -1,4 +1,4 @@
-"""PromQL for the Prometheus server of the settings: `queryPrometheus` and `listPrometheusMetrics`."""
+"""Tools for the Prometheus server of the settings: `queryPrometheus` and `listPrometheusMetrics`."""
 
 import math
 import re
@@ -21,7 +21,7 @@ from pentad.rooms.metrics.service import SECONDS, Metrics
 
 LABEL: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 _DISCOVERY_SECONDS: Final = 86_400.0
-"""How far back labels of a metric are looked for."""
+"""How far back to look for the labels of a metric."""
 _FEWEST_POINTS: Final = 5
 QUERIED: Final[dict[str, Any]] = {
     "type": "object",
@@ -51,7 +51,9 @@ class PromqlArguments(Arguments):
     begin: Annotated[
         str | None, Field(alias="from", max_length=60, description="For a range: now-6h, 7d (ago), an ISO time.")
     ] = None
-    end: Annotated[str, Field(alias="to", max_length=60, description="Its end, or the moment.")] = "now"
+    end: Annotated[
+        str, Field(alias="to", max_length=60, description="The end of the range, or the time of an instant query.")
+    ] = "now"
     step: Annotated[str | None, Field(max_length=20, description="15s, 5m, 1h; widened if too fine.")] = None
     max_series: Annotated[int, Field(ge=1, le=500)] = 20
     max_points: Annotated[int, Field(ge=2, le=5_000)] = 100
@@ -77,7 +79,7 @@ class PrometheusMetricsArguments(Arguments):
     rare=("max_series", "max_points", "max_tokens"),
 )
 async def query_prometheus(arguments: PromqlArguments, call: Call[Metrics]) -> ToolResult:
-    """Run PromQL on the Prometheus server of the settings: at a moment or, with `from`, over a period."""
+    """Run PromQL on the configured Prometheus server: at one time or, with `from`, over a period."""
     view = await run_query(call.service, arguments)
     return ToolResult(structured=view)
 
@@ -92,12 +94,12 @@ async def query_prometheus(arguments: PromqlArguments, call: Call[Metrics]) -> T
     rare=("max_tokens",),
 )
 async def list_prometheus_metrics(arguments: PrometheusMetricsArguments, call: Call[Metrics]) -> ToolResult:
-    """Find metrics that the Prometheus server has, the labels of one, or the values of a label."""
+    """Find metrics of the configured Prometheus server, the labels of a metric, or the values of a label."""
     return ToolResult(structured=await run_listing(call.service, arguments))
 
 
 async def run_query(metrics: Metrics, arguments: PromqlArguments) -> dict[str, Any]:
-    """The answer to a query, within its limits."""
+    """Run a query within the limits."""
     source, session, now = _source(metrics), metrics.engine.session(SECONDS), metrics.now()
     end = parse_time(arguments.end, now)
     try:
@@ -120,7 +122,7 @@ async def run_query(metrics: Metrics, arguments: PromqlArguments) -> dict[str, A
     view |= {"step": answer.step} if answer.step is not None else {}
     notes = list(answer.notes)
     if not answer.series:
-        notes.append("No series fits. listPrometheusMetrics finds metrics and labels.")
+        notes.append("No series matches. listPrometheusMetrics finds metrics and labels.")
     view["series"] = _fitting(answer.series, arguments.max_tokens, notes)
     return view | {"notes": notes} if notes else view
 
@@ -131,7 +133,7 @@ async def run_listing(metrics: Metrics, arguments: PrometheusMetricsArguments) -
     try:
         if arguments.label is not None:
             if LABEL.fullmatch(arguments.label) is None:
-                raise InvalidInput(f"{arguments.label[:80]!r} is no name of a label.", hint="Such as `job`.")
+                raise InvalidInput(f"{arguments.label[:80]!r} is not a label name.", hint="Use a name such as `job`.")
             values = await promql.label_values(source, session, arguments.label)
             return _listed("values", values, arguments.max_tokens, "Use the label in a query with =~ to narrow it.")
         if arguments.metric is not None:
@@ -160,7 +162,7 @@ def _refused(error: FetchError) -> InvalidInput | Unavailable:
 
 
 def _fitting(series: Sequence[promql.PromSeries], max_tokens: int, notes: list[str]) -> list[dict[str, Any]]:
-    """The series with as many points as fit; then fewer series."""
+    """Fit the series into the token limit: first with fewer points, then fewer series."""
     room = max_tokens * CHARACTERS_PER_TOKEN - FRAME
     views = [_series_view(one) for one in series]
     points = max((len(one.points) for one in series), default=0)
@@ -187,7 +189,7 @@ def _series_view(series: promql.PromSeries, stride: int = 1) -> dict[str, Any]:
 
 
 def _value(text: str) -> dict[str, Any]:
-    """A number; what JSON cannot write as a number is null, with its text."""
+    """A number. NaN and infinity, which JSON does not have, become null with their text."""
     try:
         number = float(text)
     except ValueError:
@@ -206,7 +208,7 @@ def _listed(name: str, entries: Sequence[Any], max_tokens: int, advice: str) -> 
 
 
 def _label_view(total: int, labels: Mapping[str, Sequence[str]], max_tokens: int) -> dict[str, Any]:
-    """The labels with some of their values, as many as fit."""
+    """The labels with as many of their values as fit."""
     most, room = promql.MOST_VALUES, max_tokens * CHARACTERS_PER_TOKEN - FRAME
     shown = _label_values(labels, most)
     while json_size(shown) > room and most > 1:

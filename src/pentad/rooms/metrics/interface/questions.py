@@ -1,4 +1,4 @@
-"""The tools that answer questions: queries over figures and what they count, changes, keys by words.
+"""Tools that answer questions: queries over figures and items, changes, key search.
 
 REST (`rest.py`) and the command line call the same functions.
 """
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 _SECONDS: Final = 620.0
 _LEFT_OUT: Final = frozenset({"key", "level", "businessGroupId"})
-"""Columns that are long and rarely read; `columns` has them."""
+"""Long columns that are rarely needed; shown only if `columns` names them."""
 _ROOM: Final = 200
 """Characters reserved for notes about what was cut."""
 _MOST_KEYS: Final = 5
@@ -51,7 +51,7 @@ _LOST: Final = ("missing", "back")
 
 
 class Origin(NamedTuple):
-    """Where a question came in, and the credentials it brought along."""
+    """The endpoint of a request, and the credentials in its headers."""
 
     endpoint: str | None = None
     credentials: Mapping[str, str] | None = None
@@ -76,15 +76,15 @@ async def _show_answer(call: Call[Metrics], arguments: QueryToolArguments, found
     view=AppView("rows", "Answer to a question about figures", _show_answer),
 )
 async def query_metrics(arguments: QueryToolArguments, call: Call[Metrics]) -> ToolResult:
-    """Filter, group, add up and rank figures; or, with `of: items`, name what they count: stopped applications, APIs
-    without a policy. Missing values are never zeros. `chart` draws the rows as bars."""
+    """Filter, group, add up and rank figures; or, with `of: items`, list what they count, such as stopped applications
+    or APIs without a policy. Missing values are never zeros. `chart` draws the rows as bars."""
     origin = Origin(call.endpoint, request_credentials(call))
     view = await query_view(call.service, arguments, origin, call.progress)
     if not arguments.chart:
         return ToolResult(structured=view)
     try:
         drawn = bar_chart(view, _row_query(arguments), split_list(arguments.metric_key))
-    except InvalidInput as error:  # the rows are there, and cost calls
+    except InvalidInput as error:  # keep the rows, which may have cost many calls
         view["notes"] = [*view.get("notes", ()), f"No chart: {error.sentence()}"]
         return ToolResult(structured=view)
     kind = "png" if arguments.chart is True else arguments.chart
@@ -109,8 +109,8 @@ async def _picture(chart: BarChart, kind: str) -> Content:
     rare=RARE,
 )
 async def what_changed(arguments: ChangesArguments, call: Call[Metrics]) -> ToolResult:
-    """What changed in the recorded metrics since a time, the largest first: of all collectors, or of one. Compare two
-    times with `until`."""
+    """What changed in the recorded metrics since a time, the largest changes first: of all collectors, or of one. With
+    `until`, compare two times."""
     return ToolResult(structured=await changes_view(call.service, arguments))
 
 
@@ -121,7 +121,7 @@ async def list_metric_keys(arguments: ListKeysArguments, call: Call[Metrics]) ->
 
 
 async def keys_view(metrics: Metrics, arguments: ListKeysArguments) -> dict[str, Any]:
-    """Keys of the catalogue, a page of them."""
+    """A page of catalogue keys."""
     named = split_list(arguments.collector) or split_list(arguments.collector_id)
     found = await metrics.keys(arguments.query, arguments.collectors() if named else ())
     page = found[arguments.offset : arguments.offset + arguments.limit]
@@ -138,10 +138,10 @@ async def query_view(
     origin: Origin,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """The rows that answer a question, and how the figures behind them came about."""
+    """The rows that answer a question, with the calls, ages and problems of the figures behind them."""
     keys = split_list(arguments.metric_key)
     if not keys:
-        raise InvalidInput("metricKey is empty.", hint="listMetricKeys finds keys by words.")
+        raise InvalidInput("metricKey is empty.", hint="listMetricKeys finds keys.")
     question = _row_query(arguments)
     sources, errors = await _sources(metrics, arguments, keys, origin, progress)
     rows = [row for source in sources for row in source.rows]
@@ -149,8 +149,8 @@ async def query_view(
         known, every = FIGURE_COLUMNS, rows
         rows = at_one_level(every, question.named, arguments.level)
         if every and not rows:
-            there = ", ".join(sorted({row["level"] for row in every if "level" in row})) or "none"
-            raise InvalidInput(f"There is no figure at the level {arguments.level!r}.", hint=f"Levels here: {there}.")
+            levels = ", ".join(sorted({row["level"] for row in every if "level" in row})) or "none"
+            raise InvalidInput(f"There is no figure at the level {arguments.level!r}.", hint=f"Levels here: {levels}.")
     else:
         known = ITEM_COLUMNS
     found = run_query(rows, question, known)
@@ -179,7 +179,7 @@ async def _sources(
     origin: Origin,
     progress: Progress | None,
 ) -> tuple[list[RowSource], dict[str, str]]:
-    """The rows of each collector, and the errors of those that failed. One collector alone has to succeed."""
+    """The rows of each collector, and the errors of those that failed. If all fail, the first error is raised."""
     queries = _queries(metrics, arguments, keys, origin)
     reports = shared_progress(progress, len(queries))
     ask = metrics.figure_rows if arguments.of == "figures" else metrics.item_rows
@@ -201,8 +201,7 @@ async def _sources(
 def _queries(
     metrics: Metrics, arguments: QueryArguments, keys: Sequence[str], origin: Origin
 ) -> list[tuple[str, Query]]:
-    """The queries of the named collectors, or of all that have the keys; of several, those that lack them are left
-    out."""
+    """The queries to the named collectors, or to all. Of several collectors, only those with the keys are queried."""
     given = split_list(arguments.collector) or split_list(arguments.collector_id)
     names = metrics.select_collectors(arguments.collectors(), allow_all=True) if given else []
     if len(names) != 1:
@@ -210,8 +209,8 @@ def _queries(
         chosen = [name for name in capable if not names or name in names]
         if not chosen:
             raise InvalidInput(
-                f"No collector that is set up has a metric {', '.join(keys)[:100]!r}.",
-                hint="listMetricKeys finds keys by words.",
+                f"None of these collectors is set up and has a metric {', '.join(keys)[:100]!r}.",
+                hint="listMetricKeys finds keys.",
             )
         names = chosen
     options = arguments.query_options()
@@ -234,8 +233,7 @@ def _metadata(answers: Sequence[Answer], arguments: QueryArguments, errors: Mapp
 
 
 def _shown(rows: Sequence[Row], question: RowQuery, columns: Sequence[str], hidden: frozenset[str]) -> list[Row]:
-    """The rows with the columns a reader wants; a missing value is null, everything else that is missing is left
-    out."""
+    """The rows with the visible columns. A missing value is null; other missing members are left out."""
     wanted = set(columns)
     named = {*question.named, *(name for name, _ in question.sort)}
 
@@ -250,7 +248,7 @@ def _shown(rows: Sequence[Row], question: RowQuery, columns: Sequence[str], hidd
 def _fitted(
     view: dict[str, Any], rows: list[Row], arguments: QueryArguments, aggregates: Collection[str]
 ) -> dict[str, Any]:
-    """The rows of a page, without what all of them have in common, as far as the budget reaches."""
+    """A page of rows that fits the budget, with columns that all rows share moved to `common`."""
     total = len(rows)
     page = rows[arguments.offset :][: arguments.top]
     common = _common(page, aggregates)
@@ -275,7 +273,7 @@ def _fitted(
 
 
 def _common(rows: Sequence[Row], aggregates: Collection[str]) -> Row:
-    """The columns with the same value in every row of several; values and states stay where they are."""
+    """Columns with the same value in every row, if there are several rows. Values and states stay in the rows."""
     if len(rows) < 2:
         return {}
     first = rows[0]
@@ -298,26 +296,26 @@ async def changes_view(metrics: Metrics, arguments: ChangesArguments) -> dict[st
         chosen, before, after, scope=arguments.bg, keys=split_list(arguments.metric_key)
     )
     lost = [one for one in found.changes if one.what in _LOST]
-    told = [one for one in found.changes if one.what not in _LOST]
-    view: dict[str, Any] = {"before": iso(before), "after": iso(after), "total": len(told)}
+    changed = [one for one in found.changes if one.what not in _LOST]
+    view: dict[str, Any] = {"before": iso(before), "after": iso(after), "total": len(changed)}
     if lost:
         view["availability"] = _lost_view(lost)
     if found.unrecorded:
         view["notRecorded"] = found.unrecorded
     if not found.changes and not await metrics.history.has_record_of(before):
         view["notes"] = [
-            "Nothing was recorded so long ago. Polls record; set their interval in `[rooms.metrics.poll]`."
+            "There is no record from that time. Polls record figures; set their interval in `[rooms.metrics.poll]`."
         ]
     room = arguments.max_tokens - json_size(view) // CHARACTERS_PER_TOKEN
-    views = [change_view(one) for one in told[: arguments.limit]]
+    views = [change_view(one) for one in changed[: arguments.limit]]
     view["changes"] = fit_entries(views, room) if room > 0 else []
-    if len(view["changes"]) < len(told):
-        view["left"] = len(told) - len(view["changes"])
+    if len(view["changes"]) < len(changed):
+        view["left"] = len(changed) - len(view["changes"])
     return view
 
 
 def _lost_view(changes: Sequence[Change]) -> list[dict[str, Any]]:
-    """Values that went missing or came back, those of one collector and state together."""
+    """Values that went missing or came back, grouped by collector and state."""
     together = Counter((one.collector, one.what, one.state) for one in changes)
     return [
         {

@@ -1,4 +1,4 @@
-"""Resources to read and subscribe to: the catalogue, the figures of a collector, the alerts."""
+"""Resources: the catalogue, the figures of a collector, the alerts."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -66,14 +66,14 @@ async def catalog(call: Call[Metrics]) -> str:
             view["left"] = len(keys) - len(view["keys"])
     notes = ["listMetricKeys has units, descriptions, formulas and thresholds, of one collector or by words."]
     if len(views) < len(infos):
-        notes.append(f"{len(views)} of {len(infos)} collectors; getAvailableCollectors names all.")
+        notes.append(f"{len(views)} of {len(infos)} collectors; getAvailableCollectors lists all.")
     if any("left" in view for view in views):
         notes.append("`left` counts keys that did not fit; listMetricKeys pages through all of a collector.")
     return to_json({"collectors": views, "notes": notes})
 
 
 def metric_uri(collector: str, key: str) -> str:
-    """The address of a metric's definition."""
+    """The URI of a metric's definition."""
     return f"metrics://catalog/{quote(collector, safe='')}/{quote(key, safe='')}"
 
 
@@ -112,8 +112,8 @@ async def alerts(call: Call[Metrics]) -> str:
     complete={"collector": complete_collector, "bg": complete_scope},
 )
 async def figures(collector: str, bg: str, call: Call[Metrics]) -> str:
-    """The figures of a collector for a business group, or `default`; a summary if there are more than three groups.
-    Subscribers are notified of every poll.
+    """The figures of a collector for a business group, or `default`; a summary beyond three groups. Subscribers are
+    notified of every poll.
     """
     metrics = call.service
     (one,) = metrics.select_collectors([collector])
@@ -132,7 +132,7 @@ async def figures(collector: str, bg: str, call: Call[Metrics]) -> str:
     complete={"collector": complete_collector, "bg": complete_scope, "key": complete_key},
 )
 async def figure(collector: str, bg: str, key: str, call: Call[Metrics]) -> str:
-    """What was recorded of one metric: last, or with `?at=` (ISO 8601, or seconds) by that moment."""
+    """The last record of a metric, or with `?at=` (ISO 8601, or seconds) the last one before that time."""
     metrics = call.service
     (one,) = metrics.select_collectors([collector])
     name, moment = split_moment(key, metrics.now())
@@ -141,11 +141,11 @@ async def figure(collector: str, bg: str, key: str, call: Call[Metrics]) -> str:
 
 
 def split_moment(last: str, now: float) -> tuple[str, float]:
-    """The last part of a URI without its query, and the moment in the query; a relative one counts from `now`."""
+    """The last part of a URI without its query, and the time in the query; a relative one counts from `now`."""
     name, _, query = last.partition("?")
     given = parse_qs(query, keep_blank_values=True)
     if given.keys() - {"at"} or len(given.get("at", ())) > 1:
-        raise InvalidInput(f"{query[:100]!r} is not understood.", hint="Write ?at= and one moment.")
+        raise InvalidInput(f"The query {query[:100]!r} is not supported.", hint="Write ?at= with one time.")
     return name, parse_time(given["at"][0] if given else "now", now)
 
 

@@ -1,4 +1,4 @@
-"""Routes for programs: questions, the page that Prometheus scrapes, PromQL, and `POST /api/metrics/poll`."""
+"""REST routes: queries, changes, keys, PromQL, `POST /api/metrics/poll`, and the page that Prometheus scrapes."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, TypeVar
@@ -27,36 +27,38 @@ from pentad.rooms.metrics.service import Metrics
 A = TypeVar("A", bound=Arguments)
 
 _COLLECTOR: Final = Parameter("collector", "The collector, by id.", required=True)
-_ANY_COLLECTOR: Final = Parameter("collector", "One collector, or several with commas; without it, all that fit.")
+_ANY_COLLECTOR: Final = Parameter(
+    "collector", "One or several collectors, separated by commas; by default all that have the key."
+)
 _BG: Final = Parameter("bg", "The business group: id, name or path.")
-_MAX_TOKENS: Final = Parameter("max_tokens", "The size of the answer.", "integer", minimum=100, maximum=1_000_000)
-_POLL: Final = Operation("Collect everything of a collector now and record it.", "metrics", (_COLLECTOR, _BG))
+_MAX_TOKENS: Final = Parameter("max_tokens", "Maximum size of the answer.", "integer", minimum=100, maximum=1_000_000)
+_POLL: Final = Operation("Poll a collector now and record its figures.", "metrics", (_COLLECTOR, _BG))
 _QUERY: Final = Operation(
-    "Filter, group, add up and rank figures, or name what they count.",
+    "Filter, group, add up and rank figures, or list what they count.",
     "metrics",
     (
         _ANY_COLLECTOR,
         Parameter("metricKey", "The figure: a dotted key, a name at any depth, or a pattern.", required=True),
-        Parameter("of", "The figures, or the things they count.", choices=("figures", "items")),
+        Parameter("of", "The figures, or the items they count.", choices=("figures", "items")),
         Parameter("where", "A condition such as `value > 0`; may be repeated."),
-        Parameter("group_by", "Columns with commas between them."),
+        Parameter("group_by", "Columns, separated by commas."),
         Parameter("aggregate", "sum, mean, min, max, count, distinct or values; also sum(column)."),
-        Parameter("sort", "Columns with commas; -value for the greatest first."),
-        Parameter("top", "The most rows.", "integer", minimum=1, maximum=10_000),
-        Parameter("offset", "How many rows to pass over.", "integer", minimum=0),
-        Parameter("level", "Whose figures.", choices=("group", "environment", "region")),
-        Parameter("columns", "Only these columns, with commas."),
+        Parameter("sort", "Columns, separated by commas; -value for the greatest first."),
+        Parameter("top", "Maximum number of rows.", "integer", minimum=1, maximum=10_000),
+        Parameter("offset", "How many rows to skip.", "integer", minimum=0),
+        Parameter("level", "Figures of groups, or of their parts.", choices=("group", "environment", "region")),
+        Parameter("columns", "Only these columns, separated by commas."),
         _BG,
-        Parameter("recursive", "With the groups below it; true unless false.", "boolean"),
+        Parameter("recursive", "Include the groups below it; default true.", "boolean"),
         Parameter("environment", "Only these environments, by name, id or type."),
         Parameter("region", "Only these regions."),
         Parameter("compat", "The Metrics Toolkit's numbers, or the right ones.", choices=("legacy", "current")),
-        Parameter("timeout_seconds", "Then answer with what has arrived.", "number"),
+        Parameter("timeout_seconds", "Answer with what has arrived by then.", "number"),
         _MAX_TOKENS,
     ),
 )
 _CHANGES: Final = Operation(
-    "What changed in the recorded metrics since a time, the largest first.",
+    "What changed in the recorded metrics since a time, the largest changes first.",
     "metrics",
     (
         _ANY_COLLECTOR,
@@ -160,7 +162,7 @@ def routes(metrics: Metrics) -> list[BaseRoute]:
 
 
 def _arguments(model: type[A], request: Request) -> A:
-    """A tool's arguments from the query string; a name that is repeated is a list."""
+    """A tool's arguments from the query string; a repeated name becomes a list."""
     given: dict[str, Any] = {}
     for name, value in request.query_params.multi_items():
         if name in given:
@@ -174,5 +176,5 @@ def _arguments(model: type[A], request: Request) -> A:
 
 
 def _accepts_openmetrics(accept: str) -> bool:
-    """Whether to answer in OpenMetrics: unless the client names text/plain and not OpenMetrics."""
+    """Whether to answer in OpenMetrics: always, unless the client accepts only text/plain."""
     return "application/openmetrics-text" in accept or "text/plain" not in accept

@@ -1,4 +1,4 @@
-"""The JSON Schemas of what the tools answer."""
+"""The JSON Schemas of the tools' results."""
 
 from typing import Any, Final
 
@@ -13,7 +13,10 @@ ANSWER: Final[dict[str, Any]] = {
         "calls": {"type": "integer"},
         "coverage": {"type": "object"},
         "problems": {"type": "array"},
-        "differences": {"type": "array", "description": "Where the original's figures differ from the right ones."},
+        "differences": {
+            "type": "array",
+            "description": "Where the Metrics Toolkit's figures differ from the right ones.",
+        },
         "notes": {"type": "array", "items": {"type": "string"}},
         "metrics": {"description": "The figures; a list of business groups if the collector has groups."},
         "rows": {"type": "array"},
@@ -75,9 +78,9 @@ QUERIED: Final[dict[str, Any]] = {
     "properties": {
         **{name: ANSWER["properties"][name] for name in ("asOf", "source", "states", "coverage", "problems", "notes")},
         "rows": {"type": "array", "items": {"type": "object"}},
-        "total": {"type": "integer", "description": "How many rows there are."},
+        "total": {"type": "integer", "description": "Number of rows before the cut."},
         "common": {"type": "object", "description": "Columns with the same value in every row."},
-        "undecided": {"type": "object", "description": "Rows that could not be judged, by state."},
+        "undecided": {"type": "object", "description": "Rows that a missing value kept from being tested, by state."},
         "answers": _LIST,
         "errors": {"type": "object", "description": "By collector."},
     },
@@ -87,7 +90,7 @@ COMPARED: Final = _object(
     "before", "after", "changes", "total",
     before=_TEXT, after=_TEXT, changes=_LIST, total=_COUNT,
     availability={"type": "array", "description": "Values that went missing or came back."},
-    notRecorded={"type": "array", "description": "Collectors without a record of that time."},
+    notRecorded={"type": "array", "description": "Collectors without a record from that time."},
     notes=_LIST,
 )  # fmt: skip
 ALERTS: Final = _object("alerts", alerts=_LIST, silences=_LIST, changes=_LIST, notes=_LIST)

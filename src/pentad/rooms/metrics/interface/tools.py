@@ -55,11 +55,11 @@ _MOST_CHANGES: Final = 1_000
 _MOST_CHARTS: Final = 12
 _FEWEST_POINTS: Final = 5
 _SAFETY: Final = 0.8
-"""Merged points are longer than single samples."""
+"""Leaves room, because merged points are larger than single samples."""
 
 
 async def _show_history(call: Call[Metrics], arguments: HistoryArguments, _found: Mapping[str, Any]) -> "Sheet":
-    """The view of a history. It has the lines as they are recorded, not cut to the tokens of the answer."""
+    """The view of a history. Its lines are not cut to the token limit of the answer."""
     from pentad.rooms.metrics.interface.dashboards import history_sheet, last_span, period_between
 
     metrics, keys = call.service, split_list(arguments.metric_key)
@@ -75,7 +75,7 @@ async def _show_history(call: Call[Metrics], arguments: HistoryArguments, _found
 
 
 async def _lines(metrics: Metrics, arguments: HistoryArguments) -> HistoryLines:
-    """The lines that were asked for."""
+    """The requested lines."""
     now = metrics.now()
     return await metrics.lines(
         arguments.one_collector(),
@@ -99,20 +99,20 @@ async def _lines(metrics: Metrics, arguments: HistoryArguments) -> HistoryLines:
     view=AppView("chart", "History of a metric", _show_history),
 )
 async def get_metric_history(arguments: HistoryArguments, call: Call[Metrics]) -> ToolResult:
-    """Recorded points of metrics, with rates of counters; optionally a forecast or a chart."""
+    """The recorded points of metrics, with rates for counters; optionally with a forecast or a chart."""
     metrics = call.service
     found = await _lines(metrics, arguments)
     notes = list(found.notes)
     shown = _fitting_lines(found.lines, arguments.max_tokens, notes)
     if arguments.chart and len(found.lines) > _MOST_CHARTS:
-        notes.append(f"The first {_MOST_CHARTS} of {len(found.lines)} lines are drawn; name a narrower key.")
+        notes.append(f"The chart has the first {_MOST_CHARTS} of {len(found.lines)} lines; name a narrower key.")
     view: dict[str, Any] = {"from": iso(found.begin), "to": iso(found.end), "series": shown}
     if arguments.forecast and any(line.forecast is None and line.points for line in found.lines):
-        notes.append("No forecast where fewer than 4 points, or less than 6 hours, are recorded.")
+        notes.append("A forecast needs at least 4 points and 6 hours of data.")
     if found.left_out:
         notes += [f"{found.left_out} more lines were left out; name an environment or a narrower key."]
     if not found.lines:
-        notes += ["Nothing was recorded yet. Polls record; set their interval in `[rooms.metrics.poll]`."]
+        notes += ["Nothing has been recorded yet. Polls record figures; set their interval in `[rooms.metrics.poll]`."]
     if notes:
         view["notes"] = notes
     blocks: list[Content] = [Text(text=to_json(view))]
@@ -123,7 +123,7 @@ async def get_metric_history(arguments: HistoryArguments, call: Call[Metrics]) -
 
 @tool("listAlerts", title="Alerts", read_only=True, output_schema=ALERTS, rare=RARE_PAGING)
 async def list_alerts(arguments: AlertsArguments, call: Call[Metrics]) -> ToolResult:
-    """Metrics beyond their thresholds, the worst first."""
+    """List metrics beyond their thresholds, the worst first."""
     metrics = call.service
     chosen = None if arguments.collector is None else metrics.info(arguments.collector).id
     alerts = await metrics.history.alerts((arguments.level,) if arguments.level else ("warn", "alarm"))
@@ -144,7 +144,7 @@ async def list_alerts(arguments: AlertsArguments, call: Call[Metrics]) -> ToolRe
 
 
 def _fitting_parts(parts: Mapping[str, list[dict[str, Any]]], max_tokens: int) -> dict[str, Any]:
-    """Lists that share the tokens of one answer, the first of them first, and notes about what was cut."""
+    """Fit several lists into the token limit, in this order, with notes about what was cut."""
     view: dict[str, Any] = {}
     notes: list[str] = []
     for name, entries in parts.items():
@@ -158,7 +158,7 @@ def _fitting_parts(parts: Mapping[str, list[dict[str, Any]]], max_tokens: int) -
 
 
 def _fitting_lines(lines: Sequence[HistoryLine], max_tokens: int, notes: list[str]) -> list[dict[str, Any]]:
-    """The lines with as many points as fit; then, if that is not enough, fewer lines."""
+    """Fit the lines into the token limit: first with fewer points, then fewer lines."""
     views = [line_view(line) for line in lines]
     room = max_tokens * CHARACTERS_PER_TOKEN - FRAME
     size = json_size(views)
@@ -192,17 +192,17 @@ async def _chart(metrics: Metrics, found: HistoryLines, kind: str) -> Content:
 
 
 DESCRIPTION: Final = (
-    "What this server can measure, and how to ask. Each tool has a name, a description and the schema of its input;"
-    " read them here, choose, and call with `tools/call` (JSON-RPC 2.0, POST to the MCP endpoint or over stdio)."
-    " You need no other knowledge of the tools. `aliases` are further names a tool answers to."
+    "What this server can measure, and how to ask. Each tool has a name, a description and an input schema. Call it"
+    " with `tools/call` (JSON-RPC 2.0, over stdio or as POST to the MCP endpoint). `aliases` are other names of the"
+    " same tool."
 )
 FIRST: Final = ("getAvailableCollectors", "getPlatformMetricsByCollector", "getPlatformMetricByKey")
-"""The original's tools; the manifest lists them first."""
+"""The Metrics Toolkit's tools; the manifest lists them first."""
 
 FAQ: Final = (
     (
         "How do I find out what can be measured?",
-        "getAvailableCollectors names the collectors, listMetricKeys their metrics with unit and formula.",
+        "getAvailableCollectors lists the collectors, listMetricKeys their metrics with unit and formula.",
     ),
     (
         "How do I read one figure quickly?",
@@ -210,12 +210,12 @@ FAQ: Final = (
     ),
     ("What does a null mean?", "The value is missing: `problems` says why. A zero is a real zero."),
     (
-        "How do I see change?",
+        "How do I see changes over time?",
         "whatChanged and getMetricHistory read the recorded history; listAlerts lists metrics beyond a threshold.",
     ),
     (
-        "Which, how many, the most?",
-        "queryMetrics filters, groups and ranks figures; with of: items it names what a figure counts.",
+        "How do I ask which, how many, or which has the most?",
+        "queryMetrics filters, groups and ranks figures; with `of: items` it lists what a figure counts.",
     ),
     ("Where does a figure come from?", "explainMetric gives its formula, its facts and when they were fetched."),
 )
@@ -229,7 +229,7 @@ FAQ: Final = (
     output_schema=CAPABILITIES,
 )
 async def get_capabilities(call: Call[Metrics]) -> ToolResult:
-    """Describes the metrics tools, their input schemas, the collectors and common questions. Read it first."""
+    """Describe the metrics tools, their input schemas, the collectors and common questions. Read this first."""
     order = {name: place for place, name in enumerate(FIRST)}
     health = await call.service.history.health()
     described = sorted(TOOLS[1:], key=lambda one: order.get(one.name, len(FIRST)))
@@ -250,7 +250,7 @@ def _tool_view(one: Tool) -> dict[str, Any]:
 
 
 def _short_schema(schema: Mapping[str, Any], rare: Collection[str]) -> dict[str, Any]:
-    """The names of the usual arguments and which are needed; `tools/list` has the rest."""
+    """The names of the common arguments, and which are required; `tools/list` has the full schema."""
     properties = cast("Mapping[str, Any]", schema.get("properties") or {})
     short: dict[str, Any] = {"type": "object", "properties": {name: {} for name in properties if name not in rare}}
     return short | {"required": schema["required"]} if schema.get("required") else short

@@ -1,4 +1,4 @@
-"""Sends figures to the destinations in the settings. Callers can name a destination but not add one.
+"""Sends figures to the destinations of the settings. Callers can choose a destination but not add one.
 
     [rooms.metrics.loaders.splunk]
     format = "splunk"
@@ -8,8 +8,7 @@
     collectors = ["ch", "core"]
     every = 3600
 
-With `collectors` and `every` a job sends to it by itself. Secrets stay in the settings: no answer or error contains
-them.
+With `collectors` and `every`, a job sends on a schedule. No answer or error contains a secret of the settings.
 """
 
 import base64
@@ -43,9 +42,9 @@ class Destination(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sourcetype: str = "_json"
     headers: dict[str, str] = msgspec.field(default_factory=dict[str, str])
     collectors: tuple[str, ...] = ()
-    """What is sent by itself: collectors, with a scope after a slash, as in `ch/Root/Sub`."""
+    """The collectors to send on a schedule, with a scope after a slash, as in `ch/Root/Sub`."""
     every: float = 0.0
-    """Seconds between two times of that; 0 is never."""
+    """Seconds between scheduled loads; 0 is never."""
 
 
 class Destinations:
@@ -60,7 +59,7 @@ class Destinations:
         return sorted(self._known)
 
     def scheduled(self) -> dict[str, Destination]:
-        """The destinations that are sent to by themselves, by name."""
+        """The destinations with a schedule, by name."""
         return {name: one for name, one in self._known.items() if one.every}
 
     async def send(self, name: str, snapshot: Snapshot, info: Info, *, legacy: bool = False) -> Export:
@@ -82,16 +81,18 @@ class Destinations:
                 f"The destination {name!r} answered with HTTP {answer.status}.", hint=_advice(answer.status)
             )
         if destination.format == "elastic" and _has_errors(answer.body):
-            raise Unavailable(f"The destination {name!r} refused some of the documents.", hint="Look at its index.")
+            raise Unavailable(f"The destination {name!r} refused some of the documents.", hint="Check its index.")
         if destination.format == "otlp" and (refused := _rejected_points(answer.body)):
-            raise Unavailable(f"The destination {name!r} rejected {refused} data points.", hint="Look at its log.")
+            raise Unavailable(f"The destination {name!r} rejected {refused} data points.", hint="Check its log.")
         return message
 
     def _find(self, name: str) -> Destination:
         if (found := self._known.get(name)) is not None:
             return found
         guess = did_you_mean(name, self._known)
-        hint = f"There are: {', '.join(self.names())}." if self._known else "None is set: [rooms.metrics.loaders.NAME]."
+        hint = (
+            f"Destinations: {', '.join(self.names())}." if self._known else "Set one up: [rooms.metrics.loaders.NAME]."
+        )
         raise NotFound(f"There is no destination {name[:80]!r}.{' ' + guess if guess else ''}", hint=hint)
 
 
@@ -117,7 +118,7 @@ def _destination(name: str, table: Any) -> Destination:
         raise Misconfigured(f"rooms.metrics.loaders.{name} has no http(s) address.")
     if bool(found.every) is not bool(found.collectors) or not 0 <= found.every < float("inf"):
         raise Misconfigured(
-            f"rooms.metrics.loaders.{name} has only one of collectors and every, or a wrong one.",
+            f"rooms.metrics.loaders.{name} needs both collectors and every, with every a positive number.",
             hint='Write both: collectors = ["ch"] and every = 3600 (seconds); or neither, to send only when asked.',
         )
     return msgspec.structs.replace(found, format=form)
@@ -144,7 +145,7 @@ def _has_errors(body: bytes) -> bool:
 
 
 def _rejected_points(body: bytes) -> int:
-    """How many data points an OTLP receiver did not take."""
+    """How many data points an OTLP receiver rejected."""
     try:
         answer = msgspec.json.decode(body, type=dict[str, Any])
         return int(answer["partialSuccess"].get("rejectedDataPoints", 0))
@@ -153,4 +154,4 @@ def _rejected_points(body: bytes) -> int:
 
 
 def _advice(status: int) -> str:
-    return "Check its token in the settings." if status in (401, 403) else "Try again later, or look at its log."
+    return "Check its token in the settings." if status in (401, 403) else "Try again later, or check its log."

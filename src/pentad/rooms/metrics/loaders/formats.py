@@ -23,19 +23,19 @@ _CUMULATIVE: Final = 2
 def otlp_body(snapshot: Snapshot, catalogue: Iterable[Metric]) -> dict[str, Any]:
     """The body of an OTLP export request to `/v1/metrics`."""
     metrics = {metric.key: metric for metric in catalogue}
-    labels_there: dict[str, dict[str, Any]] = {}
+    instruments: dict[str, dict[str, Any]] = {}
     for sample, number in _numbers(snapshot):
         metric = metrics.get(sample.key)
         name = f"{snapshot.collector}.{sample.key}"
-        if name not in labels_there:
-            labels_there[name] = _instrument(name, sample, metric)
-        data = labels_there[name].get("sum") or labels_there[name]["gauge"]
+        if name not in instruments:
+            instruments[name] = _instrument(name, sample, metric)
+        data = instruments[name].get("sum") or instruments[name]["gauge"]
         data["dataPoints"].append(_point(snapshot, sample, number))
     resource = {"service.name": "pentad", "service.version": __version__, "pentad.collector": snapshot.collector}
     scope = {"name": "pentad.metrics", "version": __version__}
     entry = {
         "resource": {"attributes": _attributes(resource)},
-        "scopeMetrics": [{"scope": scope, "metrics": list(labels_there.values())}],
+        "scopeMetrics": [{"scope": scope, "metrics": list(instruments.values())}],
     }
     return {"resourceMetrics": [entry]}
 
@@ -48,13 +48,13 @@ def _numbers(snapshot: Snapshot) -> Iterable[tuple[Sample, float]]:
 
 
 def _instrument(name: str, sample: Sample, metric: Metric | None) -> dict[str, Any]:
-    labels_there: dict[str, Any] = {"name": name, "description": metric.description if metric else ""}
-    labels_there["unit"] = (metric.unit if metric else sample.unit) or "1"
+    instruments: dict[str, Any] = {"name": name, "description": metric.description if metric else ""}
+    instruments["unit"] = (metric.unit if metric else sample.unit) or "1"
     if metric is not None and metric.kind == "counter":
-        labels_there["sum"] = {"dataPoints": [], "aggregationTemporality": _CUMULATIVE, "isMonotonic": True}
+        instruments["sum"] = {"dataPoints": [], "aggregationTemporality": _CUMULATIVE, "isMonotonic": True}
     else:
-        labels_there["gauge"] = {"dataPoints": []}
-    return labels_there
+        instruments["gauge"] = {"dataPoints": []}
+    return instruments
 
 
 def _point(snapshot: Snapshot, sample: Sample, number: float) -> dict[str, Any]:
@@ -98,7 +98,7 @@ class ExportOptions:
     sourcetype: str = "_json"
     index: str = ""
     legacy: bool = False
-    """Whether to give an organisation's rows as the toolkit does."""
+    """Whether to write an organisation's rows as the Metrics Toolkit does."""
 
 
 def export_snapshot(form: str, snapshot: Snapshot, info: Info, options: ExportOptions | None = None) -> Export:

@@ -1,7 +1,7 @@
-"""Grafana dashboards made from a collector's catalogue, for what `/metrics/collectors` gives to Prometheus.
+"""Generates Grafana dashboards from a collector's catalogue, for the figures Prometheus scrapes.
 
-Metrics below one key with one unit share a panel. Dashboards of organisations can be narrowed to business groups, and
-show either the groups or their environments.
+Metrics with the same parent key and unit share a panel. Dashboards of organisations have variables for the business
+group, and for showing groups or their environments.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,7 +13,7 @@ from pentad.rooms.metrics.models import Info, Metric
 _SOURCE: Final = {"type": "prometheus", "uid": "${source}"}
 _UNITS: Final = {"bytes": "bytes", "seconds": "s", "ratio": "percentunit", "hertz": "hertz"}
 _MOST_LINES: Final = 8
-"""How many metrics a panel has at most."""
+"""The maximum number of metrics in a panel."""
 _WIDTH, _HEIGHT, _ACROSS = 8, 8, 3
 _UP: Final = "collector.up"
 _GROUP: Final = "businessGroup"
@@ -21,7 +21,7 @@ _ENVIRONMENT: Final = "environmentName"
 
 
 def dashboard(info: Info) -> dict[str, Any]:
-    """A dashboard of one collector."""
+    """The dashboard of a collector."""
     metrics = [one for one in info.catalogue if one.kept and one.kind in ("gauge", "counter")]
     names = metric_names(info.id, {one.key: one for one in info.catalogue})
     panels = [_up_panel(info), *(_panel(title, some, names) for title, some in _panels(metrics))]
@@ -65,7 +65,7 @@ def _variables(metrics: Sequence[Metric], names: dict[str, str]) -> list[dict[st
 
 
 def _panels(metrics: Iterable[Metric]) -> list[tuple[str, list[Metric]]]:
-    """The metrics that share a panel, with its title."""
+    """The panels: a title, and the metrics that share it."""
     together: dict[tuple[str, str, str, bool], list[Metric]] = {}
     for one in metrics:
         parent = one.key.rpartition(".")[0] or "all"

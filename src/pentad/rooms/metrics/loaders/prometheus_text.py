@@ -2,7 +2,7 @@
 
 Names are lower-case words and end with the base unit; only counters end with `_total`. A figure of a business group and
 those of its environments have the same name and different values of the label `level`, so a sum over one level counts
-nothing twice. A stale figure has the time it was fetched, so that Prometheus does not take it for a current one.
+nothing twice. A stale figure has the timestamp of its fetch, so Prometheus does not treat it as current.
 """
 
 import re
@@ -21,9 +21,9 @@ _BASE_UNITS: Final = {
 """The base unit of a unit, and the factor."""
 _NOT_IN_NAMES: Final = frozenset({"gauge", "counter", "summary", "histogram"})
 _RESERVED: Final = {"count": "number", "sum": "amount", "bucket": "part"}
-"""Last words that belong to histograms, and what stands in for them."""
+"""Suffixes that are reserved for histograms, and their replacements."""
 _UNIT_ABBREVIATIONS: Final = frozenset({"ms", "us", "ns", "sec", "kb", "mb", "gb", "tb", "pb"})
-"""Words that `promtool` takes for units, besides single letters."""
+"""Words that `promtool` reads as units, besides single letters."""
 
 
 class FamilyWriter:
@@ -41,7 +41,7 @@ class FamilyWriter:
     def add(
         self, key: str, value: float, labels: Labels = (), *, scope: str = "", unit: str | None = None, at: float = 0.0
     ) -> None:
-        """Add one figure. `at` is for figures that are older than the answer they are in."""
+        """Add one figure. `at` is the timestamp of a stale one."""
         family = self._families.get(key)
         if family is None:
             family = self._families[key] = self._begin(key, unit)
@@ -102,7 +102,7 @@ def _heads(lines: Sequence[str]) -> int:
 
 
 def metric_names(collector: str, metrics: Mapping[str, Metric]) -> dict[str, str]:
-    """The names of a catalogue's numbers by key. Of two keys with one name the later ends with `value`."""
+    """The metric names of a catalogue by key. If two keys would get the same name, the later one ends with `value`."""
     names: dict[str, str] = {}
     taken: set[str] = set()
     for key, metric in metrics.items():
@@ -138,8 +138,7 @@ def base_unit(unit: str | None) -> str:
 
 
 def _without_abbreviations(words: Iterable[str]) -> list[str]:
-    """The words; a letter that stands alone, or an abbreviated unit, joins the word before: `coresReservedB` becomes
-    `cores_reservedb`."""
+    """Join a single letter or abbreviated unit to the word before it: `coresReservedB` becomes `cores_reservedb`."""
     joined: list[str] = []
     for word in words:
         if joined and ((len(word) == 1 and word.isalpha()) or word in _UNIT_ABBREVIATIONS):

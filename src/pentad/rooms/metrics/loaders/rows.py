@@ -16,7 +16,7 @@ from pentad.rooms.metrics.models import Scalar, Snapshot
 
 NOT_APPLICABLE: Final = "NA"
 ZERO: Final = "0"
-"""The path of rows that the toolkit always gives as zero, because it reads a place that is not in its tree."""
+"""The path of rows that are always zero in the Metrics Toolkit, because it reads a path its tree does not have."""
 
 _TYPES: Final = (("production", "Production"), ("sandbox", "Sandbox"))
 Tree = Mapping[str, Any]

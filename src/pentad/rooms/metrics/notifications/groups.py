@@ -1,7 +1,7 @@
-"""Which alerts belong together, and what a receiver has to be told of them now.
+"""Groups alerts, and decides which notices a receiver gets.
 
-An alert is known by its labels, severity included, as in Alertmanager. What a receiver was told last is compared with
-the alerts that stand; the difference is a notice.
+As in Alertmanager, the labels of an alert identify it, severity included. A notice is the difference between the alerts
+that fire now and those in the last notice.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -29,24 +29,24 @@ class GroupedAlert(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def fingerprint(self) -> str:
-        """The same for the same labels."""
+        """A hash of the labels, as in Alertmanager."""
         return _digest(self.labels)
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
-    """What a receiver was told last of a group."""
+class SentNotice(msgspec.Struct, frozen=True, kw_only=True):
+    """The last notice about a group that a receiver got."""
 
     alerts: list[GroupedAlert]
-    """Those that it believes to fire."""
+    """The alerts that were firing then."""
     number: int = 0
     sent_at: float = 0.0
 
 
-NEVER_TOLD: Final = Told(alerts=[])
+NOTHING_SENT: Final = SentNotice(alerts=[])
 
 
 class Notice(msgspec.Struct, frozen=True, kw_only=True):
-    """A message about a group, and what the receiver knows after it."""
+    """A message about a group. `known` are the alerts that the receiver considers firing after it."""
 
     group_key: str
     group: dict[str, str]
@@ -89,29 +89,29 @@ def grouped_alert(alert: Alert, description: str = "") -> GroupedAlert:
 
 
 def group_key(group: Mapping[str, str]) -> str:
-    """A group as one text, as Alertmanager writes it."""
+    """The key of a group, in Alertmanager's notation."""
     return "{}:{" + ", ".join(f"{name}={msgspec.json.encode(text).decode()}" for name, text in group.items()) + "}"
 
 
 def plan_notices(
     standing: Sequence[tuple[GroupedAlert, bool]],
-    told: Mapping[str, Told],
+    sent: Mapping[str, SentNotice],
     now: float,
     *,
     group_by: Sequence[str],
     repeat: float,
     ended_at: Callable[[GroupedAlert], float],
 ) -> list[Notice]:
-    """What has to be told now: `standing` are alerts that fire, each with whether it is silenced."""
+    """The notices to send now. `standing` are the firing alerts, each with whether it is silenced."""
     groups: dict[str, tuple[dict[str, str], list[tuple[GroupedAlert, bool]]]] = {
-        key: (group_of(known.alerts[0], group_by), []) for key, known in told.items() if known.alerts
+        key: (group_of(known.alerts[0], group_by), []) for key, known in sent.items() if known.alerts
     }
     for alert, is_silenced in standing:
         group = group_of(alert, group_by)
         groups.setdefault(group_key(group), (group, []))[1].append((alert, is_silenced))
     notices: list[Notice] = []
     for key, (group, alerts) in groups.items():
-        before = told.get(key, NEVER_TOLD)
+        before = sent.get(key, NOTHING_SENT)
         believed = {one.fingerprint for one in before.alerts}
         lasting = {alert.fingerprint for alert, _ in alerts}
         firing = [alert for alert, is_silenced in alerts if not is_silenced]

@@ -1,7 +1,7 @@
-"""The job that tells receivers of alerts: compares what stands with what each was told, and sends the difference.
+"""The job that notifies receivers: compares the current alerts with the last notice, and sends the difference.
 
-One process at a time runs it for a receiver. What was told is written only by the process that holds the job. A message
-that is sent again after a crash has the same id.
+Each receiver has one job, which runs in one process at a time. Only the process that holds the job records what was
+sent. A message that is sent again after a crash has the same id.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ from pentad.rooms.metrics.history.silences import active_silences, silence_of
 from pentad.rooms.metrics.notifications.groups import (
     GroupedAlert,
     Notice,
-    Told,
+    SentNotice,
     group_key,
     group_of,
     grouped_alert,
@@ -33,11 +33,11 @@ from pentad.rooms.metrics.notifications.receivers import Messenger, Receiver
 JOB: Final = "metrics.notify"
 """The job of a receiver, whose name is its key."""
 LOOK_SECONDS: Final = 30.0
-"""How often a receiver's job looks by itself: for repeats, silences that end, and messages that failed."""
+"""How often a receiver's job runs without a change of alerts: for repeats, expired silences and failed messages."""
 
 
 class Notifier:
-    """Tells the receivers of the settings."""
+    """Notifies the receivers of the settings."""
 
     def __init__(
         self,
@@ -60,13 +60,13 @@ class Notifier:
         return [Schedule(LOOK_SECONDS, key=name) for name in self._receivers]
 
     def wake(self, transaction: Transaction) -> None:
-        """Alerts have changed in this transaction: tell the receivers soon."""
+        """Schedule the receivers' jobs, because alerts change in this transaction."""
         now = self._clock.now()
         for name, receiver in self._receivers.items():
             self._jobs.enqueue(transaction, JOB, key=name, run_at=now + receiver.wait)
 
     async def notify(self, history: MetricHistory, run: JobRun) -> None:
-        """Tell a receiver what it does not know yet. A group that fails holds up no other."""
+        """Send a receiver its notices. A group that fails does not delay the others."""
         name = run.key or ""
         if (receiver := self._receivers.get(name)) is None:  # no longer in the settings
             return
@@ -80,7 +80,7 @@ class Notifier:
                 continue
             await self._database.write(lambda tx, notice=notice: self._record(tx, run, name, notice))
         if troubles:
-            raise Unavailable(f"The receiver {name!r} was not told. {' '.join(dict.fromkeys(troubles))}")
+            raise Unavailable(f"The receiver {name!r} did not get every notice. {' '.join(dict.fromkeys(troubles))}")
 
     async def _notices(
         self, history: MetricHistory, run: JobRun, name: str, receiver: Receiver
@@ -88,7 +88,7 @@ class Notifier:
         alerts = await history.alerts(("ok", "warn", "alarm"))
         now = self._clock.now()
         silences = await self._database.read(lambda rows: active_silences(rows, now))
-        told = await self._told(run, name, receiver)
+        sent = await self._sent(run, name, receiver)
         about = {(owner, metric.key): metric.description for owner, metric in self._catalogue.metrics()}
         standing = [
             (grouped_alert(one, about.get((one.collector, one.key), "")), silence_of(one, silences) is not None)
@@ -97,38 +97,38 @@ class Notifier:
         ]
         changed = {_identity(grouped_alert(one)): one.since for one in alerts}
         return plan_notices(
-            standing, told, now, group_by=receiver.group_by, repeat=receiver.repeat,
+            standing, sent, now, group_by=receiver.group_by, repeat=receiver.repeat,
             ended_at=lambda alert: changed.get(_identity(alert), now),
         )  # fmt: skip
 
-    async def _told(self, run: JobRun, name: str, receiver: Receiver) -> dict[str, Told]:
-        """What the receiver was told, by group. If the settings group otherwise now, the rows are grouped anew."""
-        found = await self._database.read(lambda rows: _read_told(rows, name))
-        regrouped: dict[str, Told] = {}
-        for told in found.values():
-            for alert in told.alerts:
+    async def _sent(self, run: JobRun, name: str, receiver: Receiver) -> dict[str, SentNotice]:
+        """The receiver's last notices by group. If `group_by` has changed since, the rows are regrouped."""
+        found = await self._database.read(lambda rows: _read_sent(rows, name))
+        regrouped: dict[str, SentNotice] = {}
+        for sent in found.values():
+            for alert in sent.alerts:
                 key = group_key(group_of(alert, receiver.group_by))
-                known = regrouped.get(key) or Told(alerts=[], number=found[key].number if key in found else 0)
-                regrouped[key] = Told(
+                known = regrouped.get(key) or SentNotice(alerts=[], number=found[key].number if key in found else 0)
+                regrouped[key] = SentNotice(
                     alerts=[*known.alerts, alert],
-                    number=max(known.number, told.number),
-                    sent_at=max(known.sent_at, told.sent_at),
+                    number=max(known.number, sent.number),
+                    sent_at=max(known.sent_at, sent.sent_at),
                 )
-        if regrouped.keys() != {key for key, told in found.items() if told.alerts}:
+        if regrouped.keys() != {key for key, sent in found.items() if sent.alerts}:
 
             def work(transaction: Transaction) -> None:
                 run.check(transaction)
                 transaction.run("UPDATE metric_notifications SET alerts = '[]' WHERE receiver = ?", name)
-                for key, told in regrouped.items():
-                    _write_told(transaction, name, key, told)
+                for key, sent in regrouped.items():
+                    _write_sent(transaction, name, key, sent)
 
             await self._database.write(work)
         return found | regrouped
 
     def _record(self, transaction: Transaction, run: JobRun, name: str, notice: Notice) -> None:
         run.check(transaction)
-        told = Told(alerts=notice.known, number=notice.number, sent_at=self._clock.now())
-        _write_told(transaction, name, notice.group_key, told)
+        sent = SentNotice(alerts=notice.known, number=notice.number, sent_at=self._clock.now())
+        _write_sent(transaction, name, notice.group_key, sent)
 
 
 def _as_wanted(receiver: Receiver, notice: Notice) -> Notice:
@@ -141,25 +141,25 @@ def _id_of(name: str, notice: Notice) -> str:
 
 
 def _identity(alert: GroupedAlert) -> tuple[tuple[str, str], ...]:
-    """What stays the same when the severity of an alert changes."""
+    """The labels of an alert without its severity."""
     return tuple(sorted((name, text) for name, text in alert.labels.items() if name != "severity"))
 
 
-def _read_told(rows: Rows, receiver: str) -> dict[str, Told]:
+def _read_sent(rows: Rows, receiver: str) -> dict[str, SentNotice]:
     found = rows.all(
         "SELECT group_key, alerts, number, sent_at FROM metric_notifications WHERE receiver = ?", receiver
     )  # fmt: skip
     return {
-        key: Told(alerts=msgspec.json.decode(alerts, type=list[GroupedAlert]), number=number, sent_at=sent_at)
+        key: SentNotice(alerts=msgspec.json.decode(alerts, type=list[GroupedAlert]), number=number, sent_at=sent_at)
         for key, alerts, number, sent_at in found
     }
 
 
-def _write_told(transaction: Transaction, receiver: str, key: str, told: Told) -> None:
-    """Store what a receiver knows of a group. The row stays when nothing fires: its number goes on."""
+def _write_sent(transaction: Transaction, receiver: str, key: str, sent: SentNotice) -> None:
+    """Store the last notice about a group. The row stays when nothing fires, because its number keeps counting."""
     transaction.run(
         "INSERT INTO metric_notifications (receiver, group_key, alerts, number, sent_at) VALUES (?, ?, ?, ?, ?)"
         " ON CONFLICT (receiver, group_key) DO UPDATE SET alerts = excluded.alerts, number = excluded.number,"
         " sent_at = excluded.sent_at",
-        receiver, key, msgspec.json.encode(told.alerts).decode(), told.number, told.sent_at,
+        receiver, key, msgspec.json.encode(sent.alerts).decode(), sent.number, sent.sent_at,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The receivers of the settings, and how each gets a notice: as a webhook, in Slack, by e-mail, or as an agent's task.
+"""Delivers notices to the receivers of the settings: by webhook, Slack, e-mail, or as a task for an agent.
 
     [rooms.metrics.receivers.oncall]
     type = "webhook"                       # as Alertmanager sends it
@@ -10,7 +10,7 @@
     to = ["team@example.org"]
     level = "alarm"
 
-Secrets stay in the settings: no message, answer or error contains them.
+No message, answer or error contains a secret of the settings.
 """
 
 import asyncio
@@ -35,11 +35,11 @@ from pentad.rooms.metrics.history.alerts import Level
 from pentad.rooms.metrics.notifications.groups import GroupedAlert, Notice
 
 MOST_ALERTS: Final = 100
-"""How many alerts a message names; the rest is counted."""
+"""The maximum number of alerts in a message; the rest are counted."""
 SERVER: Final = Principal("server", "server", frozenset({"agents:read", "agents:write"}), kind="local")
-"""Who sends tasks to agents."""
+"""The sender of tasks for agents."""
 _NEVER: Final = "0001-01-01T00:00:00Z"
-"""When an alert that fires ends, in Alertmanager's words."""
+"""`endsAt` of a firing alert, as in Alertmanager."""
 _SMTP_SECONDS: Final = 30.0
 _SEND_TASK: Final = "agents_send_task"
 _COLOURS: Final = {"critical": "#b91c1c", "warning": "#d97706"}
@@ -47,8 +47,8 @@ _RESOLVED_COLOUR: Final = "#15803d"
 
 
 class Receiver(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A receiver of the settings. `wait` collects alerts before the first message, `repeat` is how often it is told
-    again of what still fires; both in seconds."""
+    """A receiver of the settings. `wait` is the delay before the first message, `repeat` the interval between messages
+    about alerts that still fire; both in seconds."""
 
     type: Literal["webhook", "slack", "email", "agent"]
     level: Literal["warn", "alarm"] = "warn"
@@ -57,14 +57,14 @@ class Receiver(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     wait: float = 10.0
     repeat: float = 14_400.0
     resolved: bool = True
-    """Whether it is told when an alert is over."""
+    """Whether to send resolved notices."""
     url: str = ""
     token: str = ""
     secret: str = ""
-    """Signs webhooks, as Standard Webhooks describe."""
+    """Signs webhooks as in the Standard Webhooks specification."""
     headers: dict[str, str] = msgspec.field(default_factory=dict[str, str])
     agent: str = ""
-    text: str = "Alerts of metrics have changed. Find out why, and say what to do."
+    text: str = "Metric alerts have changed. Find the cause and suggest what to do."
     host: str = ""
     port: int = 587
     tls: Literal["starttls", "tls", "none"] = "starttls"
@@ -74,7 +74,7 @@ class Receiver(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     to: tuple[str, ...] = ()
 
     def wants(self, collector: str, level: Level) -> bool:
-        """Whether it is told of alerts of this collector and level."""
+        """Whether it gets alerts of this collector and level."""
         levels = ("alarm",) if self.level == "alarm" else ("warn", "alarm")
         return level in levels and (not self.collectors or collector in self.collectors)
 
@@ -85,7 +85,7 @@ _NEEDS: Final[Mapping[str, Sequence[str]]] = {
 
 
 def read_receivers(given: Any) -> dict[str, Receiver]:
-    """The receivers of the settings by name; Misconfigured if one cannot work."""
+    """The receivers of the settings by name; Misconfigured if one is incomplete."""
     if not isinstance(given, Mapping):
         raise Misconfigured("rooms.metrics.receivers is not a table.", hint="Write [rooms.metrics.receivers.NAME].")
     tables = cast("Mapping[str, Any]", given)
@@ -119,7 +119,7 @@ class Messenger:
         self._site = site.rstrip("/")
 
     async def send(self, name: str, receiver: Receiver, notice: Notice, message_id: str) -> None:
-        """Deliver a notice; raises Unavailable if the receiver did not take it."""
+        """Deliver a notice; raises Unavailable if the receiver does not accept it."""
         if receiver.type == "webhook":
             body = alertmanager_body(name, notice, f"{self._site}/console/metrics")
             await self._post(receiver, message_id, body)
@@ -151,7 +151,7 @@ class Messenger:
         result = await self._neighbours.call_tool(SERVER, _SEND_TASK, arguments)
         if result.get("isError"):
             texts = [str(one.get("text", "")) for one in result.get("content", ())]
-            raise Unavailable(" ".join(texts) or "The agent did not take the task.")
+            raise Unavailable(" ".join(texts) or "The agent did not accept the task.")
 
 
 def alertmanager_body(receiver: str, notice: Notice, site: str) -> dict[str, Any]:
@@ -185,7 +185,7 @@ def alertmanager_body(receiver: str, notice: Notice, site: str) -> dict[str, Any
 
 
 def slack_body(notice: Notice, site: str) -> dict[str, Any]:
-    """The notice for an incoming webhook of Slack, or of what understands the same."""
+    """The body for an incoming webhook of Slack or a compatible service."""
     firing = [_attachment(one, _COLOURS.get(one.labels["severity"], "")) for one in notice.firing]
     resolved = [_attachment(one, _RESOLVED_COLOUR) for one in notice.resolved]
     shown = [*firing, *resolved][:MOST_ALERTS]
@@ -198,7 +198,7 @@ def _attachment(alert: GroupedAlert, colour: str) -> dict[str, Any]:
 
 
 def _slack_text(text: str) -> str:
-    """Text that Slack shows as it is: names from elsewhere mention nobody and link nowhere."""
+    """Escape a text for Slack, so that labels can neither mention people nor contain links."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
@@ -225,7 +225,7 @@ def _line(alert: GroupedAlert) -> str:
 
 
 def email_of(receiver: Receiver, notice: Notice, message_id: str, now: float) -> EmailMessage:
-    """The notice as a mail. Sent again it has the same Message-ID."""
+    """The notice as an e-mail. A repeated delivery has the same Message-ID."""
     mail = EmailMessage()
     mail["Subject"] = " ".join(_headline(notice).split())
     mail["From"] = receiver.sender
@@ -238,7 +238,7 @@ def email_of(receiver: Receiver, notice: Notice, message_id: str, now: float) ->
 
 
 def send_mail(receiver: Receiver, mail: EmailMessage) -> None:
-    """Hand a mail to the receiver's server; raises Unavailable if that does not take it."""
+    """Send an e-mail; raises Unavailable if the mail server does not accept it."""
     context = ssl.create_default_context()
     connect: Callable[[], smtplib.SMTP] = (
         (lambda: smtplib.SMTP_SSL(receiver.host, receiver.port, timeout=_SMTP_SECONDS, context=context))
@@ -254,10 +254,12 @@ def send_mail(receiver: Receiver, mail: EmailMessage) -> None:
                 server.login(receiver.user, receiver.password)
             server.send_message(mail)
         finally:
-            with suppress(smtplib.SMTPException, OSError):  # what was taken is taken, however the server says goodbye
+            with suppress(
+                smtplib.SMTPException, OSError
+            ):  # the message is accepted already, so an error here does not matter
                 server.quit()
             server.close()
     except smtplib.SMTPResponseException as error:
-        raise Unavailable(f"The mail server answered {error.smtp_code}.", hint="Look at its log.") from None
+        raise Unavailable(f"The mail server answered {error.smtp_code}.", hint="Check its log.") from None
     except (smtplib.SMTPException, OSError) as error:
         raise Unavailable(f"The mail server {receiver.host}:{receiver.port} failed: {type(error).__name__}.") from None

@@ -136,7 +136,7 @@ async def test_regions_are_chosen() -> None:
         assert parts["production"]["applicationsTotal"] == 1
         with pytest.raises(InvalidInput, match="no region"):
             await one.ask("amq", regions="mars-1")
-        with pytest.raises(InvalidInput, match="does not know 'region'"):
+        with pytest.raises(InvalidInput, match="does not support 'region'"):
             await one.ask("dc", regions="eu-west-1")
 
 

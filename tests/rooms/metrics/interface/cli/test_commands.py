@@ -27,7 +27,7 @@ def test_this_machine_has_figures_on_a_fresh_install(home: Path) -> None:
     shown = metrics(home, "show", "host")
     assert shown.returncode == 0
     rows = {line.split()[0]: line.split()[1:] for line in shown.stdout.splitlines()[1:]}
-    assert rows["memory.total"][-1] in ("MiB", "GiB", "TiB")
+    assert rows["memory.total"][-1] in ("MB", "GB", "TB")
     assert int(rows["cpu.cores"][0]) >= 1
     told = json.loads(metrics(home, "show", "host", "memory", "--json").stdout)
     assert set(told["metrics"]) == {"memory"}
@@ -80,8 +80,8 @@ def test_a_dry_run_shows_the_plan(home: Path) -> None:
 
 @pytest.mark.requirement("metrics:cli:history")
 def test_what_was_polled_is_drawn(tmp_path: Path) -> None:
-    assert "Nothing was recorded" in metrics(tmp_path, "history", "host", "cpu.percent").stderr
-    assert "samples were recorded" in metrics(tmp_path, "poll", "host").stderr
+    assert "Nothing has been recorded" in metrics(tmp_path, "history", "host", "cpu.percent").stderr
+    assert "Recorded " in metrics(tmp_path, "poll", "host").stderr
     drawn = metrics(tmp_path, "history", "host", "memory.percent", "system.os")
     assert "memory.percent" in drawn.stdout
     assert "system.os" in drawn.stdout
@@ -113,7 +113,7 @@ def test_figures_are_exported_to_stdout_or_a_file(home: Path) -> None:
         "memory.percent",
     ]
     written = metrics(home, "export", "host", "--format", "prometheus", "-o", "host.prom")
-    assert "records were written" in written.stderr
+    assert "Wrote " in written.stderr
     assert "# TYPE pentad_host_memory_bytes gauge" in (home / "host.prom").read_text(encoding="utf-8")
     assert metrics(home, "export", "host", "--format", "xls").returncode == 2
 

@@ -20,7 +20,7 @@ def test_a_silence_is_made_listed_and_ended(tmp_path: Path) -> None:
     assert metrics(tmp_path, "alerts").stdout.strip() == "" or "no alerts" in metrics(tmp_path, "alerts").stderr
     refused = metrics(tmp_path, "silence", "--for", "2h")
     assert refused.returncode != 0
-    assert "Nothing is selected" in refused.stderr
+    assert "The silence selects no alerts" in refused.stderr
     made = json.loads(metrics(tmp_path, "silence", "--collector", "host", "--reason", "work", "--json").stdout)
     listed = json.loads(metrics(tmp_path, "alerts", "--json").stdout)
     assert [one["id"] for one in listed["silences"]] == [made["silence"]["id"]]
@@ -49,6 +49,6 @@ def test_a_query_without_a_prometheus_says_what_to_set(tmp_path: Path) -> None:
 def test_a_terminal_shows_as_much_as_was_asked_for_and_says_what_is_left(tmp_path: Path) -> None:
     many = metrics(tmp_path, "keys", "--limit", "150")
     assert len(many.stdout.splitlines()) == 1 + 150, "more than fit into one answer of the tool"
-    assert "more keys fit" in many.stderr
+    assert "more keys match" in many.stderr
     nothing = metrics(tmp_path, "changes", "--since", "7d")
-    assert "Nothing was recorded so long ago" in nothing.stderr
+    assert "There is no record from that time" in nothing.stderr

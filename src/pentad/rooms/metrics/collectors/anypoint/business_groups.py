@@ -235,7 +235,7 @@ def by_environment_type(
 ) -> dict[str, dict[str, Node]]:
     """For production and for sandbox: the combined figures of all environments, and `details` of each.
 
-    Without any figures there are no details either: an empty list would say that there are no environments."""
+    Without figures there are no details either: an empty list would claim that no environments exist."""
     found: dict[str, dict[str, Node]] = {}
     for kind, environments in known.by_type():
         if (missing := known.missing(kind)) is not None:

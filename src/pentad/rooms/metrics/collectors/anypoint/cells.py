@@ -64,7 +64,7 @@ def derive(function: Callable[[Any], Any], first: Cell, /) -> Cell: ...
 def derive(function: Callable[[Any, Any], Any], first: Cell, second: Cell, /) -> Cell: ...
 def derive(function: Callable[..., Any], /, *cells: Cell) -> Cell:
     """A value computed from all of these cells; missing if one of them is."""
-    if len(cells) == 1:  # nearly always, and there are very many
+    if len(cells) == 1:  # the usual case, and there are very many cells
         value, state = cells[0]
         return Cell(None, state) if value is None else Cell(function(value), state)
     if any(cell.value is None for cell in cells):
@@ -84,14 +84,12 @@ def exact_sum(numbers: Iterable[Any]) -> int | float:
     """A sum, in decimal arithmetic if needed: three times 0.1 is 0.3."""
     given = list(numbers)
     whole: Any = sum(given)
-    return (
-        whole if isinstance(whole, int) else simplify(sum((Decimal(str(to_number)) for to_number in given), Decimal(0)))
-    )
+    return whole if isinstance(whole, int) else simplify(sum((Decimal(str(number)) for number in given), Decimal(0)))
 
 
-def simplify(to_number: Decimal) -> int | float:
+def simplify(number: Decimal) -> int | float:
     """An int if the number is whole, else a float."""
-    return int(to_number) if to_number == to_number.to_integral_value() else float(to_number)
+    return int(number) if number == number.to_integral_value() else float(number)
 
 
 def union_of(cells: Sequence[Cell]) -> Cell:

@@ -52,7 +52,7 @@ from pentad.rooms.metrics.models import Difference, Fact, Facts, Info, Item, Met
 
 
 class CollectorSpec(msgspec.Struct, frozen=True):
-    """One collector. `root` is where its figures stand in the tree; `takes` are the filters it supports."""
+    """One collector. `root` is the path of its figures in the tree; `takes` are the filters it supports."""
 
     title: str
     description: str
@@ -107,7 +107,7 @@ PERMISSIONS: Final[Mapping[str, str]] = {
     "ap.policies": "View Policies", "flex.gateways": "Read Servers", "audit.log": "Audit Log Viewer",
     **dict.fromkeys(METERS, "Usage Viewer, at the top group"),
 }  # fmt: skip
-"""By fact name, the scope of a connected app that the platform asks for, as far as that is documented."""
+"""By fact name: the scope a connected app needs, where the platform documents it."""
 _ID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
@@ -263,7 +263,7 @@ def _regions(groups: Sequence[GroupFacts]) -> list[str]:
 
 
 def collectors(source: CollectorContext) -> Sequence[Anypoint]:
-    """All of them. Without credentials in the settings they answer only callers who bring their own."""
+    """All Anypoint collectors. Without credentials in the settings, callers have to send their own."""
     urls = platform_urls(source.settings)
     source.trust(urls.base)
     source.trust(urls.store)

@@ -23,7 +23,7 @@ def asset_id(item: Any) -> Name:
 
 
 def own_assets(assets: Iterable[Asset]) -> list[Asset]:
-    """Assets made by people, not generated."""
+    """Assets that people created; generated ones are left out."""
     return [asset for asset in assets if asset.get("isGenerated") is False]
 
 

@@ -160,7 +160,7 @@ class Logins:
         self._logins = LruCache[str, Login](MOST_LOGINS)
 
     def credentials(self, given: Mapping[str, str] | None) -> Credentials:
-        """The credentials of the request if it has any, else the operator's; refused if there are none."""
+        """The credentials of the request, or the operator's; refused if neither has any."""
         request = from_headers(given) if given else Credentials()
         # An incomplete login must not fall back to the operator's.
         chosen = request if request.has_any else self.own

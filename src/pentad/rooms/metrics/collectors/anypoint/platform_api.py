@@ -296,7 +296,7 @@ def _deployments_path(api: PlatformApi) -> str:
 
 
 async def _deployments(api: PlatformApi) -> Any:
-    """Usually one request; more if the answer says there are more."""
+    """Usually one request; further pages if the answer announces them."""
 
     async def page(offset: int) -> Page:
         answer = api.members(await api.get(_deployments_path(api), {"offset": offset} if offset else None))

@@ -44,7 +44,7 @@ async def fetch_gateways(api: "PlatformApi") -> Any:
 
 
 async def fetch_audit_log(api: "PlatformApi") -> Any:
-    """Who changed what in a business group in the last days."""
+    """Changes in a business group during the last seven days, and who made them."""
     org, now = api.fact.scope[0], api.upstream.clock.now()
     body = {"startDate": _iso(now - AUDIT_DAYS * DAY), "endDate": _iso(now), "organizationId": org, "ascending": False}
     return await api.post_pages(f"/audit/v2/organizations/{quote(org, safe='')}/query", "data", AUDIT_PAGE, body)

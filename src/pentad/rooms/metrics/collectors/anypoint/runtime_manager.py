@@ -52,7 +52,7 @@ def applications(known: GroupFacts) -> dict[str, Node]:
     for kind, part in found.items():
         total, used = vcores(known, kind), part["vcoresUsed"]
         left = derive(lambda all_of_it, taken: exact_sum((all_of_it, -taken)), total, used)
-        if not known.is_whole(kind):  # what the others use is unknown
+        if not known.is_whole(kind):  # usage in the excluded environments is unknown
             left = NOT_SELECTED
         found[kind] = {"vcoresTotal": total, "vcoresUsed": used, "vcoresAvailable": left, **part}
     return dict(found)
@@ -292,7 +292,7 @@ def is_running(item: Any) -> bool:
 
 
 def reserved(listed: Cell, running: list[Cell], what: str) -> tuple[Cell, Cell]:
-    """Reserved amounts by the new fields, and by the old ones for deployments that missing the new."""
+    """Reserved amounts: from the new fields, or from the old ones where a deployment lacks the new."""
     if running and all(cell.value is None for cell in running):
         missing = Cell(None, missing_state(running))
         return missing, missing

@@ -231,7 +231,7 @@ def flex_gateways(known: GroupFacts, environment: Environment) -> Iterator[Thing
 
 
 def audit_entries(known: GroupFacts) -> Iterator[Thing]:
-    """Entries of the audit log. They name who did it: that is what they are for."""
+    """Entries of the audit log, the only items that name people: that is their purpose."""
     cell = known.cell("audit.log")
     for one in cell.value or ():
         details = {

@@ -68,7 +68,7 @@ for _question in (query, changes, keys):
 @json_option
 @server_options()
 def collectors(as_json: bool, target: "Target") -> None:
-    """List the collectors and whether they are set up."""
+    """List the collectors and their state."""
     if target.server is not None:
         list_collectors(target, as_json)
         return
@@ -92,9 +92,9 @@ def collectors(as_json: bool, target: "Target") -> None:
 @click.argument("collector")
 @click.argument("keys", nargs=-1)
 @where_options
-@click.option("--raw", is_flag=True, help="The source's own answers as JSON, with secrets removed.")
-@click.option("--legacy/--current", default=None, help="The Metrics Toolkit's numbers and roots, as JSON, or ours.")
-@click.option("--dry-run", is_flag=True, help="Print what an answer would cost; fetch nothing else.")
+@click.option("--raw", is_flag=True, help="Print the source's own answers as JSON, with secrets removed.")
+@click.option("--legacy/--current", default=None, help="Use the Metrics Toolkit's numbers (as JSON), or Pentad's.")
+@click.option("--dry-run", is_flag=True, help="Print the cost of the answer without fetching it.")
 @click.option(
     "--timeout", type=click.FloatRange(0.1, 600), metavar="SECONDS", help="Answer with what has arrived by then."
 )
@@ -129,7 +129,7 @@ def show(collector: str, keys: tuple[str, ...], dry_run: bool, as_json: bool, ta
 @click.option("--from", "begin", default="now-24h", show_default=True, help="now-6h, 7d (ago), a date, an ISO time.")
 @click.option("--to", "end", default="now", show_default=True)
 @click.option("--step", help="One point per interval: 5m, 1h, 1d.")
-@click.option("--bg", help="The scope, if several have a history.")
+@click.option("--bg", help="The business group, if several have a history.")
 @click.option("--forecast", is_flag=True, help="Forecast when a limit is reached.")
 @json_option
 @server_options()
@@ -178,7 +178,7 @@ def history(
         for text in line_texts(line, found.begin, found.end, plain=not _prints_unicode()):
             print_text(text)
     if not found.lines:
-        say("Nothing was recorded yet. `pentad metrics poll COLLECTOR` records once, a running server all the time.")
+        say("Nothing has been recorded yet. Run `pentad metrics poll COLLECTOR`; a running server polls regularly.")
 
 
 @metrics.command()
@@ -186,7 +186,7 @@ def history(
 @click.option("--bg", help="The business group: id, name or path.")
 @server_options()
 def poll(collector: str, bg: str | None, target: "Target") -> None:
-    """Collect everything of a COLLECTOR now and record it."""
+    """Poll a COLLECTOR now and record its figures."""
     if target.server is None:
         recorded = run_in_metrics(
             target.settings, lambda room: room.poll(collector, bg), everything=_needs_all_rooms(collector)
@@ -194,7 +194,7 @@ def poll(collector: str, bg: str | None, target: "Target") -> None:
     else:
         query = {"collector": collector, "bg": bg}
         recorded = target.run(lambda client: client.call_route("POST", "/api/metrics/poll", query))["recorded"]
-    say(f"{recorded} samples were recorded.")
+    say(f"Recorded {recorded} samples.")
 
 
 @metrics.command()
@@ -280,13 +280,13 @@ def _write(body: str, records: int, output: Path | None) -> None:
         click.echo(body, nl=not body.endswith("\n"))
     else:
         output.write_text(body, encoding="utf-8")
-        say(f"{records} records were written to {output}.")
+        say(f"Wrote {records} records to {output}.")
 
 
 def run_in_metrics(
     settings: "Settings", work: "Callable[[Metrics], Coroutine[Any, Any, T]]", *, everything: bool = False
 ) -> T:
-    """Run `work` with the opened room; with `everything` also open the other rooms, which report figures too."""
+    """Run `work` with the opened room; with `everything` also open the other rooms, because they report figures."""
 
     opened = settings.rooms or tuple(entry_points("pentad.rooms"))
     others = [name for name in opened if name != "metrics"] if everything and "metrics" in opened else []

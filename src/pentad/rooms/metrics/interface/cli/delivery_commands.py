@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--collector", help="Only those of this collector.")
+@click.option("--collector", help="Only alerts of this collector.")
 @json_option
 @server_options()
 def alerts(collector: str | None, as_json: bool, target: "Target") -> None:
@@ -43,9 +43,9 @@ def alerts(collector: str | None, as_json: bool, target: "Target") -> None:
 
 @click.command()
 @click.option("--collector", help="Alerts of this collector.")
-@click.option("--key", help="Of this metric; may have *.")
-@click.option("--bg", help="Of this business group, by name or id.")
-@click.option("--label", "labels", multiple=True, metavar="NAME=VALUE", help="With this label; may be repeated.")
+@click.option("--key", help="Alerts of this metric; may contain *.")
+@click.option("--bg", help="Alerts of this business group, by name or id.")
+@click.option("--label", "labels", multiple=True, metavar="NAME=VALUE", help="Alerts with this label; may be repeated.")
 @click.option("--for", "duration", default="2h", show_default=True, help="30m, 2h, 7d.")
 @click.option("--reason", default="", help="Why.")
 @click.option("--end", metavar="ID", help="Instead: end this silence now.")
@@ -62,7 +62,7 @@ def silence(
     as_json: bool,
     target: "Target",
 ) -> None:
-    """Tell no receiver of some alerts for a while."""
+    """Stop sending some alerts to receivers for a while."""
     pairs = dict(one.split("=", 1) for one in labels if "=" in one)
     if len(pairs) != len(labels):
         raise click.BadParameter("Write NAME=VALUE.", param_hint="--label")
@@ -73,7 +73,7 @@ def silence(
     if as_json:
         print_json(found)
     elif end:
-        say(f"The silence {end} is over.")
+        say(f"Ended the silence {end}.")
     else:
         say(f"Silence {found['silence']['id']} until {found['silence']['until']}.")
 
@@ -90,7 +90,7 @@ def dashboard(collectors: tuple[str, ...], output: Path | None, target: "Target"
 
     infos = _catalogue(target)
     if unknown := [name for name in collectors if name not in infos]:
-        raise click.UsageError(f"There is no collector {unknown[0]!r}. There are: {', '.join(infos)}.")
+        raise click.UsageError(f"There is no collector {unknown[0]!r}. Collectors: {', '.join(infos)}.")
     chosen = [infos[name] for name in collectors] or [info for info in infos.values() if info.ready]
     made = {info.id: make(info) for info in chosen}
     if output is None:
@@ -101,13 +101,15 @@ def dashboard(collectors: tuple[str, ...], output: Path | None, target: "Target"
     output.mkdir(parents=True, exist_ok=True)
     for name, one in made.items():
         (output / f"{name}.json").write_text(json.dumps(one, indent=1) + "\n", encoding="utf-8")
-    say(f"{len(made)} dashboards were written to {output}.")
+    say(f"Wrote {len(made)} dashboards to {output}.")
 
 
 @click.command()
 @click.argument("query")
 @click.option("--from", "begin", help="For a range: now-6h, 7d (ago), an ISO time.")
-@click.option("--to", "end", default="now", show_default=True, help="Its end, or the moment.")
+@click.option(
+    "--to", "end", default="now", show_default=True, help="The end of the range, or the time of an instant query."
+)
 @click.option("--step", help="15s, 5m, 1h; widened if too fine.")
 @click.option("--find", is_flag=True, help="Instead: find metrics by the words of QUERY.")
 @json_option
@@ -131,7 +133,7 @@ def promql(
     if as_json:
         print_json(found)
         return
-    print_table(heads, rows, empty="Nothing fits.")
+    print_table(heads, rows, empty="No series matches.")
     for note in found.get("notes", ()):
         say(note)
 

@@ -1,4 +1,4 @@
-"""Figures, lines and charts as text for people."""
+"""Formats figures, lines and charts for the terminal."""
 
 import shutil
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ _PARENTS: Final = ("businessGroupId", "environmentType")
 
 
 def collector_rows(infos: "Sequence[Info]", health: "Sequence[CollectorHealth]") -> list[tuple[object, ...]]:
-    """One row for each collector, with how its polls go; one scope that does not go well is enough to be told."""
+    """One row per collector with its state; a single unhealthy scope is reported."""
     unwell = {one.collector: one.state for one in health if one.state != "ok"}
     return [
         (info.id, info.title, len(info.catalogue), unwell.get(info.id) or ("ready" if info.ready else "not set up"))
@@ -27,7 +27,7 @@ def collector_rows(infos: "Sequence[Info]", health: "Sequence[CollectorHealth]")
 
 
 def missing_lines(infos: "Sequence[Info]") -> Iterator[str]:
-    """What to set for collectors that are not set up, once for all that lack the same."""
+    """The missing settings of collectors that are not set up; collectors that lack the same share a line."""
     lacking: dict[str, list[str]] = {}
     for info in infos:
         if not info.ready:
@@ -48,19 +48,19 @@ def sample_rows(answer: "Answer", keys: Sequence[str] | None) -> list[tuple[obje
 
 
 def say_rest(count: int) -> None:
-    """How many of so many rows were not printed."""
+    """Say how many rows were not printed."""
     if count > MOST_ROWS:
         say(f"{count - MOST_ROWS} more rows are not shown; name keys, or use --json.")
 
 
 def plan_lines(plan: "DryRun") -> Iterator[str]:
-    """What an answer would cost."""
+    """The cost of an answer."""
     for name, count in plan.facts.items():
         yield f"{count:>7}  {name}"
     rounds = f"{plan.calls} calls in {plan.rounds_at_limit} round trips"
     yield f"{plan.to_fetch} facts to fetch, {plan.known} known; {rounds}."
     if plan.later:
-        yield f"Facts that these lead to come on top: {', '.join(plan.later)}."
+        yield f"Facts that depend on these come on top: {', '.join(plan.later)}."
 
 
 def line_texts(line: "HistoryLine", begin: float, end: float, *, plain: bool) -> Iterator[str]:

@@ -6,7 +6,7 @@ from typing import Any, Final, TypeVar
 import click
 
 MOST_TOKENS: Final = 1_000_000
-"""What a verb allows an answer: a terminal has no budget of tokens."""
+"""The token limit of verbs: a terminal needs none."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 

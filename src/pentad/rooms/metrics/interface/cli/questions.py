@@ -1,4 +1,4 @@
-"""`pentad metrics query`, `changes` and `keys`: questions over figures, in the terminal."""
+"""`pentad metrics query`, `changes` and `keys`."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -20,21 +20,23 @@ _CHANGE_COLUMNS: Final = ("collector", "key", "of", "before", "after", "delta")
 @click.command()
 @click.argument("key")
 @click.option("--collector", "-c", multiple=True, help="By default all that have the key; may be repeated.")
-@click.option("--items", is_flag=True, help="Name the things that the figures count.")
+@click.option("--items", is_flag=True, help="List the items that the figures count.")
 @click.option("--where", "-w", multiple=True, help="A condition such as 'value > 0'; may be repeated.")
 @click.option("--group-by", "-g", multiple=True, help="A column; may be repeated.")
 @click.option(
     "--aggregate", "-a", multiple=True, help="sum, mean, min, max, count, distinct, values; also sum(column)."
 )
 @click.option("--sort", "-s", multiple=True, help="A column; 'value desc' for the greatest first.")
-@click.option("--top", type=click.IntRange(1), help="The most rows.")
-@click.option("--level", type=click.Choice(("group", "environment", "region")), help="Whose figures.")
+@click.option("--top", type=click.IntRange(1), help="Maximum number of rows.")
+@click.option(
+    "--level", type=click.Choice(("group", "environment", "region")), help="Figures of groups, or of their parts."
+)
 @click.option("--chart", is_flag=True, help="Draw the rows as bars.")
 @where_options
 @json_option
 @server_options()
 def query(key: str, items: bool, as_json: bool, target: "Target", **how: Any) -> None:
-    """Filter, group and rank the figures of a KEY, or name what they count."""
+    """Filter, group and rank the figures of a KEY, or list what they count."""
     arguments = {
         "metricKey": key, "of": "items" if items else "figures", "collector": list(how["collector"]) or None,
         "where": list(how["where"]) or None, "group_by": list(how["group_by"]) or None,
@@ -59,7 +61,7 @@ def query(key: str, items: bool, as_json: bool, target: "Target", **how: Any) ->
 def _print_rows(found: Mapping[str, Any]) -> None:
     rows = [{**found.get("common", {}), **row} for row in found["rows"]]
     columns = list(dict.fromkeys(name for row in rows for name in row))
-    print_table(columns, [[_cell(row.get(name)) for name in columns] for row in rows], empty="Nothing fits.")
+    print_table(columns, [[_cell(row.get(name)) for name in columns] for row in rows], empty="No rows match.")
 
 
 @click.command()
@@ -73,7 +75,7 @@ def _print_rows(found: Mapping[str, Any]) -> None:
 def changes(
     collectors: tuple[str, ...], since: str, until: str, bg: str | None, limit: int, as_json: bool, target: "Target"
 ) -> None:
-    """List what changed since a time, the largest first: of all COLLECTORS, or of some."""
+    """List what changed since a time, the largest changes first. Without COLLECTORS, covers all."""
     arguments = {
         "collector": list(collectors) or None, "since": since, "until": until, "bg": bg, "limit": limit,
         "max_tokens": MOST_TOKENS,
@@ -91,7 +93,7 @@ def changes(
     for one in found.get("availability", ()):
         warn(f"{one['collector']}: {one['count']} figures are {one['what']} ({one['state']}): {', '.join(one['keys'])}")
     if found.get("notRecorded"):
-        say(f"Nothing was recorded then for: {', '.join(found['notRecorded'])}.")
+        say(f"No record from that time for: {', '.join(found['notRecorded'])}.")
     if found.get("left"):
         say(f"{found['left']} smaller changes are not shown.")
     for note in found.get("notes", ()):
@@ -108,7 +110,7 @@ def keys(words: tuple[str, ...], collector: tuple[str, ...], limit: int, as_json
     """Find metric keys by WORDS or a question; without words, list them."""
 
     async def work(client: "Client") -> dict[str, Any]:
-        """As many keys as were asked for, page after page."""
+        """The requested number of keys, page by page."""
         given: dict[str, Any] = {"query": " ".join(words), **({"collector": list(collector)} if collector else {})}
         found = await client.call_tool("listMetricKeys", {**given, "limit": limit})
         shown = found["keys"]
@@ -122,9 +124,9 @@ def keys(words: tuple[str, ...], collector: tuple[str, ...], limit: int, as_json
         print_json(found)
         return
     rows = [[one["collector"], one["key"], one["description"], one.get("unit", "")] for one in found["keys"]]
-    print_table(("collector", "key", "description", "unit"), rows, empty="No key fits.")
+    print_table(("collector", "key", "description", "unit"), rows, empty="No key matches.")
     if len(rows) < found["total"]:
-        say(f"{found['total'] - len(rows)} more keys fit; --limit shows more of them.")
+        say(f"{found['total'] - len(rows)} more keys match; raise --limit to see them.")
 
 
 def _call(target: "Target", tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -133,13 +135,13 @@ def _call(target: "Target", tool: str, arguments: Mapping[str, Any]) -> dict[str
 
 
 def _warnings(found: Mapping[str, Any]) -> list[str]:
-    """What a reader has to know besides the rows: missing values, failed calls, rows that could not be judged."""
+    """Warnings besides the rows: missing values, failed calls, undecided rows."""
     lines: list[str] = list(found.get("notes", ()))
     for state, count in found.get("undecided", {}).items():
-        lines.append(f"{count} rows could not be judged: {state}.")
+        lines.append(f"{count} rows are undecided: {state}.")
     for answer in found.get("answers", [found]):
         if answer.get("source") == "stale":
-            lines.append(f"Stale: the source fails; the oldest figure is of {answer['asOf']}.")
+            lines.append(f"Stale: the source is failing; the oldest figure is from {answer['asOf']}.")
         lines += [f"{problem['call']}: {problem['message']}" for problem in answer.get("problems", ())]
     return lines + [f"{collector}: {error}" for collector, error in found.get("errors", {}).items()]
 

@@ -1,4 +1,4 @@
-"""`pentad metrics` with --url: the tools of a server answer, and their answers are printed."""
+"""`pentad metrics` with --url: calls the tools of a server and prints their answers."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -32,7 +32,7 @@ def list_collectors(target: "Target", as_json: bool) -> None:
 
 
 def _collector_state(view: Mapping[str, Any]) -> str:
-    """Whether a collector is set up and, if its polls do not go well, how they go."""
+    """Whether a collector is set up, or the state of its polls if that is not ok."""
     unwell = [one["state"] for one in view.get("polls", ()) if one["state"] != "ok"]
     return unwell[0] if unwell else "ready" if view["ready"] else "not set up"
 
@@ -40,7 +40,7 @@ def _collector_state(view: Mapping[str, Any]) -> str:
 def show_figures(
     target: "Target", collector: str, keys: Sequence[str], how: Mapping[str, Any], *, dry_run: bool, as_json: bool
 ) -> ExitCode:
-    """The figures as they are now; the plan of an answer is always JSON."""
+    """Print the current figures. A plan is always printed as JSON."""
     arguments = {**scope_arguments(collector, how), "max_tokens": MOST_TOKENS}
     if dry_run or how["raw"] or how["legacy"] or as_json:
         more = {"fields": list(keys) or None, "raw": how["raw"], "dry_run": dry_run}
@@ -59,7 +59,7 @@ def show_figures(
 
 
 async def all_keys(client: "Client", collector: str) -> list[dict[str, Any]]:
-    """All metrics of a collector, page after page."""
+    """All metrics of a collector, page by page."""
     keys: list[dict[str, Any]] = []
     offset: int | None = 0
     while offset is not None:
@@ -83,7 +83,7 @@ async def catalogue_of(client: "Client", collector: str) -> "tuple[str, list[Met
 
 
 def show_history(target: "Target", arguments: Mapping[str, Any], as_json: bool) -> None:
-    """What the server recorded, as data or as charts."""
+    """Print the recorded history, as data or as charts."""
     found, blocks = call_tool(
         target, "getMetricHistory", {**arguments, "chart": None if as_json else "ascii", "max_tokens": MOST_TOKENS}
     )
@@ -99,7 +99,7 @@ def show_history(target: "Target", arguments: Mapping[str, Any], as_json: bool) 
 def export_figures(
     target: "Target", collector: str, keys: Sequence[str], how: Mapping[str, Any], form: str
 ) -> tuple[str, int]:
-    """The figures in another system's format, and how many records that is."""
+    """The figures in another system's format, and the number of records."""
     arguments = {**scope_arguments(collector, how), "keys": list(keys) or None, "format": form}
     found, notes = call_tool(target, "exportMetrics", {**arguments, "max_tokens": MOST_TOKENS})
     _warn_all(notes)
@@ -120,13 +120,13 @@ def call_tool(
 
 
 def chosen_compat(how: Mapping[str, Any]) -> Literal["legacy", "current"] | None:
-    """Whose numbers the options of a command name, if any."""
+    """The value of `compat` that the options choose, if any."""
     legacy: bool | None = how.get("legacy")
     return None if legacy is None else "legacy" if legacy else "current"
 
 
 def scope_arguments(collector: str, how: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of tools in the options of a command."""
+    """The options of a command as arguments of tools."""
     return {
         "collector": collector,
         "bg": how["bg"],

@@ -86,8 +86,8 @@ class Gauge:
         self._last = -1.0
 
     def take(self, at: float, value: Any) -> None:
-        """Add a reading; anything but a number is a gap. A cached reading that comes again is ignored: it would make a
-        counter seem to stand still."""
+        """Add a reading; anything but a number is a gap. A repeated cached reading is ignored: it would make a
+        counter look idle."""
         if at <= self._last:
             return
         self._last = at
