@@ -5,6 +5,7 @@ that place with `--root`. The texts are not part of this repository.
 """
 
 import argparse
+import gzip
 import json
 import shutil
 from collections.abc import Sequence
@@ -100,6 +101,20 @@ CORPORA: Final = {
         "Exim",
         "How a mail server receives, checks, routes and delivers messages.",
     ),
+    "music": Corpus(
+        "lilypond-doc-pdf",
+        "usr/share/doc/lilypond/html/Documentation",
+        ("essay.pdf", "learning.pdf", "music-glossary.pdf", "usage.pdf"),
+        "LilyPond",
+        "How music is engraved, what its terms mean, and how to typeset it with LilyPond.",
+    ),
+    "backup": Corpus(
+        "bacula-doc",
+        "usr/share/doc/bacula-doc/pdf",
+        ("main.pdf.gz", "problems.pdf.gz"),
+        "Bacula",
+        "How to back up, verify and restore the computers of a network.",
+    ),
     "administration": Corpus(
         "debian-handbook",
         "usr/share/doc/debian-handbook/html/en-US",
@@ -118,7 +133,11 @@ def build(corpus: Corpus, identifier: str, root: Path, folder: Path) -> int:
     texts.mkdir(parents=True, exist_ok=True)
     found = sorted({path for pattern in corpus.patterns for path in (root / corpus.place).glob(pattern)})
     for path in found:
-        shutil.copyfile(path, texts / "-".join(path.relative_to(root / corpus.place).parts))
+        copy = texts / "-".join(path.relative_to(root / corpus.place).parts)
+        if path.suffix == ".gz":
+            copy.with_suffix("").write_bytes(gzip.decompress(path.read_bytes()))
+        else:
+            shutil.copyfile(path, copy)
     config = {
         "id": identifier,
         "name": corpus.name,
