@@ -23,7 +23,7 @@ TOOL_NAMES: Final = ("query_corpus", "generate_response", "get_avatar_info", "ve
 """The tools that the server of one avatar may offer."""
 SCHEMA_TYPES: Final = ("book", "paper", "speech", "interview", "article", "letter")
 TYPES: Final = (*SCHEMA_TYPES, "textbook", "guide", "lecture")
-"""The types the original's database takes. Its schema knows the first six."""
+"""The source types that the original's database accepts. Its schema lists the first six."""
 
 SMALLEST_CHUNK: Final = 16
 LARGEST_CHUNK: Final = 4096

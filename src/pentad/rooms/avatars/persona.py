@@ -162,7 +162,7 @@ def silent(persona: Persona, reason: str) -> str:
 
 
 def small_talk(persona: Persona, kind: str) -> str:
-    """What the avatar says to a greeting, to thanks, and when it is asked who it is."""
+    """The reply to a greeting, to thanks, and to questions about the avatar itself."""
     topics = f" Ask me about {', '.join(persona.expertise[:4])}." if persona.expertise else " Ask me about it."
     if kind == "thanks":
         return "You are welcome."

@@ -1,7 +1,7 @@
-"""What readers say of the answers they got: helpful or not, and the words that would have answered.
+"""Ratings of answers by the readers who received them: helpful or not, and words of the corpus that answer better.
 
-Feedback changes nothing by itself. The avatar's author sees it with its question, and accepts or rejects it; only what
-is accepted takes part in the calibration.
+A rating changes nothing by itself. The avatar's author sees it with its question and accepts or rejects it. The
+calibration uses accepted ratings only.
 """
 
 from collections.abc import Mapping, Sequence

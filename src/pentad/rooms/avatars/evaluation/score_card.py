@@ -99,7 +99,7 @@ def mean(id_: str, name: str, values: Sequence[float], goal: float | None = None
     return Line(id_, name, _mean(values), len(values), resampled_interval(values, _mean), goal)
 
 
-def told_apart(id_: str, name: str, yes: Sequence[float], no: Sequence[float], goal: float | None = None) -> Line:
+def separation(id_: str, name: str, yes: Sequence[float], no: Sequence[float], goal: float | None = None) -> Line:
     """How often a case of one kind gets a higher number than one of the other (AUROC)."""
     value = auroc(yes, no)
     return Line(id_, name, value, len(yes) + len(no), auroc_interval(value, len(yes), len(no)), goal)
