@@ -183,8 +183,8 @@ class AnswerPipeline:
         """The best sentences, quoted."""
         persona, citations = self.corpus.persona, CitationList()
         found = plan.decision.passages
-        idf = plan.found.ranking.idf
-        quotes = await best_quotes(plan.search.query, found, idf, self.similarity, persona.name)
+        weights = plan.search.weights(plan.found.ranking.idf)
+        quotes = await best_quotes(plan.search.query, found, weights, self.similarity, persona.name)
         said: list[Statement] = []
         for run in quotes:
             number = citations.cite(run)

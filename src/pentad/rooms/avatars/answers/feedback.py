@@ -103,7 +103,7 @@ class FeedbackLog:
             for answer, state in decisions.items():
                 sql = "UPDATE avatar_feedback SET state = ? WHERE answer = ? AND avatar = ?"
                 if not tx.run(sql, state, answer, number):
-                    known = "List them to see their ids."
+                    known = "`pentad avatars feedback` lists the ids."
                     raise NotFound(f"There is no rating of the answer {answer[:40]!r}.", hint=known)
 
         await self._database.write(work)

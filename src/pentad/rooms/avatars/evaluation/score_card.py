@@ -84,7 +84,7 @@ def read_goals(given: Sequence[str]) -> dict[str, float]:
         except ValueError:
             goal = -1.0
         if not sign or not 0 <= goal <= 1:
-            raise InvalidInput(f"{text[:80]!r} is no goal.", hint="Write ID=NUMBER from 0 to 1: mutation.swap=0.9")
+            raise InvalidInput(f"{text[:80]!r} is not a goal.", hint="Write ID=NUMBER from 0 to 1: mutation.swap=0.9")
         goals[name.strip()] = goal
     return goals
 

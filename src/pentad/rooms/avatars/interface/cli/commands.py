@@ -104,7 +104,7 @@ def ingest(
     if not sources:
         raise click.UsageError("Give the files, folders or URIs to add.")
     if missing := [path for path in paths if not path.exists()]:
-        raise click.UsageError(f"There is no {missing[0]}.")
+        raise click.UsageError(f"There is no file or folder {missing[0]}.")
     options = IngestOptions(source, dry_run, force)
     if target.server is None:
         report = asyncio.run(_ingest(target.settings, paths, uris, avatar, options))
@@ -327,7 +327,8 @@ def answer_lines(answer: "AnswerView") -> Iterator[str]:
     if answer.citations or answer.nearest or answer.suggestion or answer.redirect:
         yield ""
     why = f", {answer.reason}" if answer.reason else ""
-    yield f"confidence: {answer.confidence} ({answer.confidence_score:.2f}{why}); {answer.retrieval} search"
+    search = "" if answer.retrieval == "none" else f"; {answer.retrieval} search"
+    yield f"confidence: {answer.confidence} ({answer.confidence_score:.2f}{why}){search}"
     yield answer.ai_label
 
 
