@@ -43,8 +43,8 @@ CORPORA: Final = {
         "Bookkeeping for persons and small firms, and how to do it with GnuCash.",
     ),
     "programming": Corpus(
-        "rust-docs (a component of rustup)",
-        "share/doc/rust/html/book",
+        "rust-doc",
+        "usr/share/doc/rust-doc/html/book",
         ("ch*.html", "appendix*.html"),
         "The Rust Programming Language",
         "A textbook of a programming language.",

@@ -14,7 +14,7 @@ from pentad.kernel.clock import iso
 from pentad.rooms.avatars.config import AvatarConfig
 from pentad.rooms.avatars.models import Passage, section_below
 from pentad.rooms.avatars.verification.evidence import Sentence
-from pentad.rooms.avatars.verification.wording import levelled
+from pentad.rooms.avatars.verification.wording import normalized
 
 Voice = Literal["student", "first_person"]
 
@@ -177,7 +177,7 @@ def _until(persona: Persona) -> str:
 
 def _inside_marks(text: str) -> str:
     """On one line, with the source's quotation marks as single ones."""
-    return re.sub(r"[\"\u201c\u201d\u201e\u00ab\u00bb]", "'", levelled(text)).rstrip()
+    return re.sub(r"[\"\u201c\u201d\u201e\u00ab\u00bb]", "'", normalized(text)).rstrip()
 
 
 def _texts(value: Any) -> tuple[str, ...]:

@@ -299,10 +299,10 @@ class Avatars:
             raise NotFound("There is no avatar yet.", hint="Create one with `pentad avatars ingest`.")
         found = await panel(question, [self.pipeline(one) for one in members], self.similarity, turns)
         kept = [
-            replace(seat, answer=await self.keep_answer(principal, member, question, seat.answer))
-            for member, seat in zip(members, found.seats, strict=True)
+            replace(one, answer=await self.keep_answer(principal, member, question, one.answer))
+            for member, one in zip(members, found.answers, strict=True)
         ]
-        return replace(found, seats=kept)
+        return replace(found, answers=kept)
 
     async def routes(self, question: str) -> "list[Route]":
         """The avatars, the one most likely to answer first."""

@@ -14,7 +14,7 @@ from pentad.rooms.avatars.avatar_snapshot import AvatarSnapshot
 from pentad.rooms.avatars.calibration.fit import sampled, stable_hash
 from pentad.rooms.avatars.evaluation.score_card import Line, share
 from pentad.rooms.avatars.models import Passage
-from pentad.rooms.avatars.verification.clauses import clauses, telling
+from pentad.rooms.avatars.verification.clauses import clauses, content_words
 from pentad.rooms.avatars.verification.drafts import Draft, Statement
 from pentad.rooms.avatars.verification.evidence import Sentence, numbered
 from pentad.rooms.avatars.verification.facts import names_in
@@ -146,7 +146,7 @@ def mutations(sentence: Sentence, others: Sequence[Sentence], words: Sequence[st
 def shortened(sentence: Sentence) -> list[str]:
     """The first clause of a sentence as a statement of its own: still true. Empty if there is only one."""
     first, *rest = clauses(sentence.text) or [""]
-    if not rest or len(telling(normal_words(first))) < _FEWEST_WORDS or negations(normal_words(" ".join(rest))):
+    if not rest or len(content_words(normal_words(first))) < _FEWEST_WORDS or negations(normal_words(" ".join(rest))):
         return []
     return [f"{first.rstrip(' ,.')}."]
 
@@ -189,14 +189,14 @@ def _exchanged(text: str, one: str, other: str) -> str | None:
     if first < 0 or second < 0 or one in other or other in one:
         return None
     between = text[first + len(one) : second]
-    if not telling(normal_words(between)):
+    if not content_words(normal_words(between)):
         return None
     return f"{text[:first]}{other}{between}{one}{text[second + len(other) :]}"
 
 
 def _clause_of(sentence: Sentence) -> str | None:
     """A true clause of another sentence, to append where it does not belong."""
-    found = [piece for piece in clauses(sentence.text) if len(telling(normal_words(piece))) >= 3]
+    found = [piece for piece in clauses(sentence.text) if len(content_words(normal_words(piece))) >= 3]
     return None if not found else re.sub(r"^(?:and|but|or)\s+", "", found[-1].strip(" .!?"), flags=re.IGNORECASE)
 
 

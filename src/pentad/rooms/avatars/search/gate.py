@@ -14,7 +14,7 @@ from pentad.rooms.avatars.persona import Persona
 from pentad.rooms.avatars.search.language import differs
 from pentad.rooms.avatars.search.retrieval import ANSWER_FROM, Retrieved, Scored
 from pentad.rooms.avatars.search.time_bounds import later_in
-from pentad.rooms.avatars.verification.wording import levelled
+from pentad.rooms.avatars.verification.wording import normalized
 
 Reason = Literal["corpus_miss", "out_of_scope", "after_period", "unverified", "small_talk", "language"]
 
@@ -53,7 +53,7 @@ def decide(question: str, found: Retrieved, persona: Persona, answer_from: float
 
 def _speaks_of(passage: Passage, later: Sequence[str]) -> bool:
     """Whether a passage itself names what is after the period."""
-    text = levelled(passage.content).lower()
+    text = normalized(passage.content).lower()
     return any(term.lower() in text for term in later)
 
 
