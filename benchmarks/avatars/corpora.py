@@ -56,20 +56,6 @@ CORPORA: Final = {
         "Valgrind",
         "How to find errors in memory and threads, and what a program spends its time and memory on.",
     ),
-    "building": Corpus(
-        "rust-docs (a component of rustup)",
-        "share/doc/rust/html/cargo",
-        (
-            "[!4pt]*.html",
-            "appendix/*.html",
-            "commands/*.html",
-            "getting-started/*.html",
-            "guide/*.html",
-            "reference/*.html",
-        ),
-        "Cargo",
-        "A manual of a build tool.",
-    ),
     "imaging": Corpus(
         "gimp-help-en",
         "usr/share/gimp/2.0/help/en",
@@ -123,8 +109,8 @@ CORPORA: Final = {
         "How to run Debian systems.",
     ),
 }
-"""Weights were chosen on `administration`, `politics` and `accounting`; the others are for testing only. `building` has
-no questions: it tests the checks of statements."""
+"""Weights were fitted on `administration`, `politics` and `accounting`, and rules were changed after a look at the misses
+of all others but `music` and `backup`, which are for testing only."""
 
 
 def build(corpus: Corpus, identifier: str, root: Path, folder: Path) -> int:

@@ -52,10 +52,8 @@ def _is_exchanged(mine: tuple[list[str], list[str]], theirs: tuple[list[str], li
 
 
 def _sides(around: tuple[list[str], list[str]]) -> tuple[set[str], set[str]]:
-    before, after = around
-    return {stem(word) for word in content_words(before)[-_BESIDE:]}, {
-        stem(word) for word in content_words(after)[:_BESIDE]
-    }
+    before, after = (content_words(words) for words in around)
+    return {stem(word) for word in before[-_BESIDE:]}, {stem(word) for word in after[:_BESIDE]}
 
 
 def _stems(words: Sequence[str]) -> set[str]:
