@@ -109,7 +109,7 @@ CORPORA: Final = {
         "How to run Debian systems.",
     ),
 }
-"""Weights were fitted on `administration`, `politics` and `accounting`, and rules were changed after a look at the misses
+"""Weights were fitted on `administration`, `politics` and `accounting`. Rules were changed after a look at the misses
 of all others but `music` and `backup`, which are for testing only."""
 
 
