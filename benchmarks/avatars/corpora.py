@@ -5,6 +5,7 @@ that place with `--root`. The texts are not part of this repository.
 """
 
 import argparse
+import gzip
 import json
 import shutil
 from collections.abc import Sequence
@@ -42,8 +43,8 @@ CORPORA: Final = {
         "Bookkeeping for persons and small firms, and how to do it with GnuCash.",
     ),
     "programming": Corpus(
-        "rust-docs (a component of rustup)",
-        "share/doc/rust/html/book",
+        "rust-doc",
+        "usr/share/doc/rust-doc/html/book",
         ("ch*.html", "appendix*.html"),
         "The Rust Programming Language",
         "A textbook of a programming language.",
@@ -54,20 +55,6 @@ CORPORA: Final = {
         ("*-manual*.html", "manual-*.html", "faq.html", "quick-start.html", "cl-format.html", "dist.readme*.html"),
         "Valgrind",
         "How to find errors in memory and threads, and what a program spends its time and memory on.",
-    ),
-    "building": Corpus(
-        "rust-docs (a component of rustup)",
-        "share/doc/rust/html/cargo",
-        (
-            "[!4pt]*.html",
-            "appendix/*.html",
-            "commands/*.html",
-            "getting-started/*.html",
-            "guide/*.html",
-            "reference/*.html",
-        ),
-        "Cargo",
-        "A manual of a build tool.",
     ),
     "imaging": Corpus(
         "gimp-help-en",
@@ -100,6 +87,20 @@ CORPORA: Final = {
         "Exim",
         "How a mail server receives, checks, routes and delivers messages.",
     ),
+    "music": Corpus(
+        "lilypond-doc-pdf",
+        "usr/share/doc/lilypond/html/Documentation",
+        ("essay.pdf", "learning.pdf", "music-glossary.pdf", "usage.pdf"),
+        "LilyPond",
+        "How music is engraved, what its terms mean, and how to typeset it with LilyPond.",
+    ),
+    "backup": Corpus(
+        "bacula-doc",
+        "usr/share/doc/bacula-doc/pdf",
+        ("main.pdf.gz", "problems.pdf.gz"),
+        "Bacula",
+        "How to back up, verify and restore the computers of a network.",
+    ),
     "administration": Corpus(
         "debian-handbook",
         "usr/share/doc/debian-handbook/html/en-US",
@@ -108,8 +109,8 @@ CORPORA: Final = {
         "How to run Debian systems.",
     ),
 }
-"""Weights were chosen on `administration`, `politics` and `accounting`; the others are for testing only. `building` has
-no questions: it tests the checks of statements."""
+"""Weights were fitted on `administration`, `politics` and `accounting`. Rules were changed after a look at the misses
+of all others but `music` and `backup`, which are for testing only."""
 
 
 def build(corpus: Corpus, identifier: str, root: Path, folder: Path) -> int:
@@ -118,7 +119,11 @@ def build(corpus: Corpus, identifier: str, root: Path, folder: Path) -> int:
     texts.mkdir(parents=True, exist_ok=True)
     found = sorted({path for pattern in corpus.patterns for path in (root / corpus.place).glob(pattern)})
     for path in found:
-        shutil.copyfile(path, texts / "-".join(path.relative_to(root / corpus.place).parts))
+        copy = texts / "-".join(path.relative_to(root / corpus.place).parts)
+        if path.suffix == ".gz":
+            copy.with_suffix("").write_bytes(gzip.decompress(path.read_bytes()))
+        else:
+            shutil.copyfile(path, copy)
     config = {
         "id": identifier,
         "name": corpus.name,

@@ -1,4 +1,4 @@
-"""Reads one document in a process of its own, and writes what it found, or why there is nothing, to a pipe.
+"""Reads one document in a process of its own, and writes its text, or why there is none, to a pipe.
 
 If a document breaks a parser, only this process ends. `fork_server` makes the process; where there is no fork,
 `python -m pentad.documents.child TASK < file` does.

@@ -46,10 +46,10 @@ _REFUSE: Final = 0x00050000
 
 
 def confine(task: Task) -> None:
-    """Confine this process, as far as the operating system supports it. There is no way back."""
+    """Confine this process, as far as the operating system supports it. This cannot be undone."""
     if sys.platform == "win32":
         return
-    signal.alarm(math.ceil(task.wall_seconds) + task.scan_seconds + 1)  # ends it even if nobody waits for it any more
+    signal.alarm(math.ceil(task.wall_seconds) + task.scan_seconds + 1)  # even if the parent no longer waits
     _limit_resources(task)
     if sys.platform == "linux":
         _forbid_system_calls()
@@ -67,7 +67,7 @@ def _limit_resources(task: Task) -> None:
     ):
         _, hard = resource.getrlimit(kind)
         allowed = most + reserve if hard == resource.RLIM_INFINITY else min(most + reserve, hard)
-        with suppress(OSError, ValueError):  # macOS knows a limit of memory and takes none
+        with suppress(OSError, ValueError):  # macOS defines this limit but refuses to set it
             resource.setrlimit(kind, (min(most, allowed), allowed))
 
 

@@ -20,7 +20,7 @@ PICTURE_FORMATS: Final[dict[str, Format]] = dict.fromkeys((".png", ".jpg", ".jpe
 LINE_FORMATS: Final[dict[str, Format]] = dict.fromkeys(
     (".csv", ".tsv", ".json", ".jsonl", ".xml", ".yaml", ".yml", ".toml", ".ini", ".log", ".eml", ".sql"), "lines"
 )
-"""The same for plain text that is no prose: its lines stay as they are."""
+"""The same for plain text that is not prose, whose lines stay as they are."""
 SCANNED: Final[tuple[Format, ...]] = ("pdf", "image")
 """Formats whose text may have to be recognized."""
 

@@ -33,7 +33,7 @@ _BLOCKS: Final = _set(
 _VOID: Final = _set("area base br col embed hr img input link meta param source track wbr")
 _HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
 _LAYOUT: Final = ("table", *_HEADINGS)
-"""What a table of data has not in it."""
+"""Elements that a table of data does not contain."""
 _LONGEST_CELL: Final = 400
 
 
@@ -87,7 +87,7 @@ def _root(markup: str) -> Element | None:
     )
     try:
         return etree.fromstring(markup.encode(), parser)
-    except etree.XMLSyntaxError:  # nothing in it but a comment, or nothing at all
+    except etree.XMLSyntaxError:  # empty, or nothing but a comment
         return None
 
 
@@ -100,7 +100,7 @@ def _is_hidden(element: Element) -> bool:
 
 
 def _blocks(root: Element) -> list[Block]:
-    """Paragraphs and headings. Text ends a block where an element of block level begins or ends."""
+    """Paragraphs and headings. A block ends where a block-level element begins or ends."""
     for table in [table for table in root.iter("table") if _is_data(table)]:
         found = [*map(_value, table.iterchildren("caption")), *lines(_rows(table), has_header=_has_header(table))]
         _replace(table, list(filter(None, found)))
@@ -201,7 +201,7 @@ def _has_header(table: Element) -> bool:
 
 
 def _replace(table: Element, rows: list[str]) -> None:
-    """Exchange the content of a table for a paragraph for each row."""
+    """Replace the content of a table by one paragraph per row."""
     table.clear(keep_tail=True)
     table.tag = "div"
     for row in rows:

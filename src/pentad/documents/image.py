@@ -30,7 +30,7 @@ def read(data: bytes, recognizer: TextRecognizer | None = None) -> Extracted:
     except (Image.DecompressionBombWarning, Image.DecompressionBombError):
         raise Unreadable("too_large", f"It has more than {_MOST_PIXELS:,} pixels.") from None
     except (UnidentifiedImageError, OSError, SyntaxError, ValueError):
-        raise Unreadable("damaged", "It is damaged or no picture.") from None
+        raise Unreadable("damaged", "It is damaged or not a picture.") from None
     if not found.scans:
         raise Unreadable("no_text", "No text was found on it.")
     return found.added_to(of_pages(pages), len(pages))

@@ -23,7 +23,7 @@ TOOL_NAMES: Final = ("query_corpus", "generate_response", "get_avatar_info", "ve
 """The tools that the server of one avatar may offer."""
 SCHEMA_TYPES: Final = ("book", "paper", "speech", "interview", "article", "letter")
 TYPES: Final = (*SCHEMA_TYPES, "textbook", "guide", "lecture")
-"""The types the original's database takes. Its schema knows the first six."""
+"""The source types that the original's database accepts. Its schema lists the first six."""
 
 SMALLEST_CHUNK: Final = 16
 LARGEST_CHUNK: Final = 4096
@@ -192,7 +192,7 @@ def warnings(config: AvatarConfig) -> list[str]:
     if overlap != config.chunk_overlap:
         found.append(f"vectorStore.chunkOverlap {overlap} is taken as {config.chunk_overlap}")
     if unknown := [name for name in config.tools or () if name not in TOOL_NAMES]:
-        found.append(f"no such tools: {', '.join(unknown)[:80]}; there are {', '.join(TOOL_NAMES)}")
+        found.append(f"mcp.tools has unknown names: {', '.join(unknown)[:80]}; known are {', '.join(TOOL_NAMES)}")
     for place, source in enumerate(config.corpus.sources):
         found.extend(f"corpus.sources[{place}].{problem}" for problem in source_problems(source.type, source.url))
     return found

@@ -14,7 +14,7 @@ from pentad.kernel.clock import iso
 from pentad.rooms.avatars.config import AvatarConfig
 from pentad.rooms.avatars.models import Passage, section_below
 from pentad.rooms.avatars.verification.evidence import Sentence
-from pentad.rooms.avatars.verification.wording import levelled
+from pentad.rooms.avatars.verification.wording import normalized
 
 Voice = Literal["student", "first_person"]
 
@@ -162,7 +162,7 @@ def silent(persona: Persona, reason: str) -> str:
 
 
 def small_talk(persona: Persona, kind: str) -> str:
-    """What the avatar says to a greeting, to thanks, and when it is asked who it is."""
+    """The reply to a greeting, to thanks, and to questions about the avatar itself."""
     topics = f" Ask me about {', '.join(persona.expertise[:4])}." if persona.expertise else " Ask me about it."
     if kind == "thanks":
         return "You are welcome."
@@ -177,7 +177,7 @@ def _until(persona: Persona) -> str:
 
 def _inside_marks(text: str) -> str:
     """On one line, with the source's quotation marks as single ones."""
-    return re.sub(r"[\"\u201c\u201d\u201e\u00ab\u00bb]", "'", levelled(text)).rstrip()
+    return re.sub(r"[\"\u201c\u201d\u201e\u00ab\u00bb]", "'", normalized(text)).rstrip()
 
 
 def _texts(value: Any) -> tuple[str, ...]:

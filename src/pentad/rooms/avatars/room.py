@@ -82,7 +82,7 @@ async def fill(avatars: Avatars) -> None:
 
 PASSAGES = Searchable(
     "avatar",
-    {TEXT: SearchField()},  # headings and text in one: what a heading says is as telling as what stands below it
+    {TEXT: SearchField()},  # headings and text in one field: a heading says as much about a passage as its text
     vector_of=(TEXT,),
     filters=("roles", "year_from", "year_to", "sources"),
 )
@@ -90,7 +90,7 @@ PASSAGES = Searchable(
 EVENT_KINDS = {
     "avatar.created": "There is a new avatar.",
     "avatar.removed": "An avatar was removed.",
-    "corpus.changed": "An avatar answers from another corpus.",
+    "corpus.changed": "The corpus of an avatar changed.",
     "avatar.answered": "An avatar answered you.",
 }
 

@@ -24,7 +24,7 @@ from pentad.rooms.avatars.models import Avatar, AvatarInfo, passage_uri
 if TYPE_CHECKING:
     from pentad.kernel.principal import Principal
     from pentad.rooms.avatars.answers.answer import Answer, Mode
-    from pentad.rooms.avatars.answers.answer_pipeline import AnswerPipeline, Tell
+    from pentad.rooms.avatars.answers.answer_pipeline import AnswerPipeline, OnProgress
     from pentad.rooms.avatars.answers.drafting.drafter import Drafter
     from pentad.rooms.avatars.answers.feedback import Feedback, FeedbackLog, State
     from pentad.rooms.avatars.answers.panel import Panel
@@ -60,7 +60,7 @@ class Avatars:
         self.served: dict[str, tuple[Row, OpenRoom]] = {}
         """The rooms of single avatars, each with the avatar's number and generation."""
         self.author_work = asyncio.Lock()
-        """Ingests and evaluations keep a core busy, so those that somebody asks this server for run one at a time."""
+        """Ingests and evaluations keep a core busy, so this server runs one at a time."""
 
     def alone(self, avatar_id: str) -> "Avatars":
         """A view limited to one avatar."""
@@ -214,7 +214,7 @@ class Avatars:
         questions: "Sequence[AuthorQuestion]" = (),
         goals: Mapping[str, float] | None = None,
     ) -> "ScoreCard":
-        """Examine an avatar on its own corpus and with its author's questions, and keep the score card."""
+        """Evaluate an avatar on its own corpus and with its author's questions, and store the score card."""
         from pentad.rooms.avatars.evaluation.evaluate import evaluate
 
         avatar = await self.open(avatar_id)
@@ -234,7 +234,7 @@ class Avatars:
     async def rate(
         self, principal: "Principal", avatar_id: str, answer_id: str, *, helpful: bool, correction: str | None = None
     ) -> "Feedback":
-        """Keep what a reader says of an answer it got. A correction has to be words of the corpus."""
+        """Store a rating of an answer by the reader who received it. A correction must quote the corpus."""
         from pentad.rooms.avatars.answers.feedback import LONGEST_CORRECTION
         from pentad.rooms.avatars.answers.verify_citation import Cited as Quoted
         from pentad.rooms.avatars.answers.verify_citation import check_citation
@@ -262,7 +262,7 @@ class Avatars:
         await self.database.write(lambda tx: remove_avatar(tx, self.search, find_avatar(tx, avatar_id)))
 
     async def remove_old_checkpoints(self) -> None:
-        """Forget interrupted ingests that nobody continued."""
+        """Delete checkpoints of abandoned ingests."""
         from pentad.rooms.avatars.corpus.checkpoints import KEPT_SECONDS
 
         before = self.platform.clock.now() - KEPT_SECONDS
@@ -274,10 +274,10 @@ class Avatars:
         drafter: "Drafter | None" = None,
         mode: "Mode" = "extractive",
         translator: "Drafter | None" = None,
-        tell: "Tell | None" = None,
+        on_progress: "OnProgress | None" = None,
     ) -> "AnswerPipeline":
-        """The pipeline that answers for an avatar, with quotes or with drafts of `drafter`. `tell` is told what goes
-        on."""
+        """The pipeline that answers for an avatar, with quotes or with drafts of `drafter`. `on_progress` receives
+        progress messages."""
         from pentad.rooms.avatars.answers.answer_pipeline import AnswerPipeline
         from pentad.rooms.avatars.answers.drafting.drafter import ModelJudge
 
@@ -286,7 +286,7 @@ class Avatars:
 
         judge = ModelJudge(drafter) if drafter is not None and mode == "endpoint" else None
         made = AnswerPipeline(avatar, self.similarity, drafter, mode, judge=judge, router=knows, translator=translator)
-        return made if tell is None else replace(made, tell=tell)
+        return made if on_progress is None else replace(made, on_progress=on_progress)
 
     async def panel(
         self, principal: "Principal", question: str, ids: Sequence[str] | None = None, turns: "Sequence[Turn]" = ()
@@ -299,10 +299,10 @@ class Avatars:
             raise NotFound("There is no avatar yet.", hint="Create one with `pentad avatars ingest`.")
         found = await panel(question, [self.pipeline(one) for one in members], self.similarity, turns)
         kept = [
-            replace(seat, answer=await self.keep_answer(principal, member, question, seat.answer))
-            for member, seat in zip(members, found.seats, strict=True)
+            replace(one, answer=await self.keep_answer(principal, member, question, one.answer))
+            for member, one in zip(members, found.answers, strict=True)
         ]
-        return replace(found, seats=kept)
+        return replace(found, answers=kept)
 
     async def routes(self, question: str) -> "list[Route]":
         """The avatars, the one most likely to answer first."""
@@ -313,7 +313,7 @@ class Avatars:
     async def keep_answer(
         self, principal: "Principal", avatar: AvatarSnapshot, question: str, answer: "Answer"
     ) -> "Answer":
-        """Keep what made an answer. The result has its URI, if it is kept."""
+        """Log an answer. The result has its URI if it was logged."""
         drafted = answer.mode == "endpoint"
         record = AnswerRecord(
             question=question,

@@ -7,7 +7,7 @@ from pentad.terminal.verbs import Verb, Verbs
 VERBS: Final[Verbs] = {
     "avatars": Verb(
         "pentad.rooms.avatars.interface.cli.commands:avatars",
-        "Ingest documents, ask avatars, examine them, publish them, serve one.",
+        "Create avatars, ingest documents, ask, evaluate and publish them, or serve one.",
     ),
     "@avatar-sdk/mcp-server": Verb(
         "pentad.rooms.avatars.interface.cli.commands:serve",

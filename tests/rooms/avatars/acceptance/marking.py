@@ -10,7 +10,7 @@ from pentad.rooms.avatars.avatar_snapshot import AvatarSnapshot
 from pentad.rooms.avatars.persona import closest
 from pentad.rooms.avatars.search.conversation import Turn
 from pentad.rooms.avatars.service import Avatars
-from pentad.rooms.avatars.verification.wording import levelled
+from pentad.rooms.avatars.verification.wording import normalized
 from tests.rooms.avatars.acceptance.asking import Battery, Covered
 
 _QUOTE = re.compile("\u201c([^\u201d]*)\u201d")
@@ -117,7 +117,9 @@ class Examiner:
 def holds(answer: Answer, wanted: Covered) -> bool:
     """Whether a quote of the right source, on the right page, has the fact."""
     return any(
-        one.source_id == wanted.source and wanted.fact.lower() in levelled(one.quote).lower() and _on(one, wanted.page)
+        one.source_id == wanted.source
+        and wanted.fact.lower() in normalized(one.quote).lower()
+        and _on(one, wanted.page)
         for one in answer.citations
     )
 
@@ -136,4 +138,4 @@ def _beyond(text: str, citations: Sequence[Citation]) -> list[str]:
 
 
 def _bare(text: str) -> str:
-    return " ".join(_MARKS.sub("", levelled(text)).split())
+    return " ".join(_MARKS.sub("", normalized(text)).split())

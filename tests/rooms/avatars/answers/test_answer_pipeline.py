@@ -16,7 +16,7 @@ from pentad.rooms.avatars.search.retrieval import retrieve, verify_passages
 from pentad.rooms.avatars.search.routing import redirect, routes
 from pentad.rooms.avatars.verification.quotes import quotes_in
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
-from pentad.rooms.avatars.verification.wording import levelled
+from pentad.rooms.avatars.verification.wording import normalized
 from tests.rooms.avatars.answers.talking import HeldCorpus
 
 pytestmark = pytest.mark.anyio
@@ -80,12 +80,12 @@ async def test_the_same_question_has_the_same_answer(avatar: AnswerPipeline):
 
 
 async def test_everything_in_quotation_marks_was_written(avatar: AnswerPipeline, keeper: HeldCorpus):
-    text = levelled("\n".join(passage.content for passage in keeper.held)).replace('"', "'")
+    text = normalized("\n".join(passage.content for passage in keeper.held)).replace('"', "'")
     for question in (SLUICES, "What does salt do to the wells?", "Why was the northern gate rebuilt in oak?"):
         answer = await avatar.answer(question)
         assert answer.citations
         for span in quotes_in(answer.response):
-            assert levelled(span) in text
+            assert normalized(span) in text
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pentad.rooms.avatars.verification.evidence import numbered
 from pentad.rooms.avatars.verification.facts import check_facts, names_in
 from pentad.rooms.avatars.verification.numbers import numbers_in
 from pentad.rooms.avatars.verification.quotes import check_quote, quotes_in
-from pentad.rooms.avatars.verification.wording import levelled, normal_words
+from pentad.rooms.avatars.verification.wording import normal_words, normalized
 from tests.rooms.avatars.answers.talking import KEEPER_SOURCES, passages_of
 
 EVIDENCE = numbered(passages_of(KEEPER_SOURCES))
@@ -72,7 +72,7 @@ def test_typesetting_does_not_matter_to_a_quote():
     sentence = next(each for each in EVIDENCE if each.text.startswith("The Lower Marsh had"))
     (found,) = check_quote("the lower  marsh had 27 slui\u00adces in 1931", [sentence])
     assert found.match == "exact"
-    assert levelled("\ufb01ne \u201cwords\u201d \u2013 hy-\nphened") == 'fine "words" - hyphened'
+    assert normalized("\ufb01ne \u201cwords\u201d \u2013 hy-\nphened") == 'fine "words" - hyphened'
 
 
 def test_a_slip_in_a_quote_is_mended_from_the_source():
@@ -127,4 +127,4 @@ def test_no_text_breaks_the_checks(text: str):
     names_in(text)
     for span in quotes_in(text):
         check_quote(span, EVIDENCE[:3])
-    assert levelled(levelled(text)) == levelled(text)
+    assert normalized(normalized(text)) == normalized(text)

@@ -196,6 +196,12 @@ async def test_a_corpus_that_vanished_does_not_empty_the_avatar(library: Library
     assert await library.found("water") == ["Water flows."]
 
 
+async def test_a_folder_without_documents_says_what_it_may_hold(library: Library, tmp_path: Path):
+    folder = avatar_folder(tmp_path / "ada", {"notes.xyz": b"Water flows."})
+    report = await library.ingest.folder(folder)
+    assert any("no documents (PDF, Markdown" in warning for warning in report.warnings)
+
+
 async def test_an_embedder_that_fails_costs_no_document(stores: Stores, tmp_path: Path):
     library = Library(await stores.open(SETS), tmp_path, _Silent())
     report = await library.ingest.folder(avatar_folder(tmp_path / "ada", {"a.txt": b"Water flows."}))

@@ -73,7 +73,7 @@ def test_files_are_added_to_an_avatar_and_a_bad_one_is_a_line_and_a_failure(tmp_
     [
         ([], "Give one FOLDER"),
         (["--avatar", "ida-brandt"], "Give the files"),
-        (["nowhere"], "There is no nowhere"),
+        (["nowhere"], "There is no file or folder nowhere"),
         (["."], "There is no config.json"),
     ],
 )

@@ -154,14 +154,15 @@ class CitationList:
 
 
 def nearest_of(passages: Sequence[Scored], sentences: Sequence[Sentence], most: int = 3) -> list[Nearest]:
-    """The nearest sentence of each of the best passages."""
+    """The nearest sentence of each of the best passages; instructions to a model only if a passage has nothing else."""
     found: list[Nearest] = []
     for scored in passages:
         inside = [sentence for sentence in sentences if sentence.passage.id == scored.passage.id]
         if inside and len(found) < most:
-            passage, pages = scored.passage, scored.passage.pages(inside[0].start, inside[0].end)
-            warning = WARNING if instructs(inside[0].text) else None
-            found.append(Nearest(passage.source, pages.first, passage.section, inside[0].text, scored.score, warning))
+            best = next((sentence for sentence in inside if not instructs(sentence.text)), inside[0])
+            passage, pages = scored.passage, scored.passage.pages(best.start, best.end)
+            warning = WARNING if instructs(best.text) else None
+            found.append(Nearest(passage.source, pages.first, passage.section, best.text, scored.score, warning))
     return found
 
 

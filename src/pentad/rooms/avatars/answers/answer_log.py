@@ -1,6 +1,6 @@
-"""What avatars answered, to whom and from what. An answer has a URI, until the retention removes it.
+"""The log of answers: who asked, and which passages the answer used. An answer has a URI until it expires.
 
-Only whoever asked may read it. The event `avatar.answered` is for the same reader, and has no text.
+Only the caller who asked may read it. The event `avatar.answered` goes to the same caller, without text.
 """
 
 import re
@@ -80,7 +80,9 @@ def answer_uri(avatar_id: str, answer_id: str) -> str:
 def read_answer_uri(uri: str) -> tuple[str, str]:
     """The ids of the avatar and of the answer."""
     if (found := _URI.fullmatch(uri)) is None:
-        raise InvalidInput(f"{uri[:80]!r} is not the URI of an answer.", hint="It is the `uri` of what you got.")
+        raise InvalidInput(
+            f"{uri[:80]!r} is not the URI of an answer.", hint="Use the `uri` of an answer you received."
+        )
     return found[1], found[2]
 
 

@@ -48,15 +48,15 @@ _OWN_WORDS: Final = 2
 _SAMPLES: Final = 3
 _NAMED_TITLES: Final = 3
 _COMMON: Final = 4
-"""If this many of the passages found have all the words of a question, the words are no sign of an answer."""
+"""If this many of the passages found have all the words of a question, the words are not evidence of an answer."""
 
 Router = Callable[[str], Awaitable[str | None]]
-Tell = Callable[[str], Awaitable[None]]
-"""Receives what goes on, in a few words. Nothing of an answer is told before it is checked."""
+OnProgress = Callable[[str], Awaitable[None]]
+"""Receives short progress messages, which never include unchecked text of an answer."""
 
 
-async def _tell_nobody(_text: str) -> None:
-    """For answers that nobody watches."""
+async def _ignore_progress(_text: str) -> None:
+    """Ignores progress messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +88,8 @@ class Draft:
 class AnswerPipeline:
     """Answers for one avatar. `mode` says who drafts if there is a `drafter`; `router` finds another avatar to ask.
 
-    `translator` is a model that translates a question if it is in another language than the corpus. `tell` is told
-    what goes on.
+    `translator` is a model that translates a question if it is in another language than the corpus.
+    `on_progress` receives progress messages.
     """
 
     corpus: Corpus
@@ -99,13 +99,13 @@ class AnswerPipeline:
     judge: Judge | None = None
     router: Router | None = None
     translator: Drafter | None = None
-    tell: Tell = _tell_nobody
+    on_progress: OnProgress = _ignore_progress
 
     async def answer(self, question: str, turns: Sequence[Turn] = (), passages: Sequence[Any] = ()) -> Answer:
         """Answer a question, or say why there is no answer."""
         if (kind := small_talk(question)) is not None and not passages:
             return self._talk(question, kind)
-        await self.tell("Searching the corpus")
+        await self.on_progress("Searching the corpus")
         plan = await self.plan(question, turns, passages)
         translated = await self._translated(plan)
         if translated is None:
@@ -117,7 +117,7 @@ class AnswerPipeline:
         """The question in the language of the corpus, if it is in another one and a model can translate it."""
         if plan.decision.reason != "language" or self.translator is None:
             return None
-        await self.tell("Translating the question")
+        await self.on_progress("Translating the question")
         samples = [sentence.text for sentence in numbered(one.passage for one in plan.found.passages[:1])][:_SAMPLES]
         persona = self.corpus.persona
         prompt = translation_prompt(plan.question, plan.turns, samples or [persona.description])
@@ -131,7 +131,7 @@ class AnswerPipeline:
             return await self._silent(plan, "unverified")
         if plan.decision.reason is not None:
             return await self._silent(plan, plan.decision.reason)
-        await self.tell(_reading(plan.decision.passages))
+        await self.on_progress(_reading(plan.decision.passages))
         draft = await self._drafted(plan)
         if draft is None:
             return await self._silent(plan, "corpus_miss")
@@ -183,8 +183,8 @@ class AnswerPipeline:
         """The best sentences, quoted."""
         persona, citations = self.corpus.persona, CitationList()
         found = plan.decision.passages
-        idf = plan.found.ranking.idf
-        quotes = await best_quotes(plan.search.query, found, idf, self.similarity, persona.name)
+        weights = plan.search.weights(plan.found.ranking.idf)
+        quotes = await best_quotes(plan.search.query, found, weights, self.similarity, persona.name)
         said: list[Statement] = []
         for run in quotes:
             number = citations.cite(run)
@@ -202,12 +202,12 @@ class AnswerPipeline:
         if first.abstain:
             return None
         verifier = Verifier(evidence, persona.name, self.similarity, self.corpus.calibration.thresholds, self.judge)
-        await self.tell(f"Checking {counted_as(len(first.statements), 'statement')} against the sources")
+        await self.on_progress(f"Checking {counted_as(len(first.statements), 'statement')} against the sources")
         checked = await verifier.check(first)
         failed = [each for each in checked if each.verdict == "unsupported"]
         repaired: list[Checked] = []
         if failed:
-            await self.tell(f"Repairing {counted_as(len(failed), 'statement')} that the sources do not support")
+            await self.on_progress(f"Repairing {counted_as(len(failed), 'statement')} that the sources do not support")
             try:
                 again = from_reply(await drafter.say("repair", repair_prompt(prompt, failed)))
                 repaired = [each for each in await verifier.check(again) if each.verdict != "unsupported"]

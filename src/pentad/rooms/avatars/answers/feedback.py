@@ -1,7 +1,7 @@
-"""What readers say of the answers they got: helpful or not, and the words that would have answered.
+"""Ratings of answers by the readers who received them: helpful or not, and words of the corpus that answer better.
 
-Feedback changes nothing by itself. The avatar's author sees it with its question, and accepts or rejects it; only what
-is accepted takes part in the calibration.
+A rating changes nothing by itself. The avatar's author sees it with its question and accepts or rejects it. The
+calibration uses accepted ratings only.
 """
 
 from collections.abc import Mapping, Sequence
@@ -103,7 +103,7 @@ class FeedbackLog:
             for answer, state in decisions.items():
                 sql = "UPDATE avatar_feedback SET state = ? WHERE answer = ? AND avatar = ?"
                 if not tx.run(sql, state, answer, number):
-                    known = "List them to see their ids."
+                    known = "`pentad avatars feedback` lists the ids."
                     raise NotFound(f"There is no rating of the answer {answer[:40]!r}.", hint=known)
 
         await self._database.write(work)

@@ -27,7 +27,7 @@ _MOST_PAIRS: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
+class PanelAnswer:
     """An avatar on the panel, and its answer."""
 
     avatar: str
@@ -44,7 +44,7 @@ class Pair:
     left_citation: Citation
     right: str
     right_citation: Citation
-    likeness: float
+    similarity: float
     sign: str | None = None
 
 
@@ -53,7 +53,7 @@ class Panel:
     """All answers, and the pairs of quotes. `silent` lists the avatars without an answer."""
 
     question: str
-    seats: Sequence[Seat]
+    answers: Sequence[PanelAnswer]
     agreements: Sequence[Pair]
     differences: Sequence[Pair]
     silent: Sequence[str]
@@ -63,37 +63,37 @@ async def panel(
     question: str, members: Sequence[AnswerPipeline], similarity: SentenceSimilarity, turns: Sequence[Turn] = ()
 ) -> Panel:
     """Ask every member, and pair their quotes."""
-    answers = await asyncio.gather(*(member.answer(question, turns) for member in members))
-    seats = [
-        Seat(member.corpus.persona.id, member.corpus.persona.name, answer)
-        for member, answer in zip(members, answers, strict=True)
+    given = await asyncio.gather(*(member.answer(question, turns) for member in members))
+    answers = [
+        PanelAnswer(member.corpus.persona.id, member.corpus.persona.name, answer)
+        for member, answer in zip(members, given, strict=True)
     ]
-    await similarity.embed(citation.quote for seat in seats for citation in seat.answer.citations)
+    await similarity.embed(citation.quote for one in answers for citation in one.answer.citations)
     pairs = sorted(
-        (pair for one, other in combinations(seats, 2) for pair in _pairs(one, other, similarity)),
-        key=lambda pair: (-pair.likeness, pair.left, pair.right, pair.left_citation.n, pair.right_citation.n),
+        (pair for one, other in combinations(answers, 2) for pair in _pairs(one, other, similarity)),
+        key=lambda pair: (-pair.similarity, pair.left, pair.right, pair.left_citation.n, pair.right_citation.n),
     )[:_MOST_PAIRS]
     return Panel(
         question,
-        seats,
+        answers,
         [pair for pair in pairs if pair.relation == "agreement"],
         [pair for pair in pairs if pair.relation == "difference"],
-        [seat.avatar for seat in seats if seat.answer.abstained],
+        [one.avatar for one in answers if one.answer.abstained],
     )
 
 
-def _pairs(one: Seat, other: Seat, similarity: SentenceSimilarity) -> list[Pair]:
+def _pairs(one: PanelAnswer, other: PanelAnswer, similarity: SentenceSimilarity) -> list[Pair]:
     found: list[Pair] = []
     for left in one.answer.citations:
         for right in other.answer.citations:
-            if (near := _nearness(left.quote, right.quote, similarity)) is not None:
+            if (near := _similarity_of(left.quote, right.quote, similarity)) is not None:
                 sign = _sign(left.quote, right.quote)
                 relation: Relation = "agreement" if sign is None else "difference"
                 found.append(Pair(relation, one.avatar, left, other.avatar, right, round(near, 4), sign))
     return found
 
 
-def _nearness(left: str, right: str, similarity: SentenceSimilarity) -> float | None:
+def _similarity_of(left: str, right: str, similarity: SentenceSimilarity) -> float | None:
     """The similarity of two quotes; None if they are about different things."""
     cosine = similarity.cosine(left, right)
     if cosine is not None:

@@ -11,7 +11,7 @@ from typing import Final, Literal
 from pentad.rooms.avatars.answers.yes_no_questions import asks_yes_or_no, decides
 from pentad.rooms.avatars.verification.facts import names_in
 from pentad.rooms.avatars.verification.numbers import numbers_in
-from pentad.rooms.avatars.verification.wording import levelled
+from pentad.rooms.avatars.verification.wording import normalized
 from pentad.search.text import STOP_WORDS, query_terms, stem, terms, words
 
 QuestionKind = Literal["person", "time", "count", "amount", "place", "way", "reason", "definition", "name", "yes_no"]
@@ -91,7 +91,7 @@ _SMALL: Final = frozenset(("a", "an", "the", "so", "called", "term", "word", "in
 
 def kind_of(question: str) -> QuestionKind | None:
     """The kind of answer that is asked for; None if the question does not tell."""
-    text = levelled(question).strip().lower()
+    text = normalized(question).strip().lower()
     for kind, pattern in _PATTERNS:
         if pattern.search(text):
             return None if kind == "definition" and len(subject_of(question)) > _MOST_SUBJECT else kind
@@ -107,10 +107,10 @@ def has_kind(question: str, kind: QuestionKind, sentences: Sequence[str], headin
     if kind in ("count", "amount"):
         return _has_number(question, kind, text)
     if kind == "time":
-        found = set(_TIME.findall(levelled(text).lower())) - set(words(question))
+        found = set(_TIME.findall(normalized(text).lower())) - set(words(question))
         return bool(found)
     if kind == "place":
-        return _PLACE.search(levelled(text).lower()) is not None
+        return _PLACE.search(normalized(text).lower()) is not None
     if kind == "definition":
         above = {term for heading in headings for term in terms(heading)}
         subject = subject_of(question)
@@ -129,7 +129,7 @@ def has_kind(question: str, kind: QuestionKind, sentences: Sequence[str], headin
 
 def subject_of(question: str) -> list[str]:
     """The stems of the thing whose definition is asked for."""
-    text = levelled(question).strip().lower()
+    text = normalized(question).strip().lower()
     for kind, pattern in _PATTERNS:
         if kind == "definition" and (match := pattern.search(text)) is not None:
             return [stem(word) for word in words(match[1]) if word not in STOP_WORDS]
@@ -139,12 +139,12 @@ def subject_of(question: str) -> list[str]:
 def _has_number(question: str, kind: QuestionKind, text: str) -> bool:
     known = {number.value for number in numbers_in(question)}
     fresh = [number for number in numbers_in(text) if number.value not in known]
-    counted = re.search(r"\bhow many (\w+)", levelled(question).lower())
+    counted = re.search(r"\bhow many (\w+)", normalized(question).lower())
     if kind == "count" and counted is not None:
         thing = stem(counted[1])
         return any(number.counts == thing for number in fresh)
     amounts = [number for number in fresh if not _YEAR.fullmatch(number.written)]
-    return bool(amounts) or _AMOUNT.search(levelled(text).lower()) is not None
+    return bool(amounts) or _AMOUNT.search(normalized(text).lower()) is not None
 
 
 def _names(question: str, sentences: Sequence[str]) -> bool:

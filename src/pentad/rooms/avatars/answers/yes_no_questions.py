@@ -10,7 +10,7 @@ from typing import Final
 
 from pentad.rooms.avatars.verification.comparisons import compared_otherwise
 from pentad.rooms.avatars.verification.word_order import exchanged
-from pentad.rooms.avatars.verification.wording import levelled, normal_words
+from pentad.rooms.avatars.verification.wording import normal_words, normalized
 from pentad.search.text import query_terms, terms
 
 _ASKS: Final = re.compile(
@@ -40,7 +40,7 @@ _PRONOUNS: Final = frozenset(_PRONOUN_WORDS.split())
 
 def asks_yes_or_no(question: str) -> bool:
     """Whether a question can be answered with yes or no."""
-    text = levelled(question).strip().lower()
+    text = normalized(question).strip().lower()
     return _ASKS.match(text) is not None and _ASKS_MORE.search(text) is None
 
 
@@ -50,7 +50,7 @@ def decides(question: str, sentences: Sequence[str], headings: Sequence[str] = (
     before = {term for heading in headings for term in terms(heading)}
     for sentence in sentences:
         if not sentence.rstrip().endswith("?"):
-            for part in _PARTS.split(_DOUBTED.sub("doubts that", levelled(sentence))):
+            for part in _PARTS.split(_DOUBTED.sub("doubts that", normalized(sentence))):
                 if _settles(question, asked, part, before):
                     return True
                 before |= set(terms(part))

@@ -22,6 +22,7 @@ from pentad.rooms.avatars.config import AvatarConfig, read_config, warnings
 from pentad.rooms.avatars.corpus.checkpoints import Checkpoints
 from pentad.rooms.avatars.corpus.embedding import PassageEmbedder
 from pentad.rooms.avatars.corpus.ingest_plan import (
+    READABLE,
     FoundFile,
     Hashed,
     Origin,
@@ -108,6 +109,8 @@ class Ingest:
                 f"There is no document in the folder any more, and {config.id} has {len(run.stored)}.",
                 hint="Nothing was changed. To delete the avatar, remove it.",
             )
+        if not wanted and not any(isinstance(one, FoundFile) for one in found):
+            run.report.warnings.append(f"the folder has no documents ({READABLE})")
         async with referenced(follow and follow.resolve, wanted) as more:
             book.referenced = more.sources
             return await self._ingest(run, [*found, *more.found])

@@ -21,7 +21,7 @@ from pentad.rooms.avatars.models import CorpusDocument
 
 CORPUS_FOLDER: Final = "corpus"
 _DESCRIPTIONS: Final = (CONFIG_FILE, SOURCES_FILE)
-_KNOWN: Final = "PDF, Markdown, text, HTML, DOCX, EPUB and pictures"
+READABLE: Final = "PDF, Markdown, text, HTML, DOCX, EPUB and pictures"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def document_at(path: Path, name: Path, root: Path | None = None) -> FoundFile |
     if not path.is_file():
         return FileLine(str(shown), "failed", reason="unreadable", note="There is no such file.")
     if kind is None:
-        return FileLine(str(shown), "skipped", note=f"not a document that can be read ({_KNOWN})")
+        return FileLine(str(shown), "skipped", note=f"not a document that can be read ({READABLE})")
     return FoundFile(path, shown, kind)
 
 

@@ -1,7 +1,7 @@
 """Scores an avatar on its own corpus: retrieval, answers, abstention, calibration, and whether the checks catch errors.
 
-Needs no labels: questions are made from the corpus, from other fields and from other avatars, and correct statements
-are perturbed. An author's own questions are asked as well. Foreign questions are of fields that the calibration was not
+Needs no labels: it makes questions from the corpus, takes others from other fields and avatars, and alters correct
+statements. It also asks the author's own questions. Foreign questions come from fields that the calibration was not
 fitted on. The same corpus gives the same score card.
 """
 
@@ -23,7 +23,7 @@ from pentad.rooms.avatars.calibration.fit import (
 )
 from pentad.rooms.avatars.evaluation.author_questions import AuthorQuestion, ask_all, question_lines
 from pentad.rooms.avatars.evaluation.mutations import mutation_lines
-from pentad.rooms.avatars.evaluation.score_card import Group, ScoreCard, calibration, mean, share, told_apart
+from pentad.rooms.avatars.evaluation.score_card import Group, ScoreCard, calibration, mean, separation, share
 from pentad.rooms.avatars.models import Passage
 from pentad.rooms.avatars.search.gate import decide
 from pentad.rooms.avatars.search.retrieval import retrieve
@@ -138,7 +138,7 @@ class _Evaluation:
         if foreign:
             self.card.lines += [
                 share("abstention.foreign", "foreign question refused", silent, len(foreign), 0.95),
-                told_apart("abstention.auroc", "told apart (AUROC)", yes, no, 0.95),
+                separation("abstention.auroc", "separation (AUROC)", yes, no, 0.95),
             ]
 
     async def left_out(self, made: Sequence[_Made]) -> None:

@@ -84,7 +84,7 @@ def read_goals(given: Sequence[str]) -> dict[str, float]:
         except ValueError:
             goal = -1.0
         if not sign or not 0 <= goal <= 1:
-            raise InvalidInput(f"{text[:80]!r} is no goal.", hint="Write ID=NUMBER from 0 to 1: mutation.swap=0.9")
+            raise InvalidInput(f"{text[:80]!r} is not a goal.", hint="Write ID=NUMBER from 0 to 1: mutation.swap=0.9")
         goals[name.strip()] = goal
     return goals
 
@@ -99,7 +99,7 @@ def mean(id_: str, name: str, values: Sequence[float], goal: float | None = None
     return Line(id_, name, _mean(values), len(values), resampled_interval(values, _mean), goal)
 
 
-def told_apart(id_: str, name: str, yes: Sequence[float], no: Sequence[float], goal: float | None = None) -> Line:
+def separation(id_: str, name: str, yes: Sequence[float], no: Sequence[float], goal: float | None = None) -> Line:
     """How often a case of one kind gets a higher number than one of the other (AUROC)."""
     value = auroc(yes, no)
     return Line(id_, name, value, len(yes) + len(no), auroc_interval(value, len(yes), len(no)), goal)

@@ -1,4 +1,4 @@
-"""What an author sees and decides about an avatar's quality, for the command line and the REST routes."""
+"""The score card and the review of ratings, for the command line and the REST routes."""
 
 from collections.abc import Sequence
 from typing import Any, Final, get_args

@@ -249,7 +249,7 @@ class PairView(View):
     sign: Annotated[str | None, Field(description="The evidence for a difference.")] = Optional
 
 
-class SeatView(View):
+class PanelAnswerView(View):
     avatar: str
     name: str
     answer: AnswerView
@@ -257,7 +257,7 @@ class SeatView(View):
 
 class PanelView(View):
     question: str
-    answers: list[SeatView]
+    answers: list[PanelAnswerView]
     agreements: list[PairView]
     differences: list[PairView]
     silent: Annotated[list[str], Field(description="Avatars without an answer.")]
@@ -457,8 +457,8 @@ def panel_view(panel: "Panel", site: str | None = None) -> PanelView:
     return PanelView(
         question=panel.question,
         answers=[
-            SeatView(avatar=seat.avatar, name=seat.name, answer=answer_view(seat.avatar, seat.answer, site=site))
-            for seat in panel.seats
+            PanelAnswerView(avatar=one.avatar, name=one.name, answer=answer_view(one.avatar, one.answer, site=site))
+            for one in panel.answers
         ],
         agreements=[_pair(pair) for pair in panel.agreements],
         differences=[_pair(pair) for pair in panel.differences],
@@ -481,7 +481,7 @@ def _pair(pair: "Pair") -> PairView:
     return PairView(
         left=_quoted(pair.left, pair.left_citation),
         right=_quoted(pair.right, pair.right_citation),
-        likeness=pair.likeness,
+        likeness=pair.similarity,
         sign=pair.sign,
     )
 

@@ -44,7 +44,7 @@ def address_of(avatar: Avatar, site: str | None) -> str | None:
 def record_of(avatar: Avatar, site: str | None) -> dict[str, Any]:
     """The avatar's OASF record: how to reach it over MCP, and its card if it has an address.
 
-    `site` is the server's URL if it is known: a guessed one would send clients to somebody else.
+    `site` is the server's URL if it is known. A guessed address could lead clients to another server.
     """
     config, url = avatar.config, address_of(avatar, site)
     modules = [_class(_MCP_MODULE) | {"data": _mcp(config, url)}]
@@ -165,7 +165,7 @@ def _mcp(config: AvatarConfig, url: str | None) -> dict[str, Any]:
 
 
 def _annotations(avatar: Avatar) -> Mapping[str, str]:
-    """Facts that help to choose among avatars. OASF annotations are texts."""
+    """Metadata that helps to choose among avatars. OASF annotations are strings."""
     persona = persona_of(avatar.config)
     told = {
         "avatar": avatar.id,

@@ -68,7 +68,7 @@ def command_routes(avatars: Avatars) -> list[BaseRoute]:
         from pentad.rooms.avatars.evaluation.score_card import read_goals
 
         query, body = request.query_params, await request.body()
-        await avatars.open(query.get("avatar") or None)  # an avatar that is not there is told before bad questions
+        await avatars.open(query.get("avatar") or None)  # a missing avatar is reported before bad questions
         questions, goals = read_questions(body) if body else (), read_goals(query.getlist("goal"))
         async with one_at_a_time:
             card = await avatars.evaluate(query.get("avatar") or None, questions=questions, goals=goals)
@@ -96,14 +96,14 @@ def command_routes(avatars: Avatars) -> list[BaseRoute]:
         return {"published": await publish_records(avatars, principal, avatar, site)}
 
     examination = Operation(
-        "Examine an avatar on its own corpus, and with the questions sent as JSON. The score card is kept.",
+        "Evaluate an avatar on its own corpus, and with the questions sent as JSON. The score card is stored.",
         "avatars",
         (_AVATAR, Parameter("goal", "A goal of your own, as ID=NUMBER; may be repeated.")),
     )
     showing = Operation("The last score card of an avatar.", "avatars", (_AVATAR,))
-    ratings = Operation("What readers said of an avatar's answers.", "avatars", (_AVATAR, _STATE))
+    ratings = Operation("The ratings of an avatar's answers.", "avatars", (_AVATAR, _STATE))
     reviewing = Operation(
-        "Accept or reject what readers said. The scores are fitted to what is accepted.",
+        "Accept or reject ratings. The scores are fitted to accepted ones only.",
         "avatars",
         (
             _AVATAR,

@@ -137,7 +137,7 @@ async def ask_panel(arguments: AskPanel, call: Call[Avatars]) -> PanelView:
     "rate_answer", title="Rate an answer", action="read", destructive=False, idempotent=True, listed="room"
 )  # fmt: skip
 async def rate_answer(arguments: RateAnswer, call: Call[Avatars]) -> RatingView:
-    """Say whether an answer you got was helpful. The avatar's author sees the question and decides what to learn."""
+    """Rate an answer you received. The avatar's author sees it and may let the scores learn from it."""
     return await use_cases.rate_answer(call, arguments)
 
 

@@ -88,16 +88,16 @@ async def generate_response(call: Call[Avatars], arguments: GenerateResponse, av
         return await _material(service, avatar, question, turns, given)
     steps = itertools.count(1)
 
-    async def tell(text: str) -> None:
+    async def on_progress(text: str) -> None:
         await call.progress(next(steps), message=text)
 
     if arguments.mode == "client":
         from pentad.rooms.avatars.answers.drafting.drafter import ClientDrafter
 
         client = ClientDrafter(call)
-        pipeline = service.pipeline(avatar, client, "client", client, tell)
+        pipeline = service.pipeline(avatar, client, "client", client, on_progress)
     elif arguments.mode != "extractive" and (drafter := service.endpoint_drafter()) is not None:
-        pipeline = service.pipeline(avatar, drafter, "endpoint", drafter, tell)
+        pipeline = service.pipeline(avatar, drafter, "endpoint", drafter, on_progress)
     elif arguments.mode == "endpoint":
         raise InvalidInput(
             "No language model is configured on this server.",
@@ -106,9 +106,9 @@ async def generate_response(call: Call[Avatars], arguments: GenerateResponse, av
     elif arguments.mode != "extractive" and call.client_supports("sampling"):
         from pentad.rooms.avatars.answers.drafting.drafter import ClientDrafter
 
-        pipeline = service.pipeline(avatar, translator=ClientDrafter(call), tell=tell)
+        pipeline = service.pipeline(avatar, translator=ClientDrafter(call), on_progress=on_progress)
     else:
-        pipeline = service.pipeline(avatar, tell=tell)
+        pipeline = service.pipeline(avatar, on_progress=on_progress)
     answer = await pipeline.answer(question, turns, given)
     return answer_view(
         avatar.id, await service.keep_answer(call.principal, avatar, question, answer), site=site_of(call)

@@ -90,11 +90,22 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """A search query. `carried` are words from earlier turns, `own` the stems of the question itself."""
+    """A search query. `carried` are words from earlier turns, `own` the stems of the question itself.
+
+    `shifted` says that the question asks the last one again about something else (`What about Lydia?`).
+    """
 
     query: str
     carried: tuple[str, ...]
     own: tuple[str, ...]
+    shifted: bool = False
+
+    def weights(self, idf: Mapping[str, float]) -> dict[str, float]:
+        """The weights of the query's stems. The new subject weighs more than all that is carried over."""
+        if not self.shifted:
+            return dict(idf)
+        most = sum(idf.values())
+        return {term: weight + most if term in self.own else weight for term, weight in idf.items()}
 
 
 def telling_words(text: str) -> list[str]:
@@ -144,7 +155,7 @@ def rewritten(question: str, turns: Sequence[Turn], idf: Mapping[str, float] | N
     if not turns or not points_back(question):
         return Rewritten(question, (), own)
     if (shifted := _shifted(question, turns)) is not None:
-        return Rewritten(" ".join((question, *shifted)), shifted, own)
+        return Rewritten(" ".join((question, *shifted)), shifted, own, shifted=True)
     weights: dict[str, float] = {}
     for back, turn in enumerate(reversed(turns[-_TURNS:])):
         for word in telling_words(turn.content):

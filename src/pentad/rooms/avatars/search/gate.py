@@ -14,7 +14,7 @@ from pentad.rooms.avatars.persona import Persona
 from pentad.rooms.avatars.search.language import differs
 from pentad.rooms.avatars.search.retrieval import ANSWER_FROM, Retrieved, Scored
 from pentad.rooms.avatars.search.time_bounds import later_in
-from pentad.rooms.avatars.verification.wording import levelled
+from pentad.rooms.avatars.verification.wording import normalized
 
 Reason = Literal["corpus_miss", "out_of_scope", "after_period", "unverified", "small_talk", "language"]
 
@@ -39,7 +39,7 @@ class Decision:
 
 
 def decide(question: str, found: Retrieved, persona: Persona, answer_from: float = ANSWER_FROM) -> Decision:
-    """Look at the question and at what was found for it."""
+    """Decide from the question and the passages found for it."""
     later = () if persona.ends is None else tuple(later_in(question, persona.ends, persona.later_terms))
     if later:
         late = [scored for scored in found.passages if _speaks_of(scored.passage, later)]
@@ -53,15 +53,15 @@ def decide(question: str, found: Retrieved, persona: Persona, answer_from: float
 
 def _speaks_of(passage: Passage, later: Sequence[str]) -> bool:
     """Whether a passage itself names what is after the period."""
-    text = levelled(passage.content).lower()
+    text = normalized(passage.content).lower()
     return any(term.lower() in text for term in later)
 
 
 def _silence(question: str, found: Retrieved, persona: Persona) -> Reason:
-    """A question with hardly a word of the corpus is from elsewhere; others it just does not answer.
+    """`out_of_scope` if the corpus has hardly a word of the question, else `corpus_miss`.
 
-    The probability alone cannot tell: it is low for near misses, too. In another language than the corpus nobody knows
-    which of the two it is.
+    The probability alone cannot tell, because it is low for near misses, too. Neither can be claimed of a question in
+    another language than the corpus (`language`).
     """
     texts = " ".join(scored.passage.content for scored in found.passages[:3])
     if differs(question, texts or persona.description):

@@ -1,4 +1,4 @@
-"""Finds passages for a question, with the probability that they cover it, and checks passages that a caller brings.
+"""Finds passages for a question, with the probability that they cover it, and looks up passages of callers.
 
 The vector of a passage blurs its sentences: one that answers is lost among ten that do not. So if the retrieval leaves
 a doubt, the sentences of the best passages are compared, too (`refined`). On several kinds of corpora the cosine of the
@@ -88,7 +88,7 @@ def texts_of(passage: Passage) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class VerifiedPassages:
-    """Passages a caller brought: those that are the corpus' own, and the places of those that are not."""
+    """Passages that a caller passed in: those found in the corpus, and the indexes of the others."""
 
     passages: tuple[Passage, ...]
     unverified: tuple[int, ...]

@@ -34,7 +34,7 @@ async def routes(question: str, corpora: Sequence[Corpus], similarity: SentenceS
 
 
 async def redirect(question: str, corpora: Sequence[Corpus], similarity: SentenceSimilarity) -> Route | None:
-    """The avatar to ask instead; None if nobody knows."""
+    """The avatar to ask instead; None if no avatar would answer."""
     best = next(iter(await routes(question, corpora, similarity)), None)
     return best if best is not None and best.knows else None
 

@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-from pentad.rooms.avatars.verification.wording import levelled
+from pentad.rooms.avatars.verification.wording import normalized
 
 _YEAR: Final = re.compile(
     r"(?P<money>[$\u20ac\u00a3#]\s?)?(?<![\d.,/-])(?P<year>1\d{3}|2[01]\d{2})(?P<decade>'?s)?(?![\d%]|[.,]\d)(?:\s+(?P<next>[a-z]+))?",
@@ -35,7 +35,7 @@ _AFTER_YEARS: Final = frozenset(_AFTER_YEARS_WORDS.split())
 
 def years_in(text: str) -> list[int]:
     """The years a text mentions. Numbers that count something are not years."""
-    text = levelled(text)
+    text = normalized(text)
     found: list[int] = []
     for match in _YEAR.finditer(text):
         following = match["next"]
@@ -53,7 +53,7 @@ def years_in(text: str) -> list[int]:
 def later_in(text: str, end: int, own: Iterable[str] = ()) -> list[str]:
     """What a text mentions from after the last year of a period, verbatim."""
     found = [str(year) for year in years_in(text) if year > end]
-    plain = levelled(text).lower()
+    plain = normalized(text).lower()
     found += [term for term in own if re.search(rf"(?<!\w){re.escape(term.lower())}(?!\w)", plain)]
     for first, pattern in _patterns().items():
         if first > end and (match := pattern.search(plain)) is not None:

@@ -9,7 +9,7 @@ from typing import Final
 
 from pentad.kernel.words import folded
 from pentad.rooms.avatars.verification import polarity
-from pentad.rooms.avatars.verification.clauses import clauses, telling
+from pentad.rooms.avatars.verification.clauses import clauses, content_words
 from pentad.rooms.avatars.verification.evidence import Sentence
 from pentad.rooms.avatars.verification.facts import names_in
 from pentad.rooms.avatars.verification.topic_overlap import Rarity, coverage
@@ -39,7 +39,7 @@ def clause_doubts(claim: str, cited: Sequence[Sentence], weights: Rarity) -> lis
 
 def _doubts_of(clause: str, cited: Sequence[Sentence], weights: Rarity) -> list[str]:
     words = normal_words(clause)
-    if len(telling(words)) < _FEWEST_WORDS:
+    if len(content_words(words)) < _FEWEST_WORDS:
         return []
     texts = [sentence.text for sentence in cited]
     if coverage(clause, texts, weights) < _LEAST_COVERED:
@@ -71,7 +71,7 @@ def _has_new_words(claim: str, cited: Sequence[Sentence]) -> bool:
     """Whether several words in a row, or the last ones, are in none of the cited sentences."""
     known = {stem(word) for sentence in cited for word in sentence.words}
     run = 0
-    for word in telling(normal_words(claim)):
+    for word in content_words(normal_words(claim)):
         run = 0 if stem(word) in known else run + 1
         if run > _MOST_UNKNOWN:
             return True

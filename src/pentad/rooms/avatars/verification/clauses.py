@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from pentad.rooms.avatars.verification.wording import levelled, normal_words
+from pentad.rooms.avatars.verification.wording import normal_words, normalized
 from pentad.search.text import STOP_WORDS
 
 _BREAK: Final = re.compile(
@@ -19,20 +19,20 @@ _FEWEST_WORDS: Final = 2
 def clauses(text: str) -> list[str]:
     """The clauses of a sentence. A piece with hardly any content belongs to its neighbour."""
     found: list[str] = []
-    for piece in _BREAK.split(levelled(text)):
+    for piece in _BREAK.split(normalized(text)):
         if not piece.strip():
             continue
-        if found and (len(telling(normal_words(piece))) < _FEWEST_WORDS or _is_short(found[-1])):
+        if found and (len(content_words(normal_words(piece))) < _FEWEST_WORDS or _is_short(found[-1])):
             found[-1] += f" {piece}"
         else:
             found.append(piece)
     return found
 
 
-def telling(words: Sequence[str]) -> list[str]:
+def content_words(words: Sequence[str]) -> list[str]:
     """The words that carry content."""
     return [word for word in words if word not in STOP_WORDS]
 
 
 def _is_short(text: str) -> bool:
-    return len(telling(normal_words(text))) < _FEWEST_WORDS
+    return len(content_words(normal_words(text))) < _FEWEST_WORDS

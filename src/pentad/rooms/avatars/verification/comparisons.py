@@ -7,7 +7,7 @@ them leaves the rest in its order.
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from pentad.rooms.avatars.verification.clauses import clauses, telling
+from pentad.rooms.avatars.verification.clauses import clauses, content_words
 from pentad.rooms.avatars.verification.wording import normal_words
 from pentad.search.text import stem
 
@@ -52,12 +52,12 @@ def _is_exchanged(mine: tuple[list[str], list[str]], theirs: tuple[list[str], li
 
 
 def _sides(around: tuple[list[str], list[str]]) -> tuple[set[str], set[str]]:
-    before, after = around
-    return {stem(word) for word in telling(before)[-_BESIDE:]}, {stem(word) for word in telling(after)[:_BESIDE]}
+    before, after = (content_words(words) for words in around)
+    return {stem(word) for word in before[-_BESIDE:]}, {stem(word) for word in after[:_BESIDE]}
 
 
 def _stems(words: Sequence[str]) -> set[str]:
-    return {stem(word) for word in telling(words)}
+    return {stem(word) for word in content_words(words)}
 
 
 def _degrees(words: Sequence[str]) -> set[str]:

@@ -12,7 +12,7 @@ from typing import Final
 
 from pentad.kernel.words import folded
 from pentad.rooms.avatars.verification.numbers import is_number, numbers_in
-from pentad.rooms.avatars.verification.wording import cased_words, find_run, levelled
+from pentad.rooms.avatars.verification.wording import cased_words, find_run, normalized
 from pentad.search.text import STOP_WORDS, stem
 
 _SENTENCE_START: Final = re.compile(r"(?:[.!?:;]\s+|[\"'(\[]|\s-\s)\Z")
@@ -68,7 +68,7 @@ def addresses(statement: str, sources: Sequence[str]) -> list[str]:
 
 def names_in(text: str) -> list[Name]:
     """The names of a text, in order."""
-    text = levelled(text)
+    text = normalized(text)
     found: list[Name] = []
     run: list[str] = []
     certain, place, end = False, 0, 0

@@ -13,7 +13,7 @@ from typing import Final, Literal
 from pentad.rooms.avatars.verification.evidence import Sentence
 from pentad.rooms.avatars.verification.numbers import is_number
 from pentad.rooms.avatars.verification.polarity import changes_meaning
-from pentad.rooms.avatars.verification.wording import cased_words, find_run, levelled, normal_words
+from pentad.rooms.avatars.verification.wording import cased_words, find_run, normal_words, normalized
 
 FEWEST_WORDS: Final = 4
 NEAR: Final = 0.95
@@ -166,7 +166,7 @@ def _forbidding(words: list[str], sentence: Sentence, begin: int, end: int) -> s
 
 def cut(sentence: Sentence, begin: int, end: int) -> str:
     """The source text of some consecutive words of a sentence."""
-    text = levelled(sentence.text)
+    text = normalized(sentence.text)
     spans = _word_spans(text)
     if begin >= end or end > len(spans):
         return ""

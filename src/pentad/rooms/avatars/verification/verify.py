@@ -13,7 +13,7 @@ from typing import Final, Literal, Protocol
 
 from pentad.rooms.avatars.verification import polarity
 from pentad.rooms.avatars.verification.clause_checks import clause_doubts
-from pentad.rooms.avatars.verification.clauses import telling
+from pentad.rooms.avatars.verification.clauses import content_words
 from pentad.rooms.avatars.verification.comparisons import compared_otherwise
 from pentad.rooms.avatars.verification.drafts import Draft, Statement, by_name, resolve
 from pentad.rooms.avatars.verification.evidence import Sentence
@@ -306,7 +306,7 @@ def _claims_beside_quotes(text: str) -> bool:
     """Whether there is a claim outside the quotation marks, apart from a frame."""
     for span in quotes_in(text):
         text = text.replace(span, " ")
-    return len(telling(normal_words(text))) > 1
+    return len(content_words(normal_words(text))) > 1
 
 
 def _brings_fact(claim: str, kept: Sequence[Sentence], more: Sentence) -> bool:

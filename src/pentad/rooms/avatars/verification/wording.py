@@ -5,7 +5,7 @@ import unicodedata
 from typing import Final
 
 _HYPHENATED: Final = re.compile(r"(?<=[^\W\d_])[-\u00ad\u2010]\s*\n\s*(?=[a-z])")
-_LEVELLED: Final = str.maketrans(
+_PLAIN: Final = str.maketrans(
     {
         "\u2018": "'", "\u2019": "'", "\u201a": "'", "\u201b": "'", "\u2032": "'",
         "\u201c": '"', "\u201d": '"', "\u201e": '"', "\u00ab": '"', "\u00bb": '"', "\u2033": '"',
@@ -19,20 +19,20 @@ _WORD: Final = re.compile(
 )
 
 
-def levelled(text: str) -> str:
+def normalized(text: str) -> str:
     """Apply NFKC, plain quotes and dashes, join hyphenated words, and collapse white space. Keeps case."""
     joined = _HYPHENATED.sub("", unicodedata.normalize("NFKC", text))
-    return " ".join(joined.translate(_LEVELLED).split())
+    return " ".join(joined.translate(_PLAIN).split())
 
 
 def normal_words(text: str) -> list[str]:
     """The words and signs to compare, in order, in lower case."""
-    return _WORD.findall(levelled(text).lower())
+    return _WORD.findall(normalized(text).lower())
 
 
 def cased_words(text: str) -> list[str]:
     """The same words in their original case."""
-    return _WORD.findall(levelled(text))
+    return _WORD.findall(normalized(text))
 
 
 def find_run(needle: list[str], hay: list[str]) -> int | None:

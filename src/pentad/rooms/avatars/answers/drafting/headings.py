@@ -1,6 +1,6 @@
-"""Headings that stand in the text of a passage, as in every PDF. Formats that mark their headings keep them out of it.
+"""Recognizes headings inside the text of a passage. PDF does not mark headings; other formats keep them apart.
 
-A heading has the words of a question and answers none, so it is not quoted while there is a sentence.
+A heading often repeats the words of a question without answering it, so sentences are quoted instead.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""`pentad avatars`: bring documents in, ask, examine, publish, and serve one over stdio.
+"""`pentad avatars`: ingest documents, ask, evaluate and publish avatars, and serve one over stdio.
 
 The verbs work on the store as its owner, or on a server with --url. `serve` is itself a server.
 """
@@ -38,7 +38,7 @@ _NO_AVATARS: Final = f"There are no avatars; `{FIRST_CONTENT}` makes one."
 
 @click.group()
 def avatars() -> None:
-    """Ingest documents, ask avatars, examine them, publish them, serve one."""
+    """Create avatars, ingest documents, ask, evaluate and publish them, or serve one."""
 
 
 for verb in QUALITY_VERBS:
@@ -54,9 +54,9 @@ for verb in QUALITY_VERBS:
 )
 @click.option("--id", "avatar_id", metavar="ID", help="Its id; made from the name if left out.")
 def new(folder: Path, name: str | None, description: str | None, voice: str | None, avatar_id: str | None) -> None:
-    """Make a folder of documents an avatar: write its config.json.
+    """Turn a folder of documents into an avatar by writing its config.json.
 
-    Asks for what is not given. Documents may lie in FOLDER itself or under FOLDER/corpus.
+    Prompts for missing options. Documents may be in FOLDER itself or under FOLDER/corpus.
     """
     from pentad.rooms.avatars.config import CONFIG_FILE
     from pentad.rooms.avatars.new_avatar import write_config
@@ -73,10 +73,10 @@ def new(folder: Path, name: str | None, description: str | None, voice: str | No
 
 @avatars.command()
 @click.argument("sources", nargs=-1, metavar="FOLDER | FILE... | URI...")
-@click.option("--avatar", metavar="ID", help="Add the files to this avatar; without it FOLDER is an avatar's own.")
+@click.option("--avatar", metavar="ID", help="Add files to this avatar. Without it, FOLDER is the folder of an avatar.")
 @click.option("--source", metavar="ID", help="Only the source of this id.")
-@click.option("--dry-run", is_flag=True, help="Read and cut the documents, change nothing.")
-@click.option("--force", is_flag=True, help="Read and embed again what has not changed.")
+@click.option("--dry-run", is_flag=True, help="Read the documents without storing anything.")
+@click.option("--force", is_flag=True, help="Read and embed unchanged documents again.")
 @json_option
 @server_options()
 def ingest(
@@ -91,8 +91,8 @@ def ingest(
     """Bring an avatar's folder up to date, or add files to an avatar.
 
     A folder holds config.json (`pentad avatars new` writes one) and documents, under corpus/ if there is such a folder
-    (PDF, Markdown, text, HTML, DOCX, EPUB; scans and pictures with the extra ocr). What has not changed is left alone;
-    an ingest that fails leaves the avatar as it was. A URI is a resource of any room (openregister://objects/...), read
+    (PDF, Markdown, text, HTML, DOCX, EPUB; scans and pictures with the extra ocr). Unchanged documents are skipped,
+    and a failed ingest leaves the avatar as it was. A URI is a resource of any room (openregister://objects/...), read
     with your rights.
     """
     from pentad.rooms.avatars.corpus.ingest import IngestOptions
@@ -104,7 +104,7 @@ def ingest(
     if not sources:
         raise click.UsageError("Give the files, folders or URIs to add.")
     if missing := [path for path in paths if not path.exists()]:
-        raise click.UsageError(f"There is no {missing[0]}.")
+        raise click.UsageError(f"There is no file or folder {missing[0]}.")
     options = IngestOptions(source, dry_run, force)
     if target.server is None:
         report = asyncio.run(_ingest(target.settings, paths, uris, avatar, options))
@@ -124,7 +124,7 @@ def ingest(
 @json_option
 @server_options()
 def ask(question: tuple[str, ...], avatar: str | None, as_json: bool, target: "Target") -> None:
-    """Ask an avatar, and show its answer with the quotes it rests on."""
+    """Ask an avatar, and show its answer with citations."""
     asked = {"question": " ".join(question), "avatar": avatar, "mode": "extractive"}
     answer = target.call_tool("generate_response", asked, "avatars")
     if as_json:
@@ -176,10 +176,10 @@ async def _listed(client: "Client") -> list[dict[str, Any]]:
 @json_option
 @server_options()
 def publish(avatar: str | None, only_print: bool, as_json: bool, target: "Target") -> int:
-    """Push an OASF record of each avatar to the directory beside it, with its A2A card where it has an address.
+    """Push an OASF record of each avatar to the directory on the same server, with an A2A card if it has an address.
 
-    The address is that of the server that runs on the store, or its public_url; without either the record names the
-    command that serves the avatar. An avatar that has not changed since has the record, and the CID, it had before.
+    The address is that of the server running on the store, or its public_url. Without either, the record names the
+    command that serves the avatar. Unchanged avatars keep their record and CID.
     """
     from pentad.terminal.running_servers import site_of
 
@@ -250,7 +250,7 @@ def _refers(folder: Path) -> bool:
 async def _upload(
     client: "Client", paths: tuple[Path, ...], uris: Sequence[str], avatar: str | None, options: "IngestOptions"
 ) -> "IngestReport":
-    """Send the documents to a server. Files that are no documents stay here; the report lists them all the same."""
+    """Upload the documents to a server. Other files are skipped and listed in the report."""
     from pentad.rooms.avatars.corpus.ingest import files_in
     from pentad.rooms.avatars.corpus.ingest_report import IngestReport
     from pentad.rooms.avatars.corpus.upload import pack_files, pack_folder
@@ -283,7 +283,7 @@ _INDENT: Final = "    "
 
 
 def report_lines(report: "IngestReport") -> Iterator[str]:
-    """Each file that is not as it was, what to look at, and the sum."""
+    """Changed files, warnings, and totals."""
     for line in report.lines:
         if line.status == "unchanged":
             continue
@@ -299,7 +299,7 @@ def report_lines(report: "IngestReport") -> Iterator[str]:
         if report.of(status) or status in ("added", "unchanged")
     )
     if report.resumed:
-        yield f"{_counted(report.resumed, 'document')} had been read by an ingest that was interrupted."
+        yield f"{_counted(report.resumed, 'document')} already read by an interrupted ingest."
     tail = "Nothing was written: this was a dry run." if report.dry_run else f"Generation {report.generation}."
     yield f"{report.avatar}: {counts}. {tail}"
 
@@ -309,7 +309,7 @@ def _counted(number: int, what: str) -> str:
 
 
 def answer_lines(answer: "AnswerView") -> Iterator[str]:
-    """The answer, what it rests on, and how sure it is."""
+    """The answer, its citations, and its confidence."""
     yield fill(answer.response, _WIDTH)
     yield ""
     said = {number for one in answer.statements if one.verdict == "quoted" for number in one.citations}
@@ -327,7 +327,8 @@ def answer_lines(answer: "AnswerView") -> Iterator[str]:
     if answer.citations or answer.nearest or answer.suggestion or answer.redirect:
         yield ""
     why = f", {answer.reason}" if answer.reason else ""
-    yield f"confidence: {answer.confidence} ({answer.confidence_score:.2f}{why}); {answer.retrieval} search"
+    search = "" if answer.retrieval == "none" else f"; {answer.retrieval} search"
+    yield f"confidence: {answer.confidence} ({answer.confidence_score:.2f}{why}){search}"
     yield answer.ai_label
 
 

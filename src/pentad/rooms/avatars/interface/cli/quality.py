@@ -1,4 +1,4 @@
-"""`pentad avatars eval`, `rate` and `feedback`: how good an avatar is, and what readers say of its answers."""
+"""`pentad avatars eval`, `rate` and `feedback`: score an avatar, and review what readers say of its answers."""
 
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -30,11 +30,10 @@ avatar_option: Final = click.option("--avatar", metavar="ID", help="Which avatar
 def evaluate(
     avatar: str | None, file: Path | None, goals: tuple[str, ...], strict: bool, as_json: bool, target: "Target"
 ) -> int:
-    """Examine an avatar on its own corpus and print a score card.
+    """Evaluate an avatar on its own corpus and print a score card.
 
-    Does it find the passage a question was made of and quote its sentence, does it refuse what it cannot know, does its
-    confidence come true, and do the checks catch statements that were spoilt? No labels are needed; questions of your
-    own are asked, too. The card is kept for the avatar's page in the console.
+    Measures retrieval, answers, abstention, calibration, and how often the checks catch altered statements. Needs no
+    labels; --questions adds your own questions. The console shows the last score card on the avatar's page.
     """
     written = None if file is None else file.read_bytes()
     if target.server is None:
@@ -58,7 +57,7 @@ def evaluate(
 @json_option
 @server_options()
 def rate(answer: str, helpful: bool, correction: str | None, as_json: bool, target: "Target") -> None:
-    """Say whether an answer was helpful, by the URI it came with. The avatar's author decides what to learn from it."""
+    """Rate an answer, by its URI. The avatar's author decides whether the scores learn from it."""
     kept = target.call_tool(
         "rate_answer", {"answer": answer, "helpful": helpful, "correction": correction}, "avatars"
     )  # fmt: skip
@@ -78,9 +77,9 @@ def rate(answer: str, helpful: bool, correction: str | None, as_json: bool, targ
 def feedback(
     avatar: str | None, state: str, accept: tuple[str, ...], reject: tuple[str, ...], as_json: bool, target: "Target"
 ) -> None:
-    """List what readers said of an avatar's answers, and accept or reject it.
+    """List the ratings of an avatar's answers, and accept or reject them.
 
-    Nothing is learnt without your consent: the scores are fitted to what you accept, and to nothing else.
+    Scores are fitted only to ratings that you accept.
     """
     if accept or reject:
         done = _author_call(
@@ -90,7 +89,7 @@ def feedback(
         if as_json:
             print_json(done)
         else:
-            say(f"{done['avatar']}: {done['accepted']} accepted, {done['rejected']} rejected. Scores are fitted anew.")
+            say(f"{done['avatar']}: {done['accepted']} accepted, {done['rejected']} rejected. The scores are updated.")
         return
     found = _author_call(target, "GET", {"avatar": avatar, "state": state}, lambda room: _ratings(room, avatar, state))
     if as_json:
@@ -145,7 +144,7 @@ async def _evaluated(
 
 
 def card_lines(card: Mapping[str, Any]) -> Iterator[str]:
-    """A figure a line, with its interval of 95 %, and its goal beside it."""
+    """One figure per line, with its 95 % interval and its goal."""
     yield f"{card['avatar']} ({card['retrieval']} search)"
     group = ""
     for line in card["lines"]:
