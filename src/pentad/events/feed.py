@@ -135,6 +135,18 @@ class EventFeed:
                     details={"field": "kind"},
                 )
 
+    def rooms_of(self, wanted: EventFilter) -> list[str]:
+        """The rooms whose events may fit."""
+        return sorted(
+            room
+            for room, kinds in self._rooms().items()
+            if (not wanted.rooms or room in wanted.rooms)
+            and (
+                not wanted.kinds
+                or any(_fits(one, name) for one in wanted.kinds for kind in kinds for name in (kind, f"{room}.{kind}"))
+            )
+        )
+
     async def page(
         self, caller: Principal, wanted: EventFilter = EVERYTHING, cursor: str | None = None, limit: int = 100
     ) -> EventPage:
