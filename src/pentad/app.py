@@ -661,6 +661,7 @@ async def open_app(
             app.span_export.start()
         app.audit.start()
         app.search.start()
+        app.jobs.rooms = (ACCESS, *(one.room.name for one in app.rooms))
         workers.start()
         app.rules.start()
         await app.follow_events()

@@ -13,6 +13,7 @@ from pentad.app import open_app
 from pentad.jobs.job import JobRun, LeaseLost
 from pentad.jobs.signed_webhooks import signature, signing_key
 from pentad.kernel.ports import Transaction
+from pentad.kernel.principal import Principal
 from pentad.net.addresses import networks
 from pentad.net.policy import FetchPolicy
 from pentad.settings.model import Settings
@@ -28,6 +29,7 @@ from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
 
+ADA = Principal("user:ada", "ada", frozenset())
 LOCAL_HOSTS = FetchPolicy(allow_networks=networks("127.0.0.0/8"), allow_http=True)
 
 
@@ -116,6 +118,31 @@ async def test_two_processes_at_the_same_event_start_one_task(site: Site) -> Non
         await site.app.rules.run(JobRun(0, JOB, rule["id"], None, 1, 1, "another", 0.0))
     await until(lambda: ask(site, "ada", "GET", f"/{rule['id']}"), lambda found: found[1]["done"] == 1)
     assert await tasks(site) == [("user:ada", "echo")]
+
+
+@pytest.mark.requirement("jobs:needs")
+async def test_a_process_without_the_rooms_of_a_rule_leaves_it_to_one_that_has_them(site: Site) -> None:
+    permits = await site.permits("ada")
+    async with open_app(replace(site.app.settings, rooms=("registers",), agent=())) as command:
+        few = command.jobs.rooms
+    whole, site.app.jobs.rooms = site.app.jobs.rooms, few
+    async with receiving(lambda _number: "200 OK") as receiver:
+        hook = {"webhook": {"url": receiver.url}}
+        rules = (review(), {"name": "all rooms", **hook}, {"name": "registers", "room": ["registers"], **hook})
+        ids = [(await ask(site, "ada", "POST", "", given))[1]["id"] for given in rules]
+        await permits.create("one")
+        await receiver.until(1)
+
+        async def waiting() -> set[tuple[str | None, str, int]]:
+            return {(one.key, one.state, one.attempt) for one in await site.app.jobs.stored(name=JOB)}
+
+        await until(waiting, lambda found: found == {(ids[0], "queued", 0), (ids[1], "queued", 0)})
+        site.app.jobs.rooms = whole
+        for rule in ids[:2]:
+            _, found = await until(
+                lambda rule=rule: ask(site, "ada", "GET", f"/{rule}"), lambda one: one[1]["done"] > 0
+            )
+            assert "problem" not in found
 
 
 @pytest.mark.requirement("events:rules")

@@ -43,6 +43,27 @@ async def test_each_job_is_run_by_one_of_several_processes(stores: Stores):
     assert sorted(ran) == list(range(40))
 
 
+@pytest.mark.requirement("jobs:needs")
+async def test_a_job_that_needs_rooms_waits_for_a_process_that_has_them_all(stores: Stores):
+    ran: list[tuple[str, Any]] = []
+
+    async def handler(service: Any, run: JobRun) -> None:
+        ran.append((service, run.payload))
+
+    one, other = [JobQueue(await stores.open(SETS), SystemClock()) for _ in range(2)]
+    one.rooms, other.rooms = ("agents", "myagents"), ("myagents", "registers", "agents")
+    jobs = [Job("t.a", handler)]
+    async with working(one, jobs, "one"):
+        await enqueue(one, "t.a", "both", key="both", needs=("agents", "registers"))
+        await enqueue(one, "t.a", "agents", needs=("agents",))
+        await enqueue(one, "t.a", "none")
+        found = await until(lambda: rows(one), lambda found: len(found) == 1)
+        assert found == [("t.a", "both", "queued", 0, None)]
+        async with working(other, jobs, "other"):
+            await until(lambda: rows(one), lambda found: not found)
+    assert sorted(ran) == [("one", "agents"), ("one", "none"), ("other", "both")]
+
+
 async def test_a_job_runs_no_more_often_at_once_than_it_says(stores: Stores):
     running, most = 0, 0
 

@@ -5,6 +5,9 @@ each event once that is dealt with. If a process dies in between, the next one r
 agent takes a task with a known idempotency key once, and a receiver drops a webhook with a known `webhook-id`. So each
 rule starts one task for each event.
 
+A rule is carried out only by a process that has open all rooms whose events may fit, and the one of its action: another
+one would fail, or move the cursor past events it does not see.
+
 A rule is not started by what it caused itself, and rules that start one another are stopped. What a rule does has a
 span of its own: the mark of the rule, and how many rules led to it. An event leads back to that span through the task
 that caused it, or through its trace.
@@ -12,7 +15,7 @@ that caused it, or through its trace.
 
 import asyncio
 import base64
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
@@ -186,6 +189,7 @@ class EventRules:
         }  # fmt: skip
         shown = msgspec.to_builtins(action)
         body = RuleBody(name, sorted(wanted.rooms), list(wanted.kinds), wanted.subject, shown, saved)
+        needs = {*self._feed.rooms_of(wanted), *(["agents"] if isinstance(action, TaskAction) else [])}
         now = self._clock.now()
         rule = Rule(uuid7_text(self._clock), owner.id, body, cursor, True, 0, 0, None, now)
 
@@ -194,10 +198,10 @@ class EventRules:
                 raise LimitExceeded(f"You have {MOST_RULES} rules, which is the maximum.", hint="Delete one of them.")
             sealed = BODY.seal(self._box, msgspec.json.encode(body), rule.id)
             tx.run(
-                f"INSERT INTO event_rules ({_COLUMNS}, updated_at) VALUES (?, ?, ?, ?, 1, 0, 0, NULL, ?, ?)",  # noqa: S608  constants
-                rule.id, owner.id, sealed, cursor, now, now,
+                f"INSERT INTO event_rules ({_COLUMNS}, updated_at, needs) VALUES (?, ?, ?, ?, 1, 0, 0, NULL, ?, ?, ?)",  # noqa: S608  constants
+                rule.id, owner.id, sealed, cursor, now, now, msgspec.json.encode(sorted(needs)).decode(),
             )  # fmt: skip
-            self._jobs.enqueue(tx, JOB, key=rule.id)
+            self._queue(tx, rule.id)
 
         await self._database.write(work)
         return {**rule.as_json(), **({"secret": secret} if secret else {})}
@@ -234,7 +238,7 @@ class EventRules:
             sql = "UPDATE event_rules SET is_enabled = 1, failures = 0, problem = NULL WHERE id = ? AND owner = ?"
             if not tx.run(sql, rule_id, owner.id):
                 raise _no_rule(rule_id)
-            self._jobs.enqueue(tx, JOB, key=rule_id)
+            self._queue(tx, rule_id)
 
         await self._database.write(work)
         return await self.get(owner, rule_id)
@@ -257,16 +261,18 @@ class EventRules:
             await self._wake.wait()
             self._wake.clear()
             try:
-                if enabled := await self._database.read(_enabled):
-                    await self._database.write(partial(self._queue, enabled))
+                if await self._database.read(_has_enabled):
+                    await self._database.write(self._queue)
             except PentadError as error:
                 log_failure(error, "Queueing the rules of events")
                 await asyncio.sleep(_RETRY_SECONDS)
                 self._wake.set()
 
-    def _queue(self, rules: Sequence[str], tx: Transaction) -> None:
-        for rule_id in rules:
-            self._jobs.enqueue(tx, JOB, key=rule_id)
+    def _queue(self, tx: Transaction, only: str | None = None) -> None:
+        """Queue the jobs of all enabled rules, or that of one."""
+        sql = "SELECT id, needs FROM event_rules WHERE is_enabled = 1 AND id = coalesce(?, id)"
+        for rule_id, needs in tx.all(sql, only):
+            self._jobs.enqueue(tx, JOB, key=rule_id, needs=msgspec.json.decode(needs))
 
     # The job
 
@@ -401,8 +407,8 @@ def mark_of(rule_id: str) -> str:
     return blake2b(rule_id.encode(), digest_size=6).hexdigest()
 
 
-def _enabled(rows: Rows) -> list[str]:
-    return [rule for (rule,) in rows.all("SELECT id FROM event_rules WHERE is_enabled = 1")]
+def _has_enabled(rows: Rows) -> bool:
+    return rows.value("SELECT 1 FROM event_rules WHERE is_enabled = 1 LIMIT 1") is not None
 
 
 def _require(owner: Principal, room: str) -> None:

@@ -1,8 +1,8 @@
 """The client of the AgentVault profile: send an agent tasks, continue, follow and cancel them.
 
-It reports what AgentVault's client ignores: an invalid context raises (`on_invalid="drop"` sends the task without it),
-an unknown task raises, `terminate_task` returns whether the task was cancelled. Secrets in a context are masked before
-it is sent (`redact=False` sends them), and `last_report` has the places.
+Unlike AgentVault's client, it reports failures: an invalid context raises (`on_invalid="drop"` sends the task without
+it), an unknown task raises, `terminate_task` returns whether the task was cancelled. Secrets in a context are masked
+before it is sent (`redact=False` sends them), and `last_report` has the places.
 
 Requests and responses are limited in size and depth. A response must match its request: version and id are checked.
 """
@@ -90,7 +90,7 @@ class AgentVaultClient:
         redact: bool = True,
     ) -> None:
         self.last_report: list[Masked] = []
-        """What was masked in the last context that was sent: the places and detectors."""
+        """What was masked in the last outgoing context: the places and detectors."""
         self._own: HttpFetcher | None = None
         if http_client is None:
             http_client = self._own = HttpFetcher(FetchPolicy(timeout=default_timeout))
@@ -271,7 +271,7 @@ def _as(model: type[M], answer: Any) -> M:
 
 
 def _event(url: str, event: ServerEvent) -> A2AEvent | None:
-    """The event; None, with a log line, if it is unknown or invalid, because others may follow."""
+    """The event. An unknown or invalid one is logged and skipped (None), because valid ones may follow."""
     try:
         data = parse(url, event.data)
     except A2AMessageError:
@@ -374,7 +374,7 @@ def result(url: str, status: int, body: bytes, request_id: str) -> Any:
     if members.get("jsonrpc") != "2.0":
         raise A2AMessageError(f"{url} did not answer in JSON-RPC 2.0.")
     if members.get("id") != request_id and not (failed and members.get("id") is None):
-        raise A2AMessageError(f"{url} answered another request than the one it was sent.")
+        raise A2AMessageError(f"{url} answered a different request: the id does not match.")
     if failed:
         _raise_rpc_error(url, members["error"])
     return members["result"]
@@ -387,7 +387,7 @@ def parse(url: str, text: bytes | str) -> Any:
         check_bounds(body, depth=MAX_DEPTH, keys=MAX_KEYS)
         return json.loads(body)
     except LimitExceeded as error:
-        raise A2AMessageError(f"{url} answered with too much: {error.message}") from None
+        raise A2AMessageError(f"The answer of {url} is too large: {error.message}") from None
     except (ValueError, RecursionError) as error:
         raise A2AMessageError(f"{url} answered with something that is not JSON.") from error
 

@@ -2,14 +2,14 @@
 
 * AgentVaultError
   * AgentCardError                    a card cannot be used
-    * AgentCardValidationError        it does not have the shape of one
+    * AgentCardValidationError        it is not a valid card
     * AgentCardFetchError             it could not be fetched: status_code, response_body
-  * A2AError                          talking to an agent went wrong
+  * A2AError                          communication with an agent failed
     * A2AConnectionError              it cannot be reached
       * A2ATimeoutError               it did not answer in time
     * A2AAuthenticationError          there are no credentials, or no token for them
     * A2ARemoteAgentError             it answered with an error: status_code (HTTP or RPC), response_body
-    * A2AMessageError                 what was to be sent, or what came back, is not a valid message
+    * A2AMessageError                 an outgoing or incoming message is not valid
   * KeyManagementError                keys cannot be read or stored
 """
 
@@ -27,11 +27,11 @@ class AgentCardError(AgentVaultError):
 
 
 class AgentCardValidationError(AgentCardError):
-    """A card does not have the shape of one."""
+    """The card is not valid."""
 
 
 class A2AError(AgentVaultError):
-    """Talking to an agent went wrong."""
+    """Communication with an agent failed."""
 
 
 class A2AConnectionError(A2AError):
@@ -47,7 +47,7 @@ class A2AAuthenticationError(A2AError):
 
 
 class A2AMessageError(A2AError):
-    """What was to be sent, or what came back, is not a valid message."""
+    """The outgoing or incoming message is not valid."""
 
 
 class KeyManagementError(AgentVaultError):

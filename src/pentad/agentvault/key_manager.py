@@ -204,7 +204,7 @@ def _required(value: str, what: str, *, as_given: bool = False) -> str:
 
 
 def _assignments(text: str) -> Iterator[tuple[str, str]]:
-    """The `name=value` lines of an environment file: comments, `export` and quotes as shells have them."""
+    """The `name=value` lines of an environment file, with comments, `export` and quotes as in a shell."""
     for line in text.splitlines():
         name, found, value = line.strip().removeprefix("export ").partition("=")
         name, value = name.strip(), value.strip()

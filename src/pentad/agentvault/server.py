@@ -51,7 +51,7 @@ def agent(
     memory_bytes: int | None = None,
     cpu_seconds: int | None = None,
 ) -> Callable[[F], F]:
-    """Describe a function that is an agent, with what a class says in its attributes (`BaseA2AAgent`)."""
+    """Describe a function that is an agent, by the attributes of `BaseA2AAgent`."""
     given = {key: value for key, value in locals().items() if value}
 
     def attach(function: F) -> F:
@@ -65,7 +65,7 @@ def agent(
 class StepFailed(Exception):
     """A step of a turn (`turn.step`) failed: `kind` is the type of the error, `text` what it said.
 
-    The failure is remembered like a result: if the turn runs again, the step raises it again.
+    The failure is stored like a result: if the turn runs again, the step raises it again.
     """
 
     def __init__(self, step: str, kind: str, text: str, report: str) -> None:
@@ -78,7 +78,7 @@ class StepFailed(Exception):
 
 
 class StepInterrupted(StepFailed):
-    """The process ended while the step ran, so nobody knows whether it took effect. Look, and go on accordingly."""
+    """The process ended while the step ran, so it may or may not have taken effect. Check before you continue."""
 
 
 class BaseA2AAgent:

@@ -1,7 +1,7 @@
 """The feed: the outbox and the rooms' own logs as one sequence, with a cursor that survives restarts.
 
-A cursor has the position of every source. Events of one source are in its order; events of different sources are merged
-by time. Reading is always with the rights of the caller, and each source applies them in its query.
+A cursor contains the position in every source. Events of one source keep its order; different sources are merged by
+time. Each source applies the caller's rights in its query.
 """
 
 import base64
@@ -24,11 +24,11 @@ from pentad.kernel.principal import Principal
 URI: Final = "pentad://events"
 """The feed as a resource."""
 NOW: Final = "now"
-"""The cursor behind everything so far."""
+"""The cursor after the latest event."""
 MOST: Final = 500
 _OUTBOX: Final = ""
 _EXAMINED: Final = 5_000
-"""How many events one page looks at: a filter may fit few of them."""
+"""How many events are read for one page: a filter may match few of them."""
 _PORTION: Final = 500
 _PRUNED_AT_ONCE: Final = 1_000
 
@@ -37,7 +37,7 @@ Read = Callable[[Principal, str, int], Awaitable[tuple[list[Event], str]]]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One log, by the name of its room. `may` says who reads it at all; `flush` stores what waits to be stored."""
+    """One log, by the name of its room. `may` decides who can read it; `flush` stores pending entries."""
 
     name: str
     read: Read
@@ -48,18 +48,18 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class EventFilter:
-    """Which events are wanted; empty means any."""
+    """Selects events. Empty fields match everything."""
 
     rooms: frozenset[str] = frozenset()
     kinds: tuple[str, ...] = ()
-    """Whole types (`registers.object.created`), kinds (`object.created`), or beginnings that end with `*`."""
+    """Types (`registers.object.created`), kinds (`object.created`), or prefixes with `*` at the end."""
     subject: str = ""
-    """A URI, or the beginning of one that ends with `*`."""
+    """A URI, or a prefix with `*` at the end."""
     since: float | None = None
     until: float | None = None
 
     def matches(self, event: Event) -> bool:
-        """Whether every part fits."""
+        """Whether the event matches every field."""
         return (
             (not self.rooms or event.room in self.rooms)
             and (self.since is None or event.at >= self.since)
@@ -74,7 +74,7 @@ EVERYTHING: Final = EventFilter()
 
 @dataclass(frozen=True, slots=True)
 class EventPage:
-    """Events, oldest first, and where to go on. `cursors` are the cursors right behind each event."""
+    """Events, oldest first, and the cursor for the next page. `cursors` are the cursors right after each event."""
 
     events: list[Event]
     cursor: str
@@ -98,7 +98,7 @@ class EventPage:
 
 
 class EventFeed:
-    """Reads the feed. `sources` are the rooms' own logs, and `rooms` all rooms with what they say of their kinds."""
+    """Reads the feed. `sources` are the rooms' own logs; `rooms` lists all rooms with their kinds of events."""
 
     def __init__(
         self,
@@ -116,11 +116,11 @@ class EventFeed:
         self._retention_seconds = retention_days * 86_400
 
     def kinds(self) -> dict[str, Mapping[str, str]]:
-        """What each room tells: its kinds of events and their meaning."""
+        """The kinds of events of each room, with their meaning."""
         return {room: kinds for room, kinds in self._rooms().items() if kinds}
 
     def check(self, wanted: EventFilter) -> None:
-        """Refuse a filter that can never fit."""
+        """InvalidInput for a filter that can never match."""
         rooms = self._rooms()
         for room in wanted.rooms:
             if room not in rooms:
@@ -130,15 +130,27 @@ class EventFeed:
         for kind in wanted.kinds:
             if not any(_fits(kind, one) for one in known):
                 raise InvalidInput(
-                    f"There are no events of the kind {kind[:80]!r}.",
+                    f"There is no kind of event {kind[:80]!r}.",
                     hint=did_you_mean(kind, known) or f"There are: {', '.join(sorted(set(known)))}.",
                     details={"field": "kind"},
                 )
 
+    def rooms_of(self, wanted: EventFilter) -> list[str]:
+        """The rooms whose events may fit."""
+        return sorted(
+            room
+            for room, kinds in self._rooms().items()
+            if (not wanted.rooms or room in wanted.rooms)
+            and (
+                not wanted.kinds
+                or any(_fits(one, name) for one in wanted.kinds for kind in kinds for name in (kind, f"{room}.{kind}"))
+            )
+        )
+
     async def page(
         self, caller: Principal, wanted: EventFilter = EVERYTHING, cursor: str | None = None, limit: int = 100
     ) -> EventPage:
-        """The events that fit and that the caller may see, after a cursor; None is the beginning, `NOW` the end."""
+        """The matching events that the caller may see, after a cursor; None is the beginning, `NOW` the end."""
         self.check(wanted)
         most = max(1, min(limit, MOST))
         if cursor == NOW:
@@ -168,7 +180,7 @@ class EventFeed:
                 return EventPage(found, _write(positions), has_more, cursors, removed)
 
     async def now(self, caller: Principal | None = None) -> str:
-        """The cursor behind everything that is stored, for a caller or for anyone."""
+        """The cursor after everything that is stored, for one caller or for all."""
         dialect = self._database.dialect
         found = {_OUTBOX: await self._database.read(lambda rows: newest(rows, dialect))}
         for source in self._sources():
@@ -187,7 +199,7 @@ class EventFeed:
     async def _next(
         self, caller: Principal, wanted: EventFilter, positions: Mapping[str, str], limit: int
     ) -> "_Portion":
-        """The next events of all sources by time."""
+        """The next events of all sources, ordered by time."""
         readable = [room for room in self._rooms() if caller.may(room, "read")]
         rooms = [room for room in readable if not wanted.rooms or room in wanted.rooms]
         audiences = [caller.id, *([ADMINS] if caller.may("access", "admin") else [])]
@@ -205,7 +217,7 @@ class EventFeed:
         return _merged(found, positions, limit)
 
     async def _removed_before(self, positions: Mapping[str, str]) -> float | None:
-        """When the oldest kept event happened, if those right after the cursor are gone by now."""
+        """The time of the oldest kept event, if retention may have removed events after the cursor."""
         if _OUTBOX in positions:
             return None
         oldest = await self._database.read(oldest_time)
@@ -214,7 +226,7 @@ class EventFeed:
 
 @dataclass(frozen=True, slots=True)
 class _Portion:
-    """Events, each with its source, and the positions behind what sources looked at without finding any more."""
+    """Events, each with its source, and the positions up to which sources were searched."""
 
     events: list[tuple[str, Event]]
     behind: Mapping[str, str]
@@ -222,9 +234,9 @@ class _Portion:
 
 
 def _merged(found: Mapping[str, tuple[Sequence[Event], str]], positions: Mapping[str, str], limit: int) -> _Portion:
-    """The first events by time, never against the order of a source: a clock may have been set back.
+    """The first events by time, keeping the order of each source: a clock may have been set back.
 
-    A source that was not read to its end may have more events of the time of its last one, so what is later waits.
+    A source that was not read to its end may have more events with the time of its last one, so later ones wait.
     """
     keyed: list[tuple[float, str, Event]] = []
     ends: list[float] = []
@@ -265,7 +277,7 @@ def parse_cursor(cursor: str | None) -> dict[str, str]:
         return msgspec.json.decode(base64.urlsafe_b64decode(padded), type=dict[str, str])
     except (binascii.Error, ValueError, msgspec.MsgspecError):
         raise InvalidInput(
-            "The cursor is not one of the feed.",
-            hint="Use the cursor of an answer, `now`, or none to begin.",
+            "The cursor is not valid.",
+            hint="Pass the cursor of an earlier answer or `now`, or leave it out to start at the beginning.",
             details={"field": "cursor"},
         ) from None

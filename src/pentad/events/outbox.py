@@ -2,9 +2,9 @@
 
     emit(tx, "avatars", "corpus.changed", [f"avatar://{avatar}"])
 
-After a rollback nothing has happened. SQLite commits rows in the order of their numbers. PostgreSQL does not, so there
-a reader goes by transaction and stops before the oldest one still running: no event can appear behind a reader's
-cursor. Rooms whose own log is in order show that instead (`Room.events`), and write nothing here.
+A rollback removes the event, too. SQLite commits rows in the order of their numbers. PostgreSQL does not, so there a
+reader goes by transaction and stops before the oldest one still running: no event can appear behind a reader's cursor.
+Rooms with an ordered log of their own publish that instead (`Room.events`) and write nothing here.
 """
 
 import re
@@ -22,7 +22,7 @@ from pentad.kernel.trace import current_traceparent, request_mark
 ADMINS: Final = "admin"
 """The audience of events for administrators."""
 CHANNEL: Final = "events"
-"""Signalled with every event; on SQLite only with those that are in other logs."""
+"""Signalled with every event; on SQLite only for events in other logs."""
 LAST: Final = "SELECT max(seq) FROM events"
 """Changes with every event on SQLite."""
 SUBJECTS_PER_ROW: Final = 500
@@ -48,10 +48,10 @@ def emit(
     principal: str | None = None,
     data: Mapping[str, Any] | None = None,
 ) -> None:
-    """Say that the same happened to each of these, when the transaction commits. Many subjects cost one row.
+    """Record an event for each of these subjects, visible when the transaction commits. Many subjects share one row.
 
-    `audience` is who may know: empty for everyone who may read the room, a principal, or `ADMINS`. The trace, and the
-    principal if none is given, are those of the request in hand.
+    `audience` is who may read it: empty for everyone with the right to read the room, a principal, or `ADMINS`. The
+    trace, and by default the principal, are those of the current request.
     """
     mark = request_mark.get()
     who = principal if principal is not None else "" if mark is None else mark.principal or ""
@@ -68,9 +68,9 @@ def emit(
 def events_after(
     rows: Rows, dialect: Dialect, position: str, *, rooms: Iterable[str], audiences: Iterable[str], limit: int
 ) -> tuple[list[Event], str]:
-    """The events of these rooms and audiences after a position, oldest first, and the position behind the last one.
+    """The events of these rooms and audiences after a position, oldest first, and the position after the last one.
 
-    Fewer than `limit` mean that there are no more.
+    Fewer than `limit` events mean that there are no more.
     """
     named, allowed = sorted(rooms), sorted({"", *audiences})
     xact, seq, index = _parse(position)
@@ -93,7 +93,7 @@ def events_after(
 
 
 def newest(rows: Rows, dialect: Dialect) -> str:
-    """The position behind everything that has happened so far."""
+    """The position after the latest event."""
     if dialect == "sqlite":
         last = rows.value("SELECT coalesce(max(seq), 0) FROM events")
         return f"0-{last}-{_WHOLE}"
@@ -102,7 +102,7 @@ def newest(rows: Rows, dialect: Dialect) -> str:
 
 
 def running_transactions(rows: Rows) -> tuple[int, int]:
-    """On PostgreSQL the oldest transaction that runs, which hides later ones, and the one that follows all so far."""
+    """PostgreSQL only: the oldest running transaction, which hides later events, and the next one to start."""
     sql = "SELECT pg_snapshot_xmin(s)::text::bigint, pg_snapshot_xmax(s)::text::bigint FROM pg_current_snapshot() AS s"
     ((oldest, following),) = rows.all(sql)
     return oldest, following
@@ -132,7 +132,9 @@ def _parse(position: str) -> tuple[int, int, int]:
     """The transaction, the row, and how many of the row's subjects were read."""
     found = _POSITION.fullmatch(position or "0-0-0")
     if found is None:
-        raise InvalidInput("This is no position of the feed.", hint="Use the cursor of an answer, or leave it out.")
+        raise InvalidInput(
+            "The cursor is not valid.", hint="Pass the cursor of an earlier answer unchanged, or leave it out."
+        )
     return int(found[1]), int(found[2]), int(found[3])
 
 

@@ -1,4 +1,4 @@
-"""Tells the followers of the feed, in every process, that something happened. They read what it was."""
+"""Notifies followers of the feed, in every process, of new events. They then read the feed."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -11,12 +11,12 @@ from pentad.kernel.ports import COMMITS, Database, Row
 
 _BURST_SECONDS: Final = 0.05
 _BUSY_SECONDS: Final = 0.25
-"""The pause while things go on happening: followers read all logs each time."""
+"""The pause during a series of events: followers read all logs each time."""
 _AGAIN_SECONDS: Final = 1.0
 
 
 class EventWatch:
-    """Calls `tell` a moment after something happened, once for a burst of it.
+    """Calls `tell` shortly after new events, once per burst.
 
     PostgreSQL shows an event only when no older transaction runs. While one does, `tell` is called again every second.
     """
@@ -34,7 +34,7 @@ class EventWatch:
             self._ends.append(database.listen(COMMITS, self._on_commits))
 
     def look(self) -> None:
-        """Something may have happened."""
+        """There may be new events."""
         self._is_news = True
         if self._burst is None and (self._looking is None or self._looking.done()):
             self._burst = asyncio.get_running_loop().call_later(_BURST_SECONDS, self._begin)
@@ -44,7 +44,7 @@ class EventWatch:
             self._comparing = start_task(self._compare(), "event-watch")
 
     async def _compare(self) -> None:
-        """Look if the last event is another one."""
+        """Check whether the last event has changed."""
         try:
             last = await self._database.lookup(LAST)
         except PentadError:  # the next commit brings another try
@@ -82,5 +82,5 @@ class EventWatch:
             pause = _AGAIN_SECONDS if oldest < behind else _BUSY_SECONDS
 
     async def _transactions(self) -> tuple[int, int]:
-        """The oldest transaction that may hide events, and the one that follows all so far."""
+        """The oldest transaction that may hide events, and the next one to start."""
         return (0, 0) if self._database.dialect == "sqlite" else await self._database.read(running_transactions)

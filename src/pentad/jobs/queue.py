@@ -33,10 +33,11 @@ _LONGEST_ERROR: Final = 2_000
 _GONE: Final = "The process that ran it is gone."
 _SIGNAL_RETRY: Final = 0.25
 _ENQUEUE: Final = """
-    INSERT INTO jobs (name, key, payload, run_at, created_at, updated_at, trace, principal)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+    INSERT INTO jobs (name, key, payload, run_at, created_at, updated_at, trace, principal, needs)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (name, key) DO UPDATE SET
         payload = excluded.payload,
+        needs = excluded.needs,
         trace = excluded.trace,
         principal = excluded.principal,
         again_at = CASE
@@ -86,6 +87,8 @@ class JobQueue:
         self.database = database
         self.clock = clock
         self.worker = opaque_id(size=12)
+        self.rooms: Sequence[str] = ()
+        """The rooms that are open in this process. Jobs that need others are left to other processes."""
         self._heartbeat = Heartbeat(database, self.worker)
         self._waiting: dict[tuple[str, str | None], asyncio.Event] = {}
 
@@ -96,19 +99,30 @@ class JobQueue:
     # For rooms
 
     def enqueue(
-        self, tx: Transaction, name: str, payload: Any = None, *, key: str | None = None, run_at: float | None = None
+        self,
+        tx: Transaction,
+        name: str,
+        payload: Any = None,
+        *,
+        key: str | None = None,
+        run_at: float | None = None,
+        needs: Iterable[str] = (),
     ) -> None:
         """Queue a job as part of the transaction; by default it runs as soon as that is committed.
 
         A key makes it one job: a queued one takes the new payload and the earlier time, unless it is waiting to be
         retried. A running one runs once more afterwards. A dead one comes back to life. The job belongs to the trace of
-        the request in hand; of several requests, to the last one's.
+        the request in hand; of several requests, to the last one's. `needs` names the rooms that a process must have
+        open to run it.
         """
         now = self.clock.now()
         due = now if run_at is None else run_at
         mark = request_mark.get()
         principal = None if mark is None else mark.principal
-        tx.run(_ENQUEUE, name, key, _encoded(payload), due, now, now, current_traceparent(), principal)
+        tx.run(
+            _ENQUEUE,
+            name, key, _encoded(payload), due, now, now, current_traceparent(), principal, "".join(map(_need, needs)),
+        )  # fmt: skip
         if due - now < SOON_SECONDS:
             tx.signal(CHANNEL, name)
 
@@ -233,8 +247,9 @@ class JobQueue:
 
     def due_at(self, rows: Rows, names: Iterable[str]) -> dict[str, float]:
         """When the next job of each name is due."""
-        sql = "SELECT min(run_at) FROM jobs WHERE name = ? AND state = 'queued'"
-        found = {name: rows.value(sql, name) for name in names}
+        sql = f"SELECT min(run_at) FROM jobs WHERE name = ? AND state = 'queued' AND {self._unmet()} = ''"  # noqa: S608  marks
+        rooms = [_need(room) for room in self.rooms]
+        found = {name: rows.value(sql, name, *rooms) for name in names}
         return {name: due for name, due in found.items() if due is not None}
 
     def has_orphans(self, rows: Rows) -> bool:
@@ -278,11 +293,11 @@ class JobQueue:
         lock = " FOR UPDATE SKIP LOCKED" if self.database.dialect == "postgres" else ""
         found = tx.all(
             # Without MATERIALIZED PostgreSQL may run the LIMIT again for every row it joins, and claim more than that.
-            "WITH due AS MATERIALIZED (SELECT id FROM jobs WHERE name = ? AND state = 'queued' AND run_at <= ?"  # noqa: S608  constants
-            f" ORDER BY run_at, id LIMIT ?{lock})"
+            "WITH due AS MATERIALIZED (SELECT id FROM jobs WHERE name = ? AND state = 'queued' AND run_at <= ?"  # noqa: S608  marks
+            f" AND {self._unmet()} = '' ORDER BY run_at, id LIMIT ?{lock})"
             " UPDATE jobs SET state = 'running', worker = ?, lease = lease + 1, attempt = attempt + 1, updated_at = ?"
             " WHERE id IN (SELECT id FROM due) RETURNING id, name, key, payload, attempt, lease, trace, principal",
-            name, now, most, self.worker, now,
+            name, now, *map(_need, self.rooms), most, self.worker, now,
         )  # fmt: skip
         if found:
             self._heartbeat.hold(tx)
@@ -290,6 +305,11 @@ class JobQueue:
             JobRun(job_id, name, key, msgspec.json.decode(payload), attempt, lease, self.worker, now, trace, principal)
             for job_id, name, key, payload, attempt, lease, trace, principal in found
         ]
+
+    def _unmet(self) -> str:
+        """SQL: the needs of a job without the rooms of this process, which are its parameters."""
+        count = len(self.rooms)
+        return "replace(" * count + "needs" + ", ?, '')" * count
 
     def leases(self, rows: Rows) -> set[tuple[int, int]]:
         """The leases of this process, as (id, lease)."""
@@ -358,6 +378,11 @@ class JobQueue:
         """Wake the callers in this process that wait for the job."""
         if (waiting := self._waiting.get((run.name, run.key))) is not None:
             waiting.set()
+
+
+def _need(room: str) -> str:
+    """A room in the column `needs`: no name is a part of another."""
+    return f";{room};"
 
 
 def _encoded(payload: Any) -> str:

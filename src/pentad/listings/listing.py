@@ -1,4 +1,4 @@
-"""What a room lists in the directory, and what the directory's room accepts."""
+"""An entry that a room lists in the directory, and the interface of the directory for such entries."""
 
 import hashlib
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
     """One entry of the directory, such as an agent that runs here."""
 
     key: str
-    """Identifies it for ever. What has an address has it as its key."""
+    """Identifies the entry permanently. An entry with an address uses it as its key."""
     name: str
     version: str
     description: str
@@ -26,7 +26,7 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
     url: str = ""
     """Where it answers."""
     skills: tuple[str, ...] = ()
-    """OASF classes, by name. Without any, the directory chooses from the words."""
+    """OASF classes, by name. If empty, the directory chooses them from the texts."""
     domains: tuple[str, ...] = ()
     modules: Mapping[str, Mapping[str, Any]] = {}
     """The data of OASF modules by their name, such as `integration/a2a`."""
@@ -43,7 +43,7 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Catalogue(Protocol):
-    """Keeps one record for each listing. Both may be repeated at any time, and change nothing the second time."""
+    """Keeps one record for each listing. Both methods are idempotent."""
 
     async def put(self, listing: Listing) -> None:
         """List it, or replace the record it has. InvalidInput if it cannot become a valid record."""
@@ -55,5 +55,5 @@ class Catalogue(Protocol):
 
 
 def listings_changed(tx: Transaction) -> None:
-    """Announce, in the transaction that changes it, that a room lists something else now."""
+    """Announce, in the transaction that makes the change, that the listings of a room have changed."""
     tx.signal(CHANNEL)

@@ -1,7 +1,7 @@
-"""Things of one room that another room hosts as agents, such as avatars: a tool answers their tasks.
+"""Agents that one room offers and another hosts, such as avatars: a tool answers their tasks.
 
-The rooms do not know one another. `AgentOffers` asks those that offer agents (`Room.offered_agents`) at the start and
-after every change, and tells the one that hosts them (`Room.host_offered`).
+The rooms do not know one another. `AgentOffers` collects the offers (`Room.offered_agents`) at the start and after
+every change, and passes them to the room that hosts agents (`Room.host_offered`).
 """
 
 import asyncio
@@ -30,7 +30,7 @@ class OfferedAgent:
     listing: Listing
     """Its own entry in the directory, to which the card of the agent is added."""
     tool: str
-    """Reads only, so that a task goes on after a crash."""
+    """Must be read-only, so that a task can continue after a crash."""
     question: str
     """The argument that takes the text of a message."""
     answer: str

@@ -1,7 +1,7 @@
 """Keeps the directory in step with what is hosted.
 
-1. Each serving process declares what its rooms list, as rows of `listings`, and holds a job as its lease. What only the
-   store has, such as a registered card, is declared in the transaction that stores it.
+1. Each serving process declares what its rooms list, as rows of `listings`, and holds a job as its lease. Entries that
+   belong to the store, such as a registered card, are declared in the transaction that stores them.
 2. A change of these rows leaves its key in `listing_changes` and queues the job `listings.reconcile`, all in one
    transaction. The job runs where the directory is open: it puts the newest listing of each key into the directory, or
    withdraws it if nobody hosts it any more.
@@ -37,9 +37,9 @@ SERVING: Final = "listings.serving"
 RECONCILE: Final = "listings.reconcile"
 _LOOK_SECONDS: Final = 0.3
 _ABSENT_SECONDS: Final = 0.6
-"""For so long the session of a process must be missing. A lost connection is back before that."""
+"""How long the session of a process must be missing. A lost connection is back sooner."""
 _GRACE_SECONDS: Final = 0.2
-"""Until the listings of a process that has ended are withdrawn: one that restarts declares them again."""
+"""How long the listings of an ended process are kept, so that a restarted one can declare them again."""
 _BATCH: Final = 100
 
 
@@ -55,7 +55,7 @@ class Listings:
         self._sources: Sequence[Source] = ()
         self._hosted: dict[str, Listing] = {}
         self._missing: dict[str, float] = {}
-        """Processes whose session is over, and since when they are missed."""
+        """Processes whose session is over, and since when."""
         self._ended: dict[str, float] = {}
         """Processes that have lost their listings, and when; their other jobs are lost with the next heartbeat."""
         self._wake = asyncio.Event()
@@ -64,20 +64,22 @@ class Listings:
 
     def jobs(self) -> Sequence[Job["Listings"]]:
         """The jobs of this process."""
-        retract = Job(SERVING, _retract_ended, retry=Retries(attempts=None, longest=10.0))
-        reconcile = Job(RECONCILE, _reconcile, retry=Retries(attempts=None, first=0.2, longest=60.0), concurrency=1)
+        retract = Job(SERVING, Listings.retract_ended, retry=Retries(attempts=None, longest=10.0))
+        reconcile = Job(
+            RECONCILE, Listings.reconcile, retry=Retries(attempts=None, first=0.2, longest=60.0), concurrency=1
+        )
         return [retract] if self.catalogue is None else [retract, reconcile]
 
     # For rooms
 
     def put(self, tx: Transaction, listing: Listing) -> None:
-        """List what the store itself has."""
+        """List an entry that belongs to the store."""
         if store.stored_revision(tx, listing.key) != listing.revision:
             store.declare(tx, store.STORED, [listing], self._clock.now())
             self._queue.enqueue(tx, RECONCILE, key=RECONCILE)
 
     def remove(self, tx: Transaction, key: str) -> None:
-        """Withdraw what the store no longer has."""
+        """Withdraw an entry that the store no longer has."""
         store.retract(tx, store.STORED, [key])
         self._queue.enqueue(tx, RECONCILE, key=RECONCILE)
 
@@ -87,9 +89,9 @@ class Listings:
         self._wake.set()
 
     async def caught_up(self, key: str, seconds: float) -> bool:
-        """Wait until the directory has this listing as it is now; False if it is still to be done.
+        """Wait until the directory has this listing as it is now; False if it does not have it in time.
 
-        Without the directory in this process there is no wait. Other listings that fail do not hold it up."""
+        If the directory is not open in this process, this does not wait. Failures of other listings do not matter."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while await self._database.read(lambda rows: store.is_changed(rows, key)):
@@ -191,7 +193,7 @@ class Listings:
     # Jobs
 
     async def retract_ended(self, run: JobRun) -> None:
-        """Forget what a process hosted that has lost its lease."""
+        """Withdraw what a process hosted that has lost its lease."""
         worker = run.key or ""
 
         def work(tx: Transaction) -> None:
@@ -240,14 +242,6 @@ class Listings:
 def _settle(tx: Transaction, run: JobRun, key: str, mark: str) -> None:
     run.check(tx)
     store.settle(tx, key, mark)
-
-
-async def _retract_ended(listings: Listings, run: JobRun) -> None:
-    await listings.retract_ended(run)
-
-
-async def _reconcile(listings: Listings, run: JobRun) -> None:
-    await listings.reconcile(run)
 
 
 def _combined(listings: Sequence[Listing]) -> dict[str, Listing]:

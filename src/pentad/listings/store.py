@@ -10,7 +10,7 @@ from pentad.kernel.ports import Rows, Transaction
 from pentad.listings.listing import Listing
 
 STORED: Final = ""
-"""In place of a process: the store itself has it."""
+"""Stands for the store itself in place of a process."""
 
 
 def declared_by(rows: Rows, worker: str) -> dict[str, str]:
@@ -50,12 +50,12 @@ def current(rows: Rows, key: str) -> Listing | None:
 
 
 def changes(rows: Rows, most: int) -> Mapping[str, str]:
-    """Keys that the directory has to look at, each with its mark."""
+    """Keys that the directory has to process, each with its mark."""
     return dict(rows.all("SELECT key, mark FROM listing_changes ORDER BY key LIMIT ?", most))
 
 
 def is_changed(rows: Rows, key: str) -> bool:
-    """Whether the directory has yet to look at a key."""
+    """Whether the directory still has to process a key."""
     return rows.value("SELECT 1 FROM listing_changes WHERE key = ?", key) is not None
 
 

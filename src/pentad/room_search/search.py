@@ -1,7 +1,7 @@
-"""Asks every room at once what it finds, and makes one ranking of the answers.
+"""Searches all rooms at once and ranks their hits together.
 
-Rooms apply the caller's rights in their own queries and score on one scale (`search/relevance.py`), so their hits can
-be compared as they are. A room that fails or takes too long does not hold up the others: the answer names it.
+Rooms apply the caller's rights in their own queries and score on one scale (`search/relevance.py`), so their hits are
+comparable. A room that fails or takes too long does not delay the others: the answer names it.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from pentad.search.sources import FoundItem, FoundItems, SearchRequest, SearchSo
 from pentad.search.text import words
 
 SECONDS: Final = 10.0
-"""How long a room may take; the answer then says that it is missing."""
+"""How long a room may take. After that the answer lists it as missing."""
 LIMIT: Final = 5
 MOST: Final = 50
 TOKENS: Final = 4_000
@@ -38,7 +38,7 @@ _DIGITS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What a search is narrowed to. Empty means everything; `owner` may be `me`; times are ISO 8601."""
+    """The filters of a search. Empty means everything; `owner` may be `me`; times are ISO 8601."""
 
     rooms: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
@@ -88,7 +88,7 @@ class RankedItem:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The hits of one kind, best first. `more` says that there are others."""
+    """The hits of one kind, best first. `more`: there are others."""
 
     source: Source
     hits: Sequence[RankedItem]
@@ -102,7 +102,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A kind that the answer lacks, wholly or in part, and why."""
+    """A kind that is missing from the answer, wholly or in part, and the reason."""
 
     kind: str
     reason: str
@@ -110,7 +110,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a search found: groups by kind, the one with the best hit first.
+    """The result of a search: groups by kind, the one with the best hit first.
 
     `incomplete` names kinds that failed or took too long, `left_out` those that a filter cannot be applied to, `stale`
     how many items of a kind have no vector yet. `cut` is how many hits the token budget left no room for.
@@ -173,7 +173,7 @@ class RoomSearch:
     ) -> Answer:
         """The best hits of each kind the caller may read, at most `limit` of each, in at most so many tokens."""
         if not caller.may(ANY_ROOM, "read"):
-            raise Forbidden(f"{caller.name!r} may not search: no scope was given to it.")
+            raise Forbidden(f"{caller.name!r} may not search: it has no scopes.")
         request = _request(caller, query, filters, limit)
         chosen, left_out = self._choose(caller, filters)
         await self._index.embed_query(request.text)  # once: the rooms then find its vector in the cache
@@ -188,7 +188,7 @@ class RoomSearch:
         return answer if tokens is None else _within(answer, tokens)
 
     def _choose(self, caller: Principal, filters: Filters) -> tuple[list[Source], list[Gap]]:
-        """The sources to ask, and the kinds that a filter leaves out because they lack what it is about."""
+        """The sources to search, and the kinds that a filter excludes because they lack the filtered property."""
         kinds, rooms = {source.kind for source in self.sources}, {source.room for source in self.sources if source.room}
         _check_names("kind", filters.kinds, kinds)
         _check_names("room", filters.rooms, rooms)
@@ -250,13 +250,13 @@ def _check_names(what: str, given: Sequence[str], known: set[str]) -> None:
             guess = did_you_mean(name, known)
             raise InvalidInput(
                 f"There is no {what} {name[:60]!r} to search.{' ' + guess if guess else ''}",
-                hint=f"There are {', '.join(sorted(known))}.",
+                hint=f"Known: {', '.join(sorted(known))}.",
                 details={"field": f"{what}s"},
             )
 
 
 def _grouped(answered: Sequence[tuple[Source, FoundItems]], request: SearchRequest) -> list[Group]:
-    """The hits of all kinds in one order. What is not even related is no hit."""
+    """The hits of all kinds in one order, without unrelated ones."""
     asked = words(request.text)
     every = [(source, item) for source, found in answered for item in found.items if item.score >= RELATED]
     every.sort(key=lambda pair: (-round(pair[1].score, _DIGITS), pair[1].uri))

@@ -1,4 +1,4 @@
-"""Tools as something the search over all rooms finds: those the caller may use."""
+"""Makes the tools that the caller may use searchable in the search over all rooms."""
 
 import re
 from collections.abc import Sequence

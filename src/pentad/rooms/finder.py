@@ -13,12 +13,12 @@ GROUP: Final = "pentad.rooms"
 
 
 def installed_rooms() -> list[str]:
-    """The names of the rooms that Pentad and other installed packages bring."""
+    """The names of the rooms of Pentad and of other installed packages."""
     return list(entry_points(GROUP))
 
 
 def find_rooms(wanted: Sequence[str]) -> list[Room[Any]]:
-    """The rooms asked for, in that order; without a wish every installed one."""
+    """The requested rooms, in that order; by default every installed one."""
     return [find_room(name) for name in (wanted or installed_rooms())]
 
 

@@ -1,7 +1,7 @@
 """The card of an agent: its name, URL, skills and login.
 
 A lenient reading accepts everything AgentVault accepts, and loopback addresses. A strict one (`context=STRICT`) allows
-plain http only for this machine, requires a readable id like `org/name`, and names members that AgentVault drops
+plain http only for this machine, requires a readable id like `org/name`, and reports members that AgentVault drops
 silently (`supportContact` for `support_contact`).
 """
 

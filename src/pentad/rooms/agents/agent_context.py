@@ -1,8 +1,8 @@
-"""The context of a message: taken in, stored, and given to the agent.
+"""The context of a message: validated, stored, and given to the agent.
 
-Every way in (dialects, tools, the command line) calls `accept` once. What is stored is what the agent gets. Contents
+Every interface (dialects, tools, the command line) calls `accept` once. The agent gets exactly what is stored. Contents
 that are too large go into the store and the message refers to them; a context that is large as a whole is stored once
-and the log has its hash. From the second turn on, the context of a conversation is stored version by version.
+and the log has its hash. From the second turn on, each version of a conversation's context is stored.
 """
 
 import hashlib
@@ -55,7 +55,7 @@ _MAX_KNOWN: Final = 4_096
 
 
 class ContextIntake:
-    """Takes contexts in by the operator's limits and level, and gives the engine access to them
+    """Accepts contexts within the operator's limits and level, and gives the engine access to them
     (`MessageContexts`)."""
 
     def __init__(
@@ -74,7 +74,7 @@ class ContextIntake:
         self._tasks = tasks
         self._clock = platform.clock
         self._unchanged = LruCache[bytes, bool](_MAX_KNOWN)
-        """Hashes of contexts that are valid, hold no secret and are stored as they are."""
+        """Hashes of contexts that are valid, contain no secret and are stored unchanged."""
 
     async def accept(self, caller: Principal, message: Message, level: Level | None = None) -> Message:
         """The message to store; InvalidInput with every problem of its context."""
@@ -112,7 +112,7 @@ class ContextIntake:
         return replace(message, metadata=made)
 
     def _read(self, metadata: Mapping[str, Any], level: Level) -> IncomingContext | None:
-        """The validated context. Clients send the same one with message after message: it is examined once."""
+        """The validated context. Clients often repeat the same one with every message; it is validated once."""
         digest = None if self._keys else _digest(metadata, level)
         if digest is not None and self._unchanged.get(digest):
             return IncomingContext(metadata[PLAIN_KEY]["items"], None, (), ())
@@ -127,8 +127,8 @@ class ContextIntake:
         return context
 
     async def _with_snapshots(self, caller: Principal, items: Items) -> Items:
-        """The items with a copy of each content that must not change: it is read now, with the sender's rights, and
-        kept by its hash. The item keeps its reference under `x-ref`."""
+        """The items with a copy of each content that must not change, read now with the sender's rights and stored by
+        its hash. The item keeps its reference under `x-ref`."""
         names = [name for name, item in items.items() if _wants_snapshot(item)]
         if not names:
             return items
@@ -150,7 +150,7 @@ class ContextIntake:
         return self._agent_context(cast("dict[str, Any]", found), caller) if isinstance(found, dict) else None
 
     async def of_conversation(self, message: Message, caller: Principal) -> AgentContext | None:
-        """The context of the conversation, or the message's own if there is no more."""
+        """The context of the conversation, or the message's own if the conversation has none."""
         if message.context_id is None:
             return self.of_message(message, caller)
         try:
@@ -248,7 +248,7 @@ def artifact_of(task: Task, name: str) -> Artifact:
     for artifact in task.artifacts:
         if name in (artifact.id, artifact.name):
             return artifact
-    raise NotFound(f"The task has no artifact {name[:100]!r}.", hint="Its artifacts are in the task.")
+    raise NotFound(f"The task has no artifact {name[:100]!r}.", hint="Read the task to see its artifacts.")
 
 
 def artifact_content(parts: tuple[Part, ...]) -> tuple[bytes, str | None]:
@@ -262,7 +262,7 @@ def artifact_content(parts: tuple[Part, ...]) -> tuple[bytes, str | None]:
         return content, part.media_type
     if part.data is not UNSET:
         return exact_json(part.data), part.media_type or "application/json"
-    raise InvalidInput(f"The artifact is at {str(part.url)[:200]}.", hint="Refer to that address itself.")
+    raise InvalidInput(f"The artifact is at {str(part.url)[:200]}.", hint="Use that address as the reference.")
 
 
 def _wants_snapshot(item: Any) -> bool:
@@ -305,7 +305,7 @@ def _with_context(metadata: Mapping[str, Any], context: Mapping[str, Any]) -> di
 
 
 def _issues_json(issues: Sequence[Issue]) -> list[dict[str, str]]:
-    """What a lenient reading lost or changed, for the sender. Names can be secrets, so they are masked."""
+    """What the lenient level dropped or changed, for the sender. Names can be secrets, so they are masked."""
     made, _ = scrub_json([{"code": one.code, "pointer": one.path, "message": one.message} for one in issues])
     return made
 
@@ -321,7 +321,7 @@ def _point_into_message(error: PentadError, key: str) -> None:
 
 
 def _limits(resolver: Resolver) -> ContextLimits:
-    """The limits of this server: the references it follows are those of the rooms it has."""
+    """The limits of this server. It follows references to the rooms that are open."""
     return replace_limits(DEFAULT_LIMITS, ref_schemes=resolver.references.schemes())
 
 

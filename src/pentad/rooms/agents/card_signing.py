@@ -1,7 +1,7 @@
 """Signs agent cards: a JWS over the card's canonical JSON (RFC 8785), with keys that all processes of a store share.
 
-A card is one document for three kinds of readers, and most keep only the members they know before they verify it. So a
-card has a signature for each form that readers verify: the whole card, its A2A 1.0 members, and its 0.3 members.
+A card is one document for three kinds of readers, and most drop members they do not know before they verify it. So a
+card has one signature per form: the whole card, its A2A 1.0 members, and its 0.3 members.
 Signatures are deterministic (RFC 6979), so every process serves the same bytes and ETag.
 """
 

@@ -77,8 +77,8 @@ class Cards:
         self._cache.clear()
 
     def announce_grpc(self, port: int, address: str | None, public_url: str | None) -> None:
-        """Name the gRPC port on cards: by the operator's address, or on the host of the card's URL. If others reach
-        this server by a public URL, only the operator knows their way to the port."""
+        """Name the gRPC port on cards: the operator's address, or the host of the card's URL. Behind a public URL only
+        the operator knows the address of the port."""
         if address is not None:
             self._grpc = lambda _site: address
         elif public_url is None:
@@ -86,7 +86,7 @@ class Cards:
         self.forget()
 
     def forget(self) -> None:
-        """Create the cards again: an agent is described differently now."""
+        """Create the cards again, because an agent has changed."""
         self._cache.clear()
         self._required.clear()
 
@@ -107,7 +107,7 @@ class Cards:
         return self._signed(v10_members(card) if v10_only else card, site)
 
     def extended(self, agent: HostedAgent, site: str, caller: Principal, *, v10_only: bool = False) -> dict[str, Any]:
-        """The extended card: also lists custom methods, and what the caller may do."""
+        """The extended card: it also lists custom methods and the caller's rights."""
         card = self._card(agent, site)
         for name in agent.methods:
             skill = {"id": name, "name": name, "description": f"The method {name}, called by its name."}
@@ -197,9 +197,9 @@ class Cards:
 
 
 def service_identifier(site: str) -> str:
-    """The name under which AgentVault's clients keep their key for a server. One key is good for all agents of a
-    server, and no other server's card may ask for it, so it is made of the host. It fits into the name of an
-    environment variable."""
+    """The name under which AgentVault's clients keep their key for a server. One key is valid for all agents of a
+    server and no other server's card may ask for it, so the name is made from the host. It can be part of the name of
+    an environment variable."""
     return re.sub(r"[^a-z0-9]+", "_", urlsplit(site).netloc.lower()).strip("_")
 
 

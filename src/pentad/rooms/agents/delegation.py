@@ -28,8 +28,8 @@ from pentad.rooms.agents.models import DEADLINE_KEY, EVENT, LIMITS_KEY, RESTING,
 from pentad.rooms.agents.registry.card_metadata import metadata_of
 from pentad.rooms.agents.remote_agents import FoundCard
 from pentad.rooms.agents.service import Agents
+from pentad.rooms.agents.tasks.child_tasks import calling
 from pentad.rooms.agents.tasks.engine import Tasks
-from pentad.rooms.agents.tasks.families import calling
 from pentad.rooms.agents.tasks.idempotency import send_keys
 
 _FIRST_PAUSE: Final = 0.1
@@ -52,9 +52,9 @@ class TaskRequest:
     metadata: Mapping[str, Any] | None = None
     """Stored with a new task."""
     event: str | None = None
-    """The event that the message signals to a task that waits for it."""
+    """The event that the message signals to a waiting task."""
     deadline: float | None = None
-    """In how many seconds the task has to be over."""
+    """Seconds until the task has to be over."""
     budget: Mapping[str, Any] | None = None
     """What a new task may use: `calls`, `tokens`, `seconds`."""
     idempotency_key: str | None = None
@@ -110,13 +110,17 @@ def hosted_name(agents: Agents, agent: str) -> str | None:
     return None
 
 
+async def _ignore_event(_event: Event) -> None:
+    """For callers that only want the result."""
+
+
 class _Target(NamedTuple):
     """Where a task goes: to an agent that runs here, or to the card of another one."""
 
     name: str | None = None
     found: FoundCard | None = None
     record: FoundRecord | None = None
-    """If the directory knows it, and nothing else does."""
+    """Set if the agent was found in the directory only."""
 
 
 async def _find(agents: Agents, caller: Principal, agent: str, *, trusted: bool = False) -> _Target:
@@ -152,7 +156,7 @@ async def delegate(
     request: TaskRequest,
     *,
     seconds: float | None,
-    on_event: OnEvent,
+    on_event: OnEvent = _ignore_event,
     trusted: bool = False,
 ) -> Delegation:
     """Send a task to an agent and wait for `seconds` (0: do not wait; None: until it rests).
@@ -293,8 +297,8 @@ async def send_and_wait(
     """Send a task to a remote agent and wait, as `delegate` does. `on_task` gets its id once the agent has accepted
     it.
 
-    A call that is canceled while the request is on its way cannot know whether the agent takes the task. So the sending
-    goes on in the background until the agent has answered, and only then ends.
+    A call that is canceled while the request is under way cannot know whether the agent takes the task. So sending
+    continues in the background until the agent has answered.
     """
     accepted = asyncio.Event()
     if request.task_id is not None:

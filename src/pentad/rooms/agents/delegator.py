@@ -1,7 +1,7 @@
 """The agent behind `agents_delegate`: finds an agent for a piece of work, sends it there and passes the result on.
 
-It is an ordinary agent: its searches, sends and questions are durable calls of its task, so deadline, budget, trace,
-approvals and restarts are those of every task. It sends with `turn.send`, as others do.
+It is an ordinary agent: its searches, sends and questions are durable calls of its task, so deadlines, budgets, traces,
+approvals and restarts work as for every task. It sends with `turn.send`, like other agents.
 """
 
 from collections.abc import Iterable, Sequence
@@ -28,7 +28,7 @@ MOST_ATTEMPTS: Final = 5
 _CANDIDATES: Final = 8
 _CARDS: Final = "agents://cards/"
 _RANK_BASE: Final = 60
-"""As in reciprocal rank fusion: the first of one list does not beat the second of both."""
+"""As in reciprocal rank fusion: first place in one list does not beat second place in both."""
 _CONSENT_SECONDS: Final = 86_400.0
 _LONGEST_WORK: Final = 300
 _NO_OPTIONS: Final[Json] = {}
@@ -102,7 +102,7 @@ class Delegator(BaseA2AAgent):
                 tried.append({"agent": one.agent, "outcome": "no consent", "reason": refused})
                 continue
             if one.card is not None and _interface(await turn.read(one.card)) != one.url:
-                tried.append({"agent": one.agent, "outcome": "changed", "reason": "its card leads elsewhere now"})
+                tried.append({"agent": one.agent, "outcome": "changed", "reason": "its card now has another address"})
                 continue
             await turn.working(f"Sending the work to {one.agent}.")
             try:
@@ -146,9 +146,9 @@ class Delegator(BaseA2AAgent):
         for one in ordered:
             one.allowed = one.hosted_here or _is_allowed(self._allowed, one)
             if not one.url:
-                one.excluded = "its card names no way that is spoken here"
+                one.excluded = "its card names no protocol that Pentad speaks"
             elif not one.fits:
-                one.excluded = "the words hardly match"
+                one.excluded = "it hardly matches the words"
             elif has_context and not one.accepts_context:
                 one.excluded = "its card does not say that it accepts a context"
         return ordered, not has_cards and no_record
@@ -228,7 +228,7 @@ async def _answered(turn: Turn, child: ChildTask) -> ChildTask:
 
 
 async def _pass_on(turn: Turn, child: ChildTask) -> None:
-    """The artifacts of the agent that did the work become ours."""
+    """Publish the artifacts of the agent that did the work as our own."""
     for one in child.artifacts:
         name = json_text(one.get("name")) or json_text(one.get("id"))
         if (text := one.get("text")) is not None:

@@ -38,8 +38,8 @@ class FoundRecord(NamedTuple):
 
 
 async def find_record(neighbours: Neighbours, caller: Principal, reference: str) -> FoundRecord | None:
-    """The record that a reference means; None if there is none, or none for the caller. Conflict if it is withdrawn, or
-    does not say how to reach the agent."""
+    """The newest record with this reference; None if the caller can read none. Conflict if it is withdrawn, or does not
+    say how to reach the agent."""
     try:
         found = await _call(neighbours, caller, _RESOLVE, {"reference": reference})
         if found.get("state") == "withdrawn":

@@ -306,7 +306,7 @@ def named_after(part: Part, file: StoredFile) -> Part:
 
 
 def clean_name(name: str) -> str:
-    """A name that leads to no other folder and hides nothing."""
+    """A name without path separators or invisible characters."""
     return _UNSAFE.sub("_", name).strip(" .")[:_LONGEST_NAME] or "file"
 
 

@@ -1,11 +1,11 @@
 """Mounts remote agents at `/agents/<name>`: the task and its log are here, the work is done there.
 
-A caller sees an agent like any other, in every dialect, with this server's login, limits, push notifications and
-streams that can be resumed. What the remote agent reports is copied into the log. A row says which task it is there, so
-a turn that another process takes over goes on with that task.
+Callers see an agent like any other, in every dialect, with this server's login, limits, push notifications and
+resumable streams. Reports of the remote agent are copied into the log. A row names the remote task, so a turn that
+another process takes over continues with it.
 
-The remote agent gets the message and its context, nothing of the caller: no credentials, no name, and neither task,
-conversation nor message ids of this server. Keys are the operator's, by host (`remote_agents.py`).
+The remote agent gets the message and its context, but learns nothing about the caller: no credentials, no name, and no
+task, conversation or message ids of this server. Keys are the operator's, by host (`remote_agents.py`).
 """
 
 import asyncio
@@ -53,7 +53,6 @@ _FIRST_PAUSE: Final = 0.1
 _LONGEST_POLL: Final = 2.0
 _FIRST_WAIT: Final = 5.0
 _LONGEST_WAIT: Final = 60.0
-_MAX_ID: Final = 200
 _BROKEN: Final = (Unavailable, DeadlineExceeded, Overloaded)
 
 
@@ -80,7 +79,7 @@ class MountedAgent:
         self._own_url = f"{site}/agents/{name}"
         self._trusted = place.startswith(("http://", "https://"))
         self._shown = urlsplit(place).hostname or place
-        """The place for callers: the rest of a URL may be the operator's secret."""
+        """The place as callers see it: the rest of a URL may be secret."""
         self._found: FoundCard | None = None
         self._read_at = 0.0
         self._description: CardDescription | None = None
@@ -121,7 +120,7 @@ class MountedAgent:
         )
 
     async def refresh(self) -> None:
-        """Read the card again. It counts as far as it is signed, where that is required."""
+        """Read the card again. Where a signature is required, only signed members count."""
         try:
             found = await self._remotes.find(self.place, trusted=self._trusted)
         except NotFound as error:
@@ -243,7 +242,7 @@ class MountedAgent:
     ) -> Message:
         """The message as the remote agent gets it.
 
-        Its id is ours in disguise: the same if it is sent again, and never that of another caller's message.
+        Its id is derived from ours: the same if it is sent again, and different for every caller's message.
         """
         task, url = turn.task, remote.interface.url
         metadata = dict(message.metadata or {})
@@ -273,7 +272,7 @@ class MountedAgent:
     async def _remember(
         self, turn: Turn, remote: RemoteAgent, item: Item, known: ForwardedTask | None
     ) -> ForwardedTask | None:
-        """Store which task this is there, once the agent has accepted the message."""
+        """Store the id of the remote task, once the agent has accepted the message."""
         if not remote.task_id or (known is not None and known.message == turn.message.id):
             return known
         context = item.context_id if isinstance(item, Task) else known.remote_context if known is not None else ""
@@ -292,7 +291,7 @@ class MountedAgent:
 
 
 class Gateway:
-    """The agents mounted on this server: keeps their cards up to date, and ends what has no task here any more."""
+    """The mounted agents of this server: keeps their cards up to date, and ends remote tasks whose local task is over."""
 
     def __init__(self, forwarded: ForwardedTasks, clock: Clock) -> None:
         self.mounted: dict[str, MountedAgent] = {}
@@ -340,7 +339,7 @@ async def _refreshed(agent: MountedAgent) -> bool:
 
 
 async def _resumed(remote: RemoteAgent) -> AsyncGenerator[Item]:
-    """A task that is under way there: A2A 1.0 starts a subscription with the task, other dialects are polled."""
+    """A running remote task: A2A 1.0 starts a subscription with the task, other dialects are polled."""
     if remote.dialect != "1.0" or not remote.streams:
         reports = _polled(remote, await remote.get(remote.task_id))
     else:
@@ -368,7 +367,7 @@ async def _polled(remote: RemoteAgent, first: Task | Message, before: Task | Non
 
 
 def _is_same(item: Item, before: Task) -> bool:
-    """Whether a task still shows what it showed before: the agent has said nothing since."""
+    """Whether the task is unchanged: the agent has sent nothing since."""
     return isinstance(item, Task) and _shown(item) == _shown(before)
 
 
@@ -378,7 +377,7 @@ def _shown(task: Task) -> tuple[Any, ...]:
 
 
 async def _context(context: AgentContext | None) -> dict[str, Any] | None:
-    """The context to send. What this server stores is put back in: nobody else can read `context://`."""
+    """The context to send, with contents from this server's store put back in: no one else can read `context://`."""
     if context is None:
         return None
     items: dict[str, Any] = {}

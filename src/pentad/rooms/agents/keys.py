@@ -1,6 +1,6 @@
 """The room's keys: the ring that signs cards, and the public keys an operator trusts.
 
-The latter are in files named in the settings: by host for cards, one set for contexts.
+The trusted keys are in files named in the settings: by host for cards, one set for contexts.
 """
 
 from collections.abc import Mapping, Sequence

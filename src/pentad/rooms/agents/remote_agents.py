@@ -99,7 +99,7 @@ class RemoteAgents:
         )
 
     async def cancel(self, agent: str, task_id: str) -> bool:
-        """Cancel a task of an agent; False if it goes on. Unavailable or DeadlineExceeded if the agent cannot be
+        """Cancel a task of an agent; False if it continues. Unavailable or DeadlineExceeded if the agent cannot be
         reached."""
         return await cancel_task(self.open(await self.find(agent), None), task_id)
 
@@ -143,7 +143,7 @@ class RemoteAgents:
 
 
 async def cancel_task(remote: RemoteAgent, task_id: str) -> bool:
-    """Cancel a remote task; False if it goes on. Unavailable or DeadlineExceeded if the agent cannot be reached."""
+    """Cancel a remote task; False if it continues. Unavailable or DeadlineExceeded if the agent cannot be reached."""
     try:
         async with asyncio.timeout(_CANCEL_SECONDS):
             await remote.cancel(task_id)

@@ -5,8 +5,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pentad.jobs.job import Job, JobRun, Schedule
 from pentad.kernel.principal import Principal
-from pentad.listings.listing import Listing
-from pentad.listings.offered_agents import OfferedAgent
 from pentad.mcp.http_exchange import HttpExchange
 from pentad.platform import Mount, MountContext, Room
 from pentad.rooms.agents.interface.mcp_tasks import CallerTasks
@@ -17,8 +15,8 @@ from pentad.rooms.agents.interface.tools import TOOLS
 from pentad.rooms.agents.registry.card_index import SEARCHABLE
 from pentad.rooms.agents.service import Agents, open_agents, own_site
 from pentad.rooms.agents.settings import AgentsSettings
+from pentad.rooms.agents.tasks.child_tasks import origin_trace, spans_of_trace
 from pentad.rooms.agents.tasks.engine import jobs_of
-from pentad.rooms.agents.tasks.families import origin_trace, spans_of_trace
 from pentad.rooms.agents.tasks.push_store import CONFIG_COLUMN
 from pentad.rooms.agents.tasks.task_search import JOB as INDEX_TASKS
 from pentad.rooms.agents.tasks.task_search import SEARCHABLE as TASK_TEXTS
@@ -91,14 +89,6 @@ async def health(agents: Agents) -> Mapping[str, Any]:
     return {"agents": len(agents.listed_agents), **agents.tasks.watchdog.health()}
 
 
-async def listed(agents: Agents) -> Sequence[Listing]:
-    return agents.listings()
-
-
-def host_offered(agents: Agents, offered: Sequence[OfferedAgent]) -> None:
-    agents.host_offered(offered)
-
-
 async def cancel_ended(agents: Agents, _run: JobRun) -> None:
     await agents.gateway.cancel_ended()
 
@@ -155,8 +145,8 @@ ROOM = Room(
     event_kinds=EVENT_KINDS,
     spans=spans_of_trace,
     origin=origin_trace,
-    listed=listed,
-    host_offered=host_offered,
+    listed=Agents.listings,
+    host_offered=Agents.host_offered,
     searchable=(SEARCHABLE, TASK_TEXTS),
     search_sources=(AGENTS, OWN_TASKS),
     lineage=lineage,

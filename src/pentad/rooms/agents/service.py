@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _RESOLVE_TOOL: Final = "directory_resolve"
 _LISTED_SECONDS: Final = 10.0
-"""Whoever registers a card waits so long for its record at most."""
+"""The longest wait for the directory record of a new card."""
 
 
 class Agents:
@@ -189,12 +189,12 @@ class Agents:
             self.replace(agent)
 
     def remove(self, name: str) -> None:
-        """Host an agent no longer."""
+        """Stop hosting an agent."""
         self.agents.pop(name, None)
         self._forget_cards()
 
     def host_offered(self, offered: Sequence[OfferedAgent]) -> None:
-        """Host what other rooms offer now. An agent of the operator keeps its name."""
+        """Host the agents that other rooms offer. Agents of the operator keep their names."""
         known = {one.name: one.agent for one in self.agents.values() if isinstance(one.agent, ToolAgent)}
         for name in known.keys() - {one.name for one in offered}:
             self.remove(name)
@@ -260,7 +260,7 @@ class Agents:
             for one in self.listed_agents
         ]  # fmt: skip
 
-    def listings(self) -> list[Listing]:
+    async def listings(self) -> list[Listing]:
         """The agents that run here, for the directory."""
         site = own_site(self.platform.site)
         return [self._listing(one, f"{site}/agents/{one.name}", site) for one in self.listed_agents]

@@ -82,7 +82,7 @@ class Bounds:
 
 
 LAST_WORD: Final = Bounds(2**31, 2**40)
-"""For what the engine itself says: a task that has reached its bounds must still be able to end."""
+"""For events of the engine itself: a task that has reached its bounds must still be able to end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +243,7 @@ def append(
 
 
 def _tell(transaction: Transaction, task_id: str, owner: str, agent: str, state: State, at: float) -> None:
-    """Tell the owner of a new task, or that it rests or has ended. Progress is in the task's own events."""
+    """Emit an event for the owner: a task is new, rests or has ended. Progress is in the task's own events."""
     kind = f"task.{state}"
     emit(transaction, "agents", kind, [f"agents://tasks/{task_id}"], audience=owner, at=at, data={"agent": agent})
 
@@ -396,7 +396,7 @@ def list_heads(rows: Rows, listing: Listing) -> HeadPage:
 
 
 WAITING: Final = "state = 'input-required'"
-"""As the index of waiting tasks has it: a parameter would not let SQLite use it."""
+"""Literal, like the index of waiting tasks: with a parameter SQLite would not use the index."""
 
 
 def latest_heads(rows: Rows, owner: str, most: int, *, agent: str | None = None, waiting: bool = False) -> list[Head]:

@@ -75,7 +75,7 @@ def test_when_not_even_references_fit_the_least_important_go_and_are_named():
     assert max(gone) < min(plan.items)
     told = plan.as_json()
     assert json.loads(json.dumps(told)) == told
-    assert {one["why"] for one in told["items"] if one["fate"] == "left-out"} == {"not even a reference to it fits"}
+    assert {one["why"] for one in told["items"] if one["fate"] == "left-out"} == {"not even a reference fits"}
 
 
 def test_tokens_are_four_bytes_and_the_smaller_budget_holds():

@@ -132,7 +132,9 @@ async def test_a_remote_agent_changes_neither_the_budget_nor_the_deadline_of_the
         task = await send(tasks, "go", agent="copying", metadata={LIMITS_KEY: {"calls": 3}})
         assert (task.metadata or {})[BUDGET_KEY]["limits"]["calls"] == 3
         told = [
-            event.body.metadata for event in await tasks.events(ADA, task.id) if isinstance(event.body, StatusEvent)
+            event.body.metadata
+            async for event in tasks.follow(ADA, task.id, after=0)
+            if isinstance(event, Event) and isinstance(event.body, StatusEvent)
         ]
         assert [one["mood"] for one in told if one] == ["good", "good"]
         assert not [one for one in told if one and DEADLINE_KEY in one]

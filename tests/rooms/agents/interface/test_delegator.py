@@ -201,5 +201,5 @@ async def test_consent_is_not_good_for_a_card_that_leads_elsewhere_by_then(tmp_p
             lambda: call("agents_get_task", task_id=task["task_id"], seconds=5),
             lambda found: found["state"] in ("completed", "failed"),
         )
-        assert (done["state"], "leads elsewhere now" in done["text"]) == ("failed", True)
+        assert (done["state"], "now has another address" in done["text"]) == ("failed", True)
         assert await tasks_of(other) == 0

@@ -20,7 +20,7 @@ from pentad.rooms.agents.codecs.base import STREAMING, Operation
 from pentad.rooms.agents.codecs.errors import BAD_REQUEST, ERROR_INFO
 from pentad.rooms.agents.codecs.protos import a2a_pb2 as pb
 from pentad.rooms.agents.service import Agents
-from pentad.rooms.agents.tasks.families import trace_of
+from pentad.rooms.agents.tasks.child_tasks import trace_of
 from pentad.settings.model import Settings
 from tests.behaviour.connecting import front_of
 from tests.behaviour.http_wire import send

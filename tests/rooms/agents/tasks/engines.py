@@ -16,8 +16,8 @@ from pentad.rooms.agents.hosting.hosted_agent import HostedAgent, hosted
 from pentad.rooms.agents.hosting.turn import Turn
 from pentad.rooms.agents.models import TERMINAL, Event, Message, Part, Task
 from pentad.rooms.agents.settings import TaskLimits
+from pentad.rooms.agents.tasks.child_tasks import CHILDREN
 from pentad.rooms.agents.tasks.engine import Tasks, jobs_of
-from pentad.rooms.agents.tasks.families import CHILDREN
 from pentad.rooms.agents.tasks.push_store import PUSH_JOB
 from pentad.rooms.agents.tasks.task_log import DEADLINE, TURN, TaskLog
 from pentad.storage.migrations import MigrationSet

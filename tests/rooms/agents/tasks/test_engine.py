@@ -192,7 +192,7 @@ async def test_tasks_are_known_to_their_owner_only(stores: Stores) -> None:
             for attempt in (
                 one.get(ODA, task.id),
                 one.cancel(ODA, task.id),
-                one.events(ODA, task.id),
+                anext(one.follow(ODA, task.id, after=0)),
                 one.push.list(ODA, task.id),
                 anext(one.follow(ODA, task.id)),
                 send(one, "red", task_id=task.id, caller=ODA),

@@ -8,7 +8,7 @@ import pytest
 from pentad.app import open_app
 from pentad.kernel.ports import Rows, Value
 from pentad.rooms.agents.store import latest_heads
-from pentad.rooms.agents.tasks.families import family, used_by_family
+from pentad.rooms.agents.tasks.child_tasks import family, used_by_family
 from pentad.settings.model import Settings
 
 pytestmark = pytest.mark.anyio

@@ -56,9 +56,7 @@ def test_a_missing_value_has_its_state_and_no_bar() -> None:
 
 @pytest.mark.requirement("metrics:pictures:rows")
 def test_the_picture_says_of_when_it_is_and_what_is_not_in_it() -> None:
-    assert drawn().note == (
-        "as of 2026-05-28 20:26 UTC; stale: the source is failing; undecided rows: 1; 3 of 5 rows"
-    )
+    assert drawn().note == ("as of 2026-05-28 20:26 UTC; stale: the source is failing; undecided rows: 1; 3 of 5 rows")
     assert "West &lt;b&gt;" in svg_bars(drawn())
 
 

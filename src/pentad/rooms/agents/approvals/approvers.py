@@ -1,6 +1,6 @@
-"""Who may decide an approval. An agent names approvers, and one of the names has to fit a principal:
+"""Who may decide an approval. An agent names approvers; a principal may decide if one of the names matches:
 
-admin, writer       a role: who has agents:admin or agents:write
+admin, writer       a role: holders of agents:admin or agents:write
 registers:admin     a scope
 user:ada            a person, with any of their keys
 finance             a group of such names, from the setting `approvers`
@@ -28,13 +28,13 @@ def person(principal: Principal) -> str:
 
 
 class Approvers:
-    """The operator's groups, and the rules of who may see and decide what."""
+    """The operator's groups, and the rules for seeing and deciding approvals."""
 
     def __init__(self, groups: Mapping[str, Any] | None = None) -> None:
         self._groups = {name: _group(name, members) for name, members in (groups or {}).items()}
 
     def checked(self, names: Sequence[str]) -> tuple[str, ...]:
-        """The names in a fixed order; InvalidInput if one of them means nothing."""
+        """The names in a fixed order; InvalidInput if one of them is unknown."""
         if not 1 <= len(names) <= _MOST_NAMES:
             raise InvalidInput(f"An approval names 1 to {_MOST_NAMES} approvers; this one names {len(names)}.")
         for name in names:
@@ -45,11 +45,11 @@ class Approvers:
         return tuple(sorted(set(names)))
 
     def include(self, principal: Principal, names: Sequence[str]) -> bool:
-        """Whether one of the names fits the principal. The owner of this machine may act for everybody."""
+        """Whether one of the names matches the principal. The owner of this machine matches all of them."""
         return principal.kind == "local" or any(self._fits(principal, name) for name in names)
 
     def check(self, principal: Principal, approval: Approval) -> None:
-        """Forbidden, with the reason, unless the principal may decide. Whether it may see the approval is known."""
+        """Forbidden, with the reason, unless the principal may decide. Call this only if it may see the approval."""
         if not self.include(principal, approval.approvers):
             raise Forbidden(f"You cannot decide this: it waits for {names_text(approval.approvers)}.")
         check_right(principal, "agents", "write")
@@ -90,7 +90,7 @@ def _is_plain(name: str) -> bool:
 def _group(name: str, members: Any) -> tuple[str, ...]:
     place = f"rooms.agents.approvers.{name}"
     if _is_plain(name) or not name or any(character.isspace() or character == ":" for character in name):
-        raise Misconfigured(f"{place} cannot name a group.", hint="Use a word that is no role, scope or person.")
+        raise Misconfigured(f"{place} cannot name a group.", hint="Use a word that is not a role, scope or person.")
     found = cast("Sequence[Any]", [members] if isinstance(members, str) else members)
     if not isinstance(members, str | list | tuple) or not all(isinstance(one, str) and _is_plain(one) for one in found):
         raise Misconfigured(

@@ -1,7 +1,7 @@
-"""The inbox: agents ask for approvals, people see and decide them. What is not decided in time expires.
+"""The inbox: agents ask for approvals, people decide them. An approval that nobody decides in time expires.
 
-A request and the event that says so are one transaction, and so are a decision and the event that lets the turn go on.
-The log refuses a task that has ended, so nothing can be decided after that. `docs/decisions/027-approvals.md` has the
+A request and its event are one transaction, and so are a decision and the event that lets the turn continue. The log
+rejects events of a task that has ended, so nothing can be decided after that. `docs/decisions/027-approvals.md` has the
 rules.
 """
 
@@ -23,7 +23,7 @@ from pentad.kernel.principal import Principal
 from pentad.platform import Report, no_report, one_organisation
 from pentad.rooms.agents.approvals import store
 from pentad.rooms.agents.approvals.approvers import Approvers, names_text, person
-from pentad.rooms.agents.approvals.store import Approval, Asked, Outcome
+from pentad.rooms.agents.approvals.store import Approval, Outcome
 from pentad.rooms.agents.models import (
     ApprovalRequest,
     Body,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from pentad.rooms.agents.tasks.task_log import TaskLog
 
 APPROVAL_KEY: Final = "urn:pentad:a2a:approval:v1"
-"""Where the metadata of a status message says which approval it is about."""
+"""The metadata key of a status message for the approval it is about."""
 EXPIRE_JOB: Final = "agents.approvals"
 """Ends an approval at its deadline; the key is its id."""
 WEBHOOK_JOB: Final = "agents.approval_webhook"
@@ -61,7 +61,7 @@ _SYSTEM: Final = Principal("system", "system", frozenset())
 
 @dataclass(frozen=True, slots=True)
 class InboxOptions:
-    """What the operator and the server decide about approvals."""
+    """The operator's settings for approvals, and what the server provides."""
 
     approvers: Approvers = field(default_factory=Approvers)
     days: float = 7.0
@@ -97,29 +97,32 @@ class Inbox:
     # For agents
 
     async def ask(self, task: Task, caller: Principal, request: ApprovalRequest, step: str) -> Approval | None:
-        """The approval that a turn asked for at this place, made the first time; None if another process has the task.
+        """The approval that a turn asks for at this place, created if it is new; None if another process has the task.
 
-        The approval and the status that says the task waits are written together, so neither is seen without the other.
+        The approval and the status of the waiting task are written together, so neither is visible without the other.
         """
         now = self._log.now()
         deadline = self._options.days * _DAY if request.deadline is None else request.deadline
-        asked = Asked(
-            uuid7_text(self._log.clock), task.id, step, task.agent, task.owner, person(caller),
-            self._options.organisation_of(caller), now, round(now + deadline, 3), task.context_id,
-        )  # fmt: skip
+        approval_id, organisation = uuid7_text(self._log.clock), self._options.organisation_of(caller)
 
         def work(tx: Transaction) -> tuple[Approval, Appended | None]:
             if (known := store.of_step(tx, task.id, step)) is not None:
                 return known, None
             if len(store.pending_of(tx, task.id)) >= MAX_PENDING:
                 raise LimitExceeded(f"The task waits for {MAX_PENDING} approvals already, which is the maximum.")
-            approval = store.insert(tx, asked, self._checked(request))
+            checked = self._checked(request)
+            approval = Approval(
+                approval_id, task.id, step, task.agent, task.owner, person(caller), organisation, checked.what,
+                checked.details, checked.by, checked.requester_may_decide, "pending", "", "", None, now,
+                round(now + deadline, 3), task.context_id,
+            )  # fmt: skip
+            store.insert(tx, approval)
             appended = self._append(tx, approval, [_waiting(approval)], now, holder=self._log.origin)
             if appended is None:
                 raise _TaskLost
-            self._log.jobs.enqueue(tx, EXPIRE_JOB, key=asked.id, run_at=asked.expires_at)
+            self._log.jobs.enqueue(tx, EXPIRE_JOB, key=approval_id, run_at=approval.expires_at)
             _tell(tx, approval, "requested", now)
-            self._enqueue_webhook(tx, asked.id, "requested")
+            self._enqueue_webhook(tx, approval_id, "requested")
             return approval, appended
 
         try:
@@ -132,7 +135,7 @@ class Inbox:
         return approval
 
     async def withdraw(self, task_id: str, step: str) -> None:
-        """The agent no longer waits for what it asked for at this place. The turn itself says that it goes on."""
+        """Withdraw what a turn asked for at this place. The turn itself reports that it continues."""
 
         def work(tx: Transaction) -> None:
             approval = store.of_step(tx, task_id, step)
@@ -154,7 +157,7 @@ class Inbox:
     async def list(
         self, principal: Principal, *, pending: bool = True, limit: int = 50, cursor: str | None = None
     ) -> ApprovalPage:
-        """What the principal may decide or asked for: by default what is pending."""
+        """The approvals that the principal may decide or asked for; by default only pending ones."""
         if not 1 <= limit <= MAX_PAGE:
             raise InvalidInput(f"A page has 1 to {MAX_PAGE} approvals.")
         own = None if principal.kind == "local" else self._options.organisation_of(principal)
@@ -179,8 +182,7 @@ class Inbox:
         return approval.state == "pending" and approval.expires_at > self._log.now()
 
     async def awaited(self, task: Task) -> Approval | None:
-        """The approval that a task waits for, if it does: what its status says is checked, because an agent may say
-        anything."""
+        """The approval that a task waits for, if any. The status alone proves nothing: agents may write anything."""
         approval_id = approval_id_in(task)
         if approval_id is None:
             return None
@@ -267,7 +269,7 @@ class Inbox:
         found = store.get(rows, approval_id)
         if found is None or not self._may_see(principal, found):
             raise NotFound(
-                f"There is no approval {approval_id[:100]!r} for you.", hint="List approvals to see those there are."
+                f"There is no approval {approval_id[:100]!r} for you.", hint="List your approvals to see their ids."
             )
         return found
 
@@ -281,12 +283,12 @@ class Inbox:
     def _end(
         self, tx: Transaction, approval: Approval, outcome: Outcome, by: str = "", reason: str = ""
     ) -> tuple[Approval, Appended]:
-        """Decide a pending approval and let its turn go on; Conflict if it was decided or its task has ended."""
+        """Decide a pending approval and let its turn continue; Conflict if it was decided or its task has ended."""
         now = self._log.now()
         if approval.state != "pending" or not store.decide(tx, approval.id, outcome, by, reason, now):
             raise _too_late(approval.state if approval.state != "pending" else "decided")
         decided = replace(approval, state=outcome, decided_by=by, reason=reason, decided_at=now)
-        others = store.pending_of(tx, approval.task)  # the task goes on waiting for these
+        others = store.pending_of(tx, approval.task)  # the task still waits for these
         appended = self._append(
             tx, decided, [StatusEvent("working", decided_message(decided)), *(_waiting(one) for one in others[:1])], now
         )
@@ -316,7 +318,7 @@ class Inbox:
     def _checked(self, request: ApprovalRequest) -> ApprovalRequest:
         what = request.what.strip()
         if not 1 <= len(what) <= _MAX_WHAT:
-            raise InvalidInput(f"Say in 1 to {_MAX_WHAT} characters what is to be approved.")
+            raise InvalidInput(f"Describe in 1 to {_MAX_WHAT} characters what to approve.")
         if request.deadline is not None and not 0 < request.deadline <= _MAX_DEADLINE:
             raise InvalidInput("The deadline of an approval is a number of seconds, greater than 0.")
         try:
@@ -399,7 +401,7 @@ def _tell(tx: Transaction, approval: Approval, what: str, at: float) -> None:
 
 
 def decided_message(approval: Approval) -> Message:
-    """What an approver is answered who is not the owner of the task, and so does not see it."""
+    """The answer for an approver who does not own the task and so cannot see it."""
     note = {"id": approval.id, "outcome": approval.state, "by": approval.decided_by, "reason": approval.reason}
     said = (
         "Nobody decided in time"
@@ -419,9 +421,9 @@ def _message(approval: Approval, text: str, note: dict[str, Any]) -> Message:
 
 def _too_late(state: str) -> Conflict:
     texts = {
-        "withdrawn": "The task has ended or gone on, so there is nothing left to decide.",
+        "withdrawn": "The task has ended or continued, so there is nothing left to decide.",
         "expired": "The deadline has passed: this approval has expired.",
         "decided": "Someone else has just decided this.",
     }
-    text = texts.get(state) or f"This was decided already: it is {state}."
+    text = texts.get(state) or f"This has already been decided: it is {state}."
     return Conflict(text, details={"reason": "approval-not-pending", "state": state})

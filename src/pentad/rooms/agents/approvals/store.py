@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from pentad.kernel.ports import Row, Rows, Transaction, Value
-from pentad.rooms.agents.models import TERMINAL, ApprovalRequest, Decision, Json
+from pentad.rooms.agents.models import TERMINAL, Decision, Json
 
 ApprovalState = Literal["pending", "approved", "refused", "expired", "withdrawn"]
 Outcome = Literal["approved", "refused", "expired", "withdrawn"]
@@ -57,7 +57,7 @@ class Approval:
 
     @property
     def decision(self) -> Decision | None:
-        """What was decided; None while it is pending, and if it was withdrawn."""
+        """The decision; None while it is pending, and if it was withdrawn."""
         if self.state == "pending" or self.state == "withdrawn":
             return None
         return Decision(
@@ -65,56 +65,35 @@ class Approval:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """Where a request comes from: the task and the place in it, and the person behind it."""
-
-    id: str
-    task: str
-    step: str
-    agent: str
-    owner: str
-    requester: str
-    organisation: str
-    at: float
-    expires_at: float
-    context_id: str
-
-
-def insert(tx: Transaction, asked: Asked, request: ApprovalRequest) -> Approval:
-    details = None if request.details is None else msgspec.json.encode(request.details)
+def insert(tx: Transaction, one: Approval) -> None:
+    """Store a pending approval."""
+    details = None if one.details is None else msgspec.json.encode(one.details)
     tx.run(
-        _INSERT, asked.id, asked.task, asked.step, asked.agent, asked.owner, asked.requester, asked.organisation,
-        request.what, details, " ".join(request.by), int(request.requester_may_decide), asked.at, asked.expires_at,
-    )  # fmt: skip
-    return Approval(
-        asked.id, asked.task, asked.step, asked.agent, asked.owner, asked.requester, asked.organisation,
-        request.what, request.details, request.by, request.requester_may_decide,
-        "pending", "", "", None, asked.at, asked.expires_at, asked.context_id,
+        _INSERT, one.id, one.task, one.step, one.agent, one.owner, one.requester, one.organisation, one.what, details,
+        " ".join(one.approvers), int(one.requester_may_decide), one.created_at, one.expires_at,
     )  # fmt: skip
 
 
 def get(rows: Rows, approval_id: str) -> Approval | None:
-    return _approval(rows.one(f"{_SELECT} WHERE a.id = ?", approval_id))
+    row = rows.one(f"{_SELECT} WHERE a.id = ?", approval_id)
+    return None if row is None else _approval(row)
 
 
 def of_step(rows: Rows, task: str, step: str) -> Approval | None:
     """The request that a turn made at this place."""
-    return _approval(rows.one(f"{_SELECT} WHERE a.task = ? AND a.step = ?", task, step))
+    row = rows.one(f"{_SELECT} WHERE a.task = ? AND a.step = ?", task, step)
+    return None if row is None else _approval(row)
 
 
 def pending_of(rows: Rows, task: str) -> list[Approval]:
     """What a task waits for, the oldest first."""
-    found = rows.all(f"{_SELECT} WHERE a.task = ? AND a.state = 'pending' AND {_OPEN} ORDER BY a.id", task)
-    return [one for row in found if (one := _approval(row)) is not None]
+    return _approvals(rows.all(f"{_SELECT} WHERE a.task = ? AND a.state = 'pending' AND {_OPEN} ORDER BY a.id", task))
 
 
 def decided_of(rows: Rows, task: str) -> list[Approval]:
     """What was decided in a task, the oldest first."""
-    found = rows.all(
-        f"{_SELECT} WHERE a.task = ? AND a.state IN ('approved', 'refused', 'expired') ORDER BY a.id", task
-    )
-    return [one for row in found if (one := _approval(row)) is not None]
+    decided = "a.state IN ('approved', 'refused', 'expired')"
+    return _approvals(rows.all(f"{_SELECT} WHERE a.task = ? AND {decided} ORDER BY a.id", task))
 
 
 def decide(tx: Transaction, approval_id: str, outcome: Outcome, by: str, reason: str, at: float) -> bool:
@@ -123,7 +102,7 @@ def decide(tx: Transaction, approval_id: str, outcome: Outcome, by: str, reason:
 
 
 def approver_names(rows: Rows, organisation: str) -> list[tuple[str, ...]]:
-    """Every combination of approvers that an organisation has had. There are few, so that roles need no table."""
+    """Every combination of approvers that an organisation has used. There are few, so roles need no table."""
     found = rows.all("SELECT DISTINCT approvers FROM agent_approvals WHERE organisation = ?", organisation)
     return [tuple(str(names).split()) for (names,) in found]
 
@@ -155,13 +134,14 @@ def list_visible(
     if before is not None:
         where += " AND a.id < ?"
         params.append(before)
-    found = rows.all(f"{_SELECT} WHERE {where} ORDER BY a.id DESC LIMIT ?", *params, limit)
-    return [one for row in found if (one := _approval(row)) is not None]
+    return _approvals(rows.all(f"{_SELECT} WHERE {where} ORDER BY a.id DESC LIMIT ?", *params, limit))
 
 
-def _approval(row: Row | None) -> Approval | None:
-    if row is None:
-        return None
+def _approvals(found: Sequence[Row]) -> list[Approval]:
+    return [_approval(row) for row in found]
+
+
+def _approval(row: Row) -> Approval:
     values: list[Any] = list(row[:-1])
     task_state = row[-1]
     values[8] = None if values[8] is None else msgspec.json.decode(values[8])

@@ -1,6 +1,6 @@
-"""What a remote card says about its agent, in shapes and sizes that a card of our own can have.
+"""The description of an agent from its remote card, with types and sizes that our own cards allow.
 
-A foreign card may have anything anywhere. What does not fit is left out.
+A foreign card may contain anything anywhere. Values that do not fit are left out.
 """
 
 from collections.abc import Mapping, Sequence

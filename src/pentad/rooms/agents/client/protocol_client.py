@@ -1,7 +1,7 @@
 """Calls the operations of one remote agent in one dialect.
 
-`ProtocolClient` serves A2A 0.3 and 1.0 over JSON-RPC, and 1.0 over HTTP+JSON. `AgentVaultProtocolClient` adds what is
-different in AgentVault: a send returns only an id, and everything else arrives as events.
+`ProtocolClient` speaks A2A 0.3 and 1.0 over JSON-RPC, and 1.0 over HTTP+JSON. `AgentVaultProtocolClient` handles the
+differences of AgentVault: a send returns only an id, and everything else arrives as events.
 """
 
 import asyncio

@@ -108,7 +108,7 @@ class RemoteAgent:
         self.masked: Sequence[Masked] = ()
         """What was masked in the last context that was sent."""
         self.task_id = ""
-        """The agent's id of the task that was streamed last, once it is known."""
+        """The agent's id of the task streamed last, once it is known."""
         self._context = params_of(card)
 
     @property
@@ -222,7 +222,7 @@ class RemoteAgent:
     ) -> AsyncGenerator[Item]:
         """The items of a stream, resumed if it breaks, until the task rests.
 
-        `fresh`: a message was just sent, so a task shown as waiting is shown as it was before that message.
+        `fresh`: a message was just sent, so a waiting task may still be in its state before that message.
         """
         known, attempts, state = last_id, 0, None
         while True:
@@ -258,7 +258,7 @@ class RemoteAgent:
             stream = client.subscribe(task_id, known)
 
     async def _read_again(self, client: ProtocolClient, task_id: str, failure: PentadError | None) -> Task | None:
-        """The task with what a broken stream missed; None if the agent cannot be reached."""
+        """The task, with everything that a broken stream missed; None if the agent cannot be reached."""
         try:
             task = await client.get(task_id, None)
         except _BROKEN:

@@ -17,7 +17,7 @@ from pentad.rooms.agents.codecs.base import (
     Update,
     methods_of,
 )
-from pentad.rooms.agents.codecs.errors import Fault, Violation, rpc_error
+from pentad.rooms.agents.codecs.errors import Violation
 from pentad.rooms.agents.codecs.json_rpc import invalid_params, is_base64, typed
 from pentad.rooms.agents.models import STATES, Dialect, Event, Json, Message, Part, PushConfig, Role, State, Task
 
@@ -34,7 +34,7 @@ class FileIn(Struct, rename="camel"):
 
 
 class PartIn(Struct, rename="camel"):
-    """A part. Without `kind` its members tell what it is."""
+    """A part. Without `kind`, its members determine its kind."""
 
     kind: Text = None
     text: Text = None
@@ -247,9 +247,6 @@ class A2aV03(A2aCodec):
     def encode_notification(self, task: Task, event: Event) -> Json | None:
         """0.3 sends the whole task."""
         return None if self.encode_event(event, task.id, task.context_id) is None else self.encode_task(task)
-
-    def encode_error(self, fault: Fault) -> Json:
-        return rpc_error(fault, self.dialect)
 
 
 V03: Final = A2aV03()

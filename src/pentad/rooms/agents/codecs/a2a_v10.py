@@ -19,7 +19,7 @@ from pentad.rooms.agents.codecs.base import (
     Update,
     methods_of,
 )
-from pentad.rooms.agents.codecs.errors import Fault, Violation, rest_error, rpc_error
+from pentad.rooms.agents.codecs.errors import Fault, Violation, rest_error
 from pentad.rooms.agents.codecs.json_rpc import invalid_params, is_base64
 from pentad.rooms.agents.codecs.protojson import Reader
 from pentad.rooms.agents.models import (
@@ -325,9 +325,6 @@ class A2aV10(A2aCodec):
 
     def encode_notification(self, task: Task, event: Event) -> Json | None:
         return self.encode_event(event, task.id, task.context_id)
-
-    def encode_error(self, fault: Fault) -> Json:
-        return rpc_error(fault, self.dialect)
 
 
 class A2aHttp(A2aV10):

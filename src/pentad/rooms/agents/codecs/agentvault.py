@@ -1,7 +1,7 @@
 """AgentVault: upper-case states, `content` for text and data, files only by URL, named events.
 
-What AgentVault cannot express is translated: a rejected task failed, a task that needs a login needs input, the bytes
-of a file are behind a URL of this server, and data that is not an object is wrapped in one.
+What AgentVault cannot express is translated: a rejected task becomes failed, a task that needs a login needs input,
+bytes of a file get a URL of this server, and data that is not an object is wrapped in one.
 """
 
 from collections.abc import Callable, Mapping
@@ -69,7 +69,7 @@ Text = str | None
 
 
 class PartIn(Struct, rename="camel"):
-    """A part. Without `type` its shape tells what it is."""
+    """A part. Without `type`, its members determine its kind."""
 
     type: Text = None
     content: Any = UNSET
@@ -348,15 +348,12 @@ class AgentVaultCodec(Codec):
         frames = self.encode_frames(event, task.id, task.context_id)
         return frames[-1].data if frames else None
 
-    def encode_error(self, fault: Fault) -> Json:
-        return rpc_error(fault, self.dialect)
-
 
 class SharedCodec(AgentVaultCodec):
     """`tasks/get` and `tasks/cancel`, which AgentVault and A2A 0.3 both have.
 
-    The path, the version header and the dialect that created the task decide who is asking. If none of them tells, the
-    result is one object that both readers accept.
+    The path, the version header and the dialect that created the task decide which client is asking. Otherwise the
+    result is one object that both kinds of clients accept.
     """
 
     def __init__(self, file_url: FileUrl, surface: Literal["", "av", "a2a"]) -> None:

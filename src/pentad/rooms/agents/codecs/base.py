@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from pentad.kernel.principal import Action
-from pentad.rooms.agents.codecs.errors import Fault
+from pentad.rooms.agents.codecs.errors import Fault, rpc_error
 from pentad.rooms.agents.models import Body, Dialect, Event, Json, Message, PushConfig, State, Task, TaskPage
 
 Operation = Literal[
@@ -229,7 +229,7 @@ class Codec:
         raise NotImplementedError
 
     def encode_error(self, fault: Fault) -> Json:
-        raise NotImplementedError
+        return rpc_error(fault, self.dialect)
 
 
 def parse_time(text: str | None) -> float:

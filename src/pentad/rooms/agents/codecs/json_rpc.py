@@ -101,7 +101,7 @@ def _reject_duplicates(body: bytes) -> None:
     try:
         json.loads(body, object_pairs_hook=_once, parse_int=len, parse_float=len, parse_constant=len)
     except _Duplicate as repeated:
-        raise Fault("invalid-request", f"The member {str(repeated)[:80]!r} stands twice in one object.") from None
+        raise Fault("invalid-request", f"The member {str(repeated)[:80]!r} occurs twice in one object.") from None
     except (ValueError, RecursionError):
         return  # the decoder reports it
 
@@ -148,23 +148,22 @@ def _invalid(message: str, request_id: bytes = b"null") -> Fault:
     return fault
 
 
-def typed(decoder: msgspec.json.Decoder[T], params: msgspec.Raw | bytes, name: str = "params") -> T:
+def typed(decoder: msgspec.json.Decoder[T], params: msgspec.Raw | bytes) -> T:
     """The decoded parameters, or a Fault that names the invalid field."""
     try:
         return decoder.decode(params)
     except msgspec.ValidationError as error:
-        raise shape_fault(error, name) from None
+        raise _shape_fault(error) from None
     except (msgspec.DecodeError, RecursionError) as error:
         raise Fault("parse", f"The body is not JSON: {error}.") from None
 
 
-def shape_fault(error: msgspec.ValidationError, name: str = "params") -> Fault:
+def _shape_fault(error: msgspec.ValidationError) -> Fault:
     """The Fault for an invalid field, with its path."""
     text = str(error)
     place = _PLACE.search(text)
-    field = place[1] if place else ""
     description = _PLACE.sub("", text)
-    return invalid_params([Violation(field or name, f"{description}.")])
+    return invalid_params([Violation((place and place[1]) or "params", f"{description}.")])
 
 
 def invalid_params(violations: Sequence[Violation]) -> Fault:

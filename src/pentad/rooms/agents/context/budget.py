@@ -115,7 +115,7 @@ class _Planner:
             elif not self._refer:
                 smallest[name] = 0
             else:
-                self._leave_out(name, "not even a reference to it fits")
+                self._leave_out(name, "not even a reference fits")
         reserved = sum(smallest.values())
         first: dict[str, str] = {}
         for name in self._order:

@@ -26,11 +26,11 @@ FOUND_KEY: Final = f"{URI}/found"
 """The metadata key for secrets that were found and left in place, as the operator wants."""
 
 
-def declaration(limits: ContextLimits = DEFAULT_LIMITS, *, required: bool = False) -> dict[str, Any]:
+def declaration(limits: ContextLimits = DEFAULT_LIMITS) -> dict[str, Any]:
     """The entry of `capabilities.extensions` on a card."""
     params = {**limits.params(), "kinds": list(KINDS), "integrity": ["sha256", "jws"], "plainKey": PLAIN_KEY}
     description = "Context for a task: named items with content or a reference, checked, hashed and limited."
-    return {"uri": URI, "description": description, "required": required, "params": params}
+    return {"uri": URI, "description": description, "required": False, "params": params}
 
 
 def params_of(card: Mapping[str, Any]) -> dict[str, Any] | None:

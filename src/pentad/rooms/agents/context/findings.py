@@ -189,11 +189,11 @@ class Issues:
         near, certain = self._nearest(value, known) if isinstance(value, str) else ([], False)
         self._add_nearest(code, place, message, near, replacement(place, near[0]) if certain else [], otherwise)
 
-    def add_scalar(self, code: str, place: Place, message: str, value: Any, kind: str, hint: str = "") -> None:
+    def add_scalar(self, code: str, place: Place, message: str, value: Any, kind: str) -> None:
         """Add a value of the wrong type, and propose the same value as a `kind`, such as 0.5 for "0.5"."""
         converted = convert_value(value, kind)
         patch = () if converted is NO_VALUE else tuple(replacement(place, converted))
-        self.add(code, place, message, hint, patch=patch, certain=bool(patch))
+        self.add(code, place, message, patch=patch, certain=bool(patch))
 
     def _nearest(
         self, name: str, known: Iterable[str], renamed: Mapping[str, str] = _NO_OTHER_NAMES

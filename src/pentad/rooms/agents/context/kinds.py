@@ -1,7 +1,7 @@
 """The kind of an item: stated in `metadata.kind` or inferred from its members, and validated against MCP's own types.
 
-A kind is a promise to the reader (this is a tool, this is a picture), so an item must match the kind it states. What
-MCP defines (content blocks, tools, prompts) is validated by MCP's rules.
+Readers rely on the kind (this is a tool, this is a picture), so an item must match the kind it states. Content blocks,
+tools and prompts are validated by MCP's rules.
 """
 
 import base64

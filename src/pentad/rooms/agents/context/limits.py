@@ -10,7 +10,7 @@ REF_SCHEMES: Final = (
     *("openregister", "directory", "avatar", "metrics", "agents", "context", "a2a-artifact", "cid", "oasf"),
     *("https", "http"),
 )
-"""What a server with Pentad's own rooms follows. An open room knows better: `ContextIntake.limits`."""
+"""What a server with Pentad's own rooms follows. `ContextIntake.limits` has those of the open rooms."""
 LONGEST_NAME: Final = 128
 NAME_PATTERN: Final = "^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}$"
 LONGEST_REF: Final = 4 * KIB

@@ -15,7 +15,6 @@ from pentad.kernel.json import check_bounds
 from pentad.kernel.secrets.documents import depth_of
 from pentad.rooms.agents.context.findings import Issues, Level, Report, below
 from pentad.rooms.agents.context.integrity import exact_json, items_hash
-from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits
 from pentad.rooms.agents.context.redaction import secret_places
 from pentad.rooms.agents.context.validation import validate
 
@@ -25,16 +24,12 @@ _MAX_KEYS: Final = 500_000
 _LONGEST_NUMBER: Final = 300
 
 
-def lint(
-    value: Any, level: Level = "standard", limits: ContextLimits = DEFAULT_LIMITS, *, now: float | None = None
-) -> Report:
-    """Lint a context, or a whole `{"mcp_context": ...}`."""
-    return _report(*validate(unwrapped(value), level, limits, now=now))
+def lint(value: Any, level: Level = "standard", *, now: float | None = None) -> Report:
+    """Lint a context, or a whole `{"mcp_context": ...}`. Without `now`, nothing has expired."""
+    return _report(*validate(unwrapped(value), level, now=now))
 
 
-def lint_text(
-    text: bytes, level: Level = "standard", limits: ContextLimits = DEFAULT_LIMITS, *, now: float | None = None
-) -> Report:
+def lint_text(text: bytes, level: Level = "standard", *, now: float | None = None) -> Report:
     """Lint the text of a context. Numbers stay exact, and what a parser would silently accept is reported."""
     parsing = Issues(level)
     try:
@@ -43,7 +38,7 @@ def lint_text(
         message = error.message if isinstance(error, PentadError) else _parse_message(error)
         parsing.add("not-parsed", None, message, "Send one JSON object.")
         return _report(None, parsing)
-    shaped, issues = validate(unwrapped(value), level, limits, now=now)
+    shaped, issues = validate(unwrapped(value), level, now=now)
     issues.found[:0] = parsing.found
     return _report(shaped, issues)
 

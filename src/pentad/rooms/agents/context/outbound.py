@@ -14,7 +14,7 @@ from pentad.kernel.errors import InvalidInput
 from pentad.kernel.secrets.documents import Masked
 from pentad.rooms.agents.context.context_store import MAX_CONTENT_BYTES, StoredContent, plan_storage
 from pentad.rooms.agents.context.extension import URI, metadata_with
-from pentad.rooms.agents.context.findings import Issue, Issues, Level, refusal
+from pentad.rooms.agents.context.findings import Issue, Issues, refusal
 from pentad.rooms.agents.context.integrity import SHA256, check_seal, seal_items
 from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits
 from pentad.rooms.agents.context.redaction import Policy, redact_items
@@ -68,21 +68,18 @@ def prepare_context(
     context: Any,
     card_params: Mapping[str, Any] | None = None,
     *,
-    level: Level = "standard",
-    limits: ContextLimits = DEFAULT_LIMITS,
     policy: Policy | None = None,
     target: str = "agent",
     key: "Key | None" = None,
-    seal: bool = False,
     links: LinkProvider | None = None,
 ) -> OutgoingContext:
     """A context as `target` may receive it. `card_params` are the extension's parameters on its card, if any."""
     extended = card_params is not None
-    agreed = limits.narrowed(card_params or {})
-    shaped, issues = validate(context, level, agreed)
+    agreed = DEFAULT_LIMITS.narrowed(card_params or {})
+    shaped, issues = validate(context, "standard", agreed)
     used_links = links if any(issue.code in _SIZES for issue in issues.errors) else None
     if used_links is not None and used_links.scheme in agreed.ref_schemes:
-        shaped, issues = validate(context, level, _wide_limits(agreed))
+        shaped, issues = validate(context, "standard", _wide_limits(agreed))
     if shaped is None or not issues.valid:
         raise _refusal(issues, used_links)
     items, seal_given = cast("dict[str, Any]", shaped.get("items", {})), shaped.get("integrity")
@@ -94,10 +91,10 @@ def prepare_context(
         sent["turn"] = shaped["turn"]
     if used_links is not None:
         sent["items"] = _with_links(clean.items, agreed, used_links)
-        _, left = validate(sent, level, agreed)
+        _, left = validate(sent, "standard", agreed)
         if not left.valid:
             raise _refusal(left, None)
-    if seal or key is not None:
+    if key is not None:
         sent["integrity"] = seal_items(sent["items"], key, _algorithm(key))
     elif seal_given is not None and sent["items"] == items:  # or what was sealed is not what is sent
         sent["integrity"] = seal_given

@@ -19,7 +19,7 @@ from pentad.kernel.secrets.text import may_hold
 from pentad.rooms.agents.context.integrity import exact_json
 
 SecretsMode = Literal["off", "report", "mask"]
-"""What the operator wants done about secrets in contexts: nothing, report them, or mask them."""
+"""How to treat secrets in contexts: ignore, report or mask them."""
 Sensitivity = Literal["public", "internal", "confidential", "secret"]
 
 SENSITIVITIES: Final[tuple[Sensitivity, ...]] = ("public", "internal", "confidential", "secret")
@@ -88,7 +88,7 @@ def redact_items(
     `text` is what `exact_json` makes of the items, if the caller has it already.
     """
     text = _shallow(dict(items), text)
-    # What is small is looked at as a whole first, names and all; an escape may hide what is looked for.
+    # A small context is scanned as a whole first, including names. An escape could hide a secret from that scan.
     rule = (policy or Policy()).of(target)
     is_clean = rule.secrets == "ignore" or (len(text) <= _SMALL and b"\\" not in text and not may_hold(text.decode()))
     if is_clean and not any(map(_has_rule, items.values())):

@@ -56,7 +56,7 @@ class Resolution:
         ref = item.get("ref") if item is not None else None
         if item is None or not isinstance(ref, str):
             raise NotFound(f"There is no item {name[:100]!r} with a reference.")
-        async with self._one_at_a_time:  # or two at once would each have all that is left
+        async with self._one_at_a_time:  # two at once would each get the whole remaining budget
             if ref not in self._found:
                 self._found[ref] = await self._follow(ref, item)
             return self._found[ref]

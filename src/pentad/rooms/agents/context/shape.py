@@ -91,7 +91,7 @@ def kind_word(value: Any) -> str:
 
 
 def _as_it_is(item: Any) -> dict[str, Any] | None:
-    """Whether an item has only known members of the right type, so there is nothing to report."""
+    """The item, if it has only known members of the right type; None if there is something to report."""
     if type(item) is not dict:
         return None
     given = cast("dict[str, Any]", item)

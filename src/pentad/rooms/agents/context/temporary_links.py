@@ -26,7 +26,7 @@ LINK_SECONDS: Final = 86_400.0
 MAX_LINKED_BYTES: Final = 256 * MIB
 """Per owner at a time."""
 _TOKEN: Final = re.compile(r"[a-z2-7]{52}")
-"""Letters that no secret detector takes for a secret, so that a receiver that masks secrets keeps the URL."""
+"""No secret detector matches these letters, so a receiver that masks secrets keeps the URL."""
 _LINK_PATH: Final = re.compile(re.escape(PATH) + r"/[a-z2-7]{52}")
 _RANDOMNESS: Final = SystemRandomness()
 _INSERT: Final = (

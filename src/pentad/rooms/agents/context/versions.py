@@ -22,7 +22,6 @@ from pentad.kernel.problems import Place
 from pentad.rooms.agents.context.context_store import drop_unused, get_body, put_body, touch
 from pentad.rooms.agents.context.findings import Issues, Level, refusal
 from pentad.rooms.agents.context.integrity import bytes_hash, exact_json, items_hash
-from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits
 from pentad.rooms.agents.context.rules import EXPIRES, expiry
 from pentad.rooms.agents.context.validation import validate
 
@@ -96,10 +95,9 @@ def without_expired(items: Mapping[str, Any], now: float) -> tuple[Items, list[s
 class ContextVersions:
     """The contexts of all conversations in one store. A conversation belongs to its owner."""
 
-    def __init__(self, database: Database, clock: Clock, limits: ContextLimits = DEFAULT_LIMITS) -> None:
+    def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
-        self._limits = limits
 
     async def add_turn(
         self,
@@ -145,7 +143,7 @@ class ContextVersions:
         after, expired = without_expired(after_turn(before, given, turn), now)
         if number and same_items(before, after):
             return Version(number, before, items_hash(before), expired)
-        shaped, issues = validate({"items": after}, level, self._limits, now=now)
+        shaped, issues = validate({"items": after}, level, now=now)
         if shaped is None or not issues.valid:
             raise refusal(issues.errors)
         self._put(tx, owner, context_id, number + 1, after)

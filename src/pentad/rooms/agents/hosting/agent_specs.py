@@ -71,8 +71,6 @@ def load_all(
 
 
 def _command_agent(name: str | None, command: str, options: HostingOptions) -> HostedAgent:
-    from pentad.rooms.agents.hosting.command_agent import CommandAgent, CommandLimits
-
     try:
         words = shlex.split(command)
     except ValueError as error:
@@ -81,13 +79,9 @@ def _command_agent(name: str | None, command: str, options: HostingOptions) -> H
         raise Misconfigured("The agent has no command.", hint="Write `command: ./agent`.")
     own = url_name(name or Path(words[0]).stem)
     fixed_isolation(own, "a command", "process", options)
-    limits = CommandLimits(
-        memory_bytes=options.memory_bytes, cpu_seconds=options.cpu_seconds,
-        output_bytes=options.output_bytes, line_bytes=options.line_bytes,
-    )  # fmt: skip
     return HostedAgent(
         name=own,
-        run=CommandAgent(own, words, limits, concurrency=options.concurrency).run,
+        run=options.command_agent(own, words).run,
         agent=None,
         title=own,
         description=f"The command {words[0]}.",

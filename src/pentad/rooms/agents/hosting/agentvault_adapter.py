@@ -76,7 +76,7 @@ class AgentVaultAdapter:
             await self.accept(turn.id, await turn.with_contents(message))
 
     async def _copy_events(self, turn: Turn) -> State:
-        """Copy everything the agent reports into the log; returns its last state."""
+        """Copy the agent's reports into the log; returns its last state."""
         state: State = "working"
         if self._has_events:
             async for event in self._events(turn.id):

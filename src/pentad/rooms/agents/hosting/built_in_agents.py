@@ -172,7 +172,7 @@ def proxied(parts: Sequence[Part], server: str) -> tuple[Part, ...]:
 
 
 def _text_argument(tool: Mapping[str, Any]) -> str | None:
-    """The argument of a tool that needs one text and nothing else."""
+    """The only required argument of a tool, if it is a text."""
     schema = cast("dict[str, Any]", tool.get("inputSchema") or {})
     needed = cast("list[str]", schema.get("required") or [])
     properties = cast("dict[str, dict[str, Any]]", schema.get("properties") or {})

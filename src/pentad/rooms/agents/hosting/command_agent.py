@@ -36,7 +36,7 @@ _KILL_PAUSE: Final = 0.005
 _MAX_LOG: Final = 64 * 1024
 """How much of a turn's stderr goes into the log."""
 _NOISE_PAUSE: Final = 0.002
-"""Between reads of what goes nowhere: a process that floods its stderr is slowed down, and not everyone else."""
+"""Between reads of discarded output: a process that floods its stderr is slowed down, and nothing else."""
 _LIMITED: Final = 'ulimit -c 0; ulimit -v "$1"; ulimit -t "$2"; shift 2; exec nice -n 10 "$@"'
 _HAS_LIMITS: Final = sys.platform != "win32"
 
@@ -111,7 +111,7 @@ class CommandAgent:
         limits, stdin = self._limits, cast("asyncio.StreamWriter", process.stdin)
 
         async def write(line: bytes) -> None:
-            with suppress(ConnectionError):  # the end of its output tells
+            with suppress(ConnectionError):  # reported when its output ends
                 stdin.write(line + b"\n")
                 await stdin.drain()
 

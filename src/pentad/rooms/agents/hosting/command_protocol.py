@@ -49,7 +49,7 @@ _MAX_BRANCHES: Final = 1_000
 
 
 class Contents(Struct, omit_defaults=True, kw_only=True):
-    """What a line says: a text, a JSON value, or parts."""
+    """The content of a line: a text, a JSON value, or parts."""
 
     text: str | UnsetType = UNSET
     data: Any = UNSET
@@ -75,7 +75,7 @@ class Contents(Struct, omit_defaults=True, kw_only=True):
 
 
 class Working(Contents, tag="working"):
-    """Work goes on."""
+    """Progress."""
 
 
 class Say(Contents, tag="say"):
@@ -118,7 +118,7 @@ class Call(Struct, tag="call", kw_only=True):
 class StepLine(Struct, tag="step", kw_only=True):
     """A step that runs once (`turn.step`). A `run` line means: run it, and report with `done`.
 
-    In either case a `result` or an `error` follows, which is what this or an earlier run did.
+    In either case a `result` or an `error` follows, from this run or an earlier one.
     """
 
     id: int
@@ -233,7 +233,7 @@ class Conversation:
     def __init__(self, turn: Turn, write: Write, at_end: AsyncExitStack) -> None:
         self.turn = turn
         self.at_end = at_end
-        """What ends with the turn, such as temporary files that the agent may read."""
+        """Closed when the turn ends, such as temporary files that the agent reads."""
         self._write_line = write
         self._pending: set[asyncio.Task[None]] = set()
         self._steps: dict[int, asyncio.Future[Done]] = {}
@@ -409,7 +409,7 @@ async def _send(
     host: Conversation, agent: str | Json, message: Json, budget: Json | None = None, hosted: bool = False
 ) -> Any:
     to = agent if isinstance(agent, str) else msgspec.convert(agent, ChildTask)
-    return await host.turn.behind.house.send(to, message, budget=budget, hosted=hosted)
+    return await host.turn.behind.rooms.send(to, message, budget=budget, hosted=hosted)
 
 
 async def _conversation(host: Conversation, limit: int = 20, cursor: str | None = None) -> Any:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial, wraps
-from typing import Any, Final, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from pentad.agentvault.server import BaseA2AAgent, Isolation
 from pentad.kernel.errors import Misconfigured
@@ -27,14 +27,18 @@ from pentad.rooms.agents.hosting.thread_agent import CONCURRENCY, AgentThreads, 
 from pentad.rooms.agents.hosting.turn import Turn
 from pentad.rooms.agents.models import Message
 
+if TYPE_CHECKING:
+    from pentad.rooms.agents.hosting.command_agent import CommandAgent
+
 NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
 _CHUNKS: Final = "output"
 _VERSION: Final = "1.0.0"
+NO_VARIABLES: Final[Mapping[str, str]] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostingOptions:
-    """How the operator wants agents to run. What is said for one agent, by its name, wins over the agent's own word."""
+    """The operator's options. Those for one agent, by its name, override the agent's own."""
 
     isolation: Mapping[str, Isolation] = field(default_factory=dict[str, Isolation])
     deadlines: Mapping[str, float] = field(default_factory=dict[str, float])
@@ -46,7 +50,21 @@ class HostingOptions:
     output_bytes: int = 64 * 1024**2
     line_bytes: int = 4 * 1024**2
     is_child: bool = False
-    """Whether this is the process of one agent, where it runs as its code needs."""
+    """Whether this is the process of one agent, where it runs as its code requires."""
+
+    def command_agent(
+        self, name: str, command: Sequence[str], environment: Mapping[str, str] = NO_VARIABLES, agent: Any = None
+    ) -> "CommandAgent":
+        """What runs the turns of an agent as processes, within its own limits or the operator's."""
+        from pentad.rooms.agents.hosting.command_agent import CommandAgent, CommandLimits
+
+        limits = CommandLimits(
+            memory_bytes=getattr(agent, "memory_bytes", None) or self.memory_bytes,
+            cpu_seconds=getattr(agent, "cpu_seconds", None) or self.cpu_seconds,
+            output_bytes=self.output_bytes,
+            line_bytes=self.line_bytes,
+        )
+        return CommandAgent(name, command, limits, concurrency=self.concurrency, environment=environment)
 
 
 DEFAULT_OPTIONS: Final = HostingOptions()
@@ -54,8 +72,8 @@ DEFAULT_OPTIONS: Final = HostingOptions()
 
 @dataclass(frozen=True, slots=True)
 class HostedAgent:
-    """A named agent. `accept` exists only for agents that choose their own task ids; `cancel` for agents that have to
-    agree when one of their tasks is canceled."""
+    """A named agent. `accept` is set for agents that choose their own task ids, `cancel` for agents that are asked
+    before one of their tasks is canceled."""
 
     name: str
     run: Callable[[Turn], Awaitable[Any]]
@@ -261,19 +279,14 @@ def _place_of_class(kind: type[BaseA2AAgent]) -> str | None:
 
 
 def _in_process(name: str, place: str | None, agent: Any, options: HostingOptions) -> Callable[[Turn], Awaitable[Any]]:
-    from pentad.rooms.agents.hosting.process_agent import in_process
+    from pentad.rooms.agents.hosting.process_agent import child_command
 
     if place is None:
         raise Misconfigured(
             f"The agent {name!r} cannot run in a process, which has to import it.",
             hint="Put the class, function or object at the top level of a module.",
         )
-    memory = getattr(agent, "memory_bytes", None) or options.memory_bytes
-    seconds = getattr(agent, "cpu_seconds", None) or options.cpu_seconds
-    return in_process(
-        name, place, memory_bytes=memory, cpu_seconds=seconds, concurrency=options.concurrency,
-        output_bytes=options.output_bytes, line_bytes=options.line_bytes,
-    )  # fmt: skip
+    return options.command_agent(name, *child_command(name, place), agent).run
 
 
 def fixed_isolation(name: str, kind: str, runs_in: Isolation | None, options: HostingOptions) -> None:
@@ -288,7 +301,7 @@ def fixed_isolation(name: str, kind: str, runs_in: Isolation | None, options: Ho
 
 
 def _isolation(name: str, agent: Any, natural: Isolation, options: HostingOptions) -> Isolation:
-    """Where an agent runs: as the operator says, the agent says, or its code needs."""
+    """Where an agent runs: as set by the operator, by the agent, or as its code requires."""
     chosen: Isolation = options.isolation.get(name) or getattr(agent, "isolation", None) or natural
     if chosen not in get_args(Isolation):
         raise Misconfigured(f"The agent {name!r} cannot run in {chosen!r}.", hint="Use loop, thread or process.")
@@ -304,7 +317,7 @@ def _isolation(name: str, agent: Any, natural: Isolation, options: HostingOption
 
 
 def deadline_of(name: str, own: float | None, options: HostingOptions) -> float | None:
-    """How many seconds an agent may work on a message: what the operator says for it, its own word, or the default."""
+    """How many seconds an agent may work on a message: the operator's value for it, its own, or the default."""
     return options.deadlines.get(name) or own or options.deadline
 
 

@@ -69,13 +69,10 @@ _branch: Final[ContextVar[str]] = ContextVar("agent_branch", default="")
 """The branch of `turn.gather` that runs."""
 
 
-def in_process(name: str, place: str, *, concurrency: int, **limits: int) -> Callable[[Turn], Awaitable[Any]]:
-    """What runs a turn of an agent in a child, which imports it from `place`."""
-    from pentad.rooms.agents.hosting.command_agent import CommandAgent, CommandLimits
-
-    command = [sys.executable, "-m", _MODULE, f"{name}={place}"]
-    path = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    return CommandAgent(name, command, CommandLimits(**limits), concurrency=concurrency, environment=path).run
+def child_command(name: str, place: str) -> tuple[list[str], dict[str, str]]:
+    """The command that runs one turn of the agent at `place`, and its environment."""
+    path = os.pathsep.join(filter(None, sys.path))
+    return [sys.executable, "-m", _MODULE, f"{name}={place}"], {"PYTHONPATH": path}
 
 
 class ChildRun:
@@ -128,8 +125,8 @@ class ChildRun:
     # For the turn (`TurnRun`)
 
     @property
-    def house(self) -> "ChildHouse":
-        return ChildHouse(self)
+    def rooms(self) -> "ChildRooms":
+        return ChildRooms(self)
 
     def branches(self, count: int) -> list[AbstractContextManager[None]]:
         line = Branches(id=self._next(), count=count, branch=_branch.get())
@@ -245,8 +242,8 @@ class ChildRun:
         return await waiting
 
 
-class ChildHouse:
-    """The rest of the house (`House`), called in the server."""
+class ChildRooms:
+    """The rooms (`Rooms`), called in the server."""
 
     def __init__(self, run: ChildRun) -> None:
         self._call = run.call

@@ -1,7 +1,7 @@
 """Hosts objects with `ainvoke`, `invoke` or `astream`, as LangChain and LangGraph make them. Neither is imported.
 
-The input fits what the object says about itself: graphs with `messages` in their state get the message of the caller,
-other objects its text, and an object whose input has fields gets the caller's data. Texts that it streams are chunks of
+The input depends on the object's schema: graphs with `messages` in their state get the message of the caller, objects
+whose input has fields get the caller's data, and others its text. Texts that it streams are chunks of
 one artifact; the result is the last message, or what the object returns.
 
 A graph with a checkpointer has a thread per conversation and caller. If it interrupts itself, that is a question, and

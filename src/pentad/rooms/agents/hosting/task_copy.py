@@ -1,5 +1,5 @@
-"""Copies what a remote agent reports about its task into the log: events as they come, and from a whole task only what
-is new. A report may be repeated, or start again after a break, without anything being in the log twice.
+"""Copies the reports of a remote agent into the log: events as they come, and of a whole task only what is new. Reports
+may be repeated, also after a broken connection, and still appear in the log once.
 """
 
 from collections import Counter
@@ -39,7 +39,7 @@ class TaskCopy:
     def __init__(self, turn: Turn, *, has_ids: bool) -> None:
         self._turn = turn
         self._has_ids = has_ids
-        """Whether messages have ids. If not, they are told apart by their content."""
+        """Whether messages have ids. If not, their content identifies them."""
         self._known = Counter(self._mark(one) for one in turn.history if one.role == "agent")
         self._parts = {one.id: list(one.parts) for one in turn.task.artifacts}
         self.question: StatusEvent | None = None
@@ -53,7 +53,7 @@ class TaskCopy:
             await self._append(body)
 
     def _news(self, task: Task) -> list[Body]:
-        """What a task has and the log has not."""
+        """What the task has and the log lacks."""
         found: list[Body] = []
         last = task.status_message
         seen = Counter[str]()
@@ -127,7 +127,7 @@ def _foreign_metadata(metadata: Json | None) -> Json | None:
 
 
 def _joined(parts: Sequence[Part]) -> str | None:
-    """The text of parts that are nothing else. Some servers join chunks."""
+    """The joined text, if all parts are text. Some servers join chunks."""
     if all(part.text is not UNSET for part in parts):
         return "".join(str(part.text) for part in parts)
     return None

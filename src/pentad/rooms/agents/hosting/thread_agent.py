@@ -32,8 +32,8 @@ _SWITCH_SECONDS: Final = 0.0002
 
 
 class _Computing:
-    """While agents run in threads, Python switches threads more often: whenever the event loop wants to go on and a
-    thread computes, it waits that long, several times in each call."""
+    """While agents run in threads, Python switches threads more often. Otherwise the event loop would wait for a
+    computing thread for a whole interval, several times in each call."""
 
     def __init__(self) -> None:
         self._threads = 0
@@ -104,7 +104,7 @@ class _Waits:
         self.futures: set[Future[Any]] = set()
 
     def cancel(self) -> bool:
-        """End whatever the thread waits for, and let it wait for nothing more; False if it does not wait."""
+        """End every wait of the thread, and allow no new ones; False if it was not waiting."""
         self.canceled.set()
         return sum(waiting.cancel() for waiting in list(self.futures)) > 0
 

@@ -12,7 +12,7 @@ from pentad.rooms.agents.hosting.turn import Turn
 ANSWER: Final = "answer"
 """The artifact with the whole result of the tool, such as an answer with its citations."""
 _EARLIER: Final = 10
-"""Messages of the conversation that the tool gets."""
+"""How many messages of the conversation the tool gets."""
 
 
 class ToolAgent:

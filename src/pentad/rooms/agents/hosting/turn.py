@@ -1,6 +1,6 @@
-"""What an agent receives for one turn: the message, and the ways to respond.
+"""What an agent receives for one turn: the message, and methods to respond.
 
-Everything goes into the log before others see it. Events between two awaits are written together. Methods that end the
+Events go into the log before anyone sees them. Events between two awaits are written together. Methods that end the
 turn (`reject`, `fail`) do not return.
 """
 
@@ -87,8 +87,8 @@ class ConversationPage(Struct, frozen=True):
     next: str | None = None
 
 
-class House(Protocol):
-    """The rest of the house, as one run may use it (`tasks/house_calls.py`)."""
+class Rooms(Protocol):
+    """The rooms, as one run may use them (`tasks/room_calls.py`)."""
 
     async def call_tool(self, name: str, arguments: Mapping[str, Any]) -> Any: ...
 
@@ -114,7 +114,7 @@ class TurnRun(Protocol):
     def canceled(self) -> asyncio.Event: ...
 
     @property
-    def house(self) -> House: ...
+    def rooms(self) -> Rooms: ...
 
     def branches(self, count: int) -> Sequence[AbstractContextManager[None]]:
         """For calls that run at once: a place in the journal for each."""
@@ -141,9 +141,9 @@ class TurnRun(Protocol):
     ) -> Any:
         """The next durable call of the turn. If an earlier run made it, its result is returned, or its error raised.
 
-        Otherwise the work runs and its result, which is JSON, is remembered. If the process ended while it ran, it runs
-        again only if it is `repeatable`. `waits`: it only waits for something outside, so it is also repeatable, and
-        a server that stops does not wait for it.
+        Otherwise the work runs and its JSON result is stored. If the process ended while it ran, it runs again only if
+        it is `repeatable`. `waits`: it only waits for something outside, so it is repeatable, and a stopping server
+        does not wait for it.
         """
         ...
 
@@ -214,7 +214,7 @@ class Turn:
 
     @property
     def behind(self) -> TurnRun:
-        """The run behind the turn, for hosts that run the agent somewhere else."""
+        """The run behind the turn, for adapters that run the agent in another process."""
         return self._run
 
     @property
@@ -223,7 +223,7 @@ class Turn:
 
     @property
     def caller(self) -> Principal:
-        """Who started the turn, with the rights that are left: a long turn can outlive some of them."""
+        """Who started the turn, with the rights they still have: a long turn can outlive some."""
         return self._run.caller
 
     @property
@@ -275,16 +275,16 @@ class Turn:
     async def call_tool(self, name: str, /, **arguments: Any) -> Any:
         """Call a tool of any room, with the caller's rights. Returns its structured result, or its text; a tool that
         fails raises its error."""
-        return await self._run.house.call_tool(name, arguments)
+        return await self._run.rooms.call_tool(name, arguments)
 
     async def read(self, uri: str) -> Any:
         """Read a resource of any room, with the caller's rights: JSON decoded, other text as `str`, the rest as
         `bytes`."""
-        return await self._run.house.read(uri)
+        return await self._run.rooms.read(uri)
 
     async def search(self, query: str, *, rooms: Sequence[str] | None = None, limit: int = 5) -> Json:
         """Search all rooms, or some: `groups` of hits by kind, at most `limit` of each, with their resource URIs."""
-        return await self._run.house.search(query, rooms, limit)
+        return await self._run.rooms.search(query, rooms, limit)
 
     async def send(
         self,
@@ -306,7 +306,7 @@ class Turn:
         """
         message = {"text": text, "data": data, "context": context, "context_id": context_id}
         given = {name: value for name, value in message.items() if value is not None}
-        child = await self._run.house.send(agent, given, budget=budget, hosted=hosted)
+        child = await self._run.rooms.send(agent, given, budget=budget, hosted=hosted)
         if check and child.state in TERMINAL and child.state != "completed":
             raise TaskFailed(child)
         return child
@@ -346,7 +346,7 @@ class Turn:
 
     def used_tokens(self, number: int) -> None:
         """Report tokens that a model used for this task. The task ends if its budget is used up."""
-        self._run.house.used_tokens(number)
+        self._run.rooms.used_tokens(number)
 
     @property
     def canceled(self) -> asyncio.Event:
@@ -362,14 +362,14 @@ class Turn:
         return self._run.incoming()
 
     async def working(self, content: Content = None) -> None:
-        """Report that work goes on, with an optional message."""
+        """Report progress, with an optional message."""
         self._run.emit(StatusEvent("working", self._message_from(content)))
         await self._run.wait_for_space()
 
     async def say(self, content: Content) -> None:
         """Send a message before the result; it becomes part of the history."""
         if (message := self._message_from(content)) is None:
-            raise InvalidInput("There is nothing to say.")
+            raise InvalidInput("The message is empty.")
         self._run.emit(MessageEvent(message))
         await self._run.wait_for_space()
 
@@ -428,11 +428,11 @@ class Turn:
     async def step(
         self, name: str, work: Callable[..., Any], *args: Any, repeatable: bool = False, attempts: int = 1
     ) -> Any:
-        """Run `work(*args)` once, and remember its result (JSON) for the case that the turn has to run again.
+        """Run `work(*args)` once, and store its result (JSON) in case the turn has to run again.
 
-        If the process ended while it ran, the step raises `StepInterrupted`, because nobody knows whether it took
+        If the process ended while it ran, the step raises `StepInterrupted`, because it may or may not have taken
         effect; a `repeatable` one runs again instead. If it fails, `attempts` says how often to try, with growing
-        pauses; the last error is remembered and raised as `StepFailed`.
+        pauses; the last error is stored and raised as `StepFailed`.
         """
         return await self._run.remembered("step", name, lambda: _attempt(work, args, attempts), repeatable=repeatable)
 
@@ -516,7 +516,7 @@ class Conversation:
 
     async def tasks(self, limit: int = 20, cursor: str | None = None) -> ConversationPage:
         """A page of the tasks before this one, newest first. `cursor` is `next` of the previous page."""
-        return await self._run.house.conversation(limit, cursor)
+        return await self._run.rooms.conversation(limit, cursor)
 
     async def messages(self, limit: int = 50) -> list[Message]:
         """The last messages of the conversation before this turn, oldest first."""

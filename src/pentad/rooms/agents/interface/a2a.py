@@ -44,7 +44,7 @@ from pentad.rooms.agents.interface.a2a_operations import (
     site_of,
 )
 from pentad.rooms.agents.interface.a2a_streams import EventCache, EventWriter, StreamResponse
-from pentad.rooms.agents.models import Part
+from pentad.rooms.agents.interface.rest import download_headers
 
 _JSON: Final = (b"content-type", b"application/json")
 _A2A_JSON: Final = (b"content-type", b"application/a2a+json")
@@ -309,7 +309,7 @@ class AgentEndpoint:
             if one.id == holder and number < len(one.parts):
                 part = one.parts[number]
                 if (content := part.raw_bytes) is not None:
-                    return content, _download_headers(part)
+                    return content, download_headers(part.media_type)
         raise NotFound("The task has no such file.")
 
 
@@ -341,7 +341,7 @@ def _fault(error: Exception) -> Fault:
 
 
 def _check_type(headers: Mapping[bytes, bytes]) -> None:
-    """The body is some kind of JSON; a client that does not say so is trusted."""
+    """The body must be some kind of JSON; a missing content type is accepted."""
     kind = headers.get(b"content-type")
     if kind is not None and kind != b"application/json" and b"json" not in kind.partition(b";")[0].lower():
         raise Fault("content-type", "The body must be JSON: send Content-Type: application/json.")
@@ -353,17 +353,6 @@ def _check_rights(request: AgentRequest, operation: Operation) -> None:
         if action != "read":
             refuse_read_only(request.caller)
         raise Forbidden(f"This needs the scope agents:{action}.")
-
-
-def _download_headers(part: Part) -> _Headers:
-    """Never something a browser would run: it is saved, and no other type is guessed."""
-    kind = re.sub(r"[^\x20-\x7e]", "", part.media_type or "") or "application/octet-stream"
-    return [
-        (b"content-type", kind.encode("ascii")),
-        (b"x-content-type-options", b"nosniff"),
-        (b"content-disposition", b"attachment"),
-        (b"cache-control", b"private, no-store"),
-    ]
 
 
 def is_public(method: str, path: str) -> bool:

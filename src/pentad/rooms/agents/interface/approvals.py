@@ -149,7 +149,7 @@ class ApprovalsArguments(Arguments):
     read_schema=without_properties(input_schema_of(ApprovalsArguments), ("decision", "reason")),
 )
 async def approvals(arguments: ApprovalsArguments, call: Call[Agents]) -> ApprovalList:
-    """What agents wait for people to approve: those you may decide or asked for. Decide one with its `approval_id`."""
+    """List approvals that you may decide or asked for. Decide one with its `approval_id`."""
     inbox, principal = call.service.tasks.approvals, call.principal
     if arguments.approval_id is None:
         if arguments.decision is not None:

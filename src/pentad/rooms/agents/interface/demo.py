@@ -13,7 +13,7 @@ from pentad.rooms.agents.delegation import TaskRequest, delegate
 from pentad.rooms.agents.hosting.hosted_agent import hosted
 from pentad.rooms.agents.hosting.turn import Turn
 from pentad.rooms.agents.interface.demo_permit_reviewer import PermitReviewer
-from pentad.rooms.agents.models import Event, Message, Part
+from pentad.rooms.agents.models import Message, Part
 from pentad.rooms.agents.service import Agents
 
 _OWNER: Final = Principal("user:admin", "admin", frozenset({"*:*"}))
@@ -59,14 +59,10 @@ async def fill_demo(agents: Agents) -> None:
 
 async def _begin(agents: Agents, story: Story) -> None:
     request = TaskRequest(story.agent, (Part(text=story.text),), story.context, context_id=story.key)
-    delegated = await delegate(agents, _OWNER, request, seconds=None if story.wait else 0.0, on_event=_ignore_event)
+    delegated = await delegate(agents, _OWNER, request, seconds=None if story.wait else 0.0)
     if story.answer is not None and not isinstance(delegated.result, Message):
         answer = TaskRequest(story.agent, (Part(text=story.answer),), task_id=delegated.task.id)
-        await delegate(agents, _OWNER, answer, seconds=None, on_event=_ignore_event)
-
-
-async def _ignore_event(_event: Event) -> None:
-    """No one follows the tasks while the demo is prepared."""
+        await delegate(agents, _OWNER, answer, seconds=None)
 
 
 _TREES: Final[Mapping[str, Mapping[str, int]]] = {

@@ -23,7 +23,7 @@ from pentad.rooms.agents.context.extension import PLAIN_KEY
 from pentad.rooms.agents.interface.presentation import CARDS, TASKS
 from pentad.rooms.agents.models import TERMINAL, Message, Task, json_object
 from pentad.rooms.agents.service import Agents
-from pentad.rooms.agents.tasks.families import TaskSpan, span_of, trace_of
+from pentad.rooms.agents.tasks.child_tasks import TaskSpan, span_of, trace_of
 
 _TASK: Final = re.compile(r"agents://tasks/([^/?#]+)(?:#.*)?")
 _ARTIFACT: Final = re.compile(r"(?:agents://tasks/([^/]+)/artifacts/|a2a-artifact:([^/]+)/)(.+)")
@@ -32,7 +32,7 @@ _MOST_CALLS: Final = 500
 
 
 async def lineage(agents: Agents, caller: Principal, uri: str) -> Origin | None:
-    """What the room knows of a task or an artifact."""
+    """The origin of a task or an artifact."""
     if (found := _ARTIFACT.fullmatch(uri)) is not None:
         return await _artifact(agents, caller, found[1] or found[2], unquote(found[3]))
     if (found := _TASK.fullmatch(uri)) is not None:
@@ -70,7 +70,7 @@ async def _task(agents: Agents, caller: Principal, task_id: str) -> Origin:
 
 
 async def context_references(agents: Agents, caller: Principal, task: Task) -> list[str]:
-    """What the messages to the agent refer to."""
+    """The references in the contexts of the messages to the agent."""
     found: dict[str, None] = {}
     for message in task.history:
         if message.role != "user" or PLAIN_KEY not in (message.metadata or {}):
@@ -89,14 +89,14 @@ def message_references(message: Message) -> Iterator[str]:
 
 
 def item_reference(item: Any) -> str:
-    """What an item of a context refers to; empty if it refers to nothing."""
+    """The reference of an item of a context; empty if it has none."""
     members = json_object(item)
     ref = json_object(members.get("metadata")).get(OTHER_REF) or members.get("ref")
     return ref.removeprefix("mcp+pentad:") if isinstance(ref, str) else ""
 
 
 async def _used(agents: Agents, task_id: str) -> tuple[list[Link], str]:
-    """What the agent read, and what the answers it got refer to, such as the passages an avatar cites."""
+    """What the agent read, and what its tools' answers refer to, such as the passages an avatar cites."""
     neighbours = agents.platform.neighbours
     schemes = frozenset(neighbours.schemes())
     steps = await agents.platform.database.read(lambda rows: _steps(rows, task_id))
@@ -133,7 +133,7 @@ def _uris(value: Any, schemes: frozenset[str]) -> Iterator[str]:
 
 
 def _children(span: TaskSpan) -> Iterator[Link]:
-    """The tasks it sent to other agents, here and elsewhere."""
+    """The tasks it sent to other agents, local and remote."""
     for child in (*(one.task for one in span.calls if one.task is not None), *span.tasks):
         yield Link("wasInformedBy", TASKS + child.head.id)
     for call in span.calls:
@@ -144,7 +144,7 @@ def _children(span: TaskSpan) -> Iterator[Link]:
 
 
 async def _approvals(agents: Agents, task_id: str) -> list[Link]:
-    """What people decided in the course of the task."""
+    """What people decided during the task."""
     links: list[Link] = []
     for one in await agents.platform.database.read(lambda rows: approvals.decided_of(rows, task_id)):
         facts = {"outcome": one.state}

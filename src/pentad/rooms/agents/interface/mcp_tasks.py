@@ -21,7 +21,7 @@ from pentad.rooms.agents.approvals.store import Approval
 from pentad.rooms.agents.delegation import Delegation, TaskRequest, cancel_delegated, delegate, read_delegated
 from pentad.rooms.agents.interface.approvals import decision_question
 from pentad.rooms.agents.interface.presentation import DEFAULT_BUDGET, TASKS, task_view
-from pentad.rooms.agents.models import INTERRUPTED, TERMINAL, Event, Message, Part, Task
+from pentad.rooms.agents.models import INTERRUPTED, TERMINAL, Message, Part, Task
 from pentad.rooms.agents.service import Agents
 from pentad.rooms.agents.tasks.remote_tasks import RemoteTask, is_remote
 
@@ -63,7 +63,7 @@ class CallerTasks:
             return state_of(task, asks=can(_ASKS))
         found = _working(task)
         if not can(_ASKS) or not self._agents.tasks.approvals.may_decide(principal, approval):
-            return found  # it goes on by itself once there is a decision
+            return found  # it continues by itself after the decision
         return replace(found, status="input_required", questions={approval.id: decision_question(approval)})
 
     async def update(self, principal: Principal, task_id: str, responses: Mapping[str, Any]) -> None:
@@ -84,7 +84,7 @@ class CallerTasks:
             await self.cancel(principal, task_id)
             return
         request = TaskRequest(agent, (Part(text=given.content.answer),), task_id=task.id, idempotency_key=key)
-        await delegate(self._agents, principal, request, seconds=0, on_event=_ignore_event)
+        await delegate(self._agents, principal, request, seconds=0)
 
     async def _decide(self, principal: Principal, approval: Approval, responses: Mapping[str, Any]) -> None:
         """Decide as the form says. Closing it leaves the approval to others."""
@@ -127,7 +127,7 @@ class CallerTasks:
 
 
 def budget_metadata(characters: int) -> dict[str, Any] | None:
-    """What to store about the call so that its result has the requested size."""
+    """The metadata that limits the result of the call to the requested size."""
     return None if characters == DEFAULT_BUDGET else {_BUDGET: characters}
 
 
@@ -191,7 +191,3 @@ def _note(task: Task) -> str | None:
 def _budget(task: Task) -> int:
     budget = (task.metadata or {}).get(_BUDGET)
     return budget if isinstance(budget, int) else DEFAULT_BUDGET
-
-
-async def _ignore_event(event: Event) -> None:
-    """The client polls by itself."""

@@ -32,7 +32,7 @@ from pentad.rooms.agents.models import (
 )
 from pentad.rooms.agents.registry.store import CardRecord
 from pentad.rooms.agents.service import Agents
-from pentad.rooms.agents.tasks.families import MOST_TASKS, CallSpan, TaskSpan, TaskTrace
+from pentad.rooms.agents.tasks.child_tasks import MOST_TASKS, CallSpan, TaskSpan, TaskTrace
 
 TASKS: Final = "agents://tasks/"
 CARDS: Final = "agents://cards/"

@@ -44,7 +44,6 @@ from pentad.rooms.agents.service import Agents
 CARDS: Final = "/api/v1/agent-cards"
 VALIDATE: Final = "/api/v1/utils/validate-card"
 LINT_PATH: Final = "/api/v1/utils/lint-context"
-_UNTYPED: Final = "application/octet-stream"
 _NO_CONTENT: Final = 204
 _DEPTH: Final = 32
 _MAX_KEYS: Final = 20_000
@@ -325,18 +324,24 @@ def _level(given: str) -> Level:
     raise InvalidInput(f"level is {given[:40]!r}.", hint=f"Levels are {', '.join(LEVELS)}.")
 
 
-def _headers(content: StoredContent) -> list[tuple[bytes, bytes]]:
-    """Never something a browser would run: it is saved, and no other type is guessed."""
-    kind = re.sub(r"[^\x20-\x7e]", "", content.media_type or "") or _UNTYPED
-    digest = base64.b64encode(bytes.fromhex(content.sha256))
+def download_headers(media_type: str | None) -> list[tuple[bytes, bytes]]:
+    """For foreign content: a browser saves it, runs nothing, and guesses no other type."""
+    kind = re.sub(r"[^\x20-\x7e]", "", media_type or "") or "application/octet-stream"
     return [
         (b"content-type", kind.encode("ascii")),
-        (b"content-length", b"%d" % len(content.body)),
-        (b"etag", b'"%b"' % content.sha256.encode("ascii")),
-        (b"repr-digest", b"sha-256=:%b:" % digest),
         (b"x-content-type-options", b"nosniff"),
         (b"content-disposition", b"attachment"),
         (b"cache-control", b"private, no-store"),
+    ]
+
+
+def _headers(content: StoredContent) -> list[tuple[bytes, bytes]]:
+    digest = base64.b64encode(bytes.fromhex(content.sha256))
+    return [
+        *download_headers(content.media_type),
+        (b"content-length", b"%d" % len(content.body)),
+        (b"etag", b'"%b"' % content.sha256.encode("ascii")),
+        (b"repr-digest", b"sha-256=:%b:" % digest),
         (b"referrer-policy", b"no-referrer"),
     ]
 

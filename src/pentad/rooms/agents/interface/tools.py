@@ -1,6 +1,7 @@
 """The room's tools: find agents, send them tasks, manage tasks, register cards, check contexts."""
 
 import itertools
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
@@ -357,7 +358,7 @@ class PushView(BaseModel):
 
 class OperatedTask(TaskView):
     """A task with its owner and, if it is the only one, the state of its push notifications and the version of the
-    agent's code that its turn goes on with."""
+    agent's code that its turn continues with."""
 
     owner: str
     pushes: list[PushView] | None = None
@@ -485,7 +486,7 @@ async def lint_context(arguments: LintArguments) -> LintReport:
     """Check a context (`mcp_context`) before you send it: shape, content types, references, limits, secrets."""
     from pentad.rooms.agents.context.lint import lint
 
-    return LintReport.model_validate(lint(arguments.context, arguments.level).as_json())
+    return LintReport.model_validate(lint(arguments.context, arguments.level, now=time.time()).as_json())
 
 
 TOOLS: Final = (

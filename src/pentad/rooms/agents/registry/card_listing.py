@@ -1,4 +1,4 @@
-"""What the directory lists of this room: the agents that run here, and registered cards."""
+"""Entries of this room in the directory: hosted agents and registered cards."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -13,7 +13,7 @@ _VERSION: Final = "1.0.0"
 
 
 def card_key(card_id: str) -> str:
-    """The key of a registered card. Its URL may change, and belongs to whoever registers it first."""
+    """The key of a registered card. It is not the URL, which may change and which anyone may register."""
     return f"agents://cards/{card_id}"
 
 

@@ -17,7 +17,7 @@ from pentad.kernel.clock import Clock
 from pentad.kernel.errors import InvalidInput, LimitExceeded, Misconfigured
 from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.rooms.agents.models import BUDGET_KEY, LIMITS_KEY, Json, Task, json_object
-from pentad.rooms.agents.tasks.families import SUMS, ancestors, used_by_family
+from pentad.rooms.agents.tasks.child_tasks import SUMS, ancestors, used_by_family
 
 NAMES: Final = ("calls", "tokens", "seconds")
 _CALLS_PER_TASK: Final = 1_000
@@ -37,7 +37,7 @@ _OF_OWNER: Final = (
 
 
 class Usage(NamedTuple):
-    """What was used, or may be used: infinity stands for no limit."""
+    """Usage, or limits. Infinity means no limit."""
 
     calls: float = 0
     tokens: float = 0
@@ -47,7 +47,7 @@ class Usage(NamedTuple):
         return Usage(*map(min, self, other))
 
     def as_json(self) -> Json:
-        """Only what is a number and not zero."""
+        """Only finite values greater than zero."""
         found = {name: value for name, value in zip(NAMES, self, strict=True) if 0 < value < math.inf}
         return {name: round(value, 3) if name == "seconds" else int(value) for name, value in found.items()}
 
@@ -264,13 +264,13 @@ class TurnBudget:
             self._deadline = None
 
     def pause(self) -> None:
-        """The turn waits: for an answer, a time, another agent. That does not count."""
+        """The turn waits, for an answer, a time or another agent. Waiting does not count."""
         self._paused_at = time.monotonic()
         if self._deadline is not None and not self._deadline.expired():
             self._deadline.reschedule(None)
 
     def resume(self) -> None:
-        """The turn goes on."""
+        """The turn continues."""
         if self._paused_at is None:
             return
         self._waited += time.monotonic() - self._paused_at

@@ -42,7 +42,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def arm(tx: Transaction, jobs: JobQueue, task_id: str, now: float, seconds: float | None, end: float | None) -> None:
-    """Watch a turn that begins or goes on now. `seconds` is the agent's deadline, `end` the caller's."""
+    """Watch a turn that begins or continues now. `seconds` is the agent's deadline, `end` the caller's."""
     until = _until(now, seconds, end)
     if until is not None:
         plan = Plan(since=now, seconds=seconds)
@@ -56,7 +56,7 @@ def deadline_in(metadata: Mapping[str, Any] | None, now: float) -> float | None:
         return None
     if not isinstance(given, int | float) or isinstance(given, bool) or not 0 < given <= _LONGEST:
         raise InvalidInput(
-            f"{DEADLINE_KEY} is not a number of seconds.", hint="Give a number greater than 0.",
+            f"{DEADLINE_KEY} is not a number of seconds.", hint="Use a number greater than 0.",
             details={"reason": "deadline"},
         )  # fmt: skip
     return now + given
@@ -124,7 +124,7 @@ class Deadlines:
         return None
 
     def _look_again(self, turn: _Turn, plan: Plan, now: float) -> Again | None:
-        """A turn that waits has time. A message from the caller watches it anew."""
+        """A waiting turn has time. The next message from the caller arms the deadline again."""
         end = turn.head.deadline
         times = [] if end is None else [end]
         if plan.seconds is not None and turn.head.state not in INTERRUPTED:

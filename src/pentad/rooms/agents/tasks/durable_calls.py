@@ -1,7 +1,7 @@
 """The durable calls of a run, and the replay of an earlier one.
 
 A call and its result go into the journal with the events of the run. A run that replays an earlier one (`replay_from`)
-gets the results from there, and emits nothing that is in the log already. `docs/decisions/025-durable-agents.md` has
+gets the results from there, and emits nothing that is already in the log. `docs/decisions/025-durable-agents.md` has
 the rules.
 """
 
@@ -51,7 +51,7 @@ from pentad.rooms.agents.tasks.run_events import FIRST_PAUSE, LONGEST_PAUSE, WOR
 
 if TYPE_CHECKING:
     from pentad.rooms.agents.hosting.hosted_agent import HostedAgent
-    from pentad.rooms.agents.tasks.run_log import RunLog
+    from pentad.rooms.agents.tasks.task_log import TaskLog
 
 _LONGEST_SLEEP: Final = 60.0
 """Sleeps are cut into pieces, because the clock of a machine can be set."""
@@ -73,7 +73,7 @@ class DurableCalls(RunEvents):
 
     def __init__(
         self,
-        log: "RunLog",
+        log: "TaskLog",
         hosted: "HostedAgent",
         task: Task,
         caller: Principal,
@@ -323,11 +323,11 @@ class DurableCalls(RunEvents):
         return f"{self.began}.{number}"
 
     def noted(self, number: int) -> Any:
-        """What an earlier run noted about a durable call that its process did not live to end."""
+        """What an earlier run stored about a durable call that its process did not finish."""
         return self._opened_journal().noted(number)
 
     async def note_remote_child(self, step: Step) -> None:
-        """Store which task a remote agent has accepted for a call that goes on; its result will replace that.
+        """Store the task that a remote agent has accepted for a running call; the result of the call will replace it.
 
         Conflict if this task has ended. A run that was stopped stores it all the same: the child must not be lost.
         """
@@ -404,7 +404,7 @@ class DurableCalls(RunEvents):
     # Replay
 
     async def _caught_up(self) -> None:
-        """Nothing new happens before everything in the log has been said again."""
+        """Wait until the replay has emitted everything in the log, before anything new happens."""
         if self._replay is not None:
             try:
                 await self._replay.caught_up()
@@ -425,7 +425,7 @@ class DurableCalls(RunEvents):
         return TurnOver(self._code_changed)
 
     def _check_replay(self) -> None:
-        """At the end of a replay nothing may be left of what earlier runs did."""
+        """At the end of a replay, this run must have repeated everything that earlier runs did."""
         if self._replay is None:
             return
         try:

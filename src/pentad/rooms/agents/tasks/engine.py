@@ -8,7 +8,7 @@ following and canceling go through the log and the hub, wherever the agent runs.
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from pentad.access.server_secrets import secret_keys
 from pentad.jobs.job import Again, Job, JobRun, Retries, Schedule
@@ -45,9 +45,7 @@ from pentad.rooms.agents.models import (
     event_name,
 )
 from pentad.rooms.agents.store import Listing, latest_heads, list_heads
-from pentad.rooms.agents.tasks.deadlines import Deadlines
-from pentad.rooms.agents.tasks.errors import not_cancelable, waiting_for_approval
-from pentad.rooms.agents.tasks.families import (
+from pentad.rooms.agents.tasks.child_tasks import (
     CHILDREN,
     TaskTrace,
     find_child,
@@ -55,15 +53,16 @@ from pentad.rooms.agents.tasks.families import (
     open_remote_children,
     read_trace,
 )
+from pentad.rooms.agents.tasks.deadlines import Deadlines
+from pentad.rooms.agents.tasks.errors import not_cancelable, waiting_for_approval
 from pentad.rooms.agents.tasks.idempotency import AlreadySent, FirstSend, PendingSend, SendKey, Sends
 from pentad.rooms.agents.tasks.loop_watchdog import LoopWatchdog
 from pentad.rooms.agents.tasks.push_notifications import RETRIES, PushConfigs, PushDeliveries
 from pentad.rooms.agents.tasks.push_store import PUSH_JOB
 from pentad.rooms.agents.tasks.recovery import Recovery
 from pentad.rooms.agents.tasks.retention import Retention
-from pentad.rooms.agents.tasks.run_log import MessageContexts
 from pentad.rooms.agents.tasks.submission import Submission, check_continuable
-from pentad.rooms.agents.tasks.task_log import DEADLINE, RECHECK_SECONDS, TURN, TaskLog
+from pentad.rooms.agents.tasks.task_log import DEADLINE, RECHECK_SECONDS, TURN, MessageContexts, TaskLog
 
 RETENTION_SECONDS: Final = 3_600.0
 _DRAIN_PAUSE: Final = 0.05
@@ -253,7 +252,7 @@ class Tasks:
         return await self._log.database.read(lambda rows: read_trace(rows, task_id))
 
     async def _has_gone_on(self, task_id: str) -> bool:
-        """Whether the owner did something with a task that takes its id: the owner has had the first answer."""
+        """Whether the owner has used the task's id, which proves that the first answer arrived."""
         try:
             task = await self._log.any_task(task_id)
         except NotFound:
@@ -261,7 +260,7 @@ class Tasks:
         return task.state == "canceled" or sum(one.role == "user" for one in task.history) > 1
 
     async def _first_result(self, caller: Principal, first: FirstSend, wait: bool | None) -> Task | Message:
-        """What the first send of a message returned, or will return."""
+        """The result of the first send of a message, as soon as there is one."""
         if first.reply is not None:
             return first.reply
         log = self._log
@@ -407,11 +406,6 @@ class Tasks:
         tasks = await self._log.tasks(found.heads)
         return TaskPage(tasks=tasks, total=found.total, next=found.next)
 
-    async def events(self, caller: Principal, task_id: str, *, after: int = 0) -> Sequence[Event]:
-        """The next events after a number, in batches; empty if there are none yet."""
-        await self._log.owned(caller, task_id)
-        return await self._log.events_since(task_id, after)
-
     async def follow(
         self,
         caller: Principal,
@@ -508,35 +502,30 @@ def _ends(event: Event, *, rest: bool) -> bool:
 def jobs_of(tasks: Callable[[S], Tasks]) -> tuple[Job[S], ...]:
     """The jobs of the engine that a room's service has."""
 
-    async def take_over_turn(service: S, run: JobRun) -> Again | None:
-        return await tasks(service).recovery.run(run)
+    def job(name: str, handle: Callable[[Tasks, JobRun], Awaitable[Again | None]], **options: Any) -> Job[S]:
+        async def run(service: S, run: JobRun) -> Again | None:
+            return await handle(tasks(service), run)
 
-    async def push(service: S, run: JobRun) -> None:
-        if (deliveries := tasks(service).deliveries) is not None:
-            await deliveries.run(run)
+        return Job(name, run, **options)
 
-    async def check_deadline(service: S, run: JobRun) -> Again | None:
-        return await tasks(service).deadlines.run(run)
+    async def push(engine: Tasks, run: JobRun) -> None:
+        if engine.deliveries is not None:
+            await engine.deliveries.run(run)
 
-    async def end_children(service: S, run: JobRun) -> None:
-        await tasks(service).end_children(run.key or "")
+    async def sweep(engine: Tasks, _run: JobRun) -> None:
+        await engine.deadlines.end_abandoned()
+        await engine.retention.sweep()
 
-    async def expire_approval(service: S, run: JobRun) -> None:
-        await tasks(service).approvals.expire(run)
+    def every_hour(_service: S) -> Sequence[Schedule]:
+        return [Schedule(RETENTION_SECONDS)]
 
-    async def tell_of_approval(service: S, run: JobRun) -> None:
-        await tasks(service).approvals.send_webhook(run)
-
-    async def sweep(service: S, _run: JobRun) -> None:
-        await tasks(service).deadlines.end_abandoned()
-        await tasks(service).retention.sweep()
-
+    forever = Retries(attempts=None, longest=60.0)
     return (
-        Job(TURN, take_over_turn, retry=Retries(attempts=None, longest=60.0), concurrency=1_000, timeout=None),
-        Job(CHILDREN, end_children, retry=RETRIES, concurrency=16),
-        Job(PUSH_JOB, push, retry=RETRIES, concurrency=16, timeout=None),
-        Job(DEADLINE, check_deadline, retry=Retries(attempts=None, longest=60.0), concurrency=16),
-        Job(EXPIRE_JOB, expire_approval, retry=Retries(attempts=None, longest=60.0)),
-        Job(WEBHOOK_JOB, tell_of_approval, retry=WEBHOOK_RETRIES),
-        Job("agents.retention", sweep, lambda _service: [Schedule(RETENTION_SECONDS)], timeout=None),
+        job(TURN, lambda one, run: one.recovery.run(run), retry=forever, concurrency=1_000, timeout=None),
+        job(CHILDREN, lambda one, run: one.end_children(run.key or ""), retry=RETRIES, concurrency=16),
+        job(PUSH_JOB, push, retry=RETRIES, concurrency=16, timeout=None),
+        job(DEADLINE, lambda one, run: one.deadlines.run(run), retry=forever, concurrency=16),
+        job(EXPIRE_JOB, lambda one, run: one.approvals.expire(run), retry=forever),
+        job(WEBHOOK_JOB, lambda one, run: one.approvals.send_webhook(run), retry=WEBHOOK_RETRIES),
+        job("agents.retention", sweep, schedules=every_hour, timeout=None),
     )

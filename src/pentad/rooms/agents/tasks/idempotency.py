@@ -6,8 +6,8 @@ lasts for `repeat_seconds`.
 
 An idempotency key, and the id of a message to a task, name one message: with another one they are refused. Senders are
 less careful with the ids of messages that start tasks; A2A's own test kit uses one id for many messages. So such a
-message is repeated only if the whole request is the same, and as long as nothing shows that its sender had the answer:
-if the task was continued or canceled, the message starts another one.
+message counts as repeated only if the whole request is the same, and only until its sender shows that it has the
+answer: once the task was continued or canceled, the message starts another one.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ class SendKey(msgspec.Struct, frozen=True):
 
 
 class FirstSend(msgspec.Struct, frozen=True):
-    """What came of the first send: an event of a task, or a message without a task."""
+    """The result of the first send: an event of a task, or a message without a task."""
 
     task: str
     seq: int

@@ -27,11 +27,11 @@ from pentad.rooms.agents.hosting.hosted_agent import HostedAgent
 QUESTION: Final = "ask"
 APPROVAL: Final = "approval"
 ASKING: Final = frozenset({QUESTION, APPROVAL})
-"""Calls that ask people, who may take weeks: they do not pin a turn to the code that asked."""
+"""Calls that ask people. They may take weeks, so they do not pin a turn to the code that asked."""
 FILE: Final = "file"
 """A stored result. It is remembered so that a replay names the same file; it neither promises a replay nor pins."""
 WAITING: Final = frozenset({*ASKING, "sleep", "wait"})
-"""Calls that only wait for people, a message or a time: a turn that makes no others can be suspended."""
+"""Calls that only wait for people, a message or a time. A turn with no others can be suspended."""
 
 MAX_NAME: Final = 200
 _ROW_BYTES: Final = 100
@@ -78,7 +78,7 @@ class Step(msgspec.Struct, frozen=True):
         return replace(self, result=msgspec.json.encode(result), begun=True, ended=True)
 
     def noted(self, value: Any) -> "Step":
-        """The step with something known about it before it ends."""
+        """The step with a value that is known before it ends."""
         return replace(self, result=msgspec.json.encode(value), begun=True)
 
     def canceled(self) -> "Step":
@@ -86,7 +86,7 @@ class Step(msgspec.Struct, frozen=True):
 
     @property
     def was_canceled(self) -> bool:
-        """Whether the agent gave the call up before it ended."""
+        """Whether the agent canceled the call before it ended."""
         return self.error == _CANCELED
 
     def failed(self, error: Exception) -> "Step":
@@ -139,7 +139,7 @@ class Journal:
         return int.from_bytes(digest, "big") >> 2 | _IN_BRANCH
 
     def noted(self, number: int) -> Any:
-        """What an earlier run noted about a call that had not ended; None if it noted nothing."""
+        """What an earlier run stored about a call that had not ended; None if nothing."""
         known = self._known.get(number)
         return None if known is None or known.ended else known.value()
 

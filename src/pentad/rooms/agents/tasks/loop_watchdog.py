@@ -1,7 +1,7 @@
 """Measures from a thread how late the event loop is, and names the agent that blocks it.
 
-An agent written with `async def` that computes or calls blocking code stops everything else in its process. Nothing can
-interrupt it, but the log says at once who it is, and the health of the room says so for a while.
+An `async def` agent that computes or calls blocking code stops everything else in its process. Nothing can interrupt
+it, but the log names it at once, and the health of the room reports it for a while.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ _EVERY: Final = 0.5
 _BLOCKED: Final = 1.0
 """From this lag on, in seconds, the loop counts as blocked."""
 _REMEMBERED: Final = 600.0
-"""How long the health of the room tells about it."""
+"""How long the health of the room reports a block."""
 _RUN: Final = Run.execute.__code__
 """An agent's code runs below this frame."""
 

@@ -58,7 +58,7 @@ MAX_CONFIGS: Final = 10
 DEFAULT_ID: Final = "default"
 JWS_HEADER: Final = "x-a2a-notification-signature"
 RETRIES: Final = Retries(attempts=12, first=1.0, longest=1_800.0)
-"""A receiver is given up after about an hour of failures."""
+"""Deliveries to a receiver end after about an hour of failures."""
 
 _TIMEOUT_SECONDS: Final = 10.0
 _PAGE: Final = 50
@@ -117,8 +117,8 @@ class PushConfigs:
     async def get(
         self, caller: Principal, task_id: str, config_id: str | None = None, *, agent: str | None = None
     ) -> PushConfig:
-        """One config without its secrets. The first one if no id is given, or if the id is `default` and no config is
-        called so: clients that know of one config per task ask for it by that name."""
+        """One config without its secrets. The first one if there is no id, or if the id is `default` and unknown:
+        clients that assume one config per task use that id."""
         configs = {one.id: one for one in await self.list(caller, task_id, agent=agent)}
         if config_id in configs:
             return configs[config_id]

@@ -215,7 +215,7 @@ class _Turn:
     events: list[Event]
     """Since the turn began."""
     has_decision: bool
-    """Whether an approval was decided that the turn has not heard of, or never got into the inbox."""
+    """Whether an approval was decided without the turn knowing, or never got into the inbox."""
 
     def only_waits(self, now: float) -> bool:
         """Whether there is nothing to do until a message or a time comes."""
@@ -234,8 +234,8 @@ class _Turn:
 
     @property
     def can_be_replayed(self) -> bool:
-        """Whether the agent uses steps, or was interrupted while it asked. A mere question or approval promises no
-        repetition of what follows it, and neither does a stored file."""
+        """Whether the agent uses steps, or was interrupted while it asked. A question, an approval or a file alone does
+        not mean that the work after it can be repeated."""
         return any(step.kind != FILE and (step.kind not in ASKING or not step.ended) for step in self.steps)
 
     def count_tries(self, payload: Any) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""The replay of a turn: an agent that runs again must say again what the log already has."""
+"""The replay of a turn: an agent that runs again must emit again what the log already has."""
 
 import asyncio
 from collections import deque
@@ -20,7 +20,7 @@ _LONGEST_EXCERPT: Final = 200
 
 
 class Replay:
-    """What earlier runs of a turn said and this one has not said yet."""
+    """The events that earlier runs of a turn emitted and this one has not emitted yet."""
 
     def __init__(self, events: Sequence[Event]) -> None:
         self._left = deque(_comparable(one.body) for one in events if _is_said(one.body))
@@ -31,7 +31,7 @@ class Replay:
         return bool(self._left)
 
     def has(self, body: Body) -> bool:
-        """Whether an earlier run said this. CodeChanged if it said something else."""
+        """Whether an earlier run emitted this. CodeChanged if it emitted something else."""
         if not self._left:
             return False
         said = _comparable(body)
@@ -43,8 +43,8 @@ class Replay:
         return True
 
     async def caught_up(self) -> None:
-        """Wait until everything in the log has been said again: nothing new happens before. CodeChanged if it is
-        not."""
+        """Wait until everything in the log has been emitted again, before anything new happens. CodeChanged if that
+        fails."""
         if self._left:
             with suppress(TimeoutError):
                 async with asyncio.timeout(CATCH_UP_SECONDS):
@@ -52,13 +52,13 @@ class Replay:
         self.check_finished()
 
     def check_finished(self) -> None:
-        """CodeChanged if something has not been said again."""
+        """CodeChanged if something was not emitted again."""
         if self._left:
             raise CodeChanged(f"it no longer says {_excerpt(self._left[0])}.")
 
 
 def _is_said(body: Body) -> bool:
-    """Whether the agent said this. Bare states come from the engine, where an agent pauses; others from the inbox and
+    """Whether the agent emitted this. Bare states come from the engine when an agent pauses; others from the inbox and
     from deadlines."""
     if isinstance(body, MessageEvent):
         return body.message.role == "agent"

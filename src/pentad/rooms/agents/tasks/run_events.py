@@ -28,7 +28,7 @@ from pentad.rooms.agents.tasks.journal import Journal, Step
 
 if TYPE_CHECKING:
     from pentad.rooms.agents.hosting.hosted_agent import HostedAgent
-    from pentad.rooms.agents.tasks.run_log import RunLog
+    from pentad.rooms.agents.tasks.task_log import TaskLog
 
 WORKING: Final = StatusEvent("working")
 FIRST_PAUSE: Final = 0.05
@@ -49,8 +49,8 @@ _logger = logging.getLogger(__name__)
 class RunEvents:
     """Writes what a run does to the log, and reads what others add.
 
-    What only some runs need has its default in the class: most turns are over in a moment, and an object with more than
-    30 attributes takes noticeably longer to make.
+    Attributes that only some runs need have their defaults in the class: most turns are short, and an object with more
+    than 30 attributes takes noticeably longer to create.
     """
 
     journal: Journal | None = None
@@ -59,11 +59,11 @@ class RunEvents:
     _flush_is_due = False
     _canceled: asyncio.Event | None = None
     _is_over = False
-    """Whether the turn is over, so that its last events release it. A run that is stopped is done, too, but another one
-    goes on with the turn."""
+    """Whether the turn is over, so that its last events release it. A stopped run is done, too, but another run
+    continues the turn."""
 
     def __init__(
-        self, log: "RunLog", hosted: "HostedAgent", task: Task, *, max_bytes: int, began: int | None = None
+        self, log: "TaskLog", hosted: "HostedAgent", task: Task, *, max_bytes: int, began: int | None = None
     ) -> None:
         self.task = task
         self.began = task.seq + 1 if began is None else began
@@ -120,7 +120,7 @@ class RunEvents:
             self.handle.cancel()
 
     async def settle(self) -> None:
-        """Wait until a run that was stopped has stored what it had done by then."""
+        """Wait until a stopped run has stored its work so far."""
         if self.stored:
             await self._flushed()
 
@@ -332,7 +332,7 @@ class RunEvents:
 
 
 def check_size(body: Body, most: int) -> None:
-    """Reject what is obviously too large before it is encoded, which would hold up everyone else."""
+    """Reject obviously too large events before encoding them, which would block the event loop."""
     parts = body.artifact.parts if isinstance(body, ArtifactEvent) else body.message.parts if body.message else ()
     for part in parts:
         for value in (part.text, part.raw, part.url, part.data):
@@ -343,7 +343,7 @@ def check_size(body: Body, most: int) -> None:
 
 
 def _size(value: Any, most: int) -> int:
-    """At least how large the JSON of a value is, as far as a quick look tells."""
+    """A quick lower bound for the size of a value as JSON."""
     total, open_values = 0, [value]
     for _ in range(_MAX_LOOKS):
         if not open_values or total > most:

@@ -38,6 +38,7 @@ from pentad.rooms.agents.models import (
 )
 from pentad.rooms.agents.store import COUNT_ALL, COUNT_OPEN, Appended, Encoded, encode_body, encode_caller
 from pentad.rooms.agents.tasks.budgets import with_limits
+from pentad.rooms.agents.tasks.child_tasks import check_depth, origin_of_request
 from pentad.rooms.agents.tasks.deadlines import arm, deadline_in
 from pentad.rooms.agents.tasks.errors import (
     agent_not_found,
@@ -46,7 +47,6 @@ from pentad.rooms.agents.tasks.errors import (
     message_too_large,
     task_terminal,
 )
-from pentad.rooms.agents.tasks.families import check_depth, origin_of_request
 from pentad.rooms.agents.tasks.idempotency import PendingSend
 from pentad.rooms.agents.tasks.journal import Step
 from pentad.rooms.agents.tasks.task_log import TaskLog

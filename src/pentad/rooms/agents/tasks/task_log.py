@@ -1,14 +1,14 @@
 """The task log as one process sees it: commits, then publishes, and reads through a cache.
 
-This is the only module that knows both the store and those in this process that need an event: the followers in the
-hub and the run of the task. A running turn is a job that this process holds. If the process dies, another one
+This is the only module that knows both the store and the readers of events in this process: the followers in the hub
+and the run of the task. A running turn is a job that this process holds. If the process dies, another one
 claims it.
 """
 
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final, Protocol
 
 from pentad.access.owners import OwnerNow, owner_as_saved
 from pentad.access.secret_box import PLAIN, SecretBox
@@ -21,6 +21,7 @@ from pentad.kernel.principal import Principal
 from pentad.platform import ALONE, Neighbours
 from pentad.rooms.agents import store
 from pentad.rooms.agents.approvals.inbox import Inbox, InboxOptions
+from pentad.rooms.agents.context.findings import Level
 from pentad.rooms.agents.files import Files
 from pentad.rooms.agents.models import (
     RESTING,
@@ -29,6 +30,7 @@ from pentad.rooms.agents.models import (
     Body,
     Decision,
     Event,
+    Message,
     PushConfig,
     State,
     StatusEvent,
@@ -38,14 +40,13 @@ from pentad.rooms.agents.models import (
 from pentad.rooms.agents.settings import TaskLimits
 from pentad.rooms.agents.store import LAST_WORD, Appended, Bounds, Claim, Encoded, Head, encode_body
 from pentad.rooms.agents.tasks.budgets import Budgets, limits_in_settings
+from pentad.rooms.agents.tasks.child_tasks import CHILDREN, adopt
 from pentad.rooms.agents.tasks.errors import task_not_found
-from pentad.rooms.agents.tasks.families import CHILDREN, adopt
-from pentad.rooms.agents.tasks.house_calls import HouseCalls
 from pentad.rooms.agents.tasks.hub import Follower, Hub
 from pentad.rooms.agents.tasks.journal import Step, code_of, needs_pin, write_steps
 from pentad.rooms.agents.tasks.push_store import enqueue_pushes, insert_config
+from pentad.rooms.agents.tasks.room_calls import RoomCalls
 from pentad.rooms.agents.tasks.run_events import RunEvents
-from pentad.rooms.agents.tasks.run_log import MessageContexts
 from pentad.rooms.agents.tasks.task_cache import TaskCache
 from pentad.rooms.agents.tasks.turn_runner import Run
 
@@ -61,8 +62,36 @@ _BRIEF: Final = 64 * 1024
 _STOP_SECONDS: Final = 5.0
 
 
+class MessageContexts(Protocol):
+    """The contexts of messages, which the engine never looks into: what agents receive, and what goes into the log."""
+
+    async def accept(self, caller: Principal, message: Message, level: Level | None = None) -> Message:
+        """The message to store; InvalidInput with every problem of its context. None is the operator's level."""
+        ...
+
+    def of_message(self, message: Message, caller: Principal) -> Any:
+        """The context of one message, as an agent receives it."""
+        ...
+
+    async def of_conversation(self, message: Message, caller: Principal) -> Any:
+        """The context of the whole conversation so far."""
+        ...
+
+    async def with_contents(self, message: Message, caller: Principal) -> Message:
+        """A message whose context has every stored content in place, for agents that follow no references."""
+        ...
+
+    def to_log(self, message: Message) -> Message:
+        """The message for the log: a large context is stored once and replaced by a reference."""
+        ...
+
+    async def from_log(self, message: Message, caller: Principal) -> Message:
+        """A message from the log with its context restored."""
+        ...
+
+
 class TaskLog:
-    """The tasks of a store as one process sees them. Also serves its runs (`RunLog`)."""
+    """The tasks of a store as one process sees them, also for its runs."""
 
     def __init__(
         self,
@@ -328,12 +357,15 @@ class TaskLog:
         if (run := self.runs.get(task_id)) is not None:
             run.read_log()
 
-    # For runs (`RunLog`)
+    # For runs
 
-    def house(self, run: Run) -> HouseCalls:
-        return HouseCalls(run, self)
+    def rooms(self, run: Run) -> RoomCalls:
+        """The rooms, as the run's agent may use them."""
+        return RoomCalls(run, self)
 
     async def add_remote_child(self, run: RunEvents, step: Step) -> None:
+        """Count a task that a remote agent has accepted for the run, and store the step that names it. Conflict if the
+        run's task has ended."""
         parent, now = run.task, self.now()
 
         def work(transaction: Transaction) -> None:
@@ -345,6 +377,7 @@ class TaskLog:
     async def append_batch(
         self, run: RunEvents, batch: Sequence[Encoded], steps: Sequence[Step], *, last: bool
     ) -> list[Event] | None:
+        """Commit events and steps, and publish the events; None if the run has lost its lease."""
         # a step is small, and the agent waits for it
         is_brief = bool(steps) and store.total_bytes(batch) + _bytes(steps) <= _BRIEF
         appended = await self.database.write(self._batch(run, batch, steps, last=last), brief=is_brief)
@@ -356,6 +389,7 @@ class TaskLog:
         return appended.events
 
     def append_steps_at_once(self, run: RunEvents, steps: Sequence[Step]) -> bool | None:
+        """Commit steps without waiting, if the store can; None if it cannot, False if the run has lost its lease."""
         if _bytes(steps) > _BRIEF or (done := self.database.write_at_once(self._batch(run, (), steps))) is None:
             return None
         _note_pin(run, steps)
@@ -379,6 +413,7 @@ class TaskLog:
         return work
 
     async def find_batch(self, run: RunEvents, batch: Sequence[Encoded]) -> list[Event] | None:
+        """The events of a batch whose commit was uncertain, if they are in the log after all."""
         bodies = [one.json for one in batch]
         after = run.seen
 
@@ -398,6 +433,7 @@ class TaskLog:
     async def wait_for_decision(
         self, task: Task, caller: Principal, request: ApprovalRequest, place: str
     ) -> Decision | None:
+        """Ask for an approval, once for each place in the journal, and wait; None if the run has lost its lease."""
         with self.hub.following(task.id) as follower:
             approval = await self.approvals.ask(task, caller, request, place)
             while approval is not None and approval.state == "pending":
@@ -408,6 +444,7 @@ class TaskLog:
         return None if approval is None else approval.decision
 
     async def withdraw_approval(self, task_id: str, place: str) -> None:
+        """The agent no longer waits for an approval."""
         try:
             await self.approvals.withdraw(task_id, place)
         except PentadError as error:

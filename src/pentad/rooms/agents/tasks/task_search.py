@@ -1,8 +1,8 @@
 """Finds a caller's own tasks by their words.
 
-Tasks are indexed behind their writes, when their owner searches, so that sending one costs nothing more. A search first
-takes in what changed since the last one, up to a bound; a job does the rest, and until then the answer says so. Words
-are weighed by the caller's own tasks alone, so those of others have no influence.
+Tasks are indexed when their owner searches, so sending one costs nothing extra. A search first indexes what changed
+since the last one, up to a bound; a job does the rest, and until then the answer says that it is incomplete. Words are
+weighted by the caller's own tasks alone, so other callers' tasks have no influence.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,14 +29,14 @@ SEARCHABLE: Final = Searchable(
     filters=("owner", "since", "until"),
 )
 JOB: Final = "agents.task_texts"
-"""Takes in the tasks of one owner, whose id is the key."""
+"""Indexes the tasks of one owner, whose id is the key."""
 WORDS: Final = WordTable("agent_task_words", "number", ("text",), longest=50_000, parts={}, prefixes=True)
 
 _AT_ONCE: Final = 1_000
-"""Tasks that a search takes in before it answers."""
+"""How many tasks a search indexes before it answers."""
 _BATCH: Final = 200
 _OVERLAP: Final = 120.0
-"""Seconds before the last task taken in that are looked at again: clocks differ, and a write may be late."""
+"""Seconds before the last indexed task that are searched again: clocks differ, and a write may be late."""
 _LONGEST_TEXT: Final = 10_000
 _LARGEST_EVENT: Final = 100_000
 _MOST_EVENTS: Final = 500
@@ -91,7 +91,7 @@ class TaskSearch:
         return await self._database.read(lambda rows: _find(rows, dialect, owner, query, limit, times)), complete
 
     async def index_rest(self, owner: str) -> None:
-        """Take in all tasks of an owner that are not indexed yet."""
+        """Index all remaining tasks of an owner."""
         while await self._take_in(owner):
             continue
 
@@ -132,7 +132,7 @@ def _index(tx: Transaction, dialect: Dialect, owner: str, changed: Sequence[_Cha
 
 
 def _texts(agent: str, bodies: Sequence[Body]) -> dict[str, str]:
-    """The texts of a task by field: its agent, what it was asked, what it said and made."""
+    """The texts of a task by field: its agent, the requests, its answers and artifacts."""
     asked: list[str] = []
     said: list[str] = []
     for body in bodies:

@@ -14,7 +14,7 @@ from pentad.kernel.errors import InvalidInput, PentadError
 from pentad.kernel.incidents import internal_error
 from pentad.kernel.principal import Principal
 from pentad.rooms.agents.files import Content, MessageFile, clean_name
-from pentad.rooms.agents.hosting.turn import House, Reply, Turn, TurnOver
+from pentad.rooms.agents.hosting.turn import Reply, Rooms, Turn, TurnOver
 from pentad.rooms.agents.models import (
     BUDGET_KEY,
     DEADLINE_KEY,
@@ -27,14 +27,14 @@ from pentad.rooms.agents.models import (
     StatusEvent,
     Task,
 )
+from pentad.rooms.agents.tasks.child_tasks import calling
 from pentad.rooms.agents.tasks.durable_calls import DurableCalls
-from pentad.rooms.agents.tasks.families import calling
 from pentad.rooms.agents.tasks.journal import FILE, leave_branches
 
 if TYPE_CHECKING:
     from pentad.rooms.agents.hosting.hosted_agent import HostedAgent
     from pentad.rooms.agents.tasks.budgets import TurnBudget
-    from pentad.rooms.agents.tasks.run_log import RunLog
+    from pentad.rooms.agents.tasks.task_log import TaskLog
 
 _THREAD_SECONDS: Final = 0.01
 """How long the first step of an agent in a thread may take. If it is done by then, its task is one transaction."""
@@ -53,7 +53,7 @@ class Run(DurableCalls):
 
     def __init__(
         self,
-        log: "RunLog",
+        log: "TaskLog",
         hosted: "HostedAgent",
         task: Task,
         message: Message,
@@ -73,8 +73,8 @@ class Run(DurableCalls):
         return Turn(self, self._message, resumed=self._resumed)
 
     @property
-    def house(self) -> House:
-        return self._log.house(self)
+    def rooms(self) -> Rooms:
+        return self._log.rooms(self)
 
     def context(self, message: Message) -> Any:
         return self._log.contexts.of_message(message, self.caller)

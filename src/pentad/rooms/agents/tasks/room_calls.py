@@ -1,7 +1,7 @@
-"""What an agent does with the rest of the house: tools, resources, the search, other agents.
+"""Calls that an agent makes to rooms: tools, resources, the search, other agents.
 
-Every call passes the dispatcher (`Platform.neighbours`) with the caller's current rights, like a call from outside. It
-is remembered in the journal, counts against the budget and is a span of the task's trace.
+Every call passes the dispatcher (`Platform.neighbours`) with the caller's current rights, like a call from outside. The
+journal records it, it counts against the budget, and it is a span of the task's trace.
 """
 
 import base64
@@ -20,7 +20,7 @@ from pentad.rooms.agents.hosting.built_in_agents import text_of
 from pentad.rooms.agents.hosting.turn import ChildTask, ConversationPage, TurnOver
 from pentad.rooms.agents.models import RESTING, Json
 from pentad.rooms.agents.store import conversation_heads
-from pentad.rooms.agents.tasks.families import SEND_TOOL, Calling, making_call, span_of, trace_of
+from pentad.rooms.agents.tasks.child_tasks import SEND_TOOL, Calling, making_call, span_of, trace_of
 from pentad.rooms.agents.tasks.journal import MAX_NAME, Step
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ _MOST_CHARACTERS: Final = 500_000
 _CANDIDATES: Final = 20
 
 
-class HouseCalls:
-    """The calls of one run."""
+class RoomCalls:
+    """The calls to rooms that one run makes (`Rooms`)."""
 
     def __init__(self, run: "Run", log: "TaskLog") -> None:
         self._run = run
@@ -77,7 +77,7 @@ class HouseCalls:
         return _value(found[0]) if len(found) == 1 else [_value(one) for one in found]
 
     async def search(self, query: str, rooms: Sequence[str] | None, limit: int) -> Json:
-        """What all rooms, or some, found."""
+        """The hits of all rooms, or of some."""
         arguments: Json = {"query": query, "limit": limit}
         if rooms is not None:
             arguments["rooms"] = list(rooms)
@@ -170,7 +170,7 @@ class HouseCalls:
         repeatable: bool = False,
         starts_task: bool = False,
     ) -> T:
-        """One call: remembered, counted and traced. It ends the turn if the budget is used up."""
+        """One durable call, counted and traced. It ends the turn if the budget is used up."""
         run = self._run
         run.budget.count_call()
         number = run.next_number()

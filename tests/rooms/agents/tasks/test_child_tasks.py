@@ -15,8 +15,8 @@ from pentad.mcp.content import Contents
 from pentad.rooms.agents.hosting.hosted_agent import HostedAgent, hosted
 from pentad.rooms.agents.hosting.turn import Turn
 from pentad.rooms.agents.models import LIMITS_KEY, RESTING, Message, Origin, Part, Task
+from pentad.rooms.agents.tasks.child_tasks import calling
 from pentad.rooms.agents.tasks.engine import Tasks
-from pentad.rooms.agents.tasks.families import calling
 from tests.rooms.agents.tasks.engines import ADA, ODA, SETS, StoppedClock, answer_of, crash, ended, engine, said, send
 from tests.stores import Stores
 from tests.waiting import PATIENCE, until

@@ -1,4 +1,4 @@
-"""Tasks that agents start: their parents, their traces, and the tree of both.
+"""Tasks that agents start: parents and children, and their traces.
 
 A child belongs to the caller of its parent and ends with it. A task is a span of a trace (W3C), and so is each call its
 agent makes. Their ids are hashes of what they name, so nothing has to be stored, and a replay has the same ones.
@@ -67,7 +67,7 @@ class Calling:
     """Called with the agent and the id of a task that a remote agent has accepted."""
     is_stopped: Callable[[], bool] = _never
     """Whether the run that makes the call was stopped. Then a task that the call started is not canceled with it: if
-    the run's task has ended, its children are ended by a job; if the server stops, another run waits for them."""
+    the run's task has ended, a job ends its children; if the server stops, another run waits for them."""
 
     def origin(self) -> Origin:
         return Origin(self.task, self.step, self.trace)
@@ -227,7 +227,7 @@ def read_trace(rows: Rows, task_id: str) -> TaskTrace:
 
 
 def spans_of_trace(rows: Rows, trace_id: str, owners: Sequence[str], since: float) -> list[Span]:
-    """The tasks of these owners that a trace led to, with everything below them."""
+    """The tasks of these owners in a trace, with everything below them."""
     found: list[Span] = []
     for owner in owners:
         first = rows.all(
@@ -279,7 +279,7 @@ def _add_calls(rows: Rows, span: TaskSpan, started: Mapping[tuple[str | None, st
 
 
 def _remote_task(view: Any) -> Json | None:
-    """What a send returned, if a remote agent keeps the task."""
+    """The result of a send, if a remote agent keeps the task."""
     sent = json_object(view)
     if not sent.get("task_id") or "resource" in sent:
         return None
