@@ -191,7 +191,7 @@ def test_somebody_goes_back_in_the_history(log_in: LogIn, server: Served, script
     root = log_in("root", scripts=scripts)
     pages = root.do(
         {"go": root.url(f"{LIST}/{uuid}")},
-        {"click": ".timeline a:text-is('Version 1: create')"},
+        {"click": ".timeline a:text-is('Version 1: created')"},
         {"wait": "p:text('This is the object as of')"},
         {"go": root.url(f"{LIST}/{uuid}")},
         {"press": "Go back to version 1"},
