@@ -160,8 +160,8 @@ async def _subject(app: App, visit: Visit, event: Event, place_of: PlaceOf) -> T
         return Cell(event.subject.removeprefix("user:"), place)
     try:
         graph = await app.lineage.of(visit.principal, event.subject, depth=0, most=1)
-    except PentadError:  # it was deleted, or its room cannot say
-        return event.subject
+    except PentadError:  # it was deleted, or its room does not name it
+        return event.subject.rpartition("/")[2]
     return Cell(graph.things[0].label or event.subject, place)
 
 

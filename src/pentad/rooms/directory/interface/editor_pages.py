@@ -95,8 +95,8 @@ async def compare(directory: Directory, visit: Visit) -> Sheet:
     before, after = visit.asked("before"), visit.asked("after")
     form = Form(
         [
-            TextField("before", "One record", before, placeholder="Name, name:version or CID"),
-            TextField("after", "The other", after, placeholder="Name, name:version or CID"),
+            TextField("before", "Before", before, placeholder="Name, name:version or CID"),
+            TextField("after", "After", after, placeholder="Name, name:version or CID"),
         ],
         [Button("Compare")],
         "/console/directory/compare",
@@ -106,7 +106,9 @@ async def compare(directory: Directory, visit: Visit) -> Sheet:
     if before and after:
         found = await visit.call("directory_diff", {"before": before, "after": after})
         blocks += _differences(found)
-    return Sheet("Compare records", blocks, lead="Changes that break a caller are marked.")
+    else:
+        blocks.append(Note("To compare versions of one record, open the record: its lineage has a link for each."))
+    return Sheet("Compare records", blocks, lead="What changed between two records, and what breaks callers.")
 
 
 async def import_form(_directory: Directory, visit: Visit) -> Sheet:
