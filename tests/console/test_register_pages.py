@@ -251,6 +251,33 @@ async def test_a_schema_is_changed_after_its_plan_was_seen(house: House, root: B
     assert wrong.status == 422
 
 
+@pytest.mark.requirement("console:registers:definitions")
+async def test_a_schema_is_made_and_put_into_a_new_register(house: House, root: Browser) -> None:
+    made = await post(root, "/console/registers/new", {"/title": f"Trees {BREAKOUT}", "/description": "Of a street"})
+    assert made.status == 303, made.html.text
+    register = (made.location or "").rpartition("/")[2]
+    fields = {
+        "/title": "Tree", "/register": register, "/properties/0/name": "species", "/properties/0/type": "string",
+        "/properties/0/required": "true", "/properties/1/name": "height", "/properties/1/type": "number",
+    }  # fmt: skip
+    wrong = await post(root, "/console/registers/schemas/new", {**fields, "/properties/0/type": "tree"})
+    assert wrong.status == 422
+    assert "species" in wrong.html.values("input", "value"), "what was typed is still there"
+    there = await post(root, "/console/registers/schemas/new", fields)
+    assert there.status == 303, there.html.text
+    page = await root.get(there.location or "")
+    assert "Tree" in page.html.texts
+    (listed_at,) = [one for one in page.html.values("a", "href") if one.startswith(f"/console/registers/{register}/")]
+    object_form = await root.get(f"{listed_at}/new")
+    assert "/species" in object_form.html.values("input", "name")
+    assert "/height" in object_form.html.values("input", "name")
+    rita = await house.browser("rita")
+    assert "New schema" not in (await rita.get("/console/registers")).html.text
+    assert (await rita.get("/console/registers/schemas/new")).status == 403
+    refused = await post(rita, "/console/registers/schemas/new", fields)
+    assert refused.status == 403
+
+
 @pytest.mark.requirement("console:registers:history")
 async def test_history_shows_differences_and_leads_back(house: House, root: Browser) -> None:
     uuid = await make(house, holder=f"Past {BREAKOUT}", fee=1)

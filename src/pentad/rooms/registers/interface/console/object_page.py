@@ -186,7 +186,9 @@ def _event(page: PairPage, current: StoredObject, one: Change, values: Values, *
         blocks.append(Form(fields, [button], f"{page.path}/{one.uuid}/revert"))
     about = [one.principal.removeprefix("user:"), one.agent or "", one.reason or ""]
     changes = () if one.action == _FIRST else differences(page, one.changed or {}, values)
-    return Event(Cell(f"Version {one.version}: {_DONE.get(one.action, one.action)}", link), when(one.at), about, changes, blocks)
+    return Event(
+        Cell(f"Version {one.version}: {_DONE.get(one.action, one.action)}", link), when(one.at), about, changes, blocks
+    )
 
 
 def _sides(change: Change) -> list[dict[str, Any]]:

@@ -43,6 +43,15 @@ CHANGED: Final = Column("Changed", short=True)
 _DONE: Final[Mapping[str, str]] = {"create": "created", "update": "changed", "patch": "changed", "delete": "deleted"}
 _SCHEMAS: Final = Cell("Schemas", Place(("schemas",)))
 _TYPES: Final = ["string", "number", "integer", "boolean", "array", "object"]
+DEFINITION: Final[dict[str, Any]] = {
+    "type": {"enum": _TYPES, "title": "Type"},
+    "title": {"type": "string", "title": "Title"},
+    "description": {"type": "string", "title": "Description"},
+    "format": {"type": "string", "title": "Format", "examples": ["date", "date-time", "email"]},
+    "enum": {"type": "array", "title": "Allowed value", "items": {"type": "string"}},
+    "facetable": {"type": "boolean", "title": "Facet"},
+}
+"""What a form asks about one property. Tools know more, such as references."""
 _OPERATIONS: Final[dict[str, Any]] = {
     "type": "object",
     "required": ["operations"],
@@ -62,14 +71,7 @@ _OPERATIONS: Final[dict[str, Any]] = {
                         "type": "object",
                         "title": "Definition",
                         "description": "If you add or change it. What is left empty stays as it is.",
-                        "properties": {
-                            "type": {"enum": _TYPES, "title": "Type"},
-                            "title": {"type": "string", "title": "Title"},
-                            "description": {"type": "string", "title": "Description"},
-                            "format": {"type": "string", "title": "Format", "examples": ["date", "date-time", "email"]},
-                            "enum": {"type": "array", "title": "Allowed value", "items": {"type": "string"}},
-                            "facetable": {"type": "boolean", "title": "Facet"},
-                        },
+                        "properties": DEFINITION,
                     },
                     "required": {"type": "boolean", "title": "Required"},
                     "value": {
