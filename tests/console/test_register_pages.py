@@ -194,7 +194,7 @@ async def test_many_objects_are_changed_after_a_preview_and_it_is_undone(house: 
     assert "state" not in (await objects(house, "get", id=ids[0]))
     assert (await agree(root, f"{planned.location}/commit", {})).status == 303
     assert (await objects(house, "get", id=ids[0]))["state"] == "closed"
-    assert "Done: 3 objects." in (await root.get(planned.location or "")).html.text
+    assert "Done: 3 objects changed." in (await root.get(planned.location or "")).html.text
     assert (await agree(root, f"{planned.location}/undo", {})).status == 303
     assert "state" not in (await objects(house, "get", id=ids[0]))
 

@@ -38,6 +38,7 @@ from pentad.terminal.program import NAME, program
 
 _MOST_JOBS: Final = 5
 _RECENT: Final = 8
+_LONGEST_NAME: Final = 80
 _HOURS: Final = 48
 
 
@@ -162,7 +163,8 @@ async def _subject(app: App, visit: Visit, event: Event, place_of: PlaceOf) -> T
         graph = await app.lineage.of(visit.principal, event.subject, depth=0, most=1)
     except PentadError:  # it was deleted, or its room does not name it
         return event.subject.rpartition("/")[2]
-    return Cell(graph.things[0].label or event.subject, place)
+    label = graph.things[0].label or event.subject
+    return Cell(label if len(label) <= _LONGEST_NAME else label[:_LONGEST_NAME].rstrip() + "…", place)
 
 
 def _usable(opened: OpenRoom, visit: Visit) -> list[Tool]:
