@@ -113,7 +113,7 @@ STEPS: dict[str, Callable[[Any, Any], Any]] = {
 def seen(page: Page, found: Any) -> dict[str, Any]:
     """The page after a step."""
     page.wait_for_load_state()
-    overflow = page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    overflow = page.evaluate("() => document.documentElement.scrollWidth - document.body.offsetWidth")
     focus = page.evaluate("() => document.activeElement?.getAttribute('name') ?? document.activeElement?.id ?? ''")
     return {"url": page.url, "text": page.inner_text("body"), "overflow": overflow, "focus": focus, "found": found}
 

@@ -133,11 +133,11 @@ def test_many_objects_are_changed_and_it_is_undone(log_in: LogIn, server: Served
         {"wait": "h1:text('Change Permit')"},
         {"choose": {"State": "closed"}},
         {"press": "Preview"},
-        {"press": "Do it"},
+        {"press": "Change 3 objects"},
         {"press": "Undo all of it"},
     )
     assert "Nothing is written yet. 3 objects would be changed." in pages[4]["text"]
-    assert "Done: 3 objects." in pages[5]["text"]
+    assert "Done: 3 objects changed." in pages[5]["text"]
     assert "It was undone." in pages[6]["text"]
 
 
@@ -191,7 +191,7 @@ def test_somebody_goes_back_in_the_history(log_in: LogIn, server: Served, script
     root = log_in("root", scripts=scripts)
     pages = root.do(
         {"go": root.url(f"{LIST}/{uuid}")},
-        {"click": ".timeline a:text-is('Version 1: create')"},
+        {"click": ".timeline a:text-is('Version 1: created')"},
         {"wait": "p:text('This is the object as of')"},
         {"go": root.url(f"{LIST}/{uuid}")},
         {"press": "Go back to version 1"},

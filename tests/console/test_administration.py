@@ -168,15 +168,14 @@ async def test_the_trail_is_filtered_linked_paged_and_exported(house: House) -> 
     assert {("user:auditor", what) for what in ("audit read", "audit exported", "audit verified")} <= events
 
 
-@pytest.mark.requirement("console:home:calls")
-async def test_the_home_page_tells_what_somebody_did_and_not_what_they_looked_at(house: House) -> None:
-    root = await house.browser("root")
-    await root.get("/console/account")
+@pytest.mark.requirement("console:home:latest")
+async def test_the_home_page_shows_administrators_who_logged_in_and_others_nothing_of_it(house: House) -> None:
+    root, rita = await house.browser("root"), await house.browser("rita")
     await house.app.audit.flush()
-    home = await root.get("/")
-    activity = home.html.text[home.html.text.index("Your latest activity") :]
-    assert "login" in activity
-    assert "GET /" not in activity
+    latest = (await root.get("/")).html.text.partition("What happened lately")[2]
+    assert "login" in latest
+    assert "GET /" not in latest
+    assert "Nothing yet. Changes in all rooms appear here." in (await rita.get("/")).html.text
 
 
 async def test_hostile_texts_stay_texts(house: House) -> None:

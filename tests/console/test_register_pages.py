@@ -194,7 +194,7 @@ async def test_many_objects_are_changed_after_a_preview_and_it_is_undone(house: 
     assert "state" not in (await objects(house, "get", id=ids[0]))
     assert (await agree(root, f"{planned.location}/commit", {})).status == 303
     assert (await objects(house, "get", id=ids[0]))["state"] == "closed"
-    assert "Done: 3 objects." in (await root.get(planned.location or "")).html.text
+    assert "Done: 3 objects changed." in (await root.get(planned.location or "")).html.text
     assert (await agree(root, f"{planned.location}/undo", {})).status == 303
     assert "state" not in (await objects(house, "get", id=ids[0]))
 
@@ -249,6 +249,33 @@ async def test_a_schema_is_changed_after_its_plan_was_seen(house: House, root: B
     assert "fee: renamed to amount" in (await root.get(path)).html.text, "the history says so"
     wrong = await post(root, f"{path}/edit", {"/operations/0/op": "drop", "/operations/0/property": BREAKOUT})
     assert wrong.status == 422
+
+
+@pytest.mark.requirement("console:registers:definitions")
+async def test_a_schema_is_made_and_put_into_a_new_register(house: House, root: Browser) -> None:
+    made = await post(root, "/console/registers/new", {"/title": f"Trees {BREAKOUT}", "/description": "Of a street"})
+    assert made.status == 303, made.html.text
+    register = (made.location or "").rpartition("/")[2]
+    fields = {
+        "/title": "Tree", "/register": register, "/properties/0/name": "species", "/properties/0/type": "string",
+        "/properties/0/required": "true", "/properties/1/name": "height", "/properties/1/type": "number",
+    }  # fmt: skip
+    wrong = await post(root, "/console/registers/schemas/new", {**fields, "/properties/0/type": "tree"})
+    assert wrong.status == 422
+    assert "species" in wrong.html.values("input", "value"), "what was typed is still there"
+    there = await post(root, "/console/registers/schemas/new", fields)
+    assert there.status == 303, there.html.text
+    page = await root.get(there.location or "")
+    assert "Tree" in page.html.texts
+    (listed_at,) = [one for one in page.html.values("a", "href") if one.startswith(f"/console/registers/{register}/")]
+    object_form = await root.get(f"{listed_at}/new")
+    assert "/species" in object_form.html.values("input", "name")
+    assert "/height" in object_form.html.values("input", "name")
+    rita = await house.browser("rita")
+    assert "New schema" not in (await rita.get("/console/registers")).html.text
+    assert (await rita.get("/console/registers/schemas/new")).status == 403
+    refused = await post(rita, "/console/registers/schemas/new", fields)
+    assert refused.status == 403
 
 
 @pytest.mark.requirement("console:registers:history")

@@ -34,8 +34,8 @@ def log(times: Sequence[float]) -> Source:
         ]
         return found, found[-1].position if found else position
 
-    async def newest() -> str:
-        return str(len(times))
+    async def newest(back: int) -> str:
+        return str(max(0, len(times) - back))
 
     return Source("log", read, newest, lambda principal: principal.may("log", "read"))
 
@@ -92,6 +92,17 @@ async def test_now_is_the_cursor_behind_everything(stores: Stores) -> None:
     await database.write(lambda tx: emit(tx, "a", "thing.done", ["later"]))
     page = await events.page(LOCAL, cursor=now.cursor)
     assert [one.subject for one in page.events] == ["later"]
+
+
+@pytest.mark.requirement("events:feed")
+async def test_the_latest_events_come_newest_first_from_the_end_of_each_log(stores: Stores) -> None:
+    database = await stores.open(SETS)
+    await fill(database, [float(number) for number in range(130)])
+    events = feed(database, [number + 0.5 for number in range(130)])
+    latest = await events.latest(LOCAL, 3)
+    assert [one.subject for one in latest] == ["log 129", "a 129", "log 128"]
+    seen = await events.latest(READER, 2)
+    assert [one.subject for one in seen] == ["a 129", "a 128"]
 
 
 @pytest.mark.requirement("events:rights")

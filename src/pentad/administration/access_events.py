@@ -35,8 +35,8 @@ def access_events(database: Database, audit: AuditTrail) -> Source:
                 return found, found[-1].position if found else position
             number, index = rows[-1][0], 2**31
 
-    async def newest() -> str:
-        return f"{await database.read(_last)}-{2**31}"
+    async def newest(back: int) -> str:
+        return f"{max(0, await database.read(_last) - back)}-{2**31}"
 
     return Source(EVENTS, read, newest, lambda principal: principal.may(AUDIT, "admin"), audit.flush)
 

@@ -126,7 +126,7 @@ def entries_table(entries: Sequence[Row], given: Mapping[str, str], visit: Visit
         Column("Time", short=True), Column("Who", short=True), Column("Room", short=True), "What",
         Column("Outcome", short=True), Column("ms", numeric=True), "About", Column("", short=True),
     )  # fmt: skip
-    return Table(columns, rows, "No entries match in this part of the trail.")
+    return Table(columns, rows, "No entries.")
 
 
 def pager(cursor: str | None, first: Place, visit: Visit) -> Pager:

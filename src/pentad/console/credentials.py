@@ -24,6 +24,15 @@ from pentad.kernel.pages import (
 
 SCOPES_HINT: Final = "Separated by spaces, such as: directory:read metrics:write."
 
+_BROWSERS: Final = (
+    ("Edg/", "Edge"), ("OPR/", "Opera"), ("Firefox/", "Firefox"), ("Chrome/", "Chrome"), ("Safari/", "Safari"),
+)  # fmt: skip
+"""What the user agent of a browser contains. The first that fits: most say that they are others, too."""
+_SYSTEMS: Final = (
+    ("Android", "Android"), ("iPhone", "iPhone"), ("iPad", "iPad"), ("Windows", "Windows"), ("Mac OS X", "macOS"),
+    ("Linux", "Linux"),
+)  # fmt: skip
+
 
 def new_key_sheet(made: Row, part: str) -> Sheet:
     """The page that shows a new key's token, once."""
@@ -113,7 +122,7 @@ def _resource(path: str) -> str:
 def sessions_table(found: Sequence[Row], part: str) -> Table:
     rows = [
         [
-            Cell(one["browser"] or "unknown browser", Place(("sessions", one["id"]), room=part)), one["user"],
+            Cell(_browser(one["browser"]), Place(("sessions", one["id"]), room=part)), one["user"],
             one["address"], minute(one["last_used"]), "this browser" if one["current"] else one["method"],
         ]
         for one in found
@@ -121,6 +130,14 @@ def sessions_table(found: Sequence[Row], part: str) -> Table:
     columns = ("Browser", Column("User", short=True), Column("Address", short=True), Column("Last used", short=True),
                Column("Login", short=True))  # fmt: skip
     return Table(columns, rows, "No browser is logged in.")
+
+
+def _browser(agent: str | None) -> str:
+    """A browser and its system, in a few words, from what it says of itself."""
+    said = agent or ""
+    name = next((name for mark, name in _BROWSERS if mark in said), "")
+    system = next((name for mark, name in _SYSTEMS if mark in said), "")
+    return f"{name} on {system}" if name and system else name or said or "unknown browser"
 
 
 def session_sheet(visit: Visit, one: Row, part: str, trail: Sequence[Cell]) -> Sheet:

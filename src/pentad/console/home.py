@@ -1,22 +1,26 @@
 """The home page, and `/llms.txt`, its counterpart for models: what is served here and how to connect."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pentad.administration.rights import ACCESS, AUDIT
 from pentad.app import App
 from pentad.console.admin_page import ACCOUNT, ADMIN, TOOLS
-from pentad.console.audit_trail import entries_table
 from pentad.console.connect import connect_section
+from pentad.kernel.errors import PentadError
+from pentad.kernel.events import Event
 from pentad.kernel.pages import (
+    Block,
     Card,
     Cards,
     Cell,
     Chart,
     Code,
+    Column,
     Link,
     Links,
+    Note,
     Pages,
     Place,
     Section,
@@ -25,6 +29,7 @@ from pentad.kernel.pages import (
     Table,
     Text,
     Visit,
+    when,
 )
 from pentad.mcp.declarations import Tool
 from pentad.platform import OpenRoom
@@ -33,12 +38,17 @@ from pentad.terminal.program import NAME, program
 
 _MOST_JOBS: Final = 5
 _RECENT: Final = 8
-_LOOKED_AT: Final = 200
+_LONGEST_NAME: Final = 80
 _HOURS: Final = 48
 
 
-async def home_sheet(app: App, visit: Visit, pages: Mapping[str, Pages[Any]], url: str) -> Sheet:
-    """The rooms and their contents, how to connect a client to `url`, and the tools the visitor may use."""
+PlaceOf = Callable[[str], Place | None]
+"""Finds the page about a resource, by its URI."""
+
+
+async def home_sheet(app: App, visit: Visit, pages: Mapping[str, Pages[Any]], url: str, place_of: PlaceOf) -> Sheet:
+    """What waits for the visitor, the rooms and their contents, what happened lately, how to connect a client to `url`,
+    and the tools the visitor may use."""
     connect = connect_section(
         url,
         program=reader_program(app.settings),
@@ -56,10 +66,10 @@ async def home_sheet(app: App, visit: Visit, pages: Mapping[str, Pages[Any]], ur
         [
             Section("Needs you", [waiting]),
             Cards(cards, empty="No rooms are open."),
+            await _latest(app, visit, place_of),
             *await _calls(app, visit),
             connect,
             Section("Tools for agents", tools),
-            *await _activity(app, visit),
         ],
         lead="One MCP server for a team's AI agents.",
     )
@@ -93,20 +103,68 @@ async def _calls(app: App, visit: Visit) -> list[Section]:
     if not visit.principal.may(AUDIT, "admin"):
         return []
     hours = await app.administration.trail.hours(visit.principal, _HOURS)
+    if not any(calls or errors for _, calls, errors in hours):
+        return [Section("Calls", [Note(f"No calls in the last {_HOURS} hours.")])]
     calls = Series("calls", [(at, float(calls)) for at, calls, _ in hours])
     errors = Series("errors", [(at, float(errors)) for at, _, errors in hours])
     return [Section("Calls", [Chart("Calls and errors, each hour", [calls, errors], "/h")])]
 
 
-async def _activity(app: App, visit: Visit) -> list[Section]:
-    """What the visitor did lately, and what programs did for them. What they only looked at is left out."""
-    if visit.principal.user is None:
-        return []
-    page = await app.administration.trail.own_page(visit.principal, {}, limit=_LOOKED_AT)
-    done = [one for one in page["entries"] if not one["tool"].startswith("GET ")]
-    recent = entries_table(done[:_RECENT], {}, visit)
-    more = Links([Cell("All of it", Place(("activity",), room=ACCOUNT))])
-    return [Section("Your latest activity", [recent, more])]
+@dataclass(slots=True)
+class _Happening:
+    """An event, and how many of the same kind came right before it, by the same principal."""
+
+    event: Event
+    more: int = 0
+
+
+def _happenings(events: Sequence[Event]) -> list[_Happening]:
+    """The newest event of each subject, newest first. A run of the same kind is one entry."""
+    found: list[_Happening] = []
+    seen: set[str] = set()
+    for event in events:
+        if event.subject in seen:
+            continue
+        seen.add(event.subject)
+        last = found[-1].event if found else None
+        if last is not None and (last.type, last.principal) == (event.type, event.principal):
+            found[-1].more += 1
+        else:
+            found.append(_Happening(event))
+    return found[:_RECENT]
+
+
+async def _latest(app: App, visit: Visit, place_of: PlaceOf) -> Section:
+    """What happened lately in the rooms that the visitor may read."""
+    kinds = app.events.kinds()
+    rows = [
+        (
+            when(one.event.at),
+            one.event.data.get("action") or kinds.get(one.event.room, {}).get(one.event.kind, one.event.kind),
+            await _subject(app, visit, one.event, place_of),
+            f"and {one.more:,} more" if one.more else "",
+            one.event.principal.removeprefix("user:"),
+        )
+        for one in _happenings(await app.events.latest(visit.principal))
+    ]
+    columns = (Column("When", short=True), "What happened", "To what", Column("", short=True), Column("By", short=True))
+    blocks: list[Block] = [Table(columns, rows, "Nothing yet. Changes in all rooms appear here.")]
+    if visit.principal.user is not None:
+        blocks.append(Links([Cell("Your own activity", Place(("activity",), room=ACCOUNT))]))
+    return Section("What happened lately", blocks)
+
+
+async def _subject(app: App, visit: Visit, event: Event, place_of: PlaceOf) -> Text:
+    """The name of what an event is about, as a link to its page."""
+    place = place_of(event.subject)
+    if place is None or place.room == TOOLS:  # only its URI is known
+        return Cell(event.subject.removeprefix("user:"), place)
+    try:
+        graph = await app.lineage.of(visit.principal, event.subject, depth=0, most=1)
+    except PentadError:  # it was deleted, or its room does not name it
+        return event.subject.rpartition("/")[2]
+    label = graph.things[0].label or event.subject
+    return Cell(label if len(label) <= _LONGEST_NAME else label[:_LONGEST_NAME].rstrip() + "…", place)
 
 
 def _usable(opened: OpenRoom, visit: Visit) -> list[Tool]:

@@ -59,7 +59,9 @@ class Console:
         async def home(request: Request) -> Response:
             """The console: what is in this Pentad, for people."""
             url = mcp_url(self._app.settings, request)
-            return await self.answer(request, None, lambda visit: home_sheet(self._app, visit, self.pages, url))
+            return await self.answer(
+                request, None, lambda visit: home_sheet(self._app, visit, self.pages, url, self._resources.find)
+            )
 
         return [
             Route("/", home),

@@ -130,7 +130,7 @@ class ToolPages:
             error = error_from_result(result)
             if error.details.get("problems") or error.details.get(ARGUMENT):
                 raise error
-            blocks.append(Note(f"The tool failed. {error.hint or ''}".strip(), "bad"))
+            blocks.append(Note("The tool failed.", "bad"))
         data = result.get("structuredContent")
         shown = _content(result.get("content") or [], data)
         tabs = [
@@ -266,7 +266,7 @@ _COLUMNS: Final = ("Tool", "What it does", Column("Effect", short=True))
 
 
 def _tool_row(tool: Tool) -> tuple[Text, ...]:
-    effect = "" if tool.hints.get("readOnlyHint") else "deletes" if tool.hints.get("destructiveHint") else "writes"
+    effect = "" if tool.hints.get("readOnlyHint") else "destructive" if tool.hints.get("destructiveHint") else "writes"
     return (Cell(tool.name, _place(_TOOL, tool.name)), _first(tool.description), effect)
 
 

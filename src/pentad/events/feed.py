@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pentad.events.outbox import ADMINS, events_after, newest, oldest_time, remove_before
+from pentad.events.outbox import ADMINS, events_after, latest_events, newest, oldest_time, remove_before
 from pentad.kernel.clock import Clock, iso
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.events import Event
@@ -37,11 +37,12 @@ Read = Callable[[Principal, str, int], Awaitable[tuple[list[Event], str]]]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One log, by the name of its room. `may` decides who can read it; `flush` stores pending entries."""
+    """One log, by the name of its room. `may` decides who can read it; `newest` is the position before its last entries, as
+    many as asked for; `flush` stores pending entries."""
 
     name: str
     read: Read
-    newest: Callable[[], Awaitable[str]]
+    newest: Callable[[int], Awaitable[str]]
     may: Callable[[Principal], bool]
     flush: Callable[[], Awaitable[None]] | None = None
 
@@ -179,13 +180,27 @@ class EventFeed:
             if not has_more or examined >= _EXAMINED:
                 return EventPage(found, _write(positions), has_more, cursors, removed)
 
+    async def latest(self, caller: Principal, limit: int = 100) -> list[Event]:
+        """The last events that the caller may see, newest first. Reads only the end of each log: the cost does not grow
+        with the feed."""
+        rooms, audiences = self._readable(caller)
+        dialect = self._database.dialect
+        found = await self._database.read(
+            lambda rows: latest_events(rows, dialect, rooms=rooms, audiences=audiences, limit=limit)
+        )
+        for source in self._sources():
+            if source.may(caller):
+                events, _ = await source.read(caller, await source.newest(limit), limit)
+                found += events[::-1]
+        return sorted(found, key=lambda one: one.at, reverse=True)[:limit]
+
     async def now(self, caller: Principal | None = None) -> str:
         """The cursor after everything that is stored, for one caller or for all."""
         dialect = self._database.dialect
         found = {_OUTBOX: await self._database.read(lambda rows: newest(rows, dialect))}
         for source in self._sources():
             if caller is None or source.may(caller):
-                found[source.name] = await source.newest()
+                found[source.name] = await source.newest(0)
         return _write(found)
 
     async def prune(self) -> int:
@@ -200,9 +215,8 @@ class EventFeed:
         self, caller: Principal, wanted: EventFilter, positions: Mapping[str, str], limit: int
     ) -> "_Portion":
         """The next events of all sources, ordered by time."""
-        readable = [room for room in self._rooms() if caller.may(room, "read")]
+        readable, audiences = self._readable(caller)
         rooms = [room for room in readable if not wanted.rooms or room in wanted.rooms]
-        audiences = [caller.id, *([ADMINS] if caller.may("access", "admin") else [])]
         dialect = self._database.dialect
         read = await self._database.read(
             lambda rows: events_after(
@@ -215,6 +229,11 @@ class EventFeed:
                 continue
             found[source.name] = await source.read(caller, positions.get(source.name, ""), limit)
         return _merged(found, positions, limit)
+
+    def _readable(self, caller: Principal) -> tuple[list[str], list[str]]:
+        """The rooms and audiences whose events the caller may read."""
+        rooms = [room for room in self._rooms() if caller.may(room, "read")]
+        return rooms, [caller.id, *([ADMINS] if caller.may("access", "admin") else [])]
 
     async def _removed_before(self, positions: Mapping[str, str]) -> float | None:
         """The time of the oldest kept event, if retention may have removed events after the cursor."""

@@ -26,6 +26,7 @@ CHANNEL: Final = "events"
 LAST: Final = "SELECT max(seq) FROM events"
 """Changes with every event on SQLite."""
 SUBJECTS_PER_ROW: Final = 500
+_LATEST_ROWS: Final = 1_000
 _CLOCK: Final = SystemClock()
 _COLUMNS: Final = "seq, at, room, kind, subjects, principal, trace, data"
 _INSERT: Final = (
@@ -90,6 +91,22 @@ def events_after(
         )  # fmt: skip
     events = [event for row in found for event in _events(row, index if row[1] == seq else 0)][:limit]
     return events, events[-1].position if events else position
+
+
+def latest_events(
+    rows: Rows, dialect: Dialect, *, rooms: Iterable[str], audiences: Iterable[str], limit: int
+) -> list[Event]:
+    """The last events of these rooms and audiences, newest first. Looks only at the newest rows of the outbox."""
+    named, allowed = sorted(rooms), sorted({"", *audiences})
+    if not named:
+        return []
+    xact = "0" if dialect == "sqlite" else "xact"
+    found = rows.all(
+        f"SELECT {xact}, {_COLUMNS} FROM events WHERE seq > (SELECT coalesce(max(seq), 0) - ? FROM events)"  # noqa: S608
+        f" AND room IN ({_marks(named)}) AND audience IN ({_marks(allowed)}) ORDER BY seq DESC LIMIT ?",
+        _LATEST_ROWS, *named, *allowed, limit,
+    )  # fmt: skip
+    return [event for row in found for event in reversed(list(_events(row, 0)))][:limit]
 
 
 def newest(rows: Rows, dialect: Dialect) -> str:

@@ -64,5 +64,5 @@ class EventSource(Generic[S]):
     after: "Callable[[S, Principal, str, int], Awaitable[tuple[list[Event], str]]]"
     """Up to that many events after a position (empty: from the beginning), oldest first, and the position behind what
     was looked at. Fewer events than asked for mean that there are no more."""
-    newest: "Callable[[S], Awaitable[str]]"
-    """The position behind everything so far."""
+    newest: "Callable[[S, int], Awaitable[str]]"
+    """The position behind everything so far, or behind all but that many of the last entries."""

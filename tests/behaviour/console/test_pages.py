@@ -141,8 +141,8 @@ async def test_a_list_is_walked_page_by_page_to_its_end(world: World, path: str)
 async def test_an_object_is_shown_with_its_history_and_what_each_change_did(world: World) -> None:
     shown = await world.admin.get(f"{world.objects}/{world.person}")
     texts = shown.page.texts
-    assert texts.count("Version 1: create") == 1
-    changed = texts[texts.index("Version 2: update") : texts.index("Version 1: create")]
+    assert texts.count("Version 1: created") == 1
+    changed = texts[texts.index("Version 2: changed") : texts.index("Version 1: created")]
     assert {"age", "7", "8"} <= set(changed)
     [friend] = [href for href in own_links(shown.page) if "/objects/" in href]
     assert "Ada" in (await world.admin.get(friend)).page.texts

@@ -291,7 +291,7 @@ class MountedAgent:
 
 
 class Gateway:
-    """The mounted agents of this server: keeps their cards up to date, and ends remote tasks whose local task is over."""
+    """Mounted agents of this server. Keeps their cards up to date, and ends remote tasks whose local task is over."""
 
     def __init__(self, forwarded: ForwardedTasks, clock: Clock) -> None:
         self.mounted: dict[str, MountedAgent] = {}

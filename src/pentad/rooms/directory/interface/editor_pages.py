@@ -95,8 +95,8 @@ async def compare(directory: Directory, visit: Visit) -> Sheet:
     before, after = visit.asked("before"), visit.asked("after")
     form = Form(
         [
-            TextField("before", "One record", before, placeholder="Name, name:version or CID"),
-            TextField("after", "The other", after, placeholder="Name, name:version or CID"),
+            TextField("before", "Before", before, placeholder="Name, name:version or CID"),
+            TextField("after", "After", after, placeholder="Name, name:version or CID"),
         ],
         [Button("Compare")],
         "/console/directory/compare",
@@ -106,7 +106,9 @@ async def compare(directory: Directory, visit: Visit) -> Sheet:
     if before and after:
         found = await visit.call("directory_diff", {"before": before, "after": after})
         blocks += _differences(found)
-    return Sheet("Compare records", blocks, lead="Changes that break a caller are marked.")
+    else:
+        blocks.append(Note("To compare versions of one record, open the record: its lineage has a link for each."))
+    return Sheet("Compare records", blocks, lead="What changed between two records, and what breaks callers.")
 
 
 async def import_form(_directory: Directory, visit: Visit) -> Sheet:
@@ -122,7 +124,7 @@ async def run_import(_directory: Directory, visit: Visit) -> Sheet:
     if not text.strip():
         raise InvalidInput("There is nothing to import.", hint="Choose a file, or paste its text.")
     is_preview = visit.typed("do") != "import"
-    label = visit.fields.get(f"{FILE_NAME}file", "")[:200]
+    label = visit.fields.get(f"{FILE_NAME}file", "")[:200] or "pasted text"
     source = {"content": text, "label": label, **({"format": visit.typed("format")} if visit.typed("format") else {})}
     found = await visit.call("directory_import", {"sources": [source], "dry_run": is_preview})
     outcomes = cast("Sequence[Mapping[str, Any]]", found["outcomes"])
@@ -222,13 +224,20 @@ def _differences(found: Mapping[str, Any]) -> list[Block]:
             str(one.get("what", "")),
             str(one.get("name", "")),
             str(one.get("kind", "")),
-            _short(one.get("before")),
-            _short(one.get("after")),
-            "breaking" if one.get("breaking") else "",
+            _in_words(one.get("before")),
+            _in_words(one.get("after")),
+            Cell("breaks callers", kind="bad") if one.get("breaking") else "",
         )
         for one in cast("Sequence[Mapping[str, Any]]", found.get("changes") or ())
     ]
-    columns = (Column("What", short=True), "Name", Column("Change", short=True), "Before", "After", "")
+    columns = (
+        Column("What", short=True),
+        "Name",
+        Column("Change", short=True),
+        "Before",
+        "After",
+        Column("Effect", short=True),
+    )
     told = [Note(str(found["hint"]))] if found.get("hint") else []
     return [*told, Table(columns, rows)]
 
@@ -270,8 +279,16 @@ def _uploaded(visit: Visit) -> str:
         raise InvalidInput("The file is not text.", hint="Choose a JSON file or a SKILL.md.") from None
 
 
-def _short(value: Any) -> str:
-    return "" if value is None else value if isinstance(value, str) else msgspec.json.encode(value).decode()
+def _in_words(value: Any) -> str:
+    """A value without braces: the members of an object by name, the items of a list one after the other."""
+    if isinstance(value, Mapping):
+        members = cast("Mapping[str, Any]", value)
+        return "; ".join(f"{name}: {_in_words(one)}" for name, one in members.items())
+    if isinstance(value, list):
+        return ", ".join(_in_words(one) for one in cast("list[Any]", value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "" if value is None else str(value)
 
 
 _IMPORT: Final = Cell("Import agents", Place(("import",)))

@@ -144,7 +144,7 @@ async def figures(directory: Directory, _visit: Visit) -> Sequence[tuple[str, st
 
 
 def _card(one: RecordSummary, versions: int) -> Card:
-    badges = [Note(f"trusted by {who}", "good") for who in one.trust.trusted_by]
+    badges = [Note(f"trusted: {rule}", "good") for rule in one.trust.trusted_by]
     badges += [Note("domain verified", "good")] if one.verified else []
     badges += [Note(f"in quarantine: {one.trust.quarantined}", "bad")] if one.trust.quarantined else []
     badges += [_state_badge(one.state)] if one.state != "approved" else []
@@ -298,9 +298,9 @@ async def _statements(directory: Directory, record: Record) -> list[Block]:
     if any(one.type == SIGNATURE for one in referrers):
         verdict = await directory.trust.verify(record.cid)
         blocks.append(Note(f"Signatures: {verdict.message}.", "good" if verdict.success else "bad"))
-        blocks += [Prose(f"Trusted by {', '.join(verdict.trusted_by)}")] if verdict.trusted_by else []
+        blocks += [Prose(f"Trusted: {', '.join(verdict.trusted_by)}.")] if verdict.trusted_by else []
         for one in verdict.signers[:20]:
-            blocks += [Prose(f"Signed with {one.issuer}"), Code(one.identity)]
+            blocks += [Prose(f"Signed with {one.issuer.replace(':', ': ', 1)}"), Code(one.identity)]
         blocks += [Note(problem, "bad") for problem in verdict.problems[:20]]
     blocks.append(
         Table(

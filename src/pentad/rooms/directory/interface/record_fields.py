@@ -35,7 +35,10 @@ def record_schema(record: Mapping[str, Any]) -> dict[str, Any]:
     version = str(record.get("schema_version") or "")
     urls = {**_TEXTS, "title": "Addresses"}
     address = {"url": {"type": "string", "title": "Address"}} if version.startswith(_ONE_URL) else {"urls": urls}
-    locator = {"type": {"type": "string", "examples": ["mcp_server", "docker_image", "source_code"]}, **address}
+    locator = {
+        "type": {"type": "string", "title": "Type", "examples": ["mcp_server", "docker_image", "source_code"]},
+        **address,
+    }
     return {
         "type": "object",
         "required": ["name", "version", "description"],

@@ -31,8 +31,8 @@ async def after(registers: Registers, principal: Principal, position: str, limit
     return [_event(change) for change in changes], following
 
 
-async def newest(registers: Registers) -> str:
-    return await registers.history.newest()
+async def newest(registers: Registers, back: int) -> str:
+    return await registers.history.newest(back)
 
 
 def _event(change: Change) -> Event:

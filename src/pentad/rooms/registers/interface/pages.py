@@ -41,6 +41,11 @@ from pentad.rooms.registers.interface.console.browse import (
     objects_of,
 )
 from pentad.rooms.registers.interface.console.bulk_edit import BULK_ACTIONS, BULK_PAGES
+from pentad.rooms.registers.interface.console.definition_forms import (
+    DEFINITION_ACTIONS,
+    DEFINITION_PAGES,
+    may_define,
+)
 from pentad.rooms.registers.interface.console.import_pages import IMPORT_ACTIONS, IMPORT_PAGES
 from pentad.rooms.registers.interface.console.object_forms import OBJECT_ACTIONS, OBJECT_PAGES
 from pentad.rooms.registers.interface.console.object_page import OBJECT_PAGE_ACTIONS, ONE_OBJECT, object_anywhere
@@ -78,10 +83,13 @@ async def all_registers(registers: Registers, visit: Visit) -> Sheet:
         for one in found
     ]
     columns = ("Register", "What it holds", Column("Schemas", True), CHANGED)
+    news = [Cell("New register", Place(("new",))), Cell("New schema", Place(("schemas", "new")))]
+    others = [Cell("All schemas", Place(("schemas",))), Cell("Views", Place(("views",)))]
+    empty = Hint("You have no registers yet. Create one above, or with", FIRST_CONTENT)
     blocks: list[Block] = [
-        Table(columns, rows, Hint("You have no registers yet. Create one with", FIRST_CONTENT)),
+        Links([*(news if may_define(registers, visit) else []), *others], actions=True),
+        Table(columns, rows, empty if may_define(registers, visit) else "You have no registers yet."),
         listed(len(rows), found.total, "register"),
-        Links([Cell("All schemas", Place(("schemas",))), Cell("Views", Place(("views",)))]),
     ]
     return Sheet("Registers", blocks, lead="Data that fits its schemas, with every change kept.")
 
@@ -197,6 +205,7 @@ def _view_row(
 PAGES: Final[Pages[Registers]] = Pages(
     [
         Page("", all_registers),
+        *DEFINITION_PAGES,
         *ORGANISATION_PAGES,
         *SCHEMA_PAGES,
         Page("objects/{uuid}", object_anywhere),
@@ -214,6 +223,7 @@ PAGES: Final[Pages[Registers]] = Pages(
     [("organisations", "Organisations", "Tenants of the registers, and who belongs to them.")],
     [
         *ORGANISATION_ACTIONS,
+        *DEFINITION_ACTIONS,
         *SCHEMA_ACTIONS,
         Action("views/{view}/delete", one_view, delete_view, "views"),
         *OBJECT_ACTIONS,

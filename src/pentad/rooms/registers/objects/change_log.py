@@ -138,8 +138,13 @@ def span_condition(dialect: Dialect, register: int, schema: int, span: ChangeSpa
     )
 
 
-def newest(rows: Rows, dialect: Dialect) -> str:
-    """The cursor behind everything that has happened so far."""
+def newest(rows: Rows, dialect: Dialect, back: int = 0) -> str:
+    """The cursor behind everything that has happened so far, or behind all but the last `back` changes."""
+    if back:
+        order = "seq DESC" if dialect == "sqlite" else "xact DESC, seq DESC"
+        sql = f"SELECT {_XACT[dialect]}, seq FROM object_changes ORDER BY {order} LIMIT 1 OFFSET ?"  # noqa: S608
+        row = rows.one(sql, back)
+        return _START if row is None else f"c{row[0]}-{row[1]}"
     if dialect == "sqlite":
         last = rows.value("SELECT coalesce(max(seq), 0) FROM object_changes")
         return f"c0-{last}"

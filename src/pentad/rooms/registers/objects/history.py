@@ -237,9 +237,9 @@ class History:
 
         return await self._database.read(read)
 
-    async def newest(self) -> str:
-        """The cursor behind everything that has happened so far."""
-        return await self._database.read(lambda rows: change_log.newest(rows, self._database.dialect))
+    async def newest(self, back: int = 0) -> str:
+        """The cursor behind everything that has happened so far, or behind all but the last `back` changes."""
+        return await self._database.read(lambda rows: change_log.newest(rows, self._database.dialect, back))
 
     async def sees_changes(self, caller: Caller, pair: Pair, span: store.ChangeSpan) -> bool:
         """Whether a transaction changed an object of the pair that the caller may see."""

@@ -107,7 +107,7 @@ async def deleted_objects(registers: Registers, visit: Visit) -> Sheet:
     objects = [StoredObject(*row) for row in found.rows]
     names = [(one.uuid, page.name_of(one)) for one in objects]
     table = Table(
-        ("Object", "Uuid", Column("Changed", short=True)),
+        ("Object", "UUID", Column("Changed", short=True)),
         [(name, uuid, when(one.updated_at)) for (uuid, name), one in zip(names, objects, strict=True)],
         "No deleted object waits here.",
     )
@@ -151,13 +151,13 @@ class _Listing:
         return [
             *self._actions(found),
             SearchBox(f"Search {page.title}", selection.words, kept={**selection.query(), "q": ""}),
+            Section("Filter and columns", [_filter_form(page, selection)], folded=True),
+            self._past(),
             *self._chips(),
             await self._facets(found),
             Table(heads, lines, empty),
             pager,
             Links([self._export(*one) for one in FORMATS]),
-            self._past(),
-            Section("Filter and columns", [_filter_form(page, selection)], folded=True),
             *self._views(),
             Section("Its schema", _schema_blocks(page), folded=True),
         ]
@@ -326,7 +326,7 @@ def _schema_blocks(page: PairPage) -> list[Block]:
 
 def type_of(one: Property) -> str:
     """The type of a property in words."""
-    types = " or ".join(one.value_types) or "anything"
+    types = " or ".join(one.value_types) or ("a fixed list of values" if one.enum else "anything")
     if one.ref is not None:
         types = f"{'references' if one.many else 'reference'} to {one.ref.target}"
     return f"{types} ({one.format})" if one.format else types

@@ -72,21 +72,23 @@ async def one_plan(registers: Registers, visit: Visit) -> Sheet:
     rows = await _rows(page, plan)
     failed = sum(row.get("error") is not None for row in plan.preview)
     path = f"{page.path}/plans/{plan.id}"
-    columns = ("Object", Column("What", short=True), "Changes", "Problem")
-    shown = f" These are the first {_MOST_ROWS}." if len(plan.preview) > _MOST_ROWS else ""
+    columns = ("Object", Column("Result", short=True), "Changes", *(["Problem"] if failed else []))
+    number = counted(len(plan.preview), "object")
+    shown = f": the first {_MOST_ROWS:,} of {number}" if len(plan.preview) > _MOST_ROWS else ""
     blocks: list[Block] = []
     if plan.state == "open" and plan.valid:
-        said = f"Nothing is written yet. {counted(len(plan.preview), 'object')} would be changed."
-        blocks += [Note(said), Form([], [Button("Do it")], f"{path}/commit")]
+        said = f"Nothing is written yet. {number} would be changed."
+        blocks += [Note(said), Form([], [Button(f"Change {number}")], f"{path}/commit")]
     elif plan.state == "open":
         said = f"Nothing is written: {counted(failed, 'object')} would break a rule. Correct the values and try again."
         blocks.append(Note(said, "bad"))
     elif plan.state == "committed":
-        done = Note(f"Done: {counted(len(plan.preview), 'object')}.", "good")
+        done = Note(f"Done: {number} changed.", "good")
         blocks += [done, Form([], [Button("Undo all of it", kind="plain")], f"{path}/undo")]
     else:
         blocks.append(Note("It was undone."))
-    blocks.append(Section(f"What it does.{shown}", [Table(columns, rows)]))
+    rows = [row[: len(columns)] for row in rows]
+    blocks.append(Section(f"Changes{shown}", [Table(columns, rows)]))
     return Sheet("Planned change", blocks, trail=page.trail)
 
 
@@ -132,8 +134,8 @@ def _row(page: PairPage, row: Mapping[str, Any], found: tuple[Any, StoredObject]
     uuid = str(row.get("uuid") or "")
     name = Cell(page.name_of(found[1]), Place((*page.place, uuid))) if found is not None else uuid
     changes = [
-        f"{page.label(str(one.get('path', '')).strip('/'))}: {values.plain(one.get('was'))} → "
-        f"{values.plain(one.get('value'))}"
+        f"{page.label(str(one.get('path', '')).strip('/'))}: {values.plain(one.get('was')) or 'empty'} → "
+        f"{values.plain(one.get('value')) or 'empty'}"
         for one in cast("list[Mapping[str, Any]]", row.get("diff") or [])
     ]
     error = cast("Mapping[str, Any]", row.get("error") or {})

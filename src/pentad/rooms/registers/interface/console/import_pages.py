@@ -136,8 +136,8 @@ def _report(answer: Mapping[str, Any], *, is_preview: bool) -> list[Block]:
         note = Note("It was undone.")
     else:
         note = Note(said or "Nothing was written.", "bad")
-    rows = [(str(one["row"]), str(one.get("column", "")), str(one.get("problem", ""))) for one in problems]
-    table = Table((Column("Row", True), Column("Column", short=True), "Problem"), rows)
+    rows = [(f"row {one['row']}", str(one.get("column", "")), str(one.get("problem", ""))) for one in problems]
+    table = Table((Column("Where", short=True), Column("Column", short=True), "Problem"), rows)
     return [note, facts, *([Section("Rows with problems", [table])] if rows else [])]
 
 

@@ -49,6 +49,11 @@ from pentad.rooms.registers.service import Registers
 _MOST_CHANGES: Final = 20
 _FIRST: Final = "create"
 _GONE: Final = ("delete", "purge")
+_DONE: Final[Mapping[str, str]] = {
+    "create": "created", "update": "changed", "revert": "set back", "migrate": "migrated", "delete": "deleted",
+    "restore": "restored", "purge": "erased", "lock": "locked", "unlock": "unlocked",
+}  # fmt: skip
+"""What a change did, by its action."""
 
 
 async def one_object(registers: Registers, visit: Visit) -> Sheet:
@@ -117,7 +122,7 @@ async def _object_sheet(page: PairPage, stored: StoredObject, as_of: str) -> She
     wire = page.wire(stored)
     values = await Values.of(page, [wire])
     about = [
-        ("Uuid", stored.uuid),
+        ("UUID", stored.uuid),
         ("Version", str(stored.version)),
         ("Owner", (stored.owner or "").removeprefix("user:")),
         ("Organisation", stored.organisation),
@@ -181,7 +186,9 @@ def _event(page: PairPage, current: StoredObject, one: Change, values: Values, *
         blocks.append(Form(fields, [button], f"{page.path}/{one.uuid}/revert"))
     about = [one.principal.removeprefix("user:"), one.agent or "", one.reason or ""]
     changes = () if one.action == _FIRST else differences(page, one.changed or {}, values)
-    return Event(Cell(f"Version {one.version}: {one.action}", link), when(one.at), about, changes, blocks)
+    return Event(
+        Cell(f"Version {one.version}: {_DONE.get(one.action, one.action)}", link), when(one.at), about, changes, blocks
+    )
 
 
 def _sides(change: Change) -> list[dict[str, Any]]:

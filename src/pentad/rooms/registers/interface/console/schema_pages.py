@@ -40,8 +40,18 @@ _MOST_VERSIONS: Final = 20
 _TOOL: Final = "schemas"
 _FIRST_SCHEMA: Final = """pentad call schemas action=create data='{"slug": "book", "title": "Book"}'"""
 CHANGED: Final = Column("Changed", short=True)
+_DONE: Final[Mapping[str, str]] = {"create": "created", "update": "changed", "patch": "changed", "delete": "deleted"}
 _SCHEMAS: Final = Cell("Schemas", Place(("schemas",)))
 _TYPES: Final = ["string", "number", "integer", "boolean", "array", "object"]
+DEFINITION: Final[dict[str, Any]] = {
+    "type": {"enum": _TYPES, "title": "Type"},
+    "title": {"type": "string", "title": "Title"},
+    "description": {"type": "string", "title": "Description"},
+    "format": {"type": "string", "title": "Format", "examples": ["date", "date-time", "email"]},
+    "enum": {"type": "array", "title": "Allowed value", "items": {"type": "string"}},
+    "facetable": {"type": "boolean", "title": "Facet"},
+}
+"""What a form asks about one property. Tools know more, such as references."""
 _OPERATIONS: Final[dict[str, Any]] = {
     "type": "object",
     "required": ["operations"],
@@ -61,14 +71,7 @@ _OPERATIONS: Final[dict[str, Any]] = {
                         "type": "object",
                         "title": "Definition",
                         "description": "If you add or change it. What is left empty stays as it is.",
-                        "properties": {
-                            "type": {"enum": _TYPES, "title": "Type"},
-                            "title": {"type": "string", "title": "Title"},
-                            "description": {"type": "string", "title": "Description"},
-                            "format": {"type": "string", "title": "Format", "examples": ["date", "date-time", "email"]},
-                            "enum": {"type": "array", "title": "Allowed value", "items": {"type": "string"}},
-                            "facetable": {"type": "boolean", "title": "Facet"},
-                        },
+                        "properties": DEFINITION,
                     },
                     "required": {"type": "boolean", "title": "Required"},
                     "value": {
@@ -207,8 +210,9 @@ def _report(report: Mapping[str, Any]) -> list[Block]:
 
 def _event(one: Mapping[str, Any]) -> Event:
     lines = [str(line) for line in cast("Sequence[Any]", one.get("changes") or ())]
-    about = [str(one.get(name) or "") for name in ("principal", "agent", "reason")]
-    title = f"Version {one.get('version', '')}: {one.get('action', 'changed')}"
+    about = [str(one.get(name) or "").removeprefix("user:") for name in ("principal", "agent", "reason")]
+    action = str(one.get("action") or "changed")
+    title = f"Version {one.get('version', '')}: {_DONE.get(action, action)}"
     at = str(one.get("at") or "")[:16].replace("T", " ")
     return Event(title, at, about, blocks=[Table(("What changed",), [(line,) for line in lines])] if lines else ())
 
@@ -219,11 +223,16 @@ def _properties(schema: Schema) -> Table:
     rows: list[tuple[str, ...]] = []
     for name, one in body.items():
         node: Mapping[str, Any] = cast("Mapping[str, Any]", one) if isinstance(one, Mapping) else {}
-        kind = node.get("type") or ("reference" if "$ref" in node else "anything")
+        kind = node.get("type") or _untyped(node)
         types = " or ".join(map(str, cast("Sequence[Any]", kind))) if isinstance(kind, list) else str(kind)
         about = str(node.get("description") or node.get("title") or "")
         rows.append((name, types, "yes" if name in required else "", about))
     return Table(("Property", "Type", "Required", "What it is"), rows, "It has no properties yet.")
+
+
+def _untyped(node: Mapping[str, Any]) -> str:
+    """What a property without a type may be."""
+    return "reference" if "$ref" in node else "a fixed list of values" if "enum" in node else "anything"
 
 
 def description_of(entity: Register | Schema) -> str:

@@ -13,6 +13,8 @@ from pentad.rooms.registers.presentation import present
 
 _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _WIDEST_NUMBER: Final = 1_000
+_MOST_EXACT: Final = 1e15
+"""Whole numbers below this are shown without a decimal point."""
 _MOST_VALUES: Final = 50
 _MOST_COLUMNS: Final = 8
 _MOST_REFERENCES: Final = 500
@@ -118,4 +120,6 @@ def _uuids(value: Any) -> list[str]:
 def _number(value: float) -> str:
     if isinstance(value, int) and value.bit_length() > _WIDEST_NUMBER:
         return "a very large number"
+    if isinstance(value, float) and value.is_integer() and abs(value) < _MOST_EXACT:
+        return str(int(value))
     return str(value)

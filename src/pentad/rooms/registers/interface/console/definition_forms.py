@@ -1,0 +1,124 @@
+"""Forms for a new register and a new schema. A new schema may be put into a register at once."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, cast
+
+from pentad.kernel.errors import Forbidden
+from pentad.kernel.pages import Action, Button, Cell, Page, Place, Sheet, Visit
+from pentad.kernel.schema_forms import Suggest, Suggestions, read_form, schema_form
+from pentad.rooms.registers.interface.console.pair_page import caller_of
+from pentad.rooms.registers.interface.console.schema_pages import DEFINITION, MOST_LISTED
+from pentad.rooms.registers.service import Registers
+
+_NEW_REGISTER: Final = "/console/registers/new"
+_NEW_SCHEMA: Final = "/console/registers/schemas/new"
+_TEXT: Final = {"type": "string"}
+_REGISTER: Final[dict[str, Any]] = {
+    "type": "object",
+    "required": ["title"],
+    "properties": {
+        "title": {**_TEXT, "title": "Title"},
+        "description": {**_TEXT, "title": "Description", "description": "What the register holds."},
+        "schemas": {
+            "type": "array",
+            "title": "Schemas",
+            "description": "Its objects have one of these schemas.",
+            "items": _TEXT,
+        },
+    },
+}
+_SCHEMA: Final[dict[str, Any]] = {
+    "type": "object",
+    "required": ["title", "properties"],
+    "properties": {
+        "title": {**_TEXT, "title": "Title", "description": "What one object is, such as Book."},
+        "description": {**_TEXT, "title": "Description"},
+        "register": {**_TEXT, "title": "Register", "description": "Where its objects go. You can choose one later."},
+        "properties": {
+            "type": "array",
+            "title": "Properties",
+            "minItems": 1,
+            "items": {
+                "type": "object",
+                "required": ["name", "type"],
+                "properties": {
+                    "name": {**_TEXT, "title": "Name", "description": "Its name in the objects, such as published_on."},
+                    **DEFINITION,
+                    "required": {"type": "boolean", "title": "Required"},
+                },
+            },
+        },
+    },
+}
+
+
+def may_define(registers: Registers, visit: Visit) -> bool:
+    """Whether the visitor may make registers and schemas."""
+    try:
+        registers.access.check_define(caller_of(visit), None)
+    except Forbidden:
+        return False
+    return True
+
+
+async def new_register(registers: Registers, visit: Visit) -> Sheet:
+    """The form for a new register."""
+    caller = caller_of(visit)
+    registers.access.check_define(caller, None)
+    schemas = await registers.catalogue.schemas.list(caller, MOST_LISTED)
+    suggest = _suggest("/schemas/", [(str(one.id), one.title or one.slug) for one in schemas])
+    form = schema_form(_REGISTER, visit, [Button("Create register")], _NEW_REGISTER, suggest=suggest)
+    return Sheet("New register", [form], lead="A register holds objects that fit its schemas.")
+
+
+async def create_register(_registers: Registers, visit: Visit) -> Place:
+    """Create a register from the form."""
+    made = await visit.call("registers", {"action": "create", "data": read_form(_REGISTER, visit.fields)})
+    return Place((str(made["id"]),))
+
+
+async def new_schema(registers: Registers, visit: Visit) -> Sheet:
+    """The form for a new schema."""
+    caller = caller_of(visit)
+    registers.access.check_define(caller, None)
+    found = await registers.catalogue.registers.list(caller, MOST_LISTED)
+    options = [(str(one.id), one.title or one.slug) for one in found if registers.access.defines(caller, one)]
+    suggest = _suggest("/register", options)
+    form = schema_form(_SCHEMA, visit, [Button("Create schema")], _NEW_SCHEMA, suggest=suggest)
+    trail = [Cell("Schemas", Place(("schemas",)))]
+    lead = "A schema says which properties objects have. Forms, tools and the API follow it at once."
+    return Sheet("New schema", [form], lead=lead, trail=trail)
+
+
+async def create_schema(registers: Registers, visit: Visit) -> Place:
+    """Create a schema from the form, and put it into the chosen register."""
+    given = read_form(_SCHEMA, visit.fields)
+    chosen = str(given.pop("register", "") or "")
+    register = await registers.catalogue.registers.get(caller_of(visit), chosen) if chosen else None
+    if register is not None:
+        registers.access.check_define(caller_of(visit), register)
+    made = await visit.call("schemas", {"action": "create", "data": {**given, **_properties(given)}})
+    if register is None:
+        return Place(("schemas", str(made["id"])))
+    data = {"schemas": [*register.schemas, made["id"]]}
+    await visit.call("registers", {"action": "update", "id": register.id, "data": data})
+    return Place((str(register.id),))
+
+
+def _properties(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The members `properties` and `required` of a schema."""
+    rows = cast("Sequence[Mapping[str, Any]]", given.get("properties") or ())
+    found = {str(one.get("name", "")): {key: one[key] for key in DEFINITION if one.get(key)} for one in rows}
+    return {"properties": found, "required": [str(one.get("name", "")) for one in rows if one.get("required")]}
+
+
+def _suggest(beginning: str, options: Sequence[tuple[str, str]]) -> Suggest:
+    found = Suggestions(options)
+    return lambda at, _node: found if at.startswith(beginning) else None
+
+
+DEFINITION_PAGES: Final = (Page("new", new_register), Page("schemas/new", new_schema))
+DEFINITION_ACTIONS: Final = (
+    Action("new", new_register, create_register, ""),
+    Action("schemas/new", new_schema, create_schema, ""),
+)
