@@ -72,5 +72,5 @@ async def test_nothing_recorded_is_no_error_unless_a_collector_is_named(past: Da
     await record(past, toy.info(), snapshot(NOON, used=10))
     assert await history.has_record_of(NOON)
     assert (await history.changes((), NOON - 60, NOON)).unrecorded == ["toy"]
-    with pytest.raises(NotFound, match="so long ago"):
+    with pytest.raises(NotFound, match="that long ago"):
         await history.changes(["toy"], NOON - 60, NOON)

@@ -260,23 +260,23 @@ def _messages(task: Task, agent: str, visit: ui.Visit) -> list[ui.Message]:
     said = [_message(one, agent, visit) for one in task.history]
     view = task_view(task, task.agent, _BUDGET)
     known = {one.id for one in task.history}
-    blocks: list[ui.Block] = []
+    results: list[ui.Block] = []
     if task.status_message is not None and task.status_message.id not in known and task.status_message.text:
-        blocks.append(ui.Prose(task.status_message.text))
+        results.append(ui.Prose(task.status_message.text))
     for artifact in view.artifacts:
-        blocks += [ui.Prose(artifact.text)] if artifact.text else []
-        blocks += [block for one in artifact.data or () for block in value_blocks(one)]
+        results += [ui.Prose(artifact.text)] if artifact.text else []
+        results += [block for one in artifact.data or () for block in value_blocks(one)]
+    below: list[ui.Block] = [ui.Links([ui.Cell("Task", ui.Place(("tasks", task.id)))])]
     if task.state in TERMINAL and task.state != "completed":
-        blocks.append(ui.Note(f"The task is {task.state}.", "bad"))
+        below.insert(0, ui.Note(f"The task is {task.state}.", "bad"))
     elif task.state in INTERRUPTED:
-        blocks.append(ui.Note(f"Waiting for {view.waiting_for}."))
+        below.insert(0, ui.Note(f"Waiting for {view.waiting_for}."))
     elif task.state not in TERMINAL:
-        blocks.append(ui.Note("Working …"))
-    link = ui.Links([ui.Cell("Task", ui.Place(("tasks", task.id)))])
-    if said and not blocks and not said[-1].own:  # there is no result but the agent's last message
+        below.insert(0, ui.Note("Working …"))
+    if said and not results and not said[-1].own:  # the agent's last message is all there is
         *said, last = said
-        blocks = list(last.blocks)
-    return [*said, ui.Message(agent, ui.when(task.updated_at), [*blocks, link])]
+        results = list(last.blocks)
+    return [*said, ui.Message(agent, ui.when(task.updated_at), [*results, *below])]
 
 
 def _message(message: Message, agent: str, visit: ui.Visit) -> ui.Message:

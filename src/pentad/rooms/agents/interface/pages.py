@@ -65,6 +65,8 @@ _SEND_SECONDS: Final = 5.0
 _BUDGET: Final = 100_000
 """The most characters of results and JSON that a page shows."""
 _LONGEST_TITLE: Final = 60
+_COUNTED: Final = 5_001
+"""Tasks beyond this number are not counted: counting 100,000 takes longer than the rest of the page."""
 _TASKS: Final = (
     "Task",
     ui.Column("State", short=True),
@@ -199,9 +201,9 @@ async def send(agents: Agents, visit: ui.Visit) -> ui.Place | ui.Sheet:
 async def all_tasks(agents: Agents, visit: ui.Visit) -> ui.Sheet:
     """The visitor's tasks, most recently changed first."""
     cursor = visit.query.get("cursor") or None
-    page = await agents.tasks.list(visit.principal, page_size=_AT_ONCE, cursor=cursor)
+    page = await agents.tasks.list(visit.principal, page_size=_AT_ONCE, cursor=cursor, count_to=_COUNTED)
     following = ui.Place(("tasks",), {"cursor": page.next}) if page.next else None
-    pager = ui.Pager(f"{page.total:,} tasks", following, ui.Place(("tasks",)) if cursor else None)
+    pager = ui.Pager(f"{_count(page.total)} tasks", following, ui.Place(("tasks",)) if cursor else None)
     return ui.Sheet("Tasks", [_table(page.tasks), pager], lead="Your tasks, most recent first.", events=_EVENTS)
 
 
@@ -243,7 +245,8 @@ async def task_blocks(agents: Agents, visit: ui.Visit, task: Task) -> list[ui.Bl
         blocks.append(ui.Note(_ENDS.get(task.state, f"The task is {task.state}."), "bad"))
     if view.text and not asks:
         blocks.append(ui.Prose(view.text))
-    blocks += again(visit, task)
+    if task.state in TERMINAL and task.state != "completed":
+        blocks += again(visit, task)
     blocks += task_forms(visit, task, asks_approval=bool(asks))
     blocks.append(
         ui.Facts(
@@ -272,8 +275,12 @@ async def task_blocks(agents: Agents, visit: ui.Visit, task: Task) -> list[ui.Bl
 
 async def figures(agents: Agents, visit: ui.Visit) -> Sequence[tuple[str, str]]:
     found = await agents.registry.search(CardQuery(), limit=1)
-    tasks = await agents.tasks.list(visit.principal, page_size=1)
-    return [("agents", f"{found.total:,}"), ("tasks", f"{tasks.total:,}")]
+    tasks = await agents.tasks.list(visit.principal, page_size=1, count_to=_COUNTED)
+    return [("agents", f"{found.total:,}"), ("tasks", _count(tasks.total))]
+
+
+def _count(total: int) -> str:
+    return f"{total:,}" if total < _COUNTED else f"{_COUNTED - 1:,}+"
 
 
 async def needs(agents: Agents, visit: ui.Visit) -> Sequence[tuple[ui.Cell, str]]:

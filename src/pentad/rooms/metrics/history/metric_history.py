@@ -287,9 +287,9 @@ class MetricHistory:
     async def _nothing_so_old(self, infos: Sequence[Info]) -> NotFound:
         firsts = [await self._database.read(lambda rows, name=info.id: store.first(rows, name)) for info in infos]
         first = min((at for at in firsts if at is not None), default=None)
-        since = "Polling keeps it." if first is None else f"The first that was recorded is of {iso(first)}."
+        since = "Polls record figures." if first is None else f"The oldest record is from {iso(first)[:19]}Z."
         named = f" for {', '.join(repr(info.id) for info in infos[:5])}" if infos else ""
-        return NotFound(f"Nothing was recorded{named} so long ago.", hint=since)
+        return NotFound(f"Nothing was recorded{named} that long ago.", hint=since)
 
     async def at(
         self, collector: str, key: str, moment: float, *, scope: str | None = None

@@ -305,9 +305,7 @@ async def changes_view(metrics: Metrics, arguments: ChangesArguments) -> dict[st
     if found.unrecorded:
         view["notRecorded"] = found.unrecorded
     if not found.changes and not await metrics.history.has_record_of(before):
-        view["notes"] = [
-            "Nothing was recorded so long ago. Polls record; set their interval in `[rooms.metrics.poll]`."
-        ]
+        view["notes"] = ["Nothing was recorded that long ago. Polls record figures: set `[rooms.metrics.poll]`."]
     room = arguments.max_tokens - json_size(view) // CHARACTERS_PER_TOKEN
     views = [change_view(one) for one in told[: arguments.limit]]
     view["changes"] = fit_entries(views, room) if room > 0 else []

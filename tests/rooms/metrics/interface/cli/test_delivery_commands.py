@@ -51,4 +51,4 @@ def test_a_terminal_shows_as_much_as_was_asked_for_and_says_what_is_left(tmp_pat
     assert len(many.stdout.splitlines()) == 1 + 150, "more than fit into one answer of the tool"
     assert "more keys fit" in many.stderr
     nothing = metrics(tmp_path, "changes", "--since", "7d")
-    assert "Nothing was recorded so long ago" in nothing.stderr
+    assert "Nothing was recorded that long ago" in nothing.stderr
