@@ -195,7 +195,7 @@ def test_a_task_is_approved_in_the_view(host: Host, theme: str, declares: bool) 
         {"run": "() => messages.filter((one) => one.method === 'ui/update-model-context').length"},
         theme=theme, declares=declares,
     )  # fmt: skip
-    assert "What its agent did" in trace["found"]
+    assert "What the agent did" in trace["found"]
     assert HOSTILE[:40] in trace["found"], "as text"
     assert said["found"] == 1
     assert done

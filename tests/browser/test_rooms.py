@@ -69,7 +69,7 @@ def test_somebody_talks_with_an_avatar_and_sees_the_words_it_cites(at_demo: LogI
         {"fill": {"Ask Tree Office": "And for a hedge?"}},
         {"press": "Ask"},
     )
-    assert "How sure it is" in answered["text"]
+    assert "Confidence" in answered["text"]
     assert second["text"].index(QUESTION) < second["text"].index("And for a hedge?")
 
 
@@ -119,10 +119,10 @@ def test_a_document_is_tried_added_and_cited(at_demo: LogIn, scripts: bool) -> N
     upload = {"upload": {"File": {"name": f"{name}.md", "text": text}}}
     page = {"go": admin.url("/console/avatars/tree-office/add")}
     pages = admin.do(
-        page, upload, {"press": "Try it"}, page, upload, {"press": "Add"},
+        page, upload, {"press": "Preview"}, page, upload, {"press": "Add"},
         {"go": admin.url(f"/console/avatars/tree-office?q=How+often+are+the+{name}+of+Lindenallee+cut%3F")},
     )  # fmt: skip
-    assert "Nothing is stored" in pages[2]["text"]
+    assert "Nothing was stored" in pages[2]["text"]
     assert "1 passage can be cited." in pages[5]["text"]
     assert f"The {name} of Lindenallee are cut" in pages[6]["text"]
 
@@ -137,7 +137,7 @@ def test_an_avatar_is_evaluated_on_its_page(at_demo: LogIn, scripts: bool) -> No
         {"wait": "dt:text-is('Generation')"},
         {"run": "() => [...document.querySelectorAll('.step')].map((one) => getComputedStyle(one).display)"},
     )
-    assert "Evaluate it again" in done["text"]
+    assert "Evaluate again" in done["text"]
     assert set(steps["found"]) <= {"none"}, "steps make room for the result"
 
 
@@ -150,11 +150,11 @@ def test_an_alert_is_silenced_and_heard_again(at_demo: LogIn, scripts: bool) -> 
         {"go": admin.url("/console/metrics")},
         {"click": first},
         {"wait": "button:text-is('Silence')"},
-        {"fill": {"Why": "We know <b>that</b>."}},
+        {"fill": {"Reason": "We know <b>that</b>."}},
         {"choose": {"For": "8h"}},
         {"press": "Silence"},
         {"wait": "h2:text-is('Silences')"},
-        {"press": "End it"},
+        {"press": "End silence"},
         {"wait": "button:text-is('Silence')"},
     )
     assert "We know <b>that</b>." in silenced["text"]

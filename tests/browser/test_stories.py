@@ -137,6 +137,7 @@ def test_a_message_has_a_file_and_context_of_another_room(log_in: LogIn, server:
     pages = wanda.do(
         {"go": wanda.url("/console/agents/cards/echo/chat")},
         {"fill": {"Your message": f"Look {HOSTILE}"}},
+        {"open": "Files and context"},
         upload,
         {"click": "button[name=add][value='/context']"},
         {"wait": "[name='/context/0']"},
@@ -159,9 +160,9 @@ def test_a_task_is_canceled_and_tried_again(log_in: LogIn) -> None:
         {"go": wanda.url("/console/agents/cards/echo")},
         {"fill": {"Your message": "ask again"}},
         {"press": "Send"},
-        {"open": "Stop it"},
+        {"open": "Cancel"},
         {"press": "Cancel task"},
-        {"click": "main a:text-is('Try it again')"},
+        {"click": "main a:text-is('Try again')"},
         {"wait": "h2:text-is('Send it a task')"},
         {"run": "() => document.querySelector('[name=\"/text\"]').value"},
     )
@@ -181,9 +182,9 @@ def test_a_remote_agent_is_registered_and_removed(log_in: LogIn, scripts: bool) 
     }  # fmt: skip
     *_, made, removed = wanda.do(
         {"go": wanda.url("/console/agents/register")},
-        {"fill": {"Or the card": json.dumps(card)}},
+        {"fill": {"Or the card as JSON": json.dumps(card)}},
         {"press": "Register"},
-        {"open": "Remove it"},
+        {"open": "Remove"},
         {"press": "Remove agent"},
     )
     assert f"Oak {'with' if scripts else 'without'} {HOSTILE}" in made["text"]

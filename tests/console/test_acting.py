@@ -201,7 +201,7 @@ async def test_who_may_only_read_sees_no_forms_and_writes_nothing(house: House, 
 @pytest.mark.requirement("agents:console:chat")
 async def test_a_conversation_goes_on_and_keeps_its_context(house: House, root: Browser) -> None:
     chat = "/console/agents/cards/echo/chat"
-    assert "Say something" in (await root.get(chat)).html.text
+    assert "No messages yet" in (await root.get(chat)).html.text
     empty = await post(root, chat, **{"/text": "  "})
     assert empty.status == 422
     assert "There is nothing to send." in empty.html.text

@@ -125,13 +125,13 @@ def test_the_axis_is_the_span_and_gaps_thresholds_and_limits_are_drawn_and_told(
     assert lines_of(wanted)[0][0][0] == WIDTH / 10
     assert page.values("rect", "x") == ["200.0"]
     assert "No data from 00:03 UTC to 00:05 UTC: not collected" in page.text
-    assert [one for one in page.texts if one.startswith(("warn", "limit"))].count("warn 3 %") >= 1
-    assert "limit 900 %" in page.text, "a limit too far away to be drawn is told"
+    assert [one for one in page.texts if one.startswith(("warn", "limit"))].count("warn 3%") >= 1
+    assert "limit 900%" in page.text, "a limit too far away to be drawn is told"
     [figures] = page.values("figure", "data-chart")
     drawn = json.loads(figures)
     assert drawn["span"] == [0, 1000]
     assert drawn["gaps"] == [[200, 300, "not collected"]]
-    assert [name for name, _ in drawn["marks"]] == ["warn 3 %"]
+    assert [name for name, _ in drawn["marks"]] == ["warn 3%"]
 
 
 def colours() -> list[list[str]]:

@@ -121,12 +121,12 @@ def test_a_person_does_it_in_the_console(site: str) -> None:
     assert "The applicant must plant at least 2 young trees" in approval.text
     form = next(one for one in approval.forms if "Approve" in one.buttons)
     decided = person.submit(approval, form, "Approve", reason=REASON)
-    assert "It was approved." in decided.text
+    assert "Approved." in decided.text
     # the page of a task reloads until it is done
     wait_until(lambda: "TP-2026-014 is granted" in person.open(task.url).text, "The task did not end.")
     done = person.open(task.url)
     assert "tool generate_response" in done.text
-    trace = person.open(site + link(done.html, "The whole trace"))
+    trace = person.open(site + link(done.html, "Full trace"))
     assert "generate_response" in trace.text
     assert "approval" in trace.text
     decisions = person.open(f"{site}/console/registers/tree-permits/decision")

@@ -17,6 +17,8 @@ COLOURS: Final = 12
 _DASHES: Final = 3
 """Lines beyond the number of colours are told apart by their dashes."""
 _GAPS_TOLD: Final = 3
+_TRACK: Final = 100
+_SHORTEST_BAR: Final = 1
 _FORMATS: Final = ("%d %b", "%d %b %H:%M", "%d %b %H:%M:%S")
 _FORMATS_OF_A_DAY: Final = ("%H:%M", "%H:%M:%S")
 
@@ -57,6 +59,21 @@ def chart(spec: Chart) -> Html:
         _gaps(plotted.gaps),
         class_="chart",
         data_chart=json.dumps(_figures(spec, plotted)),
+    )
+
+
+def bar(ends: tuple[float, float], kind: str = "") -> Html:
+    """A bar on a track, such as a step on the timeline of its trace. The texts beside it say the same in figures."""
+    begin = min(max(ends[0], 0.0), 1.0) * (_TRACK - _SHORTEST_BAR)
+    width = max(min(ends[1], 1.0) * _TRACK - begin, _SHORTEST_BAR)
+    return element(
+        "svg",
+        element("rect", width=str(_TRACK), height="1", class_="track"),
+        element("rect", x=f"{begin:.2f}", width=f"{width:.2f}", height="1"),
+        viewBox=f"0 0 {_TRACK} 1",
+        preserveAspectRatio="none",
+        aria_hidden="true",
+        class_=f"bar {kind}".rstrip(),
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Final, assert_never, cast
 
-from pentad.console.charts import chart
+from pentad.console.charts import bar, chart
 from pentad.console.forms import call_attributes, form
 from pentad.console.graphs import graph
 from pentad.console.html import Html, element, joined, link_url, own_path, page_url
@@ -155,6 +155,8 @@ class Renderer:
                 return joined([cut(text, most)])
             text = Cell(text, place)
         label: str | Html = cut(text.text, most)
+        if text.bar is not None:
+            return joined([bar(text.bar, text.kind), label])
         if text.kind and label:
             label = element("span", label, class_=f"badge {text.kind}")
         if (call := self._call(text.call)) is not None:

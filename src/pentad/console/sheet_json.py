@@ -19,6 +19,8 @@ def _json(value: Any, room: str | None) -> Any:
     if isinstance(value, Place):
         return page_url(value, room)
     if isinstance(value, Cell):
+        if value.bar is not None:
+            return {"text": value.text, "bar": list(value.bar)}
         link = link_url(value.link, room)
         return {"text": value.text, "url": link} if link else value.text
     if isinstance(value, Tree):

@@ -6,9 +6,6 @@ from pentad.administration.services import Administration
 from pentad.console.admin_page import TRACES, AdminPage
 from pentad.kernel.pages import Block, Button, Cell, Column, Facts, Form, Note, Sheet, Table, TextField, Visit
 
-_WIDTH: Final = 30
-_BAR: Final = "\N{FULL BLOCK}"
-_BLANK: Final = "\N{MIDDLE DOT}"
 _STEP: Final = "\N{NO-BREAK SPACE}\N{NO-BREAK SPACE}"
 
 
@@ -37,8 +34,8 @@ class TracePages:
         total = max(found["seconds"] * 1000, 0.001)
         rows = [_row(one, total) for one in found["spans"]]
         columns = (
-            Column("Start (ms)", numeric=True), Column("ms", numeric=True), Column("", short=True), "What",
-            Column("Room", short=True), Column("Outcome", short=True), Column("Who", short=True),
+            Column("Start (ms)", numeric=True), Column("Took (ms)", numeric=True), Column("Timeline", short=True),
+            "What", Column("Room", short=True), Column("Outcome", short=True), Column("Who", short=True),
         )  # fmt: skip
         blocks: list[Block] = [
             Facts(
@@ -53,14 +50,12 @@ class TracePages:
 
 
 def _row(one: dict[str, Any], total: float) -> list[str | Cell]:
-    duration = one.get("duration_ms")
-    start = min(_WIDTH - 1, int(one["offset_ms"] / total * _WIDTH))
-    length = _WIDTH if duration is None else max(1, round(duration / total * _WIDTH))
-    bar = (_BLANK * start + _BAR * length)[:_WIDTH].ljust(_WIDTH, _BLANK)
+    start, duration = one["offset_ms"], one.get("duration_ms")
+    end = total if duration is None else start + duration
     return [
-        f"{one['offset_ms']:,.1f}",
+        f"{start:,.1f}",
         "" if duration is None else f"{duration:,.1f}",
-        bar,
+        Cell("", bar=(start / total, end / total)),
         f"{_STEP * one['depth']}{one['kind']} {one['name']}",
         one.get("room", ""),
         one["outcome"],

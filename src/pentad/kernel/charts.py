@@ -53,10 +53,10 @@ def format_number(value: float, unit: str | None = None) -> str:
 
 
 def compact_number(value: float, unit: str = "") -> str:
-    """A short number for axes: `1,234 ms`, `12.5 k`, `5.39 GB`."""
+    """A short number for axes: `1,234 ms`, `85%`, `12.5 k`, `5.39 GB`."""
     if abs(value) < _WRITTEN_OUT:
         text = f"{value:,.0f}" if value == int(value) else f"{value:.3g}"
-        return f"{text} {unit}".rstrip()
+        return f"{text}%" if unit == "%" else f"{text} {unit}".rstrip()
     size, mark = next(scale for scale in _SCALES if abs(value) >= scale[0])
     if abs(value) >= size * _WRITTEN_OUT:
         return f"{value:.3g} {unit}".rstrip()

@@ -52,12 +52,13 @@ class ToolCall:
 @dataclass(frozen=True, slots=True)
 class Cell:
     """A text that may be a link. In a view it calls a tool, if it has a `call`. With a `kind` it is a badge, such as a
-    state."""
+    state. With a `bar`, a bar precedes the text: where it begins and ends on a track from 0 to 1."""
 
     text: str
     link: Link | None = None
     call: ToolCall | None = None
     kind: Literal["", "plain", "good", "bad"] = ""
+    bar: tuple[float, float] | None = None
 
 
 Text = str | Cell

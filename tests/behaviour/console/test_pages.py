@@ -174,7 +174,7 @@ async def test_a_reader_of_one_room_is_refused_in_the_others(world: World) -> No
 @pytest.mark.requirement("console:avatars")
 async def test_an_avatar_answers_with_quotes_that_lead_to_their_passages(world: World) -> None:
     shown = await world.admin.get("/console/avatars/ida-brandt?q=How+many+sluices+had+the+Lower+Marsh+in+1931%3F")
-    assert "How sure it is" in shown.page.texts
+    assert "Confidence" in shown.page.texts
     [said] = [text for text in shown.page.texts if re.search(r"27 sluices in 1931[^”]*” \[\d+\]", text)]
     quotes = re.findall(r"“([^”]+)” \[(\d+)\]", said)
     assert "27 sluices in 1931" in quotes[0][0], "the sentence with the answer comes first"

@@ -62,7 +62,7 @@ async def test_each_answer_of_a_panel_and_of_the_page_leads_to_what_made_it(hous
         assert ("answer", "wasAttributedTo", "avatar") in steps(await house.app.lineage.of(ADA, one["answer"]["uri"]))
     front = front_of(house.app)
     page = await send(front, "GET", f"/console/avatars/tomas-orlik?{urlencode({'q': QUESTION})}").body()
-    assert b"What made this answer" in page
+    assert b"How this answer was made" in page
     assert b"/console/lineage?uri=avatar%3A%2F%2Ftomas-orlik%2Fanswers%2F" in page
 
 

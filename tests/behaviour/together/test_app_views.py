@@ -116,7 +116,7 @@ async def test_every_view_shows_what_the_tool_found(house: House) -> None:
     assert 'data-tool="objects"' in table
     answer = await fragment("generate_response", {"avatar": "tomas-orlik", "question": QUESTION})
     assert "<mark>" in answer
-    assert "How sure it is" in answer
+    assert "Confidence" in answer
     assert "data-chart" in await fragment("getMetricHistory", {**HISTORY, "metricKey": "process.memory"})
     assert "A counter is drawn as a rate" in await fragment("getMetricHistory", HISTORY)
     assert "<table>" in await fragment("getPlatformMetricsByCollector", {"collector": "pentad"})

@@ -1,5 +1,5 @@
-// Draws the charts of a page or a view with uPlot, over the picture that the server has drawn: the figures under the
-// pointer are shown, and dragging zooms in. Without scripts, and on paper, the server's picture is there.
+// Draws the charts of a page or a view with uPlot in place of the server's pictures: hovering shows the figures, and
+// dragging zooms in. Without scripts, and on paper, the server's picture stays.
 "use strict";
 const drawCharts = (() => {
   const HEIGHT = 220;
@@ -7,7 +7,7 @@ const drawCharts = (() => {
   const DASHES = [undefined, [6, 3], [2, 3]];
   const drawn = new WeakMap();
 
-  // A canvas knows no variables of style sheets, so colours are those of real elements.
+  // A canvas does not resolve CSS variables, so read the colours from a real element.
   const colours = (figure) => {
     const probe = document.createElement("i");
     probe.hidden = true;
@@ -19,7 +19,7 @@ const drawCharts = (() => {
     return { ...found, series };
   };
 
-  // uPlot wants one list of x for all series. null is a gap; where a series only has no point, the line goes on.
+  // uPlot needs one list of x for all series. null is a gap; undefined is no point, and the line goes on.
   const aligned = (series) => {
     const xs = [...new Set(series.flatMap((one) => one.points.map(([x]) => x)))].sort((a, b) => a - b);
     return [xs, ...series.map((one) => {
@@ -28,14 +28,27 @@ const drawCharts = (() => {
     })];
   };
 
+  // 1,500,000,000 is "1.5 G", as on the server: "1.5B" reads like bytes.
+  const SCALES = { K: " k", M: " M", B: " G", T: " T" };
+  const short = (value, digits, unit) => {
+    const format = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: digits });
+    const text = format.format(value).replace(/[KMBT]$/, (mark) => SCALES[mark]);
+    return unit === "B" ? text + (/[kMGT]$/.test(text) ? "B" : " B") : text;
+  };
+
   // As many digits as it takes to tell the labels apart.
-  const labels = (values) => {
+  const labels = (values, unit) => {
     for (let digits = 3; digits < 10; digits += 1) {
-      const format = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: digits });
-      const texts = values.map((value) => format.format(value));
+      const texts = values.map((value) => short(value, digits, unit));
       if (new Set(texts).size === texts.length) return texts;
     }
     return values.map(String);
+  };
+
+  const written = (value, unit) => {
+    if (value === null || value === undefined) return "–";
+    if (unit === "B") return short(value, 6, unit);
+    return `${Number(value.toPrecision(6))}${unit === "%" ? "%" : unit ? ` ${unit}` : ""}`;
   };
 
   const overlay = (entry) => (plot) => {
@@ -56,14 +69,18 @@ const drawCharts = (() => {
     ctx.setLineDash([5 * devicePixelRatio, 4 * devicePixelRatio]);
     ctx.font = `${11 * devicePixelRatio}px sans-serif`;
     ctx.textAlign = "right";
+    const height = 13 * devicePixelRatio;
+    const names = [];
     for (const [name, level] of marks) {
       const down = plot.valToPos(level, "y", true);
       ctx.beginPath();
       ctx.moveTo(bbox.left, down);
       ctx.lineTo(bbox.left + bbox.width, down);
       ctx.stroke();
-      const above = down - 15 * devicePixelRatio > bbox.top;
-      ctx.fillText(name, bbox.left + bbox.width - 4, above ? down - 4 : down + 12 * devicePixelRatio);
+      const y = down - height > bbox.top ? down - 4 : down + height;
+      const right = Math.min(bbox.left + bbox.width - 4, ...names.filter((one) => Math.abs(one.y - y) < height).map((one) => one.left - 8));
+      ctx.fillText(name, right, y);
+      names.push({ y, left: right - ctx.measureText(name).width });
     }
     ctx.restore();
   };
@@ -90,8 +107,8 @@ const drawCharts = (() => {
       [1, "{HH}:{mm}:{ss}", day, null, day, null, null, null, 1],
     ];
     const axis = { stroke: soft, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } };
-    const value = (_, y) => (y === null || y === undefined ? "–" : `${Number(y.toPrecision(6))}${entry.spec.unit ? ` ${entry.spec.unit}` : ""}`);
-    // The axis is the chosen span, until somebody zooms in.
+    const value = (_, y) => written(y, entry.spec.unit);
+    // The axis is the chosen span until the reader zooms in.
     const span = (plot, low, high) => {
       const xs = plot.data[0];
       return low === xs[0] && high === xs[xs.length - 1] ? entry.spec.span : [low, high];
@@ -100,7 +117,7 @@ const drawCharts = (() => {
       width: figure.clientWidth, height: HEIGHT,
       scales: { x: { time: entry.spec.time, range: span }, y: { range: () => entry.spec.range } },
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
-      axes: [entry.spec.time ? { ...axis, values: times } : axis, { ...axis, size: 60, values: (_, splits) => labels(splits) }],
+      axes: [entry.spec.time ? { ...axis, values: times } : axis, { ...axis, size: 60, values: (_, splits) => labels(splits, entry.spec.unit) }],
       hooks: { drawClear: [overlay(entry)], setCursor: [reason(entry)] },
       series: [
         entry.spec.time ? { value: "{YYYY}-{MM}-{DD} {HH}:{mm}:{ss} UTC" } : {},

@@ -129,8 +129,8 @@ async def test_a_task_is_shown_with_its_events_and_looked_at_again_while_it_runs
     events = section(done, "Events").blocks[0]
     assert isinstance(events, Table)
     assert [row[0] for row in events.rows] == [str(number) for number in range(1, len(events.rows) + 1)]
-    assert {row[2] for row in events.rows} == {"from you", "status", "artifact"}
-    assert "Dear Ms Brandt" in texts(section(done, "letter").blocks)
+    assert {row[2] for row in events.rows} == {"your message", "status", "result"}
+    assert "Dear Ms Brandt" in texts(section(done, "Letter").blocks)
     with pytest.raises(NotFound):
         await one_task(agents, Visit(OTHER, {"task": found["demo-letter-sent"].id}))
 

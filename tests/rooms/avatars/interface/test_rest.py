@@ -169,7 +169,7 @@ async def test_an_evaluation_with_questions_and_goals_is_kept_for_the_page_and_t
     missing = await answered(send(front_of(app), "GET", "/api/avatars/eval"))
     assert (missing[0], "not been evaluated" in json.dumps(missing[1])) == (404, True)
     page = await send(front_of(app), "GET", "/console/avatars/ida-brandt/evaluation", {"accept": "text/html"}).body()
-    assert b"There is no evaluation yet" in page
+    assert b"Not evaluated yet" in page
     body = json.dumps([{"question": "How many sluices had the Lower Marsh in 1931?", "answer": "27 sluices"}]).encode()
     headers = {"content-type": "application/json", "content-length": str(len(body))}
     path = "/api/avatars/eval?goal=questions.any_quote%3D1"

@@ -138,9 +138,9 @@ async def test_the_console_compares_explains_and_exports(app: App) -> None:
     alone = await browser.get(f"/console/metrics/ch/{USED}?span=7d")
     assert "The last 7 days" in alone.page.text
     assert "Coverage" in alone.page.text
-    assert ", before" not in alone.page.text
+    assert ", previous" not in alone.page.text
     both = await browser.get(f"/console/metrics/ch/{USED}?span=7d&compare=yes")
-    assert ", before" in both.page.text
+    assert ", previous" in both.page.text
     dashboard = await browser.get("/console/metrics/ch?span=14d")
     assert "The last 14 days" in dashboard.page.texts
     assert "The last 24 hours" not in dashboard.page.texts

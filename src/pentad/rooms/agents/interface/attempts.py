@@ -1,4 +1,4 @@
-"""A task that is tried again: the form for the new one has its message, with context and files that went along."""
+"""Trying a task again: a form with the message, context and files of the first attempt."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,8 +20,8 @@ _KEPT: Final = "kept"
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What the first message of a task had. `uris` is its context by reference, `items` the context it brought itself;
-    `is_whole` is whether all of that is still there."""
+    """The first message of a task. `uris` is context by reference, `items` context sent along. `is_whole`: all of it is
+    still stored."""
 
     task: str
     text: str
@@ -32,27 +32,27 @@ class Attempt:
     is_whole: bool
 
     def value(self) -> dict[str, Any]:
-        """What can be typed, for the form of a message."""
+        """The text and references, for the form of a message."""
         return {"text": self.text, **({"context": list(self.uris)} if self.uris else {})}
 
     def fields(self, visit: ui.Visit) -> list[ui.Field]:
-        """What cannot be typed: the visitor may leave each of it out."""
+        """A check box for everything else, so that the visitor can leave it out."""
         labels = [
-            *(f"The context {name}" for name in self.items),
-            *(f"The file {one.filename or 'without a name'}" for one in self.files),
-            *(["The data"] if self.data is not None else []),
+            *(f"Context {name}" for name in self.items),
+            *(f"File {one.filename or 'without a name'}" for one in self.files),
+            *(["Data"] if self.data is not None else []),
         ]
         was_sent = bool(visit.typed(_AGAIN))
         boxes = [
             ui.CheckBox(f"{_KEPT}/{number}", label, checked=not was_sent or self._keeps(visit, number))
             for number, label in enumerate(labels)
         ]
-        lost = "" if self.is_whole else "Its context was too large to keep, and is gone by now."
+        lost = "" if self.is_whole else "The context was too large to keep and has been deleted."
         group = [ui.Group("From the earlier task", boxes, lost)] if boxes or lost else []
         return [*group, ui.Hidden(_AGAIN, self.task)]
 
     async def arguments(self, agents: Agents, visit: ui.Visit) -> dict[str, Any]:
-        """What the visitor kept of that, as arguments of the tool that sends tasks."""
+        """What the visitor left checked, as arguments of the tool that sends tasks."""
         kept = [self._keeps(visit, number) for number in range(len(self.items) + len(self.files) + 1)]
         of_files = kept[len(self.items) :]
         items = {name: item for (name, item), wanted in zip(self.items.items(), kept, strict=False) if wanted}
@@ -68,14 +68,14 @@ class Attempt:
 
 
 def again(visit: ui.Visit, task: Task) -> list[ui.Block]:
-    """A way to send the same once more, which the visitor sees before it goes."""
+    """A link to the form with the same message, to check and send again."""
     if _first(task) is None or not visit.principal.may("agents", "write"):
         return []
-    return [ui.Links([ui.Cell("Try it again", ui.Place(("cards", task.agent), {_AGAIN: task.id}))], actions=True)]
+    return [ui.Links([ui.Cell("Try again", ui.Place(("cards", task.agent), {_AGAIN: task.id}))], actions=True)]
 
 
 async def attempt_of(agents: Agents, visit: ui.Visit) -> Attempt | None:
-    """The task that the visitor tries again, if that is so."""
+    """The task that the visitor tries again, if any."""
     task_id = visit.typed(_AGAIN) or visit.asked(_AGAIN, 200)
     if not task_id:
         return None
@@ -106,7 +106,7 @@ def _first(task: Task) -> Message | None:
 
 
 async def _url(agents: Agents, visit: ui.Visit, part: Part) -> str:
-    """The URL of a file. One that was inside its message is stored."""
+    """The URL of a file. A file inside its message is stored first."""
     if part.url is not UNSET:
         file_id = file_id_in(part)
         return str(part.url) if file_id is None else agents.files.url(file_id)

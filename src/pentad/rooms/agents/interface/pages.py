@@ -1,4 +1,4 @@
-"""The room's pages: agents with a form to send tasks, the visitor's tasks, one with all its events, and approvals."""
+"""The room's pages: agents, each with a form to send it tasks; the visitor's tasks and their events; approvals."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -6,6 +6,8 @@ from typing import Any, Final
 import msgspec
 
 from pentad.kernel import pages as ui
+from pentad.kernel.clock import iso
+from pentad.kernel.page_values import label, value_blocks
 from pentad.mcp.rights import check_right
 from pentad.rooms.agents import store
 from pentad.rooms.agents.interface.approval_pages import PLACE as APPROVALS
@@ -17,6 +19,7 @@ from pentad.rooms.agents.interface.chat_pages import (
     cancel,
     chat,
     message_arguments,
+    message_files,
     message_form,
     say,
     task_forms,
@@ -48,7 +51,7 @@ from pentad.rooms.agents.models import (
     Task,
     json_object,
 )
-from pentad.rooms.agents.registry.store import CardQuery
+from pentad.rooms.agents.registry.store import CardQuery, CardRecord
 from pentad.rooms.agents.service import Agents
 from pentad.rooms.agents.verbs import FIRST_CONTENT
 
@@ -58,21 +61,30 @@ _MAX_EVENTS: Final = 500
 _REFRESH: Final = 3.0
 _EVENTS: Final = {"room": "agents"}
 _SEND_SECONDS: Final = 5.0
-"""How long the form waits for a task, so that a quick one is shown with its result."""
+"""How long the form waits, so that a quick task is shown with its result."""
 _BUDGET: Final = 100_000
-"""The longest message that a link to the form can have."""
+"""The most characters of results and JSON that a page shows."""
+_LONGEST_TITLE: Final = 60
+_COUNTED: Final = 5_001
+"""Tasks beyond this number are not counted: counting 100,000 takes longer than the rest of the page."""
 _TASKS: Final = (
     "Task",
     ui.Column("State", short=True),
     "What the agent said",
     ui.Column("Changed", short=True),
 )
-_NO_AGENTS: Final = ui.Hint("There are no agents. Add one with", FIRST_CONTENT)
+_NO_AGENTS: Final = ui.Hint("There are no agents yet. Register one here, or with", FIRST_CONTENT)
 _STATES: Final = {"input-required": "waits for an answer", "auth-required": "waits for a login"}
+_ENDS: Final = {
+    "failed": "The task failed.",
+    "rejected": "The agent rejected the task.",
+    "canceled": "The task was canceled.",
+}
+_PUSHES: Final = {"told": "delivered", "waiting": "waiting", "failing": "retrying", "stopped": "gave up"}
 
 
 async def overview(agents: Agents, visit: ui.Visit) -> ui.Sheet:
-    """The agents, filtered by the search words, and the visitor's latest tasks."""
+    """The agents, filtered by search words, and the visitor's latest tasks."""
     words, offset = visit.asked(), visit.number("offset") or 0
     found = await agents.registry.search(CardQuery(text=words), limit=_AT_ONCE, offset=offset)
     rows = [
@@ -88,7 +100,7 @@ async def overview(agents: Agents, visit: ui.Visit) -> ui.Sheet:
     blocks: list[ui.Block] = [
         ui.Links(_ways(visit, await _waiting_approvals(agents, visit)), actions=True),
         ui.SearchBox("Search agents by name and what they do", words),
-        ui.Table(columns, rows, "No agents match." if words else _NO_AGENTS),
+        ui.Table(columns, rows, "No agent matches. Try fewer or other words." if words else _NO_AGENTS),
     ]
     end = offset + len(found.cards)
     following = ui.Place((), {"q": words, "offset": str(end)}) if end < found.total else None
@@ -98,7 +110,7 @@ async def overview(agents: Agents, visit: ui.Visit) -> ui.Sheet:
         tasks = await agents.tasks.latest(visit.principal, _RECENT + 1)
         more = [ui.Links([ui.Cell("All tasks", ui.Place(("tasks",)))])] if len(tasks) > _RECENT else []
         blocks.append(ui.Section("Your latest tasks", [_table(tasks[:_RECENT]), *more]))
-    lead = "Agents that accept tasks, hosted here or remote, and your tasks with them."
+    lead = "Agents you can send tasks to, hosted here or remote, and your latest tasks."
     return ui.Sheet("Agents", blocks, lead=lead, events=_EVENTS)
 
 
@@ -111,15 +123,14 @@ async def one_card(agents: Agents, visit: ui.Visit) -> ui.Sheet:
         ("Version", metadata.version),
         ("Address", ui.Cell(metadata.url, metadata.url)),
         ("Speaks", _protocols(metadata.all("dialect"))),
-        ("Log in by", ", ".join(metadata.all("auth"))),
-        ("Takes context", "yes" if ("feature", "mcp") in metadata.marks else "no"),
+        ("Authentication", ", ".join(metadata.all("auth"))),
+        ("Accepts context", "yes" if ("feature", "mcp") in metadata.marks else "no"),
         ("Registered", "" if card.hosted else ui.when(card.created_at)),
     ]
-    blocks: list[ui.Block] = [ui.Prose(metadata.description), ui.Facts(details)]
+    blocks: list[ui.Block] = [ui.Facts(details)]
     if not card.is_active:
         blocks.insert(0, ui.Note("This card was removed.", "bad"))
-    if skills := metadata.all("skill"):
-        blocks.append(ui.Section("Skills", [ui.Links(skills)]))
+    blocks += _skills(card)
     if tags := metadata.all("tag"):
         blocks.append(ui.Section("Tags", [ui.Links(tags)]))
     name = agents.hosted_name(card)
@@ -129,7 +140,7 @@ async def one_card(agents: Agents, visit: ui.Visit) -> ui.Sheet:
         form = await message_form(visit, "", {}, value, extra=attempt.fields(visit) if attempt is not None else ())
         if name is not None:
             chat = ui.Cell("Chat", ui.Place(("cards", visit.path["card"], "chat")))
-            blocks.insert(1, ui.Links([chat], actions=True))
+            blocks.insert(0, ui.Links([chat], actions=True))
         blocks.append(ui.Section("Send it a task", [form]))
     if name is not None:
         latest = await agents.tasks.latest(visit.principal, _RECENT, agent=name)
@@ -137,11 +148,27 @@ async def one_card(agents: Agents, visit: ui.Visit) -> ui.Sheet:
             blocks.append(ui.Section("Your latest tasks with it", [_table(latest)]))
     blocks += owner_forms(visit, card)
     blocks.append(ui.Section("The card as JSON", [ui.Code(_pretty(card.card))], folded=True))
-    return ui.Sheet(metadata.name, blocks)
+    return ui.Sheet(metadata.name, blocks, lead=metadata.description)
+
+
+def _skills(card: CardRecord) -> list[ui.Block]:
+    """The skills of a card: with their descriptions if the card has any."""
+    given = [
+        (str(one.get("name") or one.get("id") or ""), str(one.get("description") or "")) for one in _skills_in(card)
+    ]
+    if any(about for _, about in given):
+        return [ui.Section("Skills", [ui.Facts([(name, about or "-") for name, about in given])])]
+    names = [name for name, _ in given if name] or card.metadata.all("skill")
+    return [ui.Section("Skills", [ui.Links(names)])] if names else []
+
+
+def _skills_in(card: CardRecord) -> list[Mapping[str, Any]]:
+    found = card.card.get("skills")
+    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
 
 
 def _ways(visit: ui.Visit, waiting: str) -> list[ui.Cell]:
-    """What one can do; first what waits for the visitor."""
+    """What the visitor can do. Approvals that wait for them come first."""
     ways = [ui.Cell("Register an agent", REGISTER)] if visit.principal.may("agents", "write") else []
     approvals = ui.Cell(waiting or "Approvals", APPROVALS)
     return [approvals, *ways] if waiting else [*ways, approvals]
@@ -153,13 +180,13 @@ def _protocols(dialects: Sequence[str]) -> str:
 
 
 def _example(card: Mapping[str, Any]) -> str:
-    """The first example of a card's skills."""
+    """The first example among the skills of a card."""
     examples = [text for skill in card.get("skills") or () for text in skill.get("examples") or ()]
     return examples[0] if examples else ""
 
 
 async def send(agents: Agents, visit: ui.Visit) -> ui.Place | ui.Sheet:
-    """What the form of an agent does; leads to the task, or shows the answer of an agent that made none."""
+    """Send what the form says. Leads to the task, or shows the answer of an agent that made none."""
     check_right(visit.principal, "agents", "write")
     card = await find_card(agents, visit.path["card"])
     if (name := agents.hosted_name(card)) is None:
@@ -172,12 +199,12 @@ async def send(agents: Agents, visit: ui.Visit) -> ui.Place | ui.Sheet:
 
 
 async def all_tasks(agents: Agents, visit: ui.Visit) -> ui.Sheet:
-    """The visitor's tasks, last changed first."""
+    """The visitor's tasks, most recently changed first."""
     cursor = visit.query.get("cursor") or None
-    page = await agents.tasks.list(visit.principal, page_size=_AT_ONCE, cursor=cursor)
+    page = await agents.tasks.list(visit.principal, page_size=_AT_ONCE, cursor=cursor, count_to=_COUNTED)
     following = ui.Place(("tasks",), {"cursor": page.next}) if page.next else None
-    pager = ui.Pager(f"{page.total:,} tasks", following, ui.Place(("tasks",)) if cursor else None)
-    return ui.Sheet("Tasks", [_table(page.tasks), pager], lead="Your tasks, last changed first.", events=_EVENTS)
+    pager = ui.Pager(f"{_count(page.total)} tasks", following, ui.Place(("tasks",)) if cursor else None)
+    return ui.Sheet("Tasks", [_table(page.tasks), pager], lead="Your tasks, most recent first.", events=_EVENTS)
 
 
 async def one_task(agents: Agents, visit: ui.Visit) -> ui.Sheet:
@@ -185,10 +212,10 @@ async def one_task(agents: Agents, visit: ui.Visit) -> ui.Sheet:
     task = await agents.tasks.get(visit.principal, visit.path["task"])
     blocks = await task_blocks(agents, visit, task)
     if pushes := await agents.tasks.push.statuses(task.id):
-        columns = ("Configuration", ui.Column("State", short=True), ui.Column("Delivered", numeric=True), "Problem")
-        rows = [(one.config.id, one.state, str(one.delivered), one.problem or "") for one in pushes]
+        columns = ("Webhook", ui.Column("State", short=True), ui.Column("Delivered", numeric=True), "Problem")
+        rows = [(one.config.id, _push_state(one.state), f"{one.delivered:,}", one.problem or "") for one in pushes]
         stopped = any(one.state == "stopped" for one in pushes) and visit.principal.may("access", "admin")
-        jobs = [ui.Links([ui.Cell("Jobs that gave up", ui.Place(("jobs",), room="admin"))])] if stopped else []
+        jobs = [ui.Links([ui.Cell("Retry it under failed jobs", ui.Place(("jobs",), room="admin"))])] if stopped else []
         blocks.append(ui.Section("Push notifications", [ui.Table(columns, rows), *jobs]))
     blocks.append(ui.Section("Events", await _events(agents, task), folded=task.state in TERMINAL))
     blocks.append(ui.Section("The task as JSON", [ui.Code(_pretty(msgspec.to_builtins(task))[:_BUDGET])], folded=True))
@@ -199,7 +226,7 @@ async def one_task(agents: Agents, visit: ui.Visit) -> ui.Sheet:
 
 
 async def task_sheet(agents: Agents, visit: ui.Visit, task_id: str) -> ui.Sheet:
-    """A task for a view, which asks for it again until it has ended."""
+    """A task for a view. The view refreshes it until the task ends."""
     task = await agents.tasks.get(visit.principal, task_id)
     refresh = None if task.state in TERMINAL else _REFRESH
     again = ui.ToolCall("agents_get_task", {"task_id": task.id})
@@ -207,23 +234,26 @@ async def task_sheet(agents: Agents, visit: ui.Visit, task_id: str) -> ui.Sheet:
 
 
 async def task_blocks(agents: Agents, visit: ui.Visit, task: Task) -> list[ui.Block]:
-    """A task with what one can do about it, its results and its trace, for a page and for a view."""
+    """A task for a page or a view: its state, actions, results and trace."""
     view = task_view(task, task.agent, _BUDGET)
     blocks: list[ui.Block] = []
+    asks = await approval_form(agents, visit, task) if task.state in INTERRUPTED else []
     if task.state in INTERRUPTED:
-        blocks.append(ui.Note(f"It waits for {view.waiting_for}."))
-        blocks += await approval_form(agents, visit, task)
+        blocks.append(ui.Note(f"This task waits for {view.waiting_for}."))
+        blocks += asks
     elif task.state in TERMINAL and task.state != "completed":
-        blocks += [ui.Note(f"The task is {task.state}.", "bad"), *again(visit, task)]
-    if view.text:
+        blocks.append(ui.Note(_ENDS.get(task.state, f"The task is {task.state}."), "bad"))
+    if view.text and not asks:
         blocks.append(ui.Prose(view.text))
-    blocks += task_forms(visit, task)
+    if task.state in TERMINAL and task.state != "completed":
+        blocks += again(visit, task)
+    blocks += task_forms(visit, task, asks_approval=bool(asks))
     blocks.append(
         ui.Facts(
             [
                 ("Agent", ui.Cell(task.agent, _card(task.agent))),
                 ("State", _state(task)),
-                ("Begun", ui.when(task.created_at)),
+                ("Started", ui.when(task.created_at)),
                 ("Changed", ui.when(task.updated_at)),
                 ("Conversation", ui.Cell(task.context_id, _chat(task))),
                 ("Received via", _protocols([task.dialect])),
@@ -234,22 +264,27 @@ async def task_blocks(agents: Agents, visit: ui.Visit, task: Task) -> list[ui.Bl
             ]
         )
     )
-    blocks += [ui.Section(one.name or one.id, _made(one)) for one in view.artifacts]
+    blocks += _request(task)
+    blocks += [ui.Section(label(one.name or one.id), _made(one)) for one in view.artifacts]
     trace = trace_json(await agents.tasks.trace(visit.principal, task.id))
     if has_steps(trace["task"]):
-        timeline = ui.Cell("The whole trace", ui.Place((trace["trace_id"],), room="traces"))
-        blocks.append(ui.Section("What its agent did", [trace_table(trace["task"]), ui.Links([timeline])]))
+        timeline = ui.Cell("Full trace", ui.Place((trace["trace_id"],), room="traces"))
+        blocks.append(ui.Section("What the agent did", [trace_table(trace["task"]), ui.Links([timeline])]))
     return blocks
 
 
 async def figures(agents: Agents, visit: ui.Visit) -> Sequence[tuple[str, str]]:
     found = await agents.registry.search(CardQuery(), limit=1)
-    tasks = await agents.tasks.list(visit.principal, page_size=1)
-    return [("agents", f"{found.total:,}"), ("tasks", f"{tasks.total:,}")]
+    tasks = await agents.tasks.list(visit.principal, page_size=1, count_to=_COUNTED)
+    return [("agents", f"{found.total:,}"), ("tasks", _count(tasks.total))]
+
+
+def _count(total: int) -> str:
+    return f"{total:,}" if total < _COUNTED else f"{_COUNTED - 1:,}+"
 
 
 async def needs(agents: Agents, visit: ui.Visit) -> Sequence[tuple[ui.Cell, str]]:
-    """The approvals that the visitor may decide, and the tasks that wait for an answer of theirs."""
+    """Approvals the visitor may decide, and tasks that wait for their answer."""
     inbox = agents.tasks.approvals
     found = await inbox.list(visit.principal, limit=_AT_ONCE)
     asked = [one for one in found.approvals if inbox.may_decide(visit.principal, one)]
@@ -297,21 +332,28 @@ PAGES: Final[ui.Pages[Agents]] = ui.Pages(
 )
 
 
+def _request(task: Task) -> list[ui.Block]:
+    """What the visitor asked for, unless the title says all of it."""
+    first = next((one for one in task.history if one.role == "user"), None)
+    if first is None:
+        return []
+    files = message_files(first)
+    if not files and len(" ".join(first.text.split())) <= _LONGEST_TITLE:
+        return []
+    return [ui.Section("Request", [ui.Prose(first.text), ui.Links(files)])]
+
+
 async def _events(agents: Agents, task: Task) -> list[ui.Block]:
     events = await agents.platform.database.read(lambda rows: store.events_after(rows, task.id, 0, _MAX_EVENTS))
-    rows = [(str(one.seq), ui.when(one.at), _kind(one.body), describe_event(one.body)) for one in events]
-    columns = (
-        ui.Column("No", numeric=True),
-        ui.Column("When", short=True),
-        ui.Column("Event", short=True),
-        "What it says",
-    )
-    more = [ui.Note(f"The task has {task.seq:,} events; these are the first.")] if task.seq > len(events) else []
-    return [ui.Table(columns, rows), *more]
+    rows = [(str(one.seq), _clock(one.at), _kind(one.body), describe_event(one.body)) for one in events]
+    columns = (ui.Column("No.", numeric=True), ui.Column("Time", short=True), ui.Column("Event", short=True), "Text")
+    if task.seq <= len(events):
+        return [ui.Table(columns, rows)]
+    return [ui.Table(columns, rows), ui.Note(f"The task has {task.seq:,} events. These are the first {len(events):,}.")]
 
 
 def _origin(task: Task) -> list[tuple[str, Any]]:
-    """The task whose agent sent this one, and what it used."""
+    """The task that sent this one, and what of the budget it used."""
     found: list[tuple[str, Any]] = []
     if task.origin is not None and task.origin.parent is not None:
         found.append(("Sent by", ui.Cell(task.origin.parent, ui.Place(("tasks", task.origin.parent)))))
@@ -324,19 +366,29 @@ def _kind(body: Any) -> str:
     if isinstance(body, StatusEvent):
         return "status"
     if isinstance(body, MessageEvent):
-        return "message" if body.message.role == "agent" else "from you"
-    return "artifact"
+        return "message" if body.message.role == "agent" else "your message"
+    return "result"
+
+
+def _push_state(state: str) -> ui.Cell:
+    kind = "good" if state == "told" else "bad" if state in ("failing", "stopped") else "plain"
+    return ui.Cell(_PUSHES[state], kind=kind)
+
+
+def _clock(seconds: float) -> str:
+    """A time to the second."""
+    return iso(seconds)[:19].replace("T", " ")
 
 
 def _made(one: ArtifactView) -> list[ui.Block]:
     blocks: list[ui.Block] = [ui.Prose(one.text)] if one.text else []
-    blocks += [ui.Tree(value) for value in one.data or ()]
+    blocks += [block for value in one.data or () for block in value_blocks(value)]
     for file in one.files or ():
         named = str(file.get("filename") or file.get("media_type") or "file")
         blocks.append(
             ui.Links([ui.Cell(named, file.get("url")) if "url" in file else f"{named}, {file.get('bytes')} bytes"])
         )
-    return blocks or [ui.Note("It is empty, or too large to show here.")]
+    return blocks or [ui.Note("This result is empty, or too large to show here.")]
 
 
 def _table(tasks: Sequence[Task]) -> ui.Table:
@@ -361,7 +413,9 @@ def _state(task: Task) -> ui.Cell:
 def _title(task: Task) -> str:
     text = next((one.text for one in task.history if one.role == "user" and one.text), "")
     line = " ".join(text.split())
-    return f"{task.agent}: {line if len(line) <= 60 else line[:57] + '...'}" if line else task.agent
+    if len(line) > _LONGEST_TITLE:
+        line = f"{line[:_LONGEST_TITLE].rpartition(' ')[0] or line[:_LONGEST_TITLE]}…"
+    return f"{task.agent}: {line}" if line else task.agent
 
 
 def _chat(task: Task) -> ui.Place:

@@ -1,4 +1,4 @@
-"""Agents that run elsewhere: register one by its card, take it out of the lists, bring it back, send it a task."""
+"""Remote agents in the console: register one by its card, remove and restore it, send it a task."""
 
 from typing import Any, Final
 
@@ -6,6 +6,7 @@ import msgspec
 
 from pentad.kernel import pages as ui
 from pentad.kernel.errors import InvalidInput
+from pentad.kernel.page_values import value_blocks
 from pentad.mcp.rights import check_right
 from pentad.rooms.agents.interface.chat_pages import card_path, message_arguments
 from pentad.rooms.agents.interface.resources import find_card
@@ -21,24 +22,24 @@ async def register_form(_agents: Agents, visit: ui.Visit) -> ui.Sheet:
     check_right(visit.principal, "agents", "write")
     fields: list[ui.Field] = [
         ui.TextField(
-            "url", "Address of its card", visit.typed("url"), "An A2A or AgentVault card.", kind="url", required=False
+            "url", "Card URL", visit.typed("url"), "Where an A2A or AgentVault card is.", kind="url", required=False
         ),
-        ui.TextField(
-            "card", "Or the card", visit.fields.get("card", ""), "As JSON.", required=False, lines=10, code=True
-        ),
+        ui.TextField("card", "Or the card as JSON", visit.fields.get("card", ""), required=False, lines=10, code=True),
     ]
     if visit.principal.may("directory", "write"):
         checked = not visit.posted or bool(visit.typed("listed"))
         fields.append(ui.CheckBox("listed", "List it in the directory", checked=checked))
     form = ui.Form(fields, [ui.Button("Register")], "/console/agents/register")
-    return ui.Sheet("Register an agent", [form], lead="An agent that runs elsewhere. Tasks can then be sent to it.")
+    return ui.Sheet(
+        "Register an agent", [form], lead="Add an agent that runs elsewhere, to find it here and send it tasks."
+    )
 
 
 async def register(_agents: Agents, visit: ui.Visit) -> ui.Place:
-    """What the form does."""
+    """Register the card in the form."""
     url, text = visit.typed("url"), visit.typed("card")
     if bool(url) == bool(text):
-        raise InvalidInput("There is no card.", hint="Give its address, or the card itself.")
+        raise InvalidInput("Give either a card URL or a card.", hint="Fill in exactly one of the two fields.")
     given: dict[str, Any] = {"url": url} if url else {"card": _card_in(text)}
     found = await visit.call("agents_register_card", {**given, "list_in_directory": bool(visit.typed("listed"))})
     return ui.Place(("cards", str(found["agent"]["card_id"])))
@@ -53,7 +54,7 @@ async def set_active(agents: Agents, visit: ui.Visit) -> ui.Place:
 
 
 def owner_forms(visit: ui.Visit, card: CardRecord) -> list[ui.Block]:
-    """What the owner of a card, or an administrator, can do about it."""
+    """The form to remove or restore a card, for its owner and administrators."""
     principal = visit.principal
     if card.hosted or not principal.may("agents", "write"):
         return []
@@ -64,21 +65,21 @@ def owner_forms(visit: ui.Visit, card: CardRecord) -> list[ui.Block]:
         if card.is_active
         else ui.Button("Restore agent", "do", "restore", kind="plain")
     )
-    title = "Remove it" if card.is_active else "Restore it"
-    about = "Lists leave it out, and it can be restored here." if card.is_active else "It will be listed again."
+    title = "Remove" if card.is_active else "Restore"
+    about = "Lists no longer show it. You can restore it here." if card.is_active else "Lists show it again."
     form = ui.Form((), [button], f"{card_path(visit)}/active")
     return [ui.Section(title, [ui.Note(about), form], folded=True)]
 
 
 async def send_remote(agents: Agents, card: CardRecord, visit: ui.Visit) -> ui.Sheet:
-    """Send a task to an agent elsewhere; what it said so far, and the way to what it says later."""
+    """Send a task to a remote agent; its answer so far, with a link to what follows."""
     arguments = {**await message_arguments(agents, visit), "agent": card.id, "seconds": _SEND_SECONDS}
     sent = await visit.call("agents_send_task", arguments)
     task, state = str(sent.get("task_id") or ""), str(sent.get("state") or "")
     later = ui.Place(("tool", "agents_get_task"), {"/task_id": task}, "tools")
     blocks: list[ui.Block] = [
-        ui.Prose(str(sent.get("text") or "It said nothing yet.")),
-        *(ui.Tree(one) for one in sent.get("artifacts") or ()),
+        ui.Prose(str(sent.get("text") or "No answer yet.")),
+        *(block for one in sent.get("artifacts") or () for block in value_blocks(one)),
         ui.Facts([("State", state), ("Task", ui.Cell(task, later) if task else "")]),
     ]
     return ui.Sheet(card.metadata.name, blocks, trail=[ui.Cell(card.metadata.name, ui.Place(("cards", card.id)))])

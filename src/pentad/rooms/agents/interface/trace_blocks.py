@@ -1,4 +1,4 @@
-"""What the agent of a task did, as a tree with timings: its calls, and the tasks it sent to other agents."""
+"""The trace of a task as a tree with timings: its calls, and the tasks it sent to other agents."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -6,33 +6,36 @@ from typing import Any, Final
 from pentad.kernel import pages as ui
 from pentad.kernel.clock import parse_iso
 
-_WIDTH: Final = 24
-_BAR: Final = "\N{FULL BLOCK}"
-_BLANK: Final = "\N{MIDDLE DOT}"
 _STEP: Final = "\N{NO-BREAK SPACE}\N{NO-BREAK SPACE}"
 _LONGEST_NAME: Final = 120
 
 
 def trace_table(task: Mapping[str, Any]) -> ui.Table:
-    """A trace as `trace_json` makes it. Every row says when it began after the first, and how long it took."""
+    """The trace that `trace_json` makes. Each row says when the step started and how long it took."""
     spans = list(_spans(task, 0))
-    begun = min(at for _, at, _, _, _ in spans)
-    total = max([0.001, *(at - begun + (seconds or 0.0) for _, at, seconds, _, _ in spans)])
+    started = min(at for _, at, _, _, _ in spans)
+    total = max([0.001, *(at - started + (seconds or 0.0) for _, at, seconds, _, _ in spans)])
     rows = [
         (
             what,
-            f"{at - begun:,.3f}",
+            f"{at - started:,.3f}",
             "" if seconds is None else f"{seconds:,.3f}",
-            _bar(at - begun, seconds, total),
+            _bar(at - started, seconds, total, state),
             state,
             problem,
         )
         for what, at, seconds, state, problem in spans
     ]
     columns = (
-        "What", ui.Column("Start (s)", numeric=True), ui.Column("s", numeric=True), ui.Column("", short=True),
-        ui.Column("State", short=True), "Problem",
-    )  # fmt: skip
+        "Step",
+        ui.Column("Start (s)", numeric=True),
+        ui.Column("Took (s)", numeric=True),
+        ui.Column("Timeline", short=True),
+        ui.Column("State", short=True),
+        "Problem",
+    )
+    if not any(problem for *_, problem in rows):
+        return ui.Table(columns[:-1], [row[:-1] for row in rows])
     return ui.Table(columns, rows)
 
 
@@ -67,7 +70,6 @@ def _time(span: Mapping[str, Any]) -> float:
     return parse_iso(str(span["at"])).timestamp()
 
 
-def _bar(start: float, seconds: float | None, total: float) -> str:
-    before = min(_WIDTH - 1, int(start / total * _WIDTH))
-    length = _WIDTH if seconds is None else max(1, round(seconds / total * _WIDTH))
-    return (_BLANK * before + _BAR * length)[:_WIDTH].ljust(_WIDTH, _BLANK)
+def _bar(start: float, seconds: float | None, total: float, state: ui.Cell) -> ui.Cell:
+    end = total if seconds is None else start + seconds
+    return ui.Cell("", bar=(start / total, end / total), kind="bad" if state.kind == "bad" else "")

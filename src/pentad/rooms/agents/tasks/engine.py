@@ -388,9 +388,10 @@ class Tasks:
         since: float | None = None,
         page_size: int = 50,
         cursor: str | None = None,
+        count_to: int | None = None,
     ) -> TaskPage:
-        """The caller's tasks, last changed first."""
-        return await self._page(Listing(caller.id, context_id, state, agent, since, page_size, cursor))
+        """The caller's tasks, last changed first. `total` is exact up to `count_to`."""
+        return await self._page(Listing(caller.id, context_id, state, agent, since, page_size, cursor, count_to))
 
     async def latest(
         self, caller: Principal, most: int, *, agent: str | None = None, waiting: bool = False

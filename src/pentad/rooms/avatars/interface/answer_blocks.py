@@ -1,5 +1,5 @@
-"""An avatar's answer as blocks, for the pages of the console and for views in somebody's client: what it says, the
-cited passages beside it with the quoted words marked, and why it is as sure as it is."""
+"""An avatar's answer as blocks, for console pages and MCP App views: the text, the cited passages beside it with the
+quoted words marked, and an explanation of its confidence."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -27,9 +27,9 @@ from pentad.rooms.avatars.models import Passage, section_below
 ASK: Final = "generate_response"
 _SURE: Final = {"high": "very sure", "medium": "fairly sure", "low": "not sure", "none": "silent"}
 _LEVELS: Final = {
-    "high": "The answer is in words of the corpus that are shown.",
-    "medium": "The corpus supports it, but what is shown may not be all of the answer.",
-    "low": "The corpus says something about it, perhaps not what was asked.",
+    "high": "The answer is quoted from the corpus.",
+    "medium": "The corpus supports the answer, but it may be incomplete.",
+    "low": "The corpus mentions the topic, but perhaps not what was asked.",
     "none": "The corpus does not cover the question.",
 }
 
@@ -40,10 +40,10 @@ async def answer_sheet(avatar: AvatarSnapshot, question: str, answer: AnswerView
 
 
 async def answer_blocks(avatar: AvatarSnapshot, answer: AnswerView, question: str = "") -> list[Block]:
-    """An answer with its sources, or why there is none and where to look."""
+    """An answer with its sources, or why there is none and where to look instead."""
     if answer.abstained:
         return [Section("No answer", _silence(answer, question))]
-    said: list[Block] = [Prose(answer.response), _origin(answer), Section("How sure it is", _confidence(answer))]
+    said: list[Block] = [Prose(answer.response), _origin(answer), Section("Confidence", _confidence(answer))]
     sources = await _sources(avatar, answer.citations)
     return [Beside(said, [Section("Sources", sources)])] if sources else said
 
@@ -62,7 +62,7 @@ def _silence(answer: AnswerView, question: str) -> list[Block]:
 
 
 async def _sources(avatar: AvatarSnapshot, citations: Sequence[CitationView]) -> list[Block]:
-    """Each cited passage with the cited words marked; citations of one passage together."""
+    """Each cited passage with the cited words marked. Citations of the same passage share it."""
     together: dict[int, list[CitationView]] = {}
     for one in citations:
         together.setdefault(one.chunk_id, []).append(one)
@@ -70,7 +70,7 @@ async def _sources(avatar: AvatarSnapshot, citations: Sequence[CitationView]) ->
     blocks: list[Block] = []
     for number, cited in together.items():
         passage = passages.get(number)
-        if passage is None:  # an ingest has replaced it since
+        if passage is None:  # replaced by an ingest since
             blocks += [Quote(one.quote, f"[{one.n}] {reference(one)}") for one in cited]
             continue
         spans = sorted((one.char_start - passage.char_start, one.char_end - passage.char_start) for one in cited)
@@ -84,7 +84,7 @@ async def _sources(avatar: AvatarSnapshot, citations: Sequence[CitationView]) ->
 
 
 def _place(avatar_id: str, cited: CitationView) -> Place:
-    """Where exactly the cited words are marked."""
+    """The page of the passage with the cited words marked."""
     span = {"from": str(cited.char_start), "to": str(cited.char_end)}
     return Place((avatar_id, "passages", cited.chunk_id), span)
 
@@ -92,12 +92,12 @@ def _place(avatar_id: str, cited: CitationView) -> Place:
 def _scan(passage: Passage) -> list[Note]:
     if passage.recognition is None:
         return []
-    sure = f"The text was recognized on a scan, {passage.recognition:.2f} sure."
-    return [Note(f"{sure} The passage shows the page.", "plain" if passage.recognition >= CLEAR_SCAN else "bad")]
+    sure = f"Recognized from a scan with confidence {passage.recognition:.2f}."
+    return [Note(f"{sure} Open the passage to see the page.", "plain" if passage.recognition >= CLEAR_SCAN else "bad")]
 
 
 def _confidence(answer: AnswerView) -> list[Block]:
-    """Why the avatar is as sure as it is."""
+    """What the confidence of an answer is based on."""
     grounding = answer.grounding
     counts = (
         ("quoted word for word", grounding.quoted), ("supported by a passage", grounding.supported),
@@ -105,15 +105,15 @@ def _confidence(answer: AnswerView) -> list[Block]:
         ("dropped", grounding.dropped),
     )  # fmt: skip
     checked = ", ".join(f"{number} {what}" for what, number in counts if number)
-    searched = "by words and meaning" if answer.retrieval == "hybrid" else "by words alone"
+    searched = "by words and meaning" if answer.retrieval == "hybrid" else "by words"
     facts = Facts(
         [
-            ("Confidence", f"{_SURE[answer.confidence]} ({answer.confidence_score:.2f}). {_LEVELS[answer.confidence]}"),
+            ("Level", f"{_SURE[answer.confidence]} ({answer.confidence_score:.2f}). {_LEVELS[answer.confidence]}"),
             ("Statements", checked),
             ("Searched", searched),
             (
-                "Drafted by",
-                {"extractive": "the corpus' own sentences"}.get(answer.mode, "a language model, then checked"),
+                "Written by",
+                {"extractive": "quoting the corpus"}.get(answer.mode, "a language model, then checked"),
             ),
             ("Problems", "; ".join(grounding.problems or ())),
         ]
@@ -124,11 +124,11 @@ def _confidence(answer: AnswerView) -> list[Block]:
 def _origin(answer: AnswerView) -> Links:
     if answer.uri is None:
         return Links([])
-    return Links([Cell("What made this answer", Place(query={"uri": answer.uri}, room="lineage"))])
+    return Links([Cell("How this answer was made", Place(query={"uri": answer.uri}, room="lineage"))])
 
 
 def reference(one: CitationView | NearestView) -> str:
-    """Where a quote is: source, section and page."""
+    """The place of a quote: source, section and page."""
     page = page_text(one.page, one.page_end if isinstance(one, CitationView) else None)
     return ", ".join(filter(None, (one.source, section_below(one.section, one.source), page and f"page {page}")))
 

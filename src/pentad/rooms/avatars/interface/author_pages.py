@@ -16,6 +16,7 @@ from pentad.kernel.pages import (
     Block,
     Button,
     Cell,
+    Column,
     Event,
     Field,
     FileField,
@@ -41,19 +42,19 @@ from pentad.rooms.avatars.service import Avatars
 if TYPE_CHECKING:
     from pentad.rooms.avatars.corpus.ingest_report import IngestReport, Phase
 
-THANKS: Final = "Thank you. The avatar's author sees the question and what you said, and decides what to learn."
+THANKS: Final = "Thank you. The avatar's author will review your rating."
 RATE: Final = "rate"
 _ANSWER: Final = "answer"
 _PHASES: Final = {
     "reading": "Reading documents",
     "embedding": "Embedding passages",
     "storing": "Storing passages",
-    "calibrating": "Fitting how sure it is of its answers",
+    "calibrating": "Calibrating confidence",
 }
 
 
 def rating_form(visit: Visit, answer: AnswerView, path: str, kept: Sequence[Field]) -> list[Block]:
-    """Two buttons that say whether an answer helped; nothing if nothing can be rated."""
+    """Two buttons to rate an answer, if the visitor may."""
     if answer.uri is None or visit.principal.read_only:
         return []
     buttons = [Button("Helpful", RATE, "yes", kind="plain"), Button("Not helpful", RATE, "no", kind="plain")]
@@ -61,27 +62,27 @@ def rating_form(visit: Visit, answer: AnswerView, path: str, kept: Sequence[Fiel
 
 
 async def send_rating(visit: Visit) -> None:
-    """What the two buttons do."""
+    """Rate an answer."""
     helpful = visit.typed(RATE) == "yes"
     await visit.call("rate_answer", {"answer": visit.typed(_ANSWER), "helpful": helpful})
 
 
 async def rate(avatars: Avatars, visit: Visit) -> Place:
-    """Rate the answer that the page of an avatar shows."""
+    """Rate the answer on an avatar's page."""
     avatar = await avatars.open(visit.path["avatar"])
     await send_rating(visit)
     return Place((avatar.id,), {"q": visit.typed("q"), "rated": "yes"})
 
 
 async def feedback(avatars: Avatars, visit: Visit) -> Sheet:
-    """What readers said of the answers and nobody has reviewed yet."""
+    """Ratings of answers that nobody has reviewed yet."""
     check_right(visit.principal, "avatars", "write")
     avatar = await avatars.open(visit.path["avatar"])
     found = await feedback_of(avatars, avatar.id)
     path = f"{path_of(avatar.id)}/feedback"
     events = [_rated(one, path) for one in found["feedback"]]
-    lead = "What readers said of the answers. How sure the avatar is of its answers is fitted to what you accept."
-    return Sheet("Feedback", [Timeline(events, "Nothing waits for a review.")], lead=lead, trail=[_way_back(avatar)])
+    lead = "Readers' ratings of answers. The ratings you accept adjust the avatar's confidence."
+    return Sheet("Feedback", [Timeline(events, "No ratings wait for a review.")], lead=lead, trail=[_way_back(avatar)])
 
 
 async def review(avatars: Avatars, visit: Visit) -> Place:
@@ -96,26 +97,26 @@ async def review(avatars: Avatars, visit: Visit) -> Place:
 
 
 async def add_form(avatars: Avatars, visit: Visit) -> Sheet:
-    """The form for a document."""
+    """The form to add a document."""
     check_right(visit.principal, "avatars", "write")
     avatar = await avatars.open(visit.path["avatar"])
-    lead = "It is read, cut into passages and indexed, and can be cited at once. Trying it changes nothing."
+    lead = "A new document is split into passages and can be cited at once. A preview stores nothing."
     return Sheet("Add a document", [_add_form(avatar, visit)], lead=lead, trail=[_way_back(avatar)])
 
 
 def _add_form(avatar: AvatarSnapshot, visit: Visit) -> Form:
-    kinds = "PDF, Markdown, text, HTML, DOCX or EPUB."
+    kinds = "PDF, Markdown, plain text, HTML, DOCX or EPUB."
     fields = [
         FileField("file", "File", kinds),
-        TextField("uri", "Or its address", visit.typed("uri"), "On the web, or of an object or artifact here.",
+        TextField("uri", "Or its address", visit.typed("uri"), "A web address, or the URI of an object or artifact.",
                   required=False),
     ]  # fmt: skip
-    buttons = [Button("Add", "do", "add"), Button("Try it", "do", "try", kind="plain")]
+    buttons = [Button("Add", "do", "add"), Button("Preview", "do", "try", kind="plain")]
     return Form(fields, buttons, f"{path_of(avatar.id)}/add")
 
 
 async def add(avatars: Avatars, visit: Visit) -> Growing:
-    """Read the documents, show how far that is, and say what became of them."""
+    """Ingest the document, with progress, and show the result."""
     check_right(visit.principal, "avatars", "write")
     avatar = await avatars.open(visit.path["avatar"])
     content, uri = uploaded(visit, "file"), visit.typed("uri")
@@ -139,14 +140,14 @@ async def add(avatars: Avatars, visit: Visit) -> Growing:
             report = await avatars.add(avatar.id, paths, options, told, uris=uris, caller=visit.principal)
         return _became(avatar, report)
 
-    lead = "Leaving this page stops it. What is sent again continues where it stopped."
+    lead = "Leaving this page stops the ingest. Sending the same document again resumes it."
     sheet = Sheet("Add a document", [], lead=lead, trail=[_way_back(avatar)])
     return Growing(sheet, growth(work), [_add_form(avatar, visit)])
 
 
 @asynccontextmanager
 async def in_turn(avatars: Avatars, tell: Tell) -> AsyncGenerator[None]:
-    """Wait until no other ingest or evaluation runs that somebody asked this server for."""
+    """Wait until no other ingest or evaluation runs on this server."""
     if avatars.author_work.locked():
         tell(Step("Waiting for another ingest or evaluation"))
     async with avatars.author_work:
@@ -154,18 +155,16 @@ async def in_turn(avatars: Avatars, tell: Tell) -> AsyncGenerator[None]:
 
 
 def _became(avatar: AvatarSnapshot, report: "IngestReport") -> list[Block]:
-    """What became of each document."""
+    """The result for each document."""
     rows = [(one.path, _status(one.status), f"{one.passages:,}", one.note or one.reason or "") for one in report.lines]
     good = bool(report.of("added") or report.of("changed"))
-    said = (
-        f"{counted(sum(one.passages for one in report.lines), 'passage')} can be cited." if good else "Nothing is new."
-    )
+    said = f"{counted(sum(one.passages for one in report.lines), 'passage')} can be cited." if good else "Nothing new."
     if report.dry_run:
-        said = "Nothing is stored: this was a try."
+        said = "This was a preview. Nothing was stored."
     return [
         Note(said, "good" if good else "plain"),
         *(Note(warning, "bad") for warning in report.warnings),
-        Table(("Document", "Result", "Passages", "Remark"), rows, "There was no document."),
+        Table(("Document", "Result", Column("Passages", numeric=True), "Remark"), rows, "No document was found."),
         Links([Cell("Add another", Place((avatar.id, "add"))), Cell("Chat", Place((avatar.id, "chat")))], actions=True),
     ]
 
@@ -175,7 +174,7 @@ def path_of(avatar_id: str) -> str:
 
 
 def author_links(avatar_id: str, visit: Visit) -> list[Cell]:
-    """Pages for those who may change the avatar."""
+    """Links for visitors who may change the avatar."""
     if not visit.principal.may("avatars", "write"):
         return []
     return [Cell("Add a document", Place((avatar_id, "add"))), Cell("Feedback", Place((avatar_id, "feedback")))]
@@ -201,8 +200,8 @@ def _rated(one: Mapping[str, Any], path: str) -> Event:
 
 
 def uploaded(visit: Visit, name: str) -> bytes:
-    """A file that a form sent; empty if none was chosen."""
+    """An uploaded file; empty if none was chosen."""
     try:
         return base64.b64decode(visit.fields.get(name, ""), validate=True)
     except (Error, ValueError):
-        raise InvalidInput("The file did not arrive whole.", hint="Send it again.") from None
+        raise InvalidInput("The upload is incomplete.", hint="Send the file again.") from None

@@ -1,6 +1,6 @@
-"""Talking to avatars in the console: a conversation with one, and one question to several.
+"""Conversations with avatars in the console, and one question to a panel of all avatars.
 
-The conversation is in the form, so it lasts as long as the page. Asking is a call of the room's tools.
+The form carries the conversation, so it lasts as long as the page. Asking is a call of the room's tools.
 """
 
 import json
@@ -41,7 +41,7 @@ from pentad.rooms.avatars.service import Avatars
 _QUESTION: Final = "question"
 _TURNS: Final = "turns"
 _MOST_CHARACTERS: Final = 12_000
-"""How much of a conversation the form keeps; the oldest turns are left out first."""
+"""How much of a conversation the form keeps. The oldest turns are dropped first."""
 _LONGEST_TURN: Final = 2_000
 _YOU: Final = "user"
 
@@ -52,21 +52,21 @@ class _Turn(msgspec.Struct):
 
 
 async def chat(avatars: Avatars, visit: Visit) -> Sheet:
-    """A conversation with an avatar; after an error, with what was said so far."""
+    """A conversation with an avatar. An error keeps what was said so far."""
     avatar = await avatars.open(visit.path["avatar"])
     return _sheet(avatar, visit, _turns(visit), (), visit.typed(_QUESTION))
 
 
 async def say(avatars: Avatars, visit: Visit) -> Sheet | Growing:
-    """What the form of the conversation does. While the answer is made, the page says what goes on."""
+    """Ask the next question. The page shows each step until the answer is there."""
     avatar = await avatars.open(visit.path["avatar"])
     question, turns = visit.typed(_QUESTION), _turns(visit)
     if visit.typed(RATE):
         await send_rating(visit)
         return _sheet(avatar, visit, turns, [Note(THANKS, "good")])
     if not question:
-        problem = {"path": _QUESTION, "message": "There is nothing to answer. Ask something."}
-        raise InvalidInput("There is nothing to answer.", details={"problems": [problem]})
+        problem = {"path": _QUESTION, "message": "The question is empty. Type one."}
+        raise InvalidInput("The question is empty.", details={"problems": [problem]})
     context = [{"role": one.role, "content": one.content} for one in turns]
     asked = [*turns, _Turn(_YOU, question[:_LONGEST_TURN])]
 
@@ -97,13 +97,13 @@ def _conversation(avatar: AvatarSnapshot, visit: Visit, turns: Sequence[_Turn]) 
     messages = [
         Message(you if one.role == _YOU else name, "", [Prose(one.content)], own=one.role == _YOU) for one in turns
     ]
-    return Conversation(messages, f"Ask {name} something, and go on from the answer.")
+    return Conversation(messages, f"Ask {name} a question. Follow-up questions build on earlier answers.")
 
 
 def _next(
     avatar: AvatarSnapshot, visit: Visit, turns: Sequence[_Turn], typed: str = "", *, focus: bool = False
 ) -> list[Block]:
-    """The form for what the visitor says next, with what was said so far."""
+    """The form for the next question, with the conversation so far."""
     problem = visit.problems.get(_QUESTION, "")
     field = TextField(_QUESTION, f"Ask {avatar.persona.name}", typed, error=problem)
     form = Form(
@@ -125,7 +125,7 @@ def _way_back(avatar: AvatarSnapshot) -> list[Cell]:
 
 
 def _turns(visit: Visit) -> list[_Turn]:
-    """What was said before, as the form has it. Whoever has the form can change it; it is theirs."""
+    """The conversation so far, from the form. Visitors can change only their own."""
     text = visit.fields.get(_TURNS, "")
     try:
         return msgspec.json.decode(text, type=list[_Turn]) if text else []
@@ -141,7 +141,7 @@ def _kept(turns: Sequence[_Turn]) -> str:
 
 
 async def panel(avatars: Avatars, visit: Visit) -> Sheet:
-    """One question to all avatars: their answers, and where these agree and differ."""
+    """One question to all avatars: their answers, and where they agree and differ."""
     question = visit.asked()
     blocks: list[Block] = [SearchBox("Ask all avatars", question, "Ask")]
     if question:
@@ -155,13 +155,13 @@ async def panel(avatars: Avatars, visit: Visit) -> Sheet:
         blocks += _pairs("Where they agree", found.agreements) + _pairs("Where they differ", found.differences)
         if found.silent:
             names = {seat.avatar: seat.name for seat in found.answers}
-            blocks.append(Note(f"Without an answer: {', '.join(names.get(one, one) for one in found.silent)}."))
+            blocks.append(Note(f"No answer from {', '.join(names.get(one, one) for one in found.silent)}."))
     return Sheet("Panel", blocks, lead="One question to all avatars. Each answers from its own corpus.")
 
 
 def _pairs(title: str, pairs: Sequence[PairView]) -> list[Block]:
     rows = [(_quoted(one.left), _quoted(one.right), one.sign or "") for one in pairs]
-    return [Section(title, [Table(("One says", "The other says", "Sign"), rows)])] if rows else []
+    return [Section(title, [Table(("One says", "The other says", "Why"), rows)])] if rows else []
 
 
 def _quoted(one: QuotedView) -> str:

@@ -1,4 +1,4 @@
-"""The evaluation of an avatar in the console: the last score card, and a form for authors that makes a new one."""
+"""The evaluation of an avatar in the console: the last score card, and a form to evaluate again."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -29,6 +29,7 @@ from pentad.rooms.avatars.interface.author_pages import in_turn, path_of, upload
 from pentad.rooms.avatars.service import Avatars
 
 _TITLE: Final = "Evaluation"
+_LEAD: Final = "How often the avatar finds, quotes and declines correctly, tested on questions about its own corpus."
 
 
 async def one_evaluation(avatars: Avatars, visit: Visit) -> Sheet:
@@ -38,16 +39,18 @@ async def one_evaluation(avatars: Avatars, visit: Visit) -> Sheet:
     may_write = visit.principal.may("avatars", "write")
     if card is None and not may_write:
         shown: list[Block] = [
-            Hint("There is no evaluation yet. Make one with", f"pentad avatars eval --avatar {avatar.id}")
+            Hint(
+                "This avatar has not been evaluated yet. Evaluate it with", f"pentad avatars eval --avatar {avatar.id}"
+            )
         ]
     else:
-        shown = [Note("There is no evaluation yet.")] if card is None else _card(avatar, card)
-    form = [Section("Evaluate it now", [_form(avatar)])] if may_write else []
-    return Sheet(_TITLE, [*shown, *form], trail=_way_back(avatar))
+        shown = [Note("Not evaluated yet.")] if card is None else _card(avatar, card)
+    form = [Section("Evaluate now", [_form(avatar)])] if may_write else []
+    return Sheet(_TITLE, [*shown, *form], lead=_LEAD, trail=_way_back(avatar))
 
 
 async def run_evaluation(avatars: Avatars, visit: Visit) -> Growing:
-    """What the form does: examine the avatar, and show the score card."""
+    """Evaluate the avatar, with progress, and show the score card."""
     from pentad.rooms.avatars.evaluation.author_questions import read_questions
 
     check_right(visit.principal, "avatars", "write")
@@ -57,21 +60,21 @@ async def run_evaluation(avatars: Avatars, visit: Visit) -> Growing:
 
     async def work(tell: Tell) -> Sequence[Block]:
         def told(group: str, done: int, total: int) -> None:
-            tell(Step(f"Examining: {group}, {done:,} of {total:,}", done, total))
+            tell(Step(f"Testing {group}: {done:,} of {total:,}", done, total))
 
         async with in_turn(avatars, tell):
             await avatars.evaluate(avatar.id, told, questions)
         now = await avatars.open(avatar.id)
         card = await avatars.last_evaluation(now)
-        return [] if card is None else [*_card(now, card), Section("Evaluate it again", [_form(now)])]
+        return [] if card is None else [*_card(now, card), Section("Evaluate again", [_form(now)])]
 
     sheet = Sheet(_TITLE, [], lead="Leaving this page stops the evaluation.", trail=_way_back(avatar))
     return Growing(sheet, growth(work), [_form(avatar)])
 
 
 def _form(avatar: AvatarSnapshot) -> Form:
-    about = "Optional: a JSON file of questions, with what their answers must say."
-    return Form([FileField("questions", "Your questions", about)], [Button("Evaluate")],
+    about = "Optional. A JSON file of questions with what their answers must say."
+    return Form([FileField("questions", "Your own questions", about)], [Button("Evaluate")],
                 f"{path_of(avatar.id)}/evaluation")  # fmt: skip
 
 
@@ -80,17 +83,18 @@ def _card(avatar: AvatarSnapshot, card: Mapping[str, Any]) -> list[Block]:
     for line in card["lines"]:
         groups.setdefault(line["group"], []).append(_figure(line))
     columns = ("Figure", Column("Value", True), Column("95 % interval", short=True), Column("Cases", True),
-               Column("Goal", short=True), Column("", short=True))  # fmt: skip
-    state = Note("Every goal is reached.", "good") if card["passed"] else Note("A goal is missed.", "bad")
+               Column("Goal", short=True), Column("Result", short=True))  # fmt: skip
+    state = Note("All goals are met.", "good") if card["passed"] else Note("Some goals are not met.", "bad")
     stale = [] if card["generation"] == avatar.avatar.generation else [Note("The corpus has changed since.", "bad")]
-    facts = Facts([("Made", f"{card['at']}"), ("Search", card["retrieval"]), ("Generation", str(card["generation"]))])
+    made = f"{str(card['at'])[:16].replace('T', ' ')} UTC"
+    facts = Facts([("Evaluated", made), ("Search", card["retrieval"]), ("Generation", str(card["generation"]))])
     sections = [Section(name.capitalize(), [Table(columns, rows)]) for name, rows in groups.items()]
     return [state, *stale, *sections, *(Note(text) for text in card["notes"]), facts]
 
 
 def _figure(line: Mapping[str, Any]) -> Sequence[Text]:
     goal = "" if line["goal"] is None else f"{'at most' if line['at_most'] else 'at least'} {line['goal']:.2f}"
-    verdict = Cell("reached", kind="good") if line["passed"] else Cell("missed", kind="bad")
+    verdict = Cell("met", kind="good") if line["passed"] else Cell("missed", kind="bad")
     interval = f"{line['low']:.2f} to {line['high']:.2f}"
     return (
         line["name"],

@@ -1,7 +1,6 @@
-"""The console pages of the room: all avatars, one avatar with its sources and an answer, one passage in its source, and
-an evaluation.
+"""The console pages of the room: avatars, sources, passages.
 
-Questions are answered with quotes alone: viewing a page never calls a language model.
+These pages answer questions with quotes alone: viewing a page never calls a language model.
 """
 
 from base64 import b64encode
@@ -72,12 +71,12 @@ async def everybody(avatars: Avatars, _visit: Visit) -> Sheet:
     ]
     empty = Hint("There are no avatars yet. Create one with", FIRST_CONTENT)
     together = [Links([Cell("Ask all of them", Place(("panel",)))], actions=True)] if len(cards) > 1 else []
-    lead = "Experts who answer from their own corpus and cite every statement."
+    lead = "Experts that answer from their own corpus and cite every statement."
     return Sheet("Avatars", [*together, Cards(cards, empty)], lead=lead)
 
 
 async def one_avatar(avatars: Avatars, visit: Visit) -> Sheet:
-    """An avatar: a question and its answer, then facts and sources."""
+    """An avatar: a question with its answer, then facts and sources."""
     avatar = await avatars.open(visit.path["avatar"])
     info, question = info_view(avatar, avatars.model), visit.asked()
     ways = [Cell("Chat", Place((avatar.id, "chat"))), Cell("Evaluation", Place((avatar.id, "evaluation")))]
@@ -120,7 +119,10 @@ async def one_passage(avatars: Avatars, visit: Visit) -> Sheet:
             ("Page", page),
             ("Year", "" if passage.year is None else str(passage.year)),
             ("Written by", _by(passage.role)),
-            ("Text", "" if passage.recognition is None else f"recognized on a scan, {passage.recognition:.2f} sure"),
+            (
+                "Text",
+                "" if passage.recognition is None else f"from a scan, confidence {passage.recognition:.2f}",
+            ),
             ("Characters", f"{found.char_start:,} to {found.char_end:,}"),
             ("Hash of the file", passage.sha256),
         ]
@@ -136,7 +138,7 @@ async def one_passage(avatars: Avatars, visit: Visit) -> Sheet:
 
 
 async def _picture(avatar: AvatarSnapshot, passage: Passage, page: int | None) -> list[Block]:
-    """The page of a scan, to compare the recognized words with."""
+    """The scanned page, to compare with the recognized text."""
     if passage.recognition is None or page is None:
         return []
     try:
@@ -148,7 +150,7 @@ async def _picture(avatar: AvatarSnapshot, passage: Passage, page: int | None) -
 
 
 def _original(title: str, document: CorpusDocument | None, page: int | None) -> Text:
-    """The title, as a link to the source's own address if it has one: to the page of a PDF."""
+    """The title, as a link to the source's address if it has one; in a PDF, to the page."""
     address = None if document is None else document.details.get("url")
     if document is None or not isinstance(address, str):
         return title
@@ -156,11 +158,14 @@ def _original(title: str, document: CorpusDocument | None, page: int | None) -> 
 
 
 async def one_source(avatars: Avatars, visit: Visit) -> Sheet:
-    """A document of the corpus: what it is, and its passages, a page at a time."""
+    """A document of the corpus and its passages."""
     avatar, number = await avatars.open(visit.path["avatar"]), str(visit.path["source"])
     document = next((one for one in await avatar.sources() if str(one.id) == number), None)
     if document is None:
-        raise NotFound(f"{avatar.id} has no source {number[:20]}.", hint="An ingest may have replaced it.")
+        raise NotFound(
+            f"{avatar.id} has no source {number[:20]}.",
+            hint="A newer ingest may have replaced it. See the avatar's page for its sources.",
+        )
     offset = visit.number("offset") or 0
     shown = await avatar.passages(await avatar.passage_ids(document.id, _AT_ONCE, offset))
     rows = [
@@ -191,7 +196,7 @@ async def one_source(avatars: Avatars, visit: Visit) -> Sheet:
     )
     pager = Pager(f"{document.passages:,} passages", following, Place(here) if offset else None)
     trail = [Cell(info_view(avatar, None).name or avatar.id, Place((avatar.id,)))]
-    return Sheet(document.title, [facts, Table(columns, rows, "It has no text."), pager], trail=trail)
+    return Sheet(document.title, [facts, Table(columns, rows, "This source has no text."), pager], trail=trail)
 
 
 async def figures(avatars: Avatars, _visit: Visit) -> Sequence[tuple[str, str]]:
@@ -234,7 +239,7 @@ def _facts(avatar: AvatarSnapshot, info: InfoView) -> list[tuple[str, str]]:
         ("Lived", lived if info.born is not None or info.died is None else f"until {lived}"),
         ("Corpus", info.corpus_summary),
         ("Holds", f"{info.document_count:,} sources, {info.passage_count:,} passages, {info.corpus_size:,} characters"),
-        ("Search", info.embedding_model or "by words alone, without a model"),
+        ("Search", info.embedding_model or "by words"),
         ("Last ingest", f"{when(avatar.avatar.updated_at)} UTC, generation {info.generation}"),
     ]
 

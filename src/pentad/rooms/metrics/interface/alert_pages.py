@@ -1,5 +1,5 @@
-"""Alerts in the console: what is raised, what was, and silences, which are made on a metric's page and ended there or
-on the overview."""
+"""Alerts in the console: raised alerts, their history, and silences. A metric's page has the form to silence its
+alerts."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -28,7 +28,7 @@ from pentad.kernel.pages import (
 )
 from pentad.rooms.metrics.history.alerts import Alert, AlertChange
 from pentad.rooms.metrics.history.silences import Silence, silence_of
-from pentad.rooms.metrics.interface.dashboards import value_text
+from pentad.rooms.metrics.interface.dashboards import filled_table, value_text
 from pentad.rooms.metrics.interface.presentation import full_name, label_text
 from pentad.rooms.metrics.models import Info
 from pentad.rooms.metrics.service import Metrics
@@ -55,7 +55,7 @@ def alert_count(collector: str, alerts: Sequence[Alert]) -> list[Note]:
 
 
 async def alert_sections(metrics: Metrics, visit: Visit, alerts: Sequence[Alert], empty: str | Hint) -> list[Block]:
-    """All raised alerts, the silences in force, and what was raised and cleared lately."""
+    """Raised alerts, silences in force, and recent changes."""
     silences = await metrics.silences()
     blocks: list[Block] = [Section("Alerts", [_alert_table(metrics, alerts, silences, empty)])]
     if silences:
@@ -67,7 +67,7 @@ async def alert_sections(metrics: Metrics, visit: Visit, alerts: Sequence[Alert]
 
 
 async def metric_alerts(metrics: Metrics, visit: Visit, collector: str, key: str) -> list[Block]:
-    """The alerts of one metric, with a form to silence them, its silences, and its history."""
+    """The alerts of a metric with a form to silence them, its silences, and its history."""
     alerts = await _alerts_of(metrics, collector, key)
     in_force = await metrics.silences()
     silences = [one for one in in_force if any(one.covers(alert) for alert in alerts) or _is_about(one, collector, key)]
@@ -84,20 +84,20 @@ async def metric_alerts(metrics: Metrics, visit: Visit, collector: str, key: str
 
 
 async def silence(metrics: Metrics, visit: Visit) -> None:
-    """What the form on a metric's page does."""
+    """Silence the alerts chosen on a metric's page."""
     collector, key, wanted = visit.path["collector"], visit.path["key"], visit.typed("of")
     labels = None
     if wanted:
         found = [one for one in await _alerts_of(metrics, collector, key) if label_text(one.labels) == wanted]
         if not found:
-            raise InvalidInput("This alert is not raised any more.", hint="Look at those that are.")
+            raise InvalidInput("This alert has been cleared.", hint="Reload the page to see the current alerts.")
         labels = dict(found[0].labels)
     arguments = {"collector": collector, "metricKey": key, "for": visit.typed("for"), "reason": visit.typed("reason")}
     await visit.call(_TOOL, arguments if labels is None else {**arguments, "labels": labels})
 
 
 async def end_silence(_metrics: Metrics, visit: Visit) -> Place:
-    """What the button of a silence does; leads back to the page it is on."""
+    """End a silence, and return to the page of the button."""
     await visit.call(_TOOL, {"end": visit.typed("silence")})
     collector, key = visit.typed("collector"), visit.typed("key")
     return Place((collector, key) if collector and key else ())
@@ -108,7 +108,7 @@ async def _alerts_of(metrics: Metrics, collector: str, key: str) -> list[Alert]:
 
 
 def _is_about(one: Silence, collector: str, key: str) -> bool:
-    """Whether a silence is of this metric alone, raised or not."""
+    """Whether a silence names this metric."""
     return (one.collector, one.key) == (collector, key)
 
 
@@ -117,18 +117,18 @@ def _silence_form(visit: Visit, alerts: Sequence[Alert]) -> list[Block]:
         return []
     collector, key = alerts[0].collector, alerts[0].key
     named = [text for text in dict.fromkeys(label_text(one.labels) for one in alerts) if text]
-    which = [Choice("of", "Which", [("", _EVERY), *((text, text) for text in named)], visit.typed("of"))]
+    which = [Choice("of", "Alert", [("", _EVERY), *((text, text) for text in named)], visit.typed("of"))]
     fields = [
         *(which if named else []),
         Choice("for", "For", _SPANS, visit.typed("for") or "2h"),
-        TextField("reason", "Why", visit.typed("reason"), "Others see it beside the alert.", required=False),
+        TextField("reason", "Reason", visit.typed("reason"), "Shown beside the alert.", required=False),
     ]
     path = f"/console/metrics/{quote(collector, safe='')}/{quote(key, safe='')}/silence"
-    return [Section("Silence them", [Form(fields, [Button("Silence", kind="plain")], path)])]
+    return [Section("Silence", [Form(fields, [Button("Silence", kind="plain")], path)])]
 
 
 def _silences(metrics: Metrics, visit: Visit, silences: Sequence[Silence]) -> Timeline:
-    """The silences, each with a button that ends it."""
+    """Silences, each with a button to end it."""
     may_end, infos = visit.principal.may("metrics", "write"), metrics.infos()
     return Timeline([_silence(infos, visit, one, may_end) for one in silences])
 
@@ -138,7 +138,7 @@ def _silence(infos: Sequence[Info], visit: Visit, one: Silence, may_end: bool) -
     of = " ".join(filter(None, (named, one.scope, label_text(sorted(one.labels.items())))))
     about = [f"until {when(one.ends)}", f"by {one.created_by.removeprefix('user:')}"]
     back = [Hidden(name, str(visit.path[name])) for name in ("collector", "key") if name in visit.path]
-    form = Form([Hidden("silence", one.id), *back], [Button("End it", kind="plain")], "/console/metrics/silences")
+    form = Form([Hidden("silence", one.id), *back], [Button("End silence", kind="plain")], "/console/metrics/silences")
     why = [Note(one.reason)] if one.reason else []
     return Event(of or "every alert", when(one.created_at), about, blocks=[*why, *([form] if may_end else [])])
 
@@ -166,7 +166,7 @@ def _alert_table(metrics: Metrics, alerts: Sequence[Alert], silences: Sequence[S
         Column("Since", short=True),
         Column("Silenced", short=True),
     )
-    return Table(columns, rows, empty)
+    return filled_table(columns, rows, empty)
 
 
 def _silenced(alert: Alert, silences: Sequence[Silence]) -> Cell:
@@ -186,4 +186,5 @@ def _change_table(metrics: Metrics, found: Sequence[AlertChange]) -> Table:
         )
         for one in found
     ]
-    return Table((Column("At", short=True), "Metric", "Of", Column("Level", short=True), Column("Value", True)), rows)
+    columns = (Column("Time", short=True), "Metric", "Of", Column("Level", short=True), Column("Value", True))
+    return filled_table(columns, rows)

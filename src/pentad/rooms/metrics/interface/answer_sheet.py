@@ -6,6 +6,7 @@ from typing import Any, Final, cast
 
 from pentad.kernel.charts import format_number
 from pentad.kernel.errors import InvalidInput
+from pentad.kernel.page_values import label
 from pentad.kernel.pages import Block, Cell, Column, Facts, Image, Links, Note, Place, Sheet, Table, ToolCall
 from pentad.rooms.metrics.collectors.contract import ListsItems
 from pentad.rooms.metrics.engine.row_query import Row, RowQuery
@@ -46,14 +47,8 @@ def row_table(rows: Sequence[Row]) -> Table:
     """Rows of an answer."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     numeric = {name for name in names if all(_is_number(row[name]) for row in rows if row.get(name) is not None)}
-    columns = [Column(_words(name), name in numeric) for name in names]
+    columns = [Column(label(name), name in numeric) for name in names]
     return Table(columns, [[_text(row.get(name)) for name in names] for row in rows[:MOST_ROWS]], "Nothing fits.")
-
-
-def _words(name: str) -> str:
-    """The name of a member as people read it: `businessGroup` is `Business group`."""
-    words = "".join(f" {one.lower()}" if one.isupper() else one for one in name).replace("_", " ")
-    return words[:1].upper() + words[1:]
 
 
 def _is_number(value: Any) -> bool:

@@ -1,6 +1,6 @@
-"""What pages of the console and views in somebody's client show of metrics: charts, coverage, gaps, figures.
+"""Metrics for pages of the console and for MCP App views: charts, coverage, gaps, figures.
 
-Both are made of the same blocks. A link to a page has the call of a tool beside it, for views.
+Both use the same blocks. A link to a page also has a tool call, for views.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,6 +25,7 @@ from pentad.kernel.pages import (
     Series,
     Sheet,
     Table,
+    Text,
     TextField,
     ToolCall,
     Visit,
@@ -50,8 +51,9 @@ FIGURES: Final = "getPlatformMetricsByCollector"
 MOST_ROWS: Final = 500
 _MOST_CHARTS: Final = 6
 _CHART_POINTS: Final = 120
+_MOST_LIMITS: Final = 3
 _SOURCE_SECONDS: Final = 4.0
-"""How long a page waits for a source that keeps a history of its own."""
+"""How long a page waits for a source that has its own history."""
 _DAY: Final = 86_400.0
 _DEFAULT: Final = "24h"
 _SPANS: Final = {
@@ -63,6 +65,7 @@ _SPANS: Final = {
     "90d": "The last 90 days",
 }
 _COLUMNS: Final = ("Metric", "Of", Column("Value", True), Column("State", short=True), Column("At", short=True))
+_UNIT_NAMES: Final = {"By": "bytes", "s": "seconds", "ms": "milliseconds"}
 _UNITS: Final = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 
 Row = tuple[Cell, str, str, str, str]
@@ -70,7 +73,7 @@ Row = tuple[Cell, str, str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """A chosen stretch of time. `asked` is how to ask for it again, `span` its name if it has one."""
+    """A chosen period. `asked` is the query that chooses it again, `span` its name, if any."""
 
     begin: float
     end: float
@@ -84,7 +87,7 @@ class Period:
 
 
 def period_of(visit: Visit, now: float) -> Period:
-    """The period in the URL of a page: a span up to now, or two dates."""
+    """The period in a page's URL: a span up to now, or two dates."""
     first, last = visit.asked("from", 60), visit.asked("to", 60)
     if first or last:
         return period_between(parse_time(first or "now-24h", now), _day_end(last, now), {"from": first, "to": last})
@@ -102,7 +105,7 @@ def period_between(begin: float, end: float, asked: Mapping[str, str]) -> Period
 
 
 def _day_end(text: str, now: float) -> float:
-    """The end of a period. A date alone means all of that day."""
+    """The end of a period. A date without a time includes that whole day."""
     at = parse_time(text, now)
     return at + _DAY if len(text) == len("2026-01-01") and text.count("-") == 2 else at
 
@@ -110,7 +113,7 @@ def _day_end(text: str, now: float) -> float:
 def time_picker(
     period: Period, parts: tuple[str, ...], call: Callable[[str], ToolCall] | None = None
 ) -> list[Block]:  # fmt: skip
-    """The usual spans, and two dates of one's own. `parts` are those of the page's path."""
+    """Links to the usual spans, and a form for two dates. `parts` are those of the page's path."""
     spans = [
         span if span == period.span else Cell(span, Place(parts, {"span": span}), None if call is None else call(span))
         for span in _SPANS
@@ -126,10 +129,10 @@ def time_picker(
 
 
 async def page_lines(metrics: Metrics, collector: str, key: str, begin: float, end: float) -> HistoryLines:
-    """The history of a metric, for a page: it is shown without what the source remembers if that takes long."""
+    """The history of a metric for a page, without the source's own history if that takes too long."""
     try:
         return await metrics.lines(collector, [key], begin, end, with_forecast=True, seconds=_SOURCE_SECONDS)
-    except Unavailable as error:  # and nothing was recorded here
+    except Unavailable as error:  # nothing is recorded here either
         return HistoryLines(begin=begin, end=end, lines=[], left_out=0, notes=[error.sentence()])
 
 
@@ -141,7 +144,7 @@ def metric_call(collector: str, key: str, span: str = _DEFAULT) -> ToolCall:
 def metric_blocks(
     metrics: Metrics, info: Info, keys: Sequence[str], found: HistoryLines, period: Period
 ) -> list[Block]:
-    """The history of metrics in a period: charts, how much of the period is known, gaps, texts and forecasts."""
+    """The history of metrics in a period: charts, coverage, gaps, texts and forecasts."""
     blocks: list[Block] = []
     for key in dict.fromkeys(line.series.key for line in found.lines):
         some = HistoryLines(
@@ -170,7 +173,7 @@ def metric_blocks(
         blocks.append(Section("Forecast", [Facts(ahead)]))
     for metric in info.catalogue:
         if metric.key in keys:
-            about = "About it" if len(keys) == 1 else f"About {metric.key}"
+            about = "About this metric" if len(keys) == 1 else f"About {metric.key}"
             blocks.append(Section(about, [Facts(_metric_facts(metric))]))
     return blocks
 
@@ -186,26 +189,34 @@ def history_sheet(metrics: Metrics, info: Info, keys: Sequence[str], found: Hist
 
 
 def charts(metrics: Metrics, title: str, found: HistoryLines) -> list[Block]:
-    """The chart of some lines, if there is anything to draw."""
+    """A chart of the lines, if they have points."""
     if not any(plot_points(line) for line in found.lines):
         return []
-    return [history_chart(title, found.lines, found.begin, found.end, metrics.history.marks(found.lines))]
+    marks = [*metrics.history.marks(found.lines), *_own_limits(found.lines)]
+    return [history_chart(title, found.lines, found.begin, found.end, marks)]
+
+
+def _own_limits(lines: Sequence[HistoryLine]) -> list[tuple[str, float]]:
+    """The limit of each line, if the lines have a few different ones. A common limit is among the chart's marks."""
+    named = zip(legend_labels(lines), lines, strict=True)
+    limits = {line.limit: name for name, line in named if line.limit is not None}
+    return [(f"limit of {name}", limit) for limit, name in limits.items()] if 1 < len(limits) <= _MOST_LIMITS else []
 
 
 def _too_few(found: HistoryLines) -> list[Block]:
-    """Why nothing is drawn of a counter that was recorded once."""
+    """Why there is no chart of a counter that was recorded once."""
     if not any(line.points for line in found.lines):
         return []
     last = max((point for line in found.lines for point in line.points), key=lambda point: point.last_at)
     value = format_number(last.last, found.lines[0].series.unit)
-    return [Note(f"It was {value} at {when(last.last_at)} UTC. A counter is drawn as a rate, which needs two values.")]
+    return [Note(f"{value} at {when(last.last_at)} UTC. A counter is charted as a rate, which needs two values.")]
 
 
 async def with_earlier(metrics: Metrics, collector: str, key: str, chart: Chart, period: Period) -> Chart:
-    """The chart with the same lines of the period before, moved onto this one."""
+    """The chart with the lines of the previous period drawn over it."""
     earlier = await page_lines(metrics, collector, key, period.begin - period.seconds, period.begin)
     moved = [
-        Series(f"{name}, before", [(x + period.seconds, y) for x, y in plot_points(line)])
+        Series(f"{name}, previous", [(x + period.seconds, y) for x, y in plot_points(line)])
         for name, line in zip(legend_labels(earlier.lines), earlier.lines, strict=True)
         if line.points
     ]
@@ -213,7 +224,7 @@ async def with_earlier(metrics: Metrics, collector: str, key: str, chart: Chart,
 
 
 def _coverage_table(lines: Sequence[HistoryLine], begin: float, end: float) -> Table:
-    """How much of the period each line knows, its latest value, and its lowest, mean and highest."""
+    """How much of the period each line covers, and its latest, lowest, mean and highest value."""
     rows: list[tuple[str, ...]] = []
     for name, line in zip(legend_labels(lines), lines, strict=True):
         unit, known = line.series.unit, [y for _, y in plot_points(line) if y is not None]
@@ -223,12 +234,12 @@ def _coverage_table(lines: Sequence[HistoryLine], begin: float, end: float) -> T
             else [""] * 4
         )
         rows.append((name, f"{_known_share(line.gaps, begin, end):.0%}", *spread))
-    names = ("Known", "Last", "Lowest", "Mean", "Highest")
+    names = ("Covered", "Last", "Lowest", "Mean", "Highest")
     return Table(("Line", *(Column(name, True) for name in names)), sorted(rows))
 
 
 def _known_share(gaps: Sequence[Gap], begin: float, end: float) -> float:
-    """How much of the period is in no gap."""
+    """The share of the period outside gaps."""
     missing = sum(max(0.0, min(end, end if gap.end is None else gap.end) - max(begin, gap.begin)) for gap in gaps)
     return max(0.0, 1 - missing / (end - begin))
 
@@ -237,7 +248,7 @@ def _gap_table(gaps: Sequence[tuple[HistoryLine, Gap]], end: float) -> Table:
     rows = [
         (
             when(gap.begin),
-            "lasts" if gap.end is None else when(gap.end),
+            "ongoing" if gap.end is None else when(gap.end),
             duration((end if gap.end is None else gap.end) - gap.begin),
             gap.reason.replace("_", " "),
             series_label(line.series),
@@ -249,7 +260,7 @@ def _gap_table(gaps: Sequence[tuple[HistoryLine, Gap]], end: float) -> Table:
 
 
 def duration(seconds: float) -> str:
-    """A length of time in its largest unit: `3 hours`."""
+    """A duration in its largest unit: `3 hours`."""
     size, name = next((one for one in _UNITS if seconds >= one[0]), _UNITS[-1])
     count = round(seconds / size)
     return f"{count} {name}" if count == 1 else f"{count} {name}s"
@@ -271,8 +282,10 @@ def _forecast_text(line: HistoryLine) -> str:
 
 
 def _metric_facts(metric: Metric) -> list[tuple[str, str]]:
+    unit = metric.unit or ""
     fields = (
-        ("What it is", metric.description), ("Key", metric.key), ("Unit", metric.unit), ("Kind", metric.kind),
+        ("Description", metric.description), ("Key", metric.key), ("Unit", _UNIT_NAMES.get(unit, unit)),
+        ("Kind", metric.kind),
         ("Formula", metric.formula), ("Limit", metric.limit),
     )  # fmt: skip
     found = [(name, text) for name, text in fields if text]
@@ -304,7 +317,17 @@ async def collector_sheet(metrics: Metrics, info: Info, rows: Sequence[Row]) -> 
 
 def figure_blocks(rows: Sequence[Row], empty: str | Hint) -> list[Block]:
     """The first rows as a table, and how many more there are."""
-    return [Table(_COLUMNS, rows[:MOST_ROWS], empty), *_rest(len(rows), "figures")]
+    return [filled_table(_COLUMNS, rows[:MOST_ROWS], empty), *_rest(len(rows), "figures")]
+
+
+def filled_table(columns: Sequence[Column | str], rows: Sequence[Sequence[Text]], empty: str | Hint = "") -> Table:
+    """A table without the columns that are empty in every row."""
+    used = [n for n in range(len(columns)) if any(_has_text(row[n]) for row in rows)]
+    return Table([columns[n] for n in used], [[row[n] for n in used] for row in rows], empty)
+
+
+def _has_text(text: Text) -> bool:
+    return bool(text.text if isinstance(text, Cell) else text)
 
 
 def _rest(count: int, name: str) -> list[Block]:

@@ -1,8 +1,8 @@
-"""The console pages: collectors and alerts, the figures of one collector, one metric with its explanation, exports.
+"""The console pages: collectors and alerts, the figures of a collector, a metric with its explanation, exports.
 
-A page reads the recorded history, and that of one metric also what a source remembers itself. Only local collectors,
-which cost nothing, are asked for current figures; those of platforms are from the last poll. Explaining and exporting
-ask the source, as the tools do.
+Pages read the recorded history; the page of a metric also asks the source for its own. Only local collectors, which
+cost nothing, are asked for current figures; the others show their last poll. Explaining and exporting ask the source,
+as the tools do.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,6 @@ from pentad.kernel.pages import (
     Page,
     Pages,
     Place,
-    Prose,
     SearchBox,
     Section,
     Sheet,
@@ -46,10 +45,12 @@ from pentad.rooms.metrics.interface.alert_pages import (
 )
 from pentad.rooms.metrics.interface.answer_sheet import QUERY, counts_things, row_facts, row_table
 from pentad.rooms.metrics.interface.dashboards import (
+    Period,
     Row,
     collector_charts,
     duration,
     figure_blocks,
+    filled_table,
     latest_rows,
     metric_blocks,
     nothing_recorded,
@@ -70,39 +71,44 @@ from pentad.rooms.metrics.verbs import FIRST_CONTENT
 REFRESH: Final = 5.0
 LOCAL: Final = ("host", "pentad")
 _ASKED_FOR: Final = frozenset({"collector", "metric", "key", "businessGroupId"})
-"""Members of a thing that its page says already, or that people do not read."""
+"""Members that the page shows anyway, or that nobody reads."""
 _CUT: Final = ("values", "facts")
-"""What an explanation has only the first of."""
+"""Lists of an explanation that may be cut."""
 
 
 async def overview(metrics: Metrics, visit: Visit) -> Sheet:
     """All collectors and alerts."""
-    alerts, health = await metrics.history.alerts(), await metrics.history.health()
+    alerts, health, infos = await metrics.history.alerts(), await metrics.history.health(), metrics.infos()
     cards = [
         Card(
             Cell(info.title, Place((info.id,))),
-            info.description if info.ready else f"Not set up. {info.missing}",
+            info.description,
             [("metrics", f"{len(info.catalogue):,}")],
             [*alert_count(info.id, alerts), *_poll_state(info.id, health)],
         )
-        for info in sorted(metrics.infos(), key=lambda info: not info.ready)
+        for info in infos
+        if info.ready
     ]
+    missing = [Card(Cell(info.title, Place((info.id,))), info.missing or "") for info in infos if not info.ready]
     nothing: str | Hint = (
         Hint("Nothing is recorded yet. Record the figures of this machine with", FIRST_CONTENT)
         if await metrics.history.is_empty()
         else "Everything is within its thresholds."
     )
     blocks = [*await alert_sections(metrics, visit, alerts, nothing), Section("Collectors", [Cards(cards)])]
-    return Sheet("Metrics", blocks, lead="Everything measured here, with its history.", refresh=REFRESH)
+    if missing:
+        blocks.append(Section("Not set up", [Cards(missing)], folded=True))
+    return Sheet("Metrics", blocks, lead="Alerts, and everything that is measured here.", refresh=REFRESH)
 
 
 async def one_collector(metrics: Metrics, visit: Visit) -> Sheet:
-    """A collector: charts of the metrics with thresholds, then every figure."""
+    """A collector: charts of the metrics with thresholds or limits, then every figure."""
     info = metrics.info(visit.path["collector"])
     if not info.ready:
         return Sheet(info.title, [Note(f"Not set up. {info.missing}")], lead=info.description)
     words, period = visit.asked().casefold(), period_of(visit, metrics.now())
-    blocks: list[Block] = []
+    ways = [Cell("What changed", Place((info.id, "changes"))), Cell("Export", Place((info.id, "export")))]
+    blocks: list[Block] = [Links(ways, actions=True)]
     if not words and (charts := await collector_charts(metrics, info, period)):
         blocks += [*time_picker(period, (info.id,)), *charts]
     try:
@@ -114,9 +120,8 @@ async def one_collector(metrics: Metrics, visit: Visit) -> Sheet:
     health = [one for one in await metrics.history.health() if one.collector == info.id]
     blocks += [
         SearchBox("Find a metric", visit.asked(), "Find"),
-        *figure_blocks(rows, "No metric matches." if words else nothing_recorded(info.id)),
+        *figure_blocks(rows, "No metric matches. Try fewer or other words." if words else nothing_recorded(info.id)),
         *([] if words or not health else [Section("Polls", [_poll_table(health)])]),
-        Links([Cell("Export", Place((info.id, "export"))), Cell("What changed", Place((info.id, "changes")))]),
     ]
     return Sheet(info.title, blocks, lead=info.description, refresh=None if words else REFRESH)
 
@@ -129,10 +134,8 @@ async def one_metric(metrics: Metrics, visit: Visit) -> Sheet:
     picker = time_picker(period, (info.id, key))
     blocks = [*picker, *metric_blocks(metrics, info, [key], found, period)]
     if compared:
-        blocks = [
-            await with_earlier(metrics, info.id, key, one, period) if isinstance(one, Chart) else one for one in blocks
-        ]
-    before = f"Compare with the {duration(period.seconds)} before"
+        blocks = [block for one in blocks for block in await _compared(metrics, info.id, key, one, period)]
+    before = f"Compare with the previous {duration(period.seconds).removeprefix('1 ')}"
     other = {**period.asked} if compared else {**period.asked, "compare": "yes"}
     ways = [
         Cell("This period alone" if compared else before, Place((info.id, key), other)),
@@ -145,8 +148,18 @@ async def one_metric(metrics: Metrics, visit: Visit) -> Sheet:
     return Sheet(metric_name(info, key), blocks, lead=f"{info.title}. {period.title}.", trail=trail, refresh=REFRESH)
 
 
+async def _compared(metrics: Metrics, collector: str, key: str, block: Block, period: Period) -> list[Block]:
+    """A chart with the lines of the previous period, or why there are none."""
+    if not isinstance(block, Chart):
+        return [block]
+    both = await with_earlier(metrics, collector, key, block, period)
+    if len(both.series) == len(block.series):
+        return [both, Note(f"Nothing was recorded in the previous {duration(period.seconds).removeprefix('1 ')}.")]
+    return [both]
+
+
 async def counted_things(metrics: Metrics, visit: Visit) -> Sheet:
-    """The things that a metric counts, such as applications, by name."""
+    """The things a metric counts, such as applications, by name."""
     info, key = metrics.info(visit.path["collector"]), visit.path["key"]
     found = await visit.call(QUERY, {"collector": info.id, "metricKey": key, "of": "items"})
     members = [{**found.get("common", {}), **row} for row in found["rows"]]
@@ -163,7 +176,7 @@ async def explained(metrics: Metrics, visit: Visit) -> Sheet:
     found = await visit.call("explainMetric", {"collector": info.id, "metricKey": key})
     blocks: list[Block] = []
     for one in found.get("explained") or ():
-        blocks += [Prose(str(one["formula"])), *_explained_values(one), *_explained_facts(one)]
+        blocks += [Facts([("Formula", str(one["formula"]))]), *_explained_values(one), *_explained_facts(one)]
         blocks += [Note(f"Missing: {missing['message']} ({missing['call']})", "bad") for missing in one["missing"]]
         blocks += [
             Note(f"{one[f'more_{name}']:,} more {name} are not shown.") for name in _CUT if f"more_{name}" in one
@@ -171,7 +184,7 @@ async def explained(metrics: Metrics, visit: Visit) -> Sheet:
     coverage: Mapping[str, Any] = found.get("coverage") or {}
     counts = ", ".join(f"{number} {name}" for name, number in coverage.items() if number)
     blocks.append(
-        Facts([("As of", _moment(found.get("asOf"))), ("Source", str(found.get("source") or "")), ("Facts", counts)])
+        Facts([("As of", _moment(found.get("asOf"))), ("Source", str(found.get("source") or "")), ("Coverage", counts)])
     )
     trail = [Cell(info.title, Place((info.id,))), Cell(metric_name(info, key), Place((info.id, key)))]
     return Sheet("Where it comes from", blocks, lead=f"{metric_name(info, key)}.", trail=trail)
@@ -193,7 +206,7 @@ def _explained_values(one: Mapping[str, Any]) -> list[Block]:
         for each in one["values"]
     ]
     columns = ("Of", Column("Value", True), Column("State", short=True), Column("As of", short=True))
-    return [Section("Values", [Table(columns, rows, "There is no value.")])]
+    return [Section("Values", [filled_table(columns, rows, "There is no value.")])]
 
 
 def _labels_of(value: Mapping[str, Any]) -> str:
@@ -207,7 +220,7 @@ def _explained_facts(one: Mapping[str, Any]) -> list[Block]:
         for each in one["facts"]
     ]
     columns = ("Fact", Column("Fetched", short=True), Column("Age", True), Column("From", short=True), "Problem")
-    return [Section("Facts", [Table(columns, rows, "It needs none.")])]
+    return [Section("Facts", [filled_table(columns, rows, "This metric needs no facts.")])]
 
 
 async def exported(metrics: Metrics, visit: Visit) -> Sheet:
@@ -219,11 +232,12 @@ async def exported(metrics: Metrics, visit: Visit) -> Sheet:
         found = await visit.call("exportMetrics", {"collector": info.id, "format": form, "max_tokens": 25_000})
         facts = Facts([("Records", f"{found['records']:,}"), ("Type", str(found["contentType"]))])
         blocks += [facts, Code(str(found["body"]), copy=True)]
-    return Sheet(f"Export {info.title}", blocks, trail=[Cell(info.title, Place((info.id,)))])
+    lead = "Current figures in the format of another system."
+    return Sheet(f"Export {info.title}", blocks, lead=lead, trail=[Cell(info.title, Place((info.id,)))])
 
 
 async def changes(metrics: Metrics, visit: Visit) -> Sheet:
-    """What differs between the two ends of a period."""
+    """What differs between the start and the end of a period."""
     info, period = metrics.info(visit.path["collector"]), period_of(visit, metrics.now())
     trail, names = [Cell(info.title, Place((info.id,)))], metric_names(info)
     blocks = time_picker(period, (info.id, "changes"))
@@ -242,7 +256,7 @@ async def changes(metrics: Metrics, visit: Visit) -> Sheet:
         for one in found.changes
     ]
     columns = ("Metric", "Of", Column("Before", True), Column("After", True), Column("Change", True))
-    blocks.append(Table(columns, rows, "Nothing changed."))
+    blocks.append(filled_table(columns, rows, "Nothing changed in this period."))
     return Sheet(f"What changed in {info.title}", blocks, lead=period.title, trail=trail)
 
 
@@ -272,7 +286,7 @@ PAGES: Final[Pages[Metrics]] = Pages(
 
 
 async def _figure_rows(metrics: Metrics, info: Info) -> list[Row]:
-    """Current figures of a local collector, else those of the last poll."""
+    """The current figures of a local collector; of others, those of the last poll."""
     if info.id in LOCAL:
         answer = await metrics.collect(info.id, metrics.query(info.id))
         return sample_rows(info, answer.snapshot.samples)
@@ -284,14 +298,14 @@ def _key(row: Row) -> str:
 
 
 def _poll_state(collector: str, health: Sequence[CollectorHealth]) -> list[Note]:
-    """Whether the polls of a collector work, as far as anything is known."""
+    """A badge for the polls of a collector, if it is polled."""
     states = [one.state for one in health if one.collector == collector]
     worst = next((state for state in states if state != "ok"), "ok")
     return [Note(f"polls {worst}", "good" if worst == "ok" else "bad")] if states else []
 
 
 def _poll_table(health: Sequence[CollectorHealth]) -> Table:
-    """How the polls of a collector go."""
+    """The state of each poll of a collector."""
     rows = [
         (
             one.name,
@@ -305,9 +319,9 @@ def _poll_table(health: Sequence[CollectorHealth]) -> Table:
         for one in health
     ]
     columns = (
-        "Polls of",
+        "Poll",
         *(Column(name, short=True) for name in ("State", "Since", "Last try", "Last success")),
         Column("Calls", True),
         "Problem",
     )
-    return Table(columns, rows)
+    return filled_table(columns, rows)

@@ -7,16 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
+from pentad.kernel.page_values import flat_columns, scalar_text
 from pentad.kernel.pages import Cell, Column, Fact, Place, Table, Text, ToolCall, Tree
 from pentad.rooms.registers.interface.console.pair_page import PairPage
 from pentad.rooms.registers.presentation import present
 
 _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
-_WIDEST_NUMBER: Final = 1_000
-_MOST_EXACT: Final = 1e15
-"""Whole numbers below this are shown without a decimal point."""
 _MOST_VALUES: Final = 50
-_MOST_COLUMNS: Final = 8
 _MOST_REFERENCES: Final = 500
 
 
@@ -54,7 +51,7 @@ class Values:
         if not any(isinstance(one, dict | list) for one in values):
             rest = [f"and {len(values) - _MOST_VALUES:,} more"] if len(values) > _MOST_VALUES else []
             return [*(self.text(one) for one in values[:_MOST_VALUES]), *rest]
-        columns = _columns(values)
+        columns = flat_columns(values)
         if not columns:
             return Tree(values)
         heads = [Column(name, is_number) for name, is_number in columns.items()]
@@ -69,7 +66,7 @@ class Values:
             return self._string(value)
         if isinstance(value, list):
             return self._list(cast("list[Any]", value))
-        return as_json(value) if isinstance(value, dict) else _number(value)
+        return as_json(value) if isinstance(value, dict) else scalar_text(value)
 
     def plain(self, value: Any) -> str:
         """The text without a link."""
@@ -90,20 +87,6 @@ class Values:
         return as_json(list(values))
 
 
-def _columns(values: Sequence[Any]) -> dict[str, bool]:
-    """The members of objects without values inside, and whether they are numbers; nothing if the objects have some."""
-    columns: dict[str, bool] = {}
-    for one in values:
-        if not isinstance(one, dict):
-            return {}
-        for name, value in cast("dict[str, Any]", one).items():
-            if isinstance(value, dict | list):
-                return {}
-            is_number = isinstance(value, int | float) and not isinstance(value, bool)
-            columns[name] = columns.get(name, True) and (is_number or value is None)
-    return columns if len(columns) <= _MOST_COLUMNS else {}
-
-
 def as_json(value: Any) -> str:
     """JSON with line breaks."""
     try:
@@ -115,11 +98,3 @@ def as_json(value: Any) -> str:
 def _uuids(value: Any) -> list[str]:
     values = cast("list[Any]", value) if isinstance(value, list) else [value]
     return [one.lower() for one in values if isinstance(one, str) and _UUID.fullmatch(one)]
-
-
-def _number(value: float) -> str:
-    if isinstance(value, int) and value.bit_length() > _WIDEST_NUMBER:
-        return "a very large number"
-    if isinstance(value, float) and value.is_integer() and abs(value) < _MOST_EXACT:
-        return str(int(value))
-    return str(value)

@@ -1,0 +1,67 @@
+"""JSON values as blocks of a page: members as facts, lists of flat objects as tables, anything deeper as trees."""
+
+from collections.abc import Sequence
+from typing import Any, Final, cast
+
+from pentad.kernel.pages import Block, Column, Fact, Facts, Table, Tree
+
+_MOST_COLUMNS: Final = 8
+_WIDEST_NUMBER: Final = 1_000
+
+
+def value_blocks(value: Any) -> list[Block]:
+    """A value that is the content of a page or section."""
+    if isinstance(value, dict):
+        members = cast("dict[str, Any]", value)
+        return [Facts([(label(name), fact(one)) for name, one in members.items()])]
+    shown = fact(value)
+    return [shown] if isinstance(shown, Table | Tree) else [Tree(value)]
+
+
+def fact(value: Any) -> Fact:
+    """A value beside its name."""
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, list):
+        return Tree(value) if isinstance(value, dict) else scalar_text(value)
+    values = cast("list[Any]", value)
+    if not any(isinstance(one, dict | list) for one in values):
+        return [scalar_text(one) for one in values]
+    columns = flat_columns(values)
+    if not columns:
+        return Tree(values)
+    heads = [Column(label(name), is_number) for name, is_number in columns.items()]
+    return Table(heads, [[scalar_text(row.get(name)) for name in columns] for row in values])
+
+
+def flat_columns(values: Sequence[Any]) -> dict[str, bool]:
+    """The members of flat objects, and whether they are numbers. Empty if a table cannot show the values."""
+    columns: dict[str, bool] = {}
+    for one in values:
+        if not isinstance(one, dict):
+            return {}
+        for name, value in cast("dict[str, Any]", one).items():
+            if isinstance(value, dict | list):
+                return {}
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            columns[name] = columns.get(name, True) and (is_number or value is None)
+    return columns if len(columns) <= _MOST_COLUMNS else {}
+
+
+def label(name: str) -> str:
+    """The name of a member as people read it: `businessGroup` and `business_group` are `Business group`."""
+    words = "".join(
+        f" {one.lower()}" if one.isupper() and before.islower() else one
+        for before, one in zip(" " + name, name, strict=False)
+    ).replace("_", " ")
+    return words[:1].upper() + words[1:]
+
+
+def scalar_text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int) and value.bit_length() > _WIDEST_NUMBER:
+        return "a very large number"
+    return str(value)
