@@ -37,8 +37,8 @@ Read = Callable[[Principal, str, int], Awaitable[tuple[list[Event], str]]]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One log, by the name of its room. `may` decides who can read it; `newest` is the position before its last entries, as
-    many as asked for; `flush` stores pending entries."""
+    """One log, by the name of its room. `may` decides who can read it; `newest` is the position before its last
+    entries, as many as asked for; `flush` stores pending entries."""
 
     name: str
     read: Read

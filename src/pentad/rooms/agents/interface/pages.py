@@ -164,7 +164,8 @@ def _skills(card: CardRecord) -> list[ui.Block]:
 
 def _skills_in(card: CardRecord) -> list[Mapping[str, Any]]:
     found = card.card.get("skills")
-    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
+    skills = cast("list[Any]", found) if isinstance(found, list) else []
+    return [one for one in skills if isinstance(one, Mapping)]
 
 
 def _ways(visit: ui.Visit, waiting: str) -> list[ui.Cell]:

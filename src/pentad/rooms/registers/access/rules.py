@@ -297,7 +297,7 @@ class AccessRules:
 
     def hidden_in(self, caller: Caller, pair: Pair, *states: StoredObject) -> frozenset[str]:
         """The properties the caller may not read in one of some states of an object."""
-        return frozenset().union(*(self.hidden(caller, pair, one.data, one.owner) for one in states))
+        return frozenset[str]().union(*(self.hidden(caller, pair, one.data, one.owner) for one in states))
 
     def hides_some(self, caller: Caller, pair: Pair) -> bool:
         """Whether some object of the pair, now or in the past, may hide something from the caller."""
