@@ -24,7 +24,8 @@ _PATTERNS: Final = (
     r"\b(?:do not|don't|never) (?:tell|inform|mention|reveal|show)[^.!?\n]{0,30}\b(?:the user|this prompt)\b",
     rf"\b{_MODEL}s?\b[^.!?\n]{{0,30}}\b(?:must|should|shall|please|are to)\b[^.!?\n]{{0,30}}\b{_DOING}\b",
     r"\b(?:call|use|invoke|run|execute) the (?:\w+ )?tool\b[^.!?\n]{0,60}\b(?:with|to|and)\b",
-    r"<\s*/?\s*(?:system|instructions?|assistant)\s*>|\[\s*(?:system|inst)\s*\]|<\|im_start\|>",
+    r"<\s*/?\s*(?:system|instructions?|assistant)\s*>|\[\s*/?\s*inst\s*\]|<<\s*sys\s*>>|<\|im_start\|>",
+    r"^\s*\[\s*(?:system|assistant)\s*\]",
     r"^\s*(?:system|assistant)\s*:\s*\S",
 )
 _ORDERS: Final = re.compile("|".join(_PATTERNS), re.IGNORECASE | re.MULTILINE)

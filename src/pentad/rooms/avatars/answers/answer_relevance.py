@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pentad.rooms.avatars.answers.question_kinds import NAMING, has_kind, kind_of
+from pentad.rooms.avatars.answers.question_kinds import NAMING, OPEN_KINDS, QuestionKind, has_kind, kind_of
 from pentad.rooms.avatars.verification.evidence import Sentence
 from pentad.rooms.avatars.verification.facts import check_facts
 from pentad.search.text import STOP_WORDS, query_terms, stem, terms, words
@@ -24,7 +24,11 @@ _ASKING_WORDS: Final = (
 _ASKING: Final = frozenset(map(stem, _ASKING_WORDS.split()))
 """Words that say what is wanted. An answer need not contain them."""
 _SHOWING: Final = frozenset(map(stem, ("show", "represent", "stand")))
-"""The same at the end of `what does this line show?`."""
+_SERVING: Final = frozenset(map(stem, ("use", "purpose", "point", "function", "role", "good")))
+_ASKING_FOR: Final[dict[QuestionKind | None, frozenset[str]]] = {
+    "definition": _SHOWING, "abbreviation": _SHOWING, "purpose": _SERVING,
+}  # fmt: skip
+"""Words of the same kind in questions such as `what does this line show?` and `what is a weir used for?`."""
 _POINTING_WORDS: Final = "he she it they him her them his hers its their theirs this that these those"
 _POINTING: Final = frozenset(_POINTING_WORDS.split())
 """Pronouns: with one telling word beside them, it is not clear what they refer to."""
@@ -46,19 +50,23 @@ class AnswerSigns:
     """What a quote shows of an answer.
 
     `held` is the weighted share of the question's words in it, `kind` whether it has something of the kind that is
-    asked for (None if the question does not tell), `facts` whether it has the question's names and numbers, and
-    `roles` whether who does what to whom is as in the question (None if that cannot be told).
+    asked for (None if that cannot be told), `facts` whether it has the question's names and numbers, and
+    `roles` whether who does what to whom is as in the question (None if that cannot be told). `proven` is False if
+    nothing in the quote proves that it has the kind that is asked for.
     """
 
     held: float = 0.0
     kind: bool | None = None
     facts: bool = False
     roles: bool | None = False
+    proven: bool = True
 
     @property
     def complete(self) -> bool:
         """Whether everything that can be checked speaks for an answer."""
-        return self.held >= PRACTICALLY_ALL and self.kind is not False and self.facts and bool(self.roles)
+        return (
+            self.held >= PRACTICALLY_ALL and self.kind is not False and self.proven and self.facts and bool(self.roles)
+        )
 
 
 def answer_signs(
@@ -78,9 +86,12 @@ def _signs(question: str, quote: Sequence[Sentence], telling: Mapping[str, float
     place = [part for part in (quote[0].passage.source, quote[0].passage.section) if part]
     facts = check_facts(question, (text, *place), (speaker, *speaker.split()))
     kind = kind_of(question)
+    found = None if kind is None else has_kind(question, kind, sentences, place)
+    is_open = kind in OPEN_KINDS and found is False
     return AnswerSigns(
         held=_held(telling, (text, *place)),
-        kind=None if kind is None else has_kind(question, kind, sentences, place),
+        kind=None if is_open else found,
+        proven=not is_open,
         facts=not facts.numbers and not facts.names,
         roles=_is_done_to(question, sentences),
     )
@@ -88,8 +99,7 @@ def _signs(question: str, quote: Sequence[Sentence], telling: Mapping[str, float
 
 def _telling(weights: Mapping[str, float], speaker: str, question: str) -> dict[str, float]:
     aside = _ASKING | _POINTING | set(terms(speaker))
-    if kind_of(question) == "definition":
-        aside |= _SHOWING
+    aside |= _ASKING_FOR.get(kind_of(question), frozenset())
     return {term: weight for term, weight in weights.items() if term not in aside}
 
 

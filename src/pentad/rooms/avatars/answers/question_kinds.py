@@ -14,7 +14,10 @@ from pentad.rooms.avatars.verification.numbers import numbers_in
 from pentad.rooms.avatars.verification.wording import normalized
 from pentad.search.text import STOP_WORDS, query_terms, stem, terms, words
 
-QuestionKind = Literal["person", "time", "count", "amount", "place", "way", "reason", "definition", "name", "yes_no"]
+QuestionKind = Literal[
+    "person", "time", "count", "amount", "place", "way", "reason", "definition", "name", "purpose", "abbreviation",
+    "which", "yes_no",
+]  # fmt: skip
 
 _PATTERNS: Final[tuple[tuple[QuestionKind, re.Pattern[str]], ...]] = (
     ("count", re.compile(r"\bhow many (\w+)")),
@@ -41,12 +44,19 @@ _PATTERNS: Final[tuple[tuple[QuestionKind, re.Pattern[str]], ...]] = (
             r"|(?:is|are|was|were) .+ (?:called|named)\W*$|(?:do|does|did) .+ (?:call|name)\b)"
         ),
     ),
+    (
+        "purpose",
+        re.compile(
+            r"^what (?:is|are|was|were) the (?:purposes?|point|use|function|role) of (?:an? |the )?([\w' -]{2,50})\W*$"
+            r"|^what (?:is|are|was|were) (?:an? |the )?([\w' -]{2,50}?) (?:used |good |meant )?for\W*$"
+        ),
+    ),
     ("way", re.compile(r"^how (?:to|is|are|(?:do|can|should|would) (?:i|we|one))\b")),
     ("reason", re.compile(r"^(?:and |but |so )?why\b")),
     (
         "definition",
         re.compile(
-            r"^what (?:is|are|was|were) (?:meant by )?(?!(?:the )?purposes? of)(?:an? |the )?"
+            r"^what (?:is|are|was|were) (?:meant by )?(?:an? |the )?"
             r"([\w' -]{2,50})\W*$"
         ),
     ),
@@ -54,7 +64,19 @@ _PATTERNS: Final[tuple[tuple[QuestionKind, re.Pattern[str]], ...]] = (
         "definition",
         re.compile(r"^what (?:does|do|did) (?:an? |the )?([\w' -]{2,50}?) (?:mean|do|show|represent|stand for)\W*$"),
     ),
+    ("which", re.compile(r"^(?:and |but |so )?(?:\w+ )?which (\w+ ?\w*)")),
 )
+_ABBREVIATION: Final = re.compile(
+    r"^what (?:does|do|did) (?:an? |the )?([A-Z][A-Z\d]{1,9}) stand for\W*$", re.IGNORECASE
+)
+OPEN_KINDS: Final[frozenset[QuestionKind]] = frozenset(("purpose", "abbreviation", "which"))
+"""Kinds whose signs have many forms: a text without them may still answer, but nothing proves that it does."""
+_PURPOSE: Final = re.compile(
+    r"\b(?:used?|useful|serves?|served|intended|designed|meant|purpose|allows?|lets?|enables?|helps?|provides?"
+    r"|so that|in order to|(?:is|are|was|were) to)\b"
+)
+_LISTS: Final = re.compile(r"\b(?:includes?|such as|namely|called|named)\b")
+_SUPPOSING: Final = frozenset(("if", "when", "whenever", "whether", "unless", "because", "since", "each", "every"))
 _WAY_WORDS: Final = "by with through using until then thus so if must should ought means method way"
 _WAY: Final = frozenset(_WAY_WORDS.split())
 """An explanation of how something is done contains one of these; `he was given smoked eel` does not."""
@@ -91,7 +113,10 @@ _SMALL: Final = frozenset(("a", "an", "the", "so", "called", "term", "word", "in
 
 def kind_of(question: str) -> QuestionKind | None:
     """The kind of answer that is asked for; None if the question does not tell."""
-    text = normalized(question).strip().lower()
+    plain = normalized(question).strip()
+    if (short := _ABBREVIATION.match(plain)) is not None and short[1].isupper():
+        return "abbreviation"
+    text = plain.lower()
     for kind, pattern in _PATTERNS:
         if pattern.search(text):
             return None if kind == "definition" and len(subject_of(question)) > _MOST_SUBJECT else kind
@@ -116,10 +141,16 @@ def has_kind(question: str, kind: QuestionKind, sentences: Sequence[str], headin
         subject = subject_of(question)
         left = [root for root in subject if root not in above]
         if left and len(left) < len(subject):  # the heading names the rest
-            return any(set(left) <= set(terms(sentence)) for sentence in sentences)
+            return any(set(left) <= set(terms(sentence)) and _DEFINES & set(words(sentence)) for sentence in sentences)
         return any(_defines(subject, sentence) for sentence in sentences)
     if kind == "name":
         return _names(question, sentences)
+    if kind == "purpose":
+        return _tells_purpose(question, sentences, headings)
+    if kind == "abbreviation":
+        return any(_spells_out(question, sentence) for sentence in sentences)
+    if kind == "which":
+        return any(_picks(question, sentence) for sentence in sentences)
     if kind == "yes_no":
         return decides(question, sentences, headings)
     signs = _WAY if kind == "way" else _REASONS
@@ -161,6 +192,43 @@ def _names(question: str, sentences: Sequence[str]) -> bool:
     return False
 
 
+def _tells_purpose(question: str, sentences: Sequence[str], headings: Sequence[str]) -> bool:
+    """Whether a sentence says what something is for: a sentence about it, or the one after such a sentence."""
+    text = normalized(question).strip().lower()
+    match = next(pattern.search(text) for kind, pattern in _PATTERNS if kind == "purpose")
+    subject = set(query_terms((match[1] or match[2]) if match else text))
+    before = {term for heading in headings for term in terms(heading)}
+    for sentence in sentences:
+        found = set(terms(sentence))
+        if subject <= found | before and _PURPOSE.search(normalized(sentence).lower()):
+            return True
+        before |= found
+    return False
+
+
+def _spells_out(question: str, sentence: str) -> bool:
+    """Whether consecutive words have the letters of an abbreviation as their initials, or it is said to be short."""
+    match = _ABBREVIATION.match(normalized(question).strip())
+    letters = match[1].lower() if match else ""
+    spelled = (words(sentence), [word for word in words(sentence) if word not in STOP_WORDS])
+    initials = " ".join("".join(word[0] for word in each) for each in spelled)
+    short = {letters, "stands"} <= set(words(sentence)) or {letters, "short"} <= set(words(sentence))
+    return short or (len(letters) > _SHORT_WORD and letters in initials)
+
+
+def _picks(question: str, sentence: str) -> bool:
+    """Whether a sentence has one of the things that `which` asks for: with a new name or number, or as a list."""
+    match = re.search(r"\bwhich (\w+ ?\w*)", normalized(question).lower())
+    things, found = set(terms(match[1])) if match else set[str](), set(terms(sentence))
+    if not things & found:
+        return False
+    asked = set(words(question))
+    known = {number.value for number in numbers_in(question)}
+    names = any(set(words(name.written)) - asked - STOP_WORDS for name in names_in(sentence))
+    numbers = any(number.value not in known for number in numbers_in(sentence))
+    return names or numbers or _LISTS.search(normalized(sentence).lower()) is not None
+
+
 def _defines(subject: Sequence[str], sentence: str) -> bool:
     """Whether the sentence says what its subject is: `A sluice is ...`, `a gate that is called a sluice`.
 
@@ -175,7 +243,7 @@ def _defines(subject: Sequence[str], sentence: str) -> bool:
     for at in (place for place in range(len(stems)) if subject and stems[place : place + size] == list(subject)):
         before = [word for word in found[:at] if word not in _SMALL]
         after = found[at + size : at + size + _AFTER_SUBJECT]
-        if len(before) <= _BEFORE_SUBJECT and _DEFINES & set(after):
+        if len(before) <= _BEFORE_SUBJECT and _DEFINES & set(after) and not _SUPPOSING & set(found[:at]):
             return True
         if {"called", "named", "term"} & set(found[max(0, at - _BEFORE_SUBJECT) : at]):
             return True
