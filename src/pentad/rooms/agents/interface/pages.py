@@ -1,7 +1,7 @@
 """The room's pages: agents, each with a form to send it tasks; the visitor's tasks and their events; approvals."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 
