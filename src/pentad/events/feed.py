@@ -8,10 +8,10 @@ import base64
 import binascii
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct, field
 
 from pentad.events.outbox import ADMINS, events_after, newest, oldest_time, remove_before
 from pentad.kernel.clock import Clock, iso
@@ -35,8 +35,7 @@ _PRUNED_AT_ONCE: Final = 1_000
 Read = Callable[[Principal, str, int], Awaitable[tuple[list[Event], str]]]
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """One log, by the name of its room. `may` says who reads it at all; `flush` stores what waits to be stored."""
 
     name: str
@@ -46,8 +45,7 @@ class Source:
     flush: Callable[[], Awaitable[None]] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class EventFilter:
+class EventFilter(Struct, frozen=True):
     """Which events are wanted; empty means any."""
 
     rooms: frozenset[str] = frozenset()
@@ -72,8 +70,7 @@ class EventFilter:
 EVERYTHING: Final = EventFilter()
 
 
-@dataclass(frozen=True, slots=True)
-class EventPage:
+class EventPage(Struct, frozen=True):
     """Events, oldest first, and where to go on. `cursors` are the cursors right behind each event."""
 
     events: list[Event]
@@ -212,8 +209,7 @@ class EventFeed:
         return oldest if oldest is not None and self._clock.now() - oldest >= self._retention_seconds * 0.99 else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Portion:
+class _Portion(Struct, frozen=True):
     """Events, each with its source, and the positions behind what sources looked at without finding any more."""
 
     events: list[tuple[str, Event]]
