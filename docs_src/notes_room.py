@@ -45,7 +45,7 @@ async def list_notes(call: Call[Database]) -> Names:
 async def note(name: str, call: Call[Database]) -> str:
     """The text of one note."""
     if (row := await call.service.lookup("SELECT text FROM notes WHERE name = ?", name)) is None:
-        raise NotFound(f"There is no note {name!r}.", hint="`list_notes` names those there are.")
+        raise NotFound(f"There is no note {name!r}.", hint="`list_notes` lists the names.")
     return row[0]
 
 

@@ -3,7 +3,8 @@
     async with open_app(settings) as app:
         await app.client().call_tool("greet", {"name": "Ada"})
 
-Everything a transport needs is on the `App`. Parts that only some need (users, keys, HTTP) are imported on first use.
+Everything a transport needs is on the `App`. Parts that only some transports need (users, keys, HTTP) are imported on
+first use.
 """
 
 import asyncio
@@ -116,12 +117,12 @@ def sealed_columns(rooms: list[Room[Any]]) -> list[SealedColumn]:
 
 
 def spans_of_rooms(rooms: list[Room[Any]]) -> dict[str, SpansOf]:
-    """What these rooms know of traces, by name."""
+    """The functions that find a trace's spans in these rooms, by room name."""
     return {room.name: room.spans for room in rooms if room.spans is not None}
 
 
 class Era:
-    """Both protocol eras over one registry: what one endpoint serves."""
+    """One endpoint: a registry, served in both protocol eras."""
 
     def __init__(
         self, app: "App", rooms: list[OpenRoom], title: str, profile: Profile, path: str, *, is_served: bool = True
@@ -179,9 +180,9 @@ class App:
         self.events = EventFeed(
             database, clock, self._event_sources, self._event_kinds, retention_days=settings.audit.days
         )
-        self._told = ""  # the cursor up to which followers were told
+        self._told = ""  # subscribers were notified of events up to this cursor
         self.event_watch = EventWatch(database, self._on_events)
-        self.hub.after_changes = self.event_watch.look  # for rooms with a log of their own
+        self.hub.after_changes = self.event_watch.look  # rooms with their own event log signal changes here
         self.neighbours = InternalClient(lambda: self.within.dispatcher, self.principal_now)
         self.console_client = InternalClient(lambda: self.within.dispatcher, self.principal_now, CONSOLE)
         self.rules = EventRules(
@@ -204,17 +205,17 @@ class App:
         )
 
     async def _on_events(self) -> None:
-        """Something happened in some room: the followers of the feed and the rules look what it was."""
+        """Wake the rules and notify subscribers of the feed: something happened in a room."""
         self.rules.wake()
         before, self._told = self._told, await self.events.now()
         self.hub.tell(Change("resource", EVENTS_URI, audience=before))
 
     async def follow_events(self) -> None:
-        """From now on, followers are told of what they may see."""
+        """Start notifying subscribers of the events they may see."""
         self._told = await self.events.now()
 
     def _event_sources(self) -> list[Source]:
-        """The logs that the rooms keep themselves, and the audit trail."""
+        """The event logs that rooms keep themselves, and the audit trail."""
         of_rooms = [
             Source(
                 opened.room.name,
@@ -236,7 +237,7 @@ class App:
         """The resources that belong to no room."""
         from pentad.administration.resources import AUDIENCES, RESOURCES, Everywhere
 
-        service = Everywhere(self.events, self.traces)
+        service = Everywhere(self.events, lambda: self.traces)
         return [BoundResource(one, ANY_ROOM, service, None, AUDIENCES.get(one.uri)) for one in RESOURCES]
 
     def platform(self, room: Room[Any]) -> Platform:
@@ -268,7 +269,8 @@ class App:
         )
 
     def core_declarations(self, registry: Registry) -> CoreDeclarations:
-        """What an endpoint offers that belongs to no room: search, lineage, and the tools that find tools."""
+        """The tools and resources of an endpoint that belong to no room: search, lineage, event rules, and tool
+        search."""
         from pentad.administration.event_rule_tool import event_rules
         from pentad.mcp.lineage import lineage
         from pentad.mcp.tool_search import SEARCH_TOOLS, tool_resource
@@ -302,26 +304,27 @@ class App:
         return RoomSearch(rooms, self.search, [(TOOLS, tools)])
 
     async def principal_now(self, principal: Principal) -> Principal:
-        """A principal that called a while ago, with the rights it still has; Forbidden once the user or key is gone."""
+        """The current rights of a principal that called a while ago; Forbidden if the user or key no longer exists."""
         now = await self.database.read(lambda rows: self.owners.current(rows, principal))
         if now is None:
             raise Forbidden(f"{principal.id} is gone: the user was removed, or the key revoked or expired.")
         return now
 
     def organisation_of(self, principal: Principal) -> str:
-        """The organisation of a principal, according to the open room that has them."""
+        """The principal's organisation, from the room that manages organisations."""
         for opened in self.rooms:
             if opened.room.organisation_of is not None:
                 return opened.room.organisation_of(opened.service, principal)
         return DEFAULT_ORGANISATION
 
     async def list_hosted(self) -> None:
-        """List what the rooms host in the directory from now on. For servers, which have an address."""
+        """Keep the directory's entries for hosted things up to date. Only for servers, because entries need an
+        address."""
         found = [(one.room.listed, one.service) for one in self.rooms if one.room.listed is not None]
         await self.listings.start([partial(listed, service) for listed, service in found])
 
     async def health(self) -> dict[str, Mapping[str, Any]]:
-        """The health of each open room, with `status`; the reason if a room cannot tell."""
+        """The health of each open room, with its `status`, or the error if the check failed."""
         return {
             opened.room.name: await _state(opened.room, opened.service)
             for opened in self.rooms
@@ -329,7 +332,7 @@ class App:
         }
 
     async def telemetry(self) -> list[MetricFamily]:
-        """What the open rooms add to `/metrics`; a room that fails is left out and logged."""
+        """The open rooms' samples for `/metrics`. A room that fails is logged and left out."""
         found: list[MetricFamily] = []
         for opened in self.rooms:
             if opened.room.telemetry is not None:
@@ -345,9 +348,10 @@ class App:
 
     @cached_property
     def within(self) -> Era:
-        """All rooms for this process itself: verbs of the owner, and rooms that call one another.
+        """All rooms, for CLI verbs in this process and for calls between rooms.
 
-        A read-only server refuses its callers, who carry that with them, but not its owner.
+        It stays writable on a read-only server: the restriction travels with each caller's principal, and the owner has
+        none.
         """
         profile = self.all_rooms.registry.profile
         if not self.settings.read_only:
@@ -361,11 +365,11 @@ class App:
         return Era(self, [part], part.room.title, ONE_ROOM, "")
 
     def profile(self, name: str) -> Era:
-        """All rooms as far as a profile selects them; NotFound if there is none of that name."""
+        """The tools of all rooms that a profile selects; NotFound if no profile has that name."""
         return Era(self, self.rooms, f"Pentad: {name}", find_profile(name, self.settings.profiles), f"/mcp/{name}")
 
     async def missing_tools(self) -> dict[str, list[str]]:
-        """By profile, the names of typed tools that lead nowhere, even for the owner, and why."""
+        """For each profile, the names under `typed` that yield no tools even for the owner, and why."""
         typed = {name: profile for name, profile in self.settings.profiles.items() if profile.typed}
         found = {name: await missing_tools(self.rooms, profile, LOCAL) for name, profile in typed.items()}
         return {name: problems for name, problems in found.items() if problems}
@@ -376,7 +380,7 @@ class App:
         return Connection(era.legacy, era.modern, self.hub, write, limits=self.settings.limits, transport=transport)
 
     def client(self, era: Era | None = None) -> MemoryClient:
-        """The owner's client in this process, of all rooms or of what `era` serves."""
+        """The owner's in-process client, for all rooms or for what `era` serves."""
         return MemoryClient(lambda write: self.connection(write, transport="memory", era=era or self.within))
 
     @cached_property
@@ -426,7 +430,7 @@ class App:
 
     @cached_property
     def provider_logins(self) -> "ProviderLogins | None":
-        """Logins at the company's identity provider, if one is set."""
+        """Logins through the company's identity provider, if one is configured."""
         if (provider := self.settings.login.provider.checked()) is None:
             return None
         from pentad.access.identity_provider import ProviderLogins
@@ -499,7 +503,7 @@ class App:
         return IssuerWatch(sources)
 
     def issuer_troubles(self) -> Mapping[str, str | None]:
-        """Per token issuer, why its keys could not be read the last time; this does not fetch them."""
+        """For each token issuer, why its keys could not be read last time, or None. Does not fetch them."""
         return {} if self.tokens is None else self.tokens.troubles()
 
     def provider_health(self) -> Mapping[str, str]:
@@ -557,7 +561,7 @@ class App:
         return spans_of_rooms([opened.room for opened in self.rooms])
 
     async def _check_password(self, name: str, password: str, address: str | None) -> None:
-        """Verify a password as a login would: wrong ones are counted and reported."""
+        """Verify a password like a login: a wrong one is counted and reported."""
         from pentad.access.credentials import basic_header
 
         await self.authenticator.authenticate(basic_header(name, password), address)
@@ -629,7 +633,7 @@ async def open_app(
 ) -> AsyncGenerator[App]:
     """Open the store, bring its tables up to date, open the rooms; close all of it again at the end.
 
-    `views` makes the views of MCP Apps; without it, clients get none."""
+    `views` renders views of MCP Apps; without it, clients get none."""
     rooms = find_rooms(settings.rooms)
     async with AsyncExitStack() as stack:
         database = await open_database(settings.database, settings.data)
@@ -665,7 +669,7 @@ async def open_app(
         workers.start()
         app.rules.start()
         await app.follow_events()
-        stack.push_async_callback(workers.stop)  # before the rooms close: handlers use them
+        stack.push_async_callback(workers.stop)  # before the rooms close, because job handlers use them
         stack.push_async_callback(app.listings.stop)
         stack.push_async_callback(offers.stop)
         for name, problems in (await app.missing_tools()).items():
@@ -675,7 +679,7 @@ async def open_app(
 
 
 def agent_offers(app: App) -> AgentOffers:
-    """Passes on the agents that rooms offer to the room that hosts agents."""
+    """Passes the agents that rooms offer to the room that hosts agents."""
     offering = [(one.room.offered_agents, one.service) for one in app.rooms if one.room.offered_agents is not None]
     hosting = [(one.room.host_offered, one.service) for one in app.rooms if one.room.host_offered is not None]
     return AgentOffers(
@@ -690,7 +694,7 @@ def _may_read(room: str, principal: Principal) -> bool:
 
 
 def tell_dead(tx: Transaction, run: JobRun, problem: str) -> None:
-    """A job that was given up is an event for administrators."""
+    """Emit an event for administrators: a job was given up."""
     data = {"job": run.id, "name": run.name, "problem": problem}
     emit(tx, run.name.partition(".")[0], "job.dead", [f"job:{run.id}"], audience=ADMINS, data=data)
 

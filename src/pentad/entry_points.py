@@ -1,4 +1,4 @@
-"""Entry points of installed packages: what they declare under a group, and the objects behind the names.
+"""Entry points of installed packages: the names declared in a group, and the objects behind them.
 
 `importlib.metadata` gives the same answers, but importing it would take a fifth of the time of `pentad --help`
 (docs/decisions/017-verbs-and-settings-of-rooms.md), so the few lines of `entry_points.txt` are read here.
@@ -14,7 +14,7 @@ from pentad.kernel.errors import Misconfigured
 
 
 def entry_points(group: str) -> dict[str, str]:
-    """What the packages on `sys.path` declare in a group: `module:attribute` by name, sorted by name."""
+    """The entry points of a group, from packages on `sys.path`: `module:attribute` by name, sorted."""
     found: dict[str, tuple[str, str]] = {}
     for package, groups in _packages(tuple(sys.path)).items():
         for name, reference in groups.get(group, {}).items():
@@ -28,14 +28,14 @@ def entry_points(group: str) -> dict[str, str]:
 
 
 def load(reference: str) -> Any:
-    """The object a `module:attribute` names. Raises ImportError or AttributeError."""
+    """Import the object that `module:attribute` names. Raises ImportError or AttributeError."""
     module, _, attribute = reference.partition(":")
     return getattr(import_module(module), attribute)
 
 
 @cache
 def _packages(paths: tuple[str, ...]) -> dict[str, dict[str, dict[str, str]]]:
-    """The groups of each package. A package that is on the path twice counts once: the first one is imported too."""
+    """The groups of each package. If a package is on the path twice, only the first counts, as for imports."""
     packages: dict[str, dict[str, dict[str, str]]] = {}
     for path in paths:
         try:
@@ -61,5 +61,5 @@ def _groups(file: Path) -> dict[str, dict[str, str]]:
             entries = groups.setdefault(line.strip("[]").strip(), {})
         elif "=" in line and not line.startswith(("#", ";")):
             name, _, reference = line.partition("=")
-            entries[name.strip()] = reference.partition("[")[0].strip()  # what follows "[" are extras
+            entries[name.strip()] = reference.partition("[")[0].strip()  # extras follow "["
     return groups

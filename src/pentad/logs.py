@@ -26,7 +26,7 @@ _COLOURS: Final = {"DEBUG": "2", "INFO": "32", "WARNING": "33", "ERROR": "31", "
 
 
 def safe_value(name: str, value: Any) -> Any:
-    """A value for the log: masked if its name is secret, and without secrets in its texts."""
+    """A value for the log: masked if its name marks a secret; otherwise with secrets removed from its text."""
     if is_secret_member(name, value):
         return HIDDEN
     if value is None or isinstance(value, bool | int | float):
@@ -39,7 +39,7 @@ def safe_value(name: str, value: Any) -> Any:
 
 
 def _extras(record: logging.LogRecord) -> dict[str, Any]:
-    """The values given as `extra=`, and the request of the line."""
+    """The values passed as `extra=`, and the id of the current request."""
     found: dict[str, Any] = {}
     if (mark := request_mark.get()) is not None:
         if mark.request_id:
@@ -67,7 +67,7 @@ class JsonLines(logging.Formatter):
 
 
 class Console(logging.Formatter):
-    """For people: time, level, message, extras as key=value. A message is one line; a traceback keeps its lines."""
+    """Readable lines: time, level, message, extras as key=value. A message is one line; a traceback keeps its lines."""
 
     def __init__(self, *, colour: bool) -> None:
         super().__init__()

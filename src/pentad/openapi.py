@@ -1,4 +1,4 @@
-"""OpenAPI documents, generated from what routes say about themselves: `/openapi.json`, and one for each register.
+"""Generates OpenAPI documents from the descriptions of routes: `/openapi.json`, and one for each register.
 
 A route that lists its errors (`Operation.errors`) is described completely: those errors, and the ones the front sends
 before a route is asked. Any other route may answer with any error, in the server's own shape.
@@ -50,7 +50,7 @@ _HEADERS: Final = {
 }
 _HEADERS_OF_ERRORS: Final = {401: "WWW-Authenticate", 429: "Retry-After", 503: "Retry-After"}
 _ALWAYS_SENT: Final = frozenset({401, 429})
-"""Errors that always come with their header; 503 has one only if waiting helps."""
+"""Errors that always carry their header. A 503 has one only if waiting helps."""
 _ACTIONS: Final = {"read": "Read", "write": "Change", "admin": "Administer"}
 
 
@@ -86,7 +86,7 @@ def document(
 
 
 def operations_of(routes: Iterable[BaseRoute]) -> Iterator[Described]:
-    """The operations of routes. One that does not describe itself may answer anything to anyone."""
+    """The operations of routes. Assume that a route without a description may return anything to anyone."""
     for route in routes:
         if isinstance(route, Route) and route.include_in_schema:
             operation = operation_of(route.endpoint) or Operation("", "", public=True)
@@ -98,7 +98,7 @@ def operations_of(routes: Iterable[BaseRoute]) -> Iterator[Described]:
 
 
 def security_schemes(site: str, rooms: Iterable[str], *, issues_tokens: bool) -> dict[str, dict[str, Any]]:
-    """How callers prove who they are, by the name of the scheme, for a server that asks for it."""
+    """The authentication schemes of a server that requires login, by name."""
     schemes: dict[str, dict[str, Any]] = {
         "basic": {"type": "http", "scheme": "basic", "description": "The name and password of a user."},
         "bearer": {"type": "http", "scheme": "bearer", "description": "An API key, or an access token."},
@@ -121,7 +121,7 @@ def security_schemes(site: str, rooms: Iterable[str], *, issues_tokens: bool) ->
 
 @dataclass(slots=True)
 class _Document:
-    """The document while it is made. Types become references to components, which are written at the end."""
+    """A document in progress. Types become references to components, which are written at the end."""
 
     schemes: Mapping[str, Mapping[str, Any]]
     names: set[str] = field(default_factory=set[str])
@@ -201,7 +201,7 @@ class _Document:
         return response
 
     def _schema(self, shape: Any) -> dict[str, Any]:
-        """A place for the schema of a type."""
+        """A placeholder for the schema of a type."""
         name = str(shape)
         if name not in self.types:
             self.types[name] = TypeAdapter(shape)

@@ -51,23 +51,23 @@ if TYPE_CHECKING:
 Scope = MutableMapping[str, Any]
 AsgiApp = Callable[[Scope, "Receive", "Send"], Awaitable[None]]
 DEFAULT_ORGANISATION: Final = "default"
-"""The organisation of everyone who is in no other."""
+"""The organisation of callers that belong to no other."""
 S = TypeVar("S")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Neighbours(Protocol):
-    """The tools and resources of all open rooms, used with the rights of `principal`: who called the room.
+    """The tools and resources of all open rooms, used with the rights of `principal`, the room's caller.
 
-    Rooms never import one another; this is how one uses another. Rights, limits and the audit trail are the same as for
-    a call from outside. What counts is what the principal may still do when a tool is called, however long ago it
-    called the room. What is refused is raised as an error of the kernel.
+    Rooms never import one another; they call each other through this. Rights, limits and the audit trail are the same
+    as for a call from outside. Each call checks the principal's current rights, however long ago it called the room.
+    Refused calls raise an error from `pentad.kernel.errors`.
     """
 
     async def call_tool(
         self, principal: Principal, name: str, arguments: Mapping[str, Any], *, progress: "Progress | None" = None
     ) -> Mapping[str, Any]:
-        """The tool's result as the protocol knows it; a tool that failed says `isError`."""
+        """The tool's result in MCP's form; if the tool failed, `isError` is true."""
         ...
 
     async def read(self, principal: Principal, uri: str) -> Sequence[Contents]:
@@ -75,11 +75,11 @@ class Neighbours(Protocol):
         ...
 
     def schemes(self) -> Sequence[str]:
-        """The schemes of the resources of all rooms, also of those that are not open yet."""
+        """The URI schemes of all rooms' resources, including rooms that are not open yet."""
         ...
 
     def only_reads(self, name: str) -> bool:
-        """Whether a tool changes nothing, so that it may be called again after a crash."""
+        """Whether a tool only reads, so that repeating it after a crash is safe."""
         ...
 
 
@@ -90,7 +90,7 @@ class Report(Protocol):
 
 
 class Alone:
-    """No neighbours, for a room that is opened by itself."""
+    """No neighbours, for a room that is opened alone."""
 
     async def call_tool(
         self, principal: Principal, name: str, arguments: Mapping[str, Any], *, progress: "Progress | None" = None
@@ -115,35 +115,35 @@ async def _no_health() -> Mapping[str, Mapping[str, Any]]:
 
 
 def one_organisation(principal: Principal) -> str:
-    """If no room has organisations, everyone belongs to the same one."""
+    """One organisation for everyone, if no room manages organisations."""
     return DEFAULT_ORGANISATION
 
 
 def no_report(principal: Principal, action: str, *, target: str = "", reason: str = "") -> None:
-    """The audit trail of a room that is opened by itself."""
+    """A null audit trail, for a room that is opened alone."""
 
 
 class ListingTable(Protocol):
-    """Lists things in the directory in the transaction that stores them, and withdraws them."""
+    """Adds and removes directory entries in the transaction that stores the listed thing."""
 
     def put(self, tx: Transaction, listing: Listing) -> None:
-        """List it, or replace what was listed under its key."""
+        """Add an entry, or replace the one with the same key."""
         ...
 
     def remove(self, tx: Transaction, key: str) -> None: ...
 
     def changed(self) -> None:
-        """What `Room.listed` returns has changed in this process. If it is in the store, call `listings_changed` in the
-        transaction instead."""
+        """Call this when the result of `Room.listed` has changed in this process. If it depends on the store, call
+        `listings_changed` in the transaction instead."""
         ...
 
     async def caught_up(self, key: str, seconds: float) -> bool:
-        """Wait until the directory has this listing as it is now; False if it is still to be done."""
+        """Wait until the directory has the current version of this listing; False if it is still pending."""
         ...
 
 
 class _NoListings:
-    """The listings of a room that is opened by itself."""
+    """Null listings, for a room that is opened alone."""
 
     def put(self, tx: Transaction, listing: Listing) -> None: ...
 
@@ -159,13 +159,13 @@ UNLISTED: Final = _NoListings()
 
 
 async def _no_other_database(url: str) -> Database:
-    raise Misconfigured("No other database can be opened here.", hint="Open the room as part of a server.")
+    raise Misconfigured("Other databases cannot be opened here.", hint="Open the room as part of a server.")
 
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """What a room gets: the store, a clock, outgoing HTTP, the folder for large files, the search, the other rooms, and
-    its own settings."""
+    """The services a room receives: the store, a clock, outgoing HTTP, a folder for large files, search, the other
+    rooms, and its own settings."""
 
     database: Database
     clock: Clock
@@ -176,10 +176,10 @@ class Platform:
     """The room's own settings, an instance of its `Room.settings`."""
     search: SearchIndex
     jobs: JobQueue
-    """Queues work inside a transaction; the room's `jobs` say who does it."""
+    """Queues work inside a transaction; handlers are declared in `Room.jobs`."""
     neighbours: Neighbours = ALONE
     site: str = "http://localhost:8700"
-    """This server's URL according to the settings; a request may know a better one."""
+    """This server's URL from the settings. A request may know a better one."""
     public_url: str | None = None
     """The URL the operator set, if any: it also works from other machines."""
     protected: bool = True
@@ -189,22 +189,23 @@ class Platform:
     health: Callable[[], Awaitable[Mapping[str, Mapping[str, Any]]]] = _no_health
     """The health of each open room that reports it, by name: `status` is `ok` or an error code."""
     secret_box: SecretBox = PLAIN
-    """Encrypts secrets before they are stored, if the operator set `secret_key`. The room lists those columns in
-    `sealed`."""
+    """Encrypts secrets before they are stored, if the operator set `secret_key`. List those columns in
+    `Room.sealed`."""
     owner_now: OwnerNow = owner_as_saved
-    """What the owner of something that acts without a caller may do now, never more than when it was saved; None once
-    the owner is gone. A room that is opened by itself has no users to ask."""
+    """The current rights of an owner on whose behalf something acts without a caller, such as a webhook: never more
+    than when it was saved, and None if the owner no longer exists."""
     organisation_of: Callable[[Principal], str] = one_organisation
-    """The organisation a principal belongs to, according to the open room that has organisations."""
+    """The principal's organisation, from the room that manages organisations."""
     report: "Report" = no_report
-    """Adds an event to the audit trail: who did what to which target, and why."""
+    """Adds an event to the audit trail: who did what, to which target, and why."""
     other_database: Callable[[str], Awaitable[Database]] = _no_other_database
     """Opens another database by a URL from the room's settings; the caller closes it."""
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when the server is told to stop; the room is closed when its work is done, or `drain_seconds` later."""
+    """Set when the server begins to stop. The room is closed when its work is done, or after `drain_seconds`."""
     drain_seconds: float = 0.0
     listings: "ListingTable" = UNLISTED
-    """The directory's entries for what only the store has, such as a registered card; `Room.listed` for the rest."""
+    """Directory entries for things that exist only in the store, such as a registered card. Use `Room.listed` for the
+    rest."""
 
 
 def _nothing_is_public(method: str, path: str) -> bool:
@@ -213,17 +214,18 @@ def _nothing_is_public(method: str, path: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """One place where a room answers beside its tools, and the rules there. Give exactly one of these:
+    """Something a room serves besides its tools, and the rules that apply to it. Give exactly one of these:
 
     - `app`: an ASGI application for `path` and everything below it. The guards have checked host, origin, credentials,
-      rate and size, and read the body; `scope["state"]["exchange"]` is the request as they found it (`HttpExchange`).
-      An application that streams for long calls `exchange.release()` first, so that it no longer counts as a call in
-      flight, and `exchange.principal_now()` from time to time. It may set `call` and `outcome` in `scope["state"]`: the
-      audit trail then uses them as the name and outcome of the call.
+      rate and size, and read the body; `scope["state"]["exchange"]` is the checked request (`HttpExchange`).
+      Before streaming for a long time, call `exchange.release()`, so that the request no longer counts as in flight;
+      call `exchange.principal_now()` from time to time to check that the caller still has access. It may set `call` and
+      `outcome` in `scope["state"]`: the audit trail then uses them as the name and outcome of the call.
     - `routes`: Starlette routes, each at its own path. They also admit callers without credentials.
     - `endpoint`: an MCP endpoint with a profile of its own.
-    - `part`: finds a part of the room by the one parameter of `path` (`/rooms/avatars/{id}/mcp`), to be served alone
-      over MCP. Return the same object for as long as the part is the same; raise NotFound if there is none.
+    - `part`: serves one part of the room alone over MCP. It is found by the parameter of `path`
+    (`/rooms/avatars/{id}/mcp`). Return the same object as long as the part is unchanged; raise NotFound if there is
+    none.
     - `grpc`: services on the gRPC port, which all rooms share. Called when the port opens. Needs `Room.has_port`.
     """
 
@@ -234,20 +236,21 @@ class Mount:
     part: "Callable[[str], Awaitable[OpenRoom]] | None" = None
     grpc: "Callable[[], GrpcServices] | None" = None
     is_public: Callable[[str, str], bool] = _nothing_is_public
-    """Which requests to an `app` need no credentials, by method and path. Without any, the caller is `ANONYMOUS`."""
+    """Which requests to an `app` need no credentials, by method and path. Their caller is then `ANONYMOUS`."""
     caller_of: "Callable[[str, str], Awaitable[Principal]] | None" = None
-    """For an `app` whose paths are credentials, such as upload links: the caller behind a request, by method and path.
-    Its rights, rates and upload limits apply. Raise NotFound for a path that means nothing."""
+    """For an `app` whose paths are credentials, such as upload links: finds the caller by method and path. The caller's
+    rights, rate limits and upload limits apply. Raise NotFound for an unknown path."""
     streamed_bytes: int | None = None
     """For an `app` that reads bodies as they arrive (`receive`): the largest body. The guards then do not read it, and
     enforce this limit and the minimum rate while the application reads."""
     any_origin: bool = False
-    """Web pages of every origin may call `path` and below, as long as credentials are required at all. For an `app` or
-    an `endpoint`."""
+    """Web pages of any origin may call `path` and below, unless the server runs with `--auth none`. For an `app` or an
+    `endpoint`."""
     error_response: "Callable[[PentadError, str], tuple[int, bytes]] | None" = None
-    """Status and body of an error, for an `app` whose clients expect other words than the server's own."""
+    """Makes the status and body of an error, for an `app` whose clients expect another format than the server's own."""
     all_rooms: bool = False
-    """This leads to the tools of every room: they audit the calls, and a login here is for all of them."""
+    """Set this if the app calls tools of every room: the tools write the audit trail, and a login here covers all
+    rooms."""
 
     def __post_init__(self) -> None:
         if (problem := self._problem()) is not None:
@@ -279,27 +282,27 @@ class Mount:
 
 @dataclass(frozen=True, slots=True)
 class MountContext:
-    """What a server gives a room when it asks for its mounts: the server's logins, rate limits and audit trail, and
-    where the gRPC port is."""
+    """The services a server provides when it asks a room for its mounts: logins, rate limits, audit trail, and the gRPC
+    port."""
 
     host: str
     port: int
     is_shared: bool
     """Whether other processes listen on the same port."""
     authenticate: Callable[[str | None, str | None], Awaitable[Principal]]
-    """The principal for an `authorization` header (None for no header) from that client address. Raises if the
-    credentials are wrong, or if the address fails too often. With `--auth none` everyone is the local owner."""
+    """The principal for an `authorization` header (or None) from a client address. Raises if the credentials are wrong,
+    or after too many failures from that address. With `--auth none`, every caller is the local owner."""
     spend: Callable[[str], Awaitable[None]]
-    """Takes one call from a principal's rate limit. Raises if nothing is left."""
+    """Counts one call against a principal's rate limit. Raises if it is exceeded."""
     record: "Record"
     """Adds a call to the audit trail."""
     stopping: asyncio.Event
-    """Set when the server stops: streams and servers have to end."""
+    """Set when the server stops. End streams and servers then."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoreWarning:
-    """Something in the store that slows down or endangers a room, and what to do about it."""
+    """A condition in the store that slows down or endangers a room, and what to do about it."""
 
     text: str
     fix: str
@@ -307,22 +310,22 @@ class StoreWarning:
 
 @dataclass(frozen=True, slots=True)
 class MetricFamily:
-    """Samples of one metric for `/metrics`. The name of a counter is without `_total`."""
+    """Samples of one metric for `/metrics`. Omit `_total` from the name of a counter."""
 
     name: str
     about: str
     kind: Literal["gauge", "counter"]
     labels: Sequence[str]
     samples: Sequence[tuple[Sequence[str], float]]
-    """The values of the labels, and the value."""
+    """Label values, and the sample's value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Room(Generic[S]):
-    """What a room offers.
+    """Everything a room offers.
 
-    `open` yields the room's service, which every tool finds as `call.service`, and closes it at the end. `schema` names
-    the package with the room's migrations. `mounts` and `pages` are only asked for by servers.
+    `open` yields the room's service, available to tools as `call.service`, and closes it at the end. `schema` names the
+    package with the room's migrations. Only servers use `mounts` and `pages`.
     """
 
     name: str
@@ -332,68 +335,69 @@ class Room(Generic[S]):
     tools: Sequence[Tool] = ()
     generated_tools: "Generator | None" = None
     """Makes tools at run time, for a caller, from the names a profile lists under `typed`; see
-    `pentad.mcp.generated_tools`. Announce with `list_changed(tx, "generated_tools", room)` that they changed."""
+    `pentad.mcp.generated_tools`. When they change, call `list_changed(tx, "generated_tools", room)`."""
     resources: Sequence[Resource] = ()
     prompts: Sequence[Prompt] = ()
     listing: ResourceListing | None = None
     guards: "Mapping[str, Guard]" = field(default_factory=dict[str, "Guard"])
-    """By the URI of a resource as declared: refuses subscribers who may not read it. Without a guard, the room's read
-    scope is enough."""
+    """Access checks for subscribers, by the declared URI of a resource. Without a guard, the room's read scope is
+    enough."""
     in_audience: "AudienceCheck | None" = None
-    """Whether a principal belongs to the audience of a change; see `pentad.mcp.changes`."""
+    """Whether a principal may hear of a change; see `pentad.mcp.changes`."""
     organisation_of: Callable[[S, Principal], str] | None = None
-    """The organisation a principal belongs to, if this room has organisations. Other rooms ask the platform."""
+    """The principal's organisation, if this room manages organisations. Other rooms ask the platform."""
     tasks: "Callable[[S], TaskSource] | None" = None
-    """The tasks of the room; tools that declare `task` can defer their answer to one."""
+    """The room's MCP tasks. Tools that declare `task` can defer their result to one."""
     jobs: Sequence[Job[S]] = ()
     """Work that outlasts a request, queued through `Platform.jobs` or on a schedule."""
     listed: Callable[[S], Awaitable[Sequence[Listing]]] | None = None
-    """What the room hosts now, for the directory of a server (`pentad.listings`)."""
+    """The things the room hosts now, to be listed in the server's directory (`pentad.listings`)."""
     offered_agents: Callable[[S], Awaitable[Sequence[OfferedAgent]]] | None = None
-    """What of the room can be sent tasks, answered by one of its tools. `listings_changed` announces changes."""
+    """Parts of the room that can be sent tasks as agents, each backed by a tool. Call `listings_changed` when they
+    change."""
     host_offered: Callable[[S, Sequence[OfferedAgent]], None] | None = None
-    """The room that hosts agents hosts these, and no longer those it was told before."""
+    """Set by the room that hosts agents: replaces the agents other rooms offer with these."""
     catalogue: Callable[[S], Catalogue | None] | None = None
-    """The room that is the directory keeps the records of everything that is listed."""
+    """Set by the directory: keeps the records of everything that is listed."""
     event_kinds: Mapping[str, str] = field(default_factory=dict[str, str])
-    """What the room tells in the feed of events, by kind (`object.created`), with its meaning. The room writes them
-    with `pentad.events.outbox.emit`, or shows a log of its own."""
+    """The kinds of events the room emits (`object.created`), and their meaning. Emit them with
+    `pentad.events.outbox.emit`, or provide `events`."""
     events: EventSource[S] | None = None
-    """A log of the room, in the order of its commits, that is read as events."""
+    """The room's own log, in commit order, read as events."""
     spans: SpansOf | None = None
-    """What the room knows of a trace besides the calls in the audit trail, such as tasks. Reads the store only; the
-    room may not be open."""
+    """The room's spans of a trace besides audited calls, such as tasks. Reads only the store, because the room may not
+    be open."""
     origin: OriginOf | None = None
-    """What a task of the room was started by. Reads the store only."""
+    """The event that started a task of the room. Reads only the store."""
     searchable: Sequence[Searchable] = ()
-    """What of the room the shared search finds (`Platform.search`): fields with weights, vectors, filters."""
+    """Collections for the shared search (`Platform.search`): fields with weights, vectors, filters."""
     search_sources: "Sequence[SearchSource[S]]" = ()
-    """What the search over all rooms finds in this one, by kind."""
+    """The kinds of things the search over all rooms finds here."""
     lineage: "LineageOf | None" = None
-    """Where a resource of the room comes from, with the rights of a caller; see `pentad.mcp.lineage`."""
+    """Finds where a resource of the room comes from, with the caller's rights; see `pentad.mcp.lineage`."""
     schema: str | None = None
     sealed: Sequence[SealedColumn] = ()
     """Columns of the room's tables that hold secrets."""
     mounts: "Callable[[S, MountContext], Sequence[Mount]] | None" = None
-    """Where the room answers beside its tools: HTTP paths, further MCP endpoints, the gRPC port."""
+    """What the room serves besides its tools: HTTP paths, further MCP endpoints, gRPC services."""
     has_port: bool = False
-    """Whether one of the mounts is `grpc`. Known before the room opens, so that a taken port stops the start."""
+    """Whether one of the mounts is `grpc`. Declared here so that a port in use is reported before any room opens."""
     tools_as_methods: Callable[[S], Sequence[str]] | None = None
-    """Tools, by any of their names, that also answer as a JSON-RPC method of that name."""
+    """Tools that can also be called as a JSON-RPC method, by any of their names."""
     pages: "Callable[[], Pages[S]] | None" = None
-    """What people see in a browser."""
+    """The room's pages in the console."""
     identity: tuple[str, str] | None = None
-    """The server's name and version when this room is served alone, if a document promises them."""
+    """The server's name and version when this room is served alone, for compatibility with the original server."""
     health: Callable[[S], Awaitable[Mapping[str, Any]]] | None = None
-    """Figures for `/readyz` and, if something is wrong, a `status` other than `ok`. Reads only."""
+    """Figures for `/readyz`, with a `status` other than `ok` if something is wrong. Must only read."""
     telemetry: Callable[[S], Awaitable[Sequence[MetricFamily]]] | None = None
-    """What the room adds to `/metrics`. Reads only, and asks nobody else."""
+    """The room's samples for `/metrics`. Must only read, and make no outgoing requests."""
     store_warnings: Callable[[Database], Awaitable[Sequence[StoreWarning]]] | None = None
-    """What an operator should know of the room's tables, for `pentad doctor`. Reads only; the room is not open."""
+    """Warnings about the room's tables, for `pentad doctor`. Must only read; the room is not open."""
     demo: Callable[[S], Awaitable[None]] | None = None
-    """Fills the room with demo data; run at every start of the demo, so it must be safe to run twice."""
+    """Fills the room with demo data. It runs at every start of the demo, so it must be safe to repeat."""
     first_content: str = ""
-    """A command that puts the first content into the room, shown where the room is empty."""
+    """A command that adds the first content, shown while the room is empty."""
     settings: type[RoomSettings] = RoomSettings
     """The room's own settings: a dataclass whose fields are made with `setting(default, about)`. An installed room also
     declares it in the entry-point group `pentad.settings`, so that settings can be read without importing the room."""
@@ -412,13 +416,13 @@ class OpenRoom:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One query parameter or header of a route. State only limits that the route enforces."""
+    """A query parameter or header of a route. State only limits that the route enforces."""
 
     name: str
     description: str
     type: str = "string"
-    """A type of JSON. An `object` stands for any number of parameters: `_order[field]` for `_order[price]=desc` and so
-    on, a plain name for parameters of any name."""
+    """A JSON type. An `object` stands for any number of parameters: `_order[field]` for `_order[price]=desc` and so on;
+    a plain name means parameters of any name."""
     place: Literal["query", "header"] = "query"
     required: bool = False
     minimum: int | None = None
@@ -428,9 +432,9 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """How a route describes itself, for OpenAPI and for the room.
+    """The description of a route.
 
-    Types of bodies are anything pydantic can describe: a model, `list[Model]`, `A | B`.
+    Body types can be anything pydantic can describe: a model, `list[Model]`, `A | B`.
     """
 
     summary: str
@@ -439,21 +443,21 @@ class Operation:
     parameters: Sequence[Parameter] = ()
     body: Any = None
     answer: Any = None
-    """The type of the body of a successful answer; None for no body, or for one that is not JSON (`produces`)."""
+    """The type of a successful response's body; None for no body, or for one that is not JSON (`produces`)."""
     status: int = 200
     uploads: Sequence[str] = ()
     """Media types of bodies accepted besides JSON; `*/*` for any."""
     other_bodies: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Types of further bodies by a media type that ends in `+json`."""
     produces: Sequence[str] = ()
-    """Media types of a successful answer that is not JSON."""
+    """Media types of a successful response that is not JSON."""
     headers: Sequence[str] = ()
-    """Headers of a successful answer that clients can use, such as `ETag`."""
+    """Headers of a successful response, such as `ETag`."""
     not_modified: bool = False
-    """Whether `If-None-Match` can lead to 304."""
+    """Whether `If-None-Match` can yield a 304."""
     errors: Mapping[int, Any] | None = None
-    """The errors the route itself answers with, by status, and the type of each body if it is not the server's own
-    (`Problem`). None if they are not listed: then any error is possible, and each is a `Problem`."""
+    """The route's own errors by status, each with the type of its body unless that is the server's `Problem`. None if
+    they are not listed: then any error is possible, and each is a `Problem`."""
     public: bool = False
     """Whether callers without credentials are served."""
     scope: str | None = None
@@ -484,9 +488,9 @@ def protected_route(
     operation: Operation,
     handle: "Callable[[Request, Principal], Awaitable[Any]]",
 ) -> "BaseRoute":
-    """A route that sends what `handle` returns as JSON, for callers with the scope `needed`, such as `agents:read`.
+    """A route that requires the scope `needed`, such as `agents:read`, and returns the result of `handle` as JSON.
 
-    `handle` may also return a response, if the operation says which (`produces`, or the status 204).
+    `handle` may also return a response, if the operation declares it (`produces`, or status 204).
     """
     from starlette.responses import JSONResponse, Response
     from starlette.routing import Route
@@ -508,5 +512,5 @@ def protected_route(
 
 
 def is_yes(text: str | None) -> bool:
-    """Whether a query parameter says yes."""
+    """Whether a query parameter is true."""
     return (text or "").lower() in ("1", "true", "yes")

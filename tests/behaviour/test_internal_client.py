@@ -1,8 +1,7 @@
 """Calls from inside: a room uses its neighbours with the rights of who called it."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from pentad.kernel.errors import Forbidden, NotFound
 from pentad.kernel.principal import LOCAL, Principal

@@ -127,7 +127,7 @@ def test_every_verb_that_touches_the_store_lets_one_choose_it(verb: str) -> None
         (["call", "no_such_tool", "--data", "d"], 3, "There is no tool"),
         (["call", "x", "--args", "missing.json"], 2, "cannot be read"),
         (["call", "x", "--url", "http://127.0.0.1:9/mcp"], 5, "error:"),
-        (["call", "x", "--url", "ftp://host"], 1, "address of a server"),
+        (["call", "x", "--url", "ftp://host"], 1, "not a server's address"),
         (["backup", "b", "--data", "none"], 3, "There is no store"),
         (["restore", "missing"], 2, "does not exist"),
         (["users", "add", "ada", "--data", "d"], 2, "--password-stdin"),

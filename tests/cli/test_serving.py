@@ -143,7 +143,7 @@ def test_the_demo_keeps_its_hands_off_a_store_with_other_users(tmp_path: Path) -
     assert added.returncode == 0
     done = run(*DEMO, "--data", "d", home=tmp_path)
     assert done.returncode == 2
-    assert "users of its own" in done.stderr
+    assert "a store with other users" in done.stderr
     assert [
         user["name"] for user in json.loads(run("users", "list", "--json", "--data", "d", home=tmp_path).stdout)
     ] == ["ada"]

@@ -202,4 +202,4 @@ def test_it_counts_the_lines_of_the_agent() -> None:
 
 @pytest.mark.requirement("story:tutorial")
 def test_the_readme_points_to_it_in_one_line() -> None:
-    assert "[Tutorial](docs/tutorial.md)" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "[tutorial](docs/tutorial.md)" in (ROOT / "README.md").read_text(encoding="utf-8")

@@ -346,7 +346,7 @@ async def test_an_answer_counts_once_and_in_the_browser_that_asked(company: Comp
     for browser in (victim, company.browser()):
         page = await browser.get(path)
         assert page.status == 403
-        assert "does not belong to a login that this browser began" in page.html.text
+        assert "does not belong to a login that this browser started" in page.html.text
         assert await company.who(browser) is None
     assert (await attacker.get(path)).status == 403, "the state was used up by the wrong browser"
     again = company.provider.log_in(await company.begin(attacker), "6666", groups=["staff"])

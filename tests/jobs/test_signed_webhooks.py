@@ -44,7 +44,12 @@ async def test_a_delivery_is_signed_as_standard_webhooks_says(fetcher: HttpFetch
     [
         ("410 Gone", "The address answered 410.", True, 0.0),
         ("503 Busy\r\nRetry-After: 120", "The address answered 503.", False, 120.0),
-        ("302 Found\r\nLocation: /elsewhere", "The address redirects; a delivery is not sent elsewhere.", False, 0.0),
+        (
+            "302 Found\r\nLocation: /elsewhere",
+            "The address redirects, and deliveries do not follow redirects.",
+            False,
+            0.0,
+        ),
     ],
 )
 async def test_what_a_receiver_answers_is_understood(

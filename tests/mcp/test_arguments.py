@@ -224,4 +224,4 @@ def test_a_number_of_thousands_of_digits_is_called_what_it_is() -> None:
         read(raw)
     with pytest.raises(InvalidInput) as refused:
         read_with_repairs(Sample, raw, strict.value)
-    assert "a number too long to be read" in refused.value.message
+    assert "a number that is too long" in refused.value.message

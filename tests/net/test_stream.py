@@ -114,7 +114,7 @@ async def test_an_answer_that_does_not_begin_in_time_is_given_up():
         return web.Response()
 
     async with answering(handler) as port, streaming() as fetcher:
-        with pytest.raises(DeadlineExceeded, match="did not answer"):
+        with pytest.raises(DeadlineExceeded, match="did not respond"):
             async with fetcher.stream(f"http://127.0.0.1:{port}/", timeout=0.05):
                 pass
 

@@ -157,9 +157,9 @@ def test_a_value_of_a_room_that_does_not_fit_is_reported_with_its_file_or_variab
     with pytest.raises(Misconfigured, match=r"rooms\.metrics\.plain_methods \(file .*pentad\.toml\)"):
         load(home, toml="[rooms.metrics]\nplain_methods = 'perhaps'")
     (home / "here" / "pentad.toml").unlink()
-    with pytest.raises(Misconfigured, match=r"^PENTAD_METRICS_PLAIN_METHODS has a value"):
+    with pytest.raises(Misconfigured, match=r"^PENTAD_METRICS_PLAIN_METHODS has an invalid value"):
         load(home, PENTAD_METRICS_PLAIN_METHODS=SECRET)
-    with pytest.raises(Misconfigured, match=r"^DIRECTORY_CLIENT_OIDC_CALLBACK_PORT has a value") as caught:
+    with pytest.raises(Misconfigured, match=r"^DIRECTORY_CLIENT_OIDC_CALLBACK_PORT has an invalid value") as caught:
         resolve_room(
             load(home, DIRECTORY_CLIENT_OIDC_CALLBACK_PORT=SECRET), "directory", declared_settings("directory")
         )
@@ -169,7 +169,7 @@ def test_a_value_of_a_room_that_does_not_fit_is_reported_with_its_file_or_variab
 @pytest.mark.requirement("settings:rooms:checked")
 def test_an_unknown_variable_of_a_room_is_warned_about_with_the_nearest_one(home: Path) -> None:
     assert load(home, PENTAD_AVATARS_MODEL_ULR="x").warnings == (
-        "The variable PENTAD_AVATARS_MODEL_ULR means nothing to Pentad. Did you mean 'PENTAD_AVATARS_MODEL_URL'?",
+        "The variable PENTAD_AVATARS_MODEL_ULR is not a Pentad setting. Did you mean 'PENTAD_AVATARS_MODEL_URL'?",
     )
 
 
@@ -243,7 +243,7 @@ def test_rooms_may_be_a_plain_list(home: Path) -> None:
         ("[[jwt.issuers]]\nisuer = 'https://i'", "'isuer' is none of them"),
         ("[[jwt.issuers]]\nissuer = 3", "issuer is a text"),
         ("[jwt]\nissuers = 'x'", "JSON"),
-        ("workers = 0", "At least one"),
+        ("workers = 0", "at least one"),
         ("[audit]\ndays = 0", "at least a day"),
         ("[login]\naccess_token_minutes = 0.01", "0.02 (a second)"),
         ("[login]\naccess_token_minutes = 1e12", "0.02 (a second)"),
@@ -257,7 +257,7 @@ def test_a_slip_in_the_file_is_refused_with_what_would_do(home: Path, toml: str,
 
 def test_an_unknown_variable_is_warned_about_with_the_nearest_one(home: Path) -> None:
     assert load(home, PENTAD_PROT="1").warnings == (
-        "The variable PENTAD_PROT means nothing to Pentad. Did you mean 'PENTAD_PORT'?",
+        "The variable PENTAD_PROT is not a Pentad setting. Did you mean 'PENTAD_PORT'?",
     )
     assert load(home, PENTAD_PORT="1", PENTAD_CONFIG="", PENTAD_TOKEN="x").warnings == ()
 

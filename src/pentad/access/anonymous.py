@@ -1,8 +1,8 @@
 """Limits for callers without proven credentials: requests per second, requests at once, and login attempts.
 
-Counted by client address in this process, over HTTP and gRPC together. Within its rate an anonymous caller waits for
-one of a few slots, so that a crowd of them never delays a caller with credentials. Beyond its rate it is refused after
-a pause; a client that retries at once would otherwise keep the server busy with refusals.
+Counted by client address in this process, over HTTP and gRPC together. Within its rate, an anonymous caller waits for
+one of a few slots, so a crowd of them never delays callers with credentials. Beyond its rate it is refused after a
+pause; otherwise a client that retries at once would keep the server busy with refusals.
 """
 
 import asyncio
@@ -50,8 +50,8 @@ class AddressBuckets:
 class Lane:
     """A few slots for requests; when all are taken, requests wait in order.
 
-    A released slot is free only in the next turn of the event loop. However many wait, one turn never runs more
-    requests than there are slots, and other connections are served in between.
+    A released slot is free only in the next turn of the event loop. However long the queue, one turn of the loop never
+    runs more requests than there are slots, and other connections are served in between.
     """
 
     def __init__(self, places: int) -> None:
@@ -120,19 +120,19 @@ class AnonymousLimits:
             )
 
     def give_back(self, address: str) -> None:
-        """Return a request, because it turned out to be a client's with a right to it."""
+        """Return a request, because it turned out to be authenticated or to have a valid session."""
         self._requests.give_back(address)
 
     async def slow_down(self, address: str) -> None:
-        """Count a request that must not be refused; beyond the rate it waits."""
+        """Count a request that must not be refused. Beyond the rate, it is delayed."""
         if self.is_too_fast(address):
             await pause()
 
     def is_too_fast(self, address: str) -> bool:
-        """Count a request; whether it is beyond the rate."""
+        """Count a request; returns whether it exceeds the rate."""
         return self._requests.spend(address) > 0
 
 
 async def pause() -> None:
-    """Wait a random time, so that callers who wait together do not all return together."""
+    """Wait a random time, so that refused callers do not all retry at the same moment."""
     await asyncio.sleep(PAUSE_SECONDS * (1 + random.random()))  # noqa: S311  no secret

@@ -1,8 +1,8 @@
 """API keys for programs: `pentad_<id>_<secret>`, shown once and stored only as SHA-256.
 
-A key is read-only by default, expires, and can never do more than its owner may do at the time of the call. It acts as
+A key is read-only by default, expires, and never has more rights than its owner has at the time of the call. It acts as
 its owner, so whatever it creates belongs to the owner; a confined key (`own_only`) sees only what it created itself.
-The secret has 256 random bits, so a fast hash protects it; a slow one would only cost every request.
+The secret has 256 random bits, so a fast hash is enough; a slow one would only slow down every request.
 """
 
 import base64
@@ -91,7 +91,7 @@ class ApiKeys:
         lifetime: float | None = DEFAULT_LIFETIME,
         own_only: bool = False,
     ) -> NewKey:
-        """Make a key. Without an owner it is a principal of its own; let only administrators ask for that."""
+        """Create a key. Without an owner it is a principal of its own; allow that only to administrators."""
         now = self._clock.now()
         token = f"{PREFIX}{self._text(10)}_{self._text(32)}"
         key = ApiKey(
@@ -117,7 +117,7 @@ class ApiKeys:
         return await self._db.read(work)
 
     async def revoke(self, key_id: str, *, owner: str | None = None) -> None:
-        """Revoke a key for good. With `owner`, the keys of other owners look unknown."""
+        """Revoke a key for good. With `owner`, other owners' keys are treated as unknown."""
         now = self._clock.now()
 
         def work(tx: Transaction) -> None:
@@ -132,7 +132,7 @@ class ApiKeys:
             self._on_change(f"key:{key_id}")
 
     async def verify(self, token: str) -> VerifiedKey | None:
-        """The principal of a token, or None whatever is wrong with it."""
+        """The principal of a token, or None if it is invalid for any reason."""
         match = _TOKEN.fullmatch(token)
         row = None if match is None else await self._db.lookup(_VERIFY, match[1])
         if match is None or row is None or not hmac.compare_digest(bytes(row[0]), _digest(token)):
@@ -155,7 +155,8 @@ class ApiKeys:
         return VerifiedKey(principal, expires_at)
 
     async def _record_use(self, key_id: str, now: float) -> None:
-        """A read-only store must still let keys in, so a failure here is only logged."""
+        """Record when a key was used. A failure is only logged, because keys must still work while the store is
+        read-only."""
 
         def work(tx: Transaction) -> None:
             tx.run(
@@ -213,7 +214,7 @@ def _checked_label(label: str) -> str:
     if not (1 <= len(label) <= 100 and label.isprintable()):
         raise InvalidInput(
             "A key's label has 1 to 100 printable characters.",
-            hint="Name what the key is for, e.g. 'laptop of ada'.",
+            hint="Say what the key is for, e.g. 'Ada's laptop'.",
             details={"field": "label"},
         )
     return label
@@ -222,8 +223,8 @@ def _checked_label(label: str) -> str:
 def _at_least_one(scopes: frozenset[str]) -> frozenset[str]:
     if not scopes:
         raise InvalidInput(
-            "A key without scopes can do nothing.",
-            hint="Leave scopes out for *:read, or name some.",
+            "A key needs at least one scope.",
+            hint="Omit scopes for *:read, or name some.",
             details={"field": "scopes"},
         )
     return scopes
@@ -232,6 +233,6 @@ def _at_least_one(scopes: frozenset[str]) -> frozenset[str]:
 def _checked_lifetime(seconds: float) -> float:
     if not 0 < seconds < 1e10:
         raise InvalidInput(
-            "A key's lifetime is a positive number of seconds.", hint="Give none at all for a key that never expires."
+            "A key's lifetime is a positive number of seconds.", hint="Omit it for a key that never expires."
         )
     return seconds

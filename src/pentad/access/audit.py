@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from pentad.kernel.principal import Principal
 
 EVENTS: Final = "access"
-"""The room of events and logins."""
+"""The room name used for logins and administrative events."""
 RETENTION_EVENT: Final = "audit retention"
 BATCH: Final = 1_000
 BUFFER_MOST: Final = 100_000
@@ -57,9 +57,9 @@ _SHORTEST_SECRET: Final = 10
 _WAITING: Final = "waiting"
 _DROPPED: Final = "dropped"
 _CALL_FIELDS: Final = 12
-"""Calls are recorded as plain tuples that end with `reason`."""
+"""Calls are recorded as plain tuples whose last field is `reason`."""
 _KNOWN_TRACES: Final = (32, 0)
-"""Lengths of traces that no caller has written: the id of a trace that began here, and none."""
+"""Lengths of trace fields that no caller wrote: the id of a trace that began here, and an empty one."""
 
 _log = logging.getLogger(__name__)
 _head_log = logging.getLogger("pentad.access.audit_chain")
@@ -72,7 +72,7 @@ class AuditEntry(NamedTuple):
     principal: str
     room: str
     tool: str
-    """The tool, or else the method or route; never free text of the caller."""
+    """The tool, or else the method or route; never free text from the caller."""
     outcome: str
     """`ok`, or the error code."""
     duration_us: int
@@ -82,7 +82,7 @@ class AuditEntry(NamedTuple):
     trace: str = ""
     """The caller's `traceparent`, or the id of the trace that began with the call."""
     credential: str = ""
-    """The API key that was used, if any; `principal` says whose it is."""
+    """The API key that was used, if any; `principal` is its owner."""
     reason: str = ""
     """Why an administrator read another user's data, or why a login failed."""
     login: str = ""
@@ -96,7 +96,7 @@ class AuditEntry(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Entries to store together, with what they add to the totals of calls and to those of each hour."""
+    """Entries to store together, with their contribution to the call totals and hourly totals."""
 
     id: bytes
     size: int
@@ -106,7 +106,7 @@ class Batch(NamedTuple):
 
 
 EVENT_MARK: Final = f'"{EVENTS}"'.encode()
-"""In encoded batches that may have entries that are not calls."""
+"""Marks encoded batches that may contain entries other than calls."""
 decode_entries: Final = msgspec.json.Decoder(list[AuditEntry]).decode
 
 
@@ -124,7 +124,7 @@ class AuditTrail:
     ) -> None:
         self._db = db
         self._channel = channel
-        """Signalled when entries are stored that are not calls."""
+        """Signalled when entries other than calls have been stored."""
         self._retention_seconds = retention_days * 86_400
         self._clock = clock or SystemClock()
         self._buffer_most = buffer_most
@@ -139,7 +139,7 @@ class AuditTrail:
         self._head: Link | None = None
         self._is_long_running = False
         self.on_stored: Callable[[bytes], None] | None = None
-        """Called with each batch of this process once it is stored, encoded."""
+        """Called with each encoded batch of this process after it is stored."""
         self.dropped = 0
         """Entries dropped because the store was unavailable for too long or rejected them."""
 
@@ -149,7 +149,9 @@ class AuditTrail:
         if len(buffer) >= self._buffer_most:
             buffer.popleft()
             self.dropped += 1
-            self._incidents.note(_DROPPED, "The oldest audit entries are dropped: too many wait", dropped=self.dropped)
+            self._incidents.note(
+                _DROPPED, "Dropping the oldest audit entries: too many are waiting", dropped=self.dropped
+            )
         buffer.append(entry)
         if len(buffer) == BATCH:
             self._batch_full.set()
@@ -166,9 +168,9 @@ class AuditTrail:
         address: str = "",
         transport: str = "",
     ) -> None:
-        """Add something that is not a call: `event(admin, "key revoked", target="key:...")`.
+        """Add an entry other than a call: `event(admin, "key revoked", target="key:...")`.
 
-        The request id and trace are those of the request in hand.
+        The request id and trace come from the current request.
         """
         mark = request_mark.get()
         self.record(
@@ -211,7 +213,7 @@ class AuditTrail:
                     await task
                 await self.flush()
         except (PentadError, TimeoutError):
-            _log.warning("The server stops with %d audit entries unsaved.", self.waiting())
+            _log.warning("The server is stopping with %d unsaved audit entries.", self.waiting())
 
     async def run(self) -> None:
         """Store a batch every second, or as soon as one is full, until stopped."""
@@ -220,16 +222,17 @@ class AuditTrail:
             try:
                 await self.flush()
                 await self._prune_if_due()
-                self._incidents.over(_WAITING, "The audit trail is being stored again.")
+                self._incidents.over(_WAITING, "The audit trail is stored again.")
             except PentadError as error:
                 text = "The audit trail is waiting for the store; entries are kept in memory"
                 self._incidents.note(_WAITING, text, level=logging.WARNING, code=error.code, waiting=self.waiting())
                 await _wait_for(EVERY_SECONDS, self._stopping)
 
     async def flush(self) -> None:
-        """Store the entries that wait now. A batch the store could not take keeps its id for the next try.
+        """Store the entries waiting now.
 
-        Entries that arrive meanwhile wait for the next flush; otherwise a busy server would commit every few calls.
+        A batch that could not be stored keeps its id for the next try. Entries that arrive meanwhile wait for the next
+        flush; otherwise a busy server would commit every few calls.
         """
         async with self._flushing:
             left = self.waiting()
@@ -247,7 +250,7 @@ class AuditTrail:
         return await recent(self._db, limit, AuditFilter(**given))
 
     async def verify(self, head: Link | None = None) -> Verification:
-        """Walk the chain of the stored batches; `head` is one that was kept elsewhere."""
+        """Verify the chain of the stored batches; `head` is a head that was kept elsewhere."""
         return await verify(self._db, head=head, checkpoint_of=checkpoint_of, written_at=written_at)
 
     async def totals(self) -> list[CallTotal]:
@@ -295,7 +298,7 @@ class AuditTrail:
             _log.error("The audit trail was cut or rewritten.", extra={"head": str(before), "head_before": str(known)})
 
     def _drop(self, batch: Batch, error: Exception) -> None:
-        """Only the error's name is logged: its text may quote the rows."""
+        """Drop a batch. Only the error's name is logged, because its text may quote the rows."""
         self.dropped += batch.size
         _log.error("A batch of %d audit entries was dropped: %s", batch.size, type(error).__name__)
 
@@ -313,7 +316,7 @@ class AuditTrail:
             self._is_long_running = True  # from the second time on
 
     def _log_head(self) -> None:
-        """The log keeps heads where whoever can write to the store cannot change them."""
+        """Log the head, so that a copy exists where people who can write to the store cannot change it."""
         if self._head is not None:
             _head_log.info("The head of the audit trail.", extra={"head": str(self._head)})
 
@@ -326,7 +329,7 @@ async def _wait_for(seconds: float, event: asyncio.Event) -> None:
 
 
 def make_batch(batch_id: uuid.UUID, entries: Sequence[AuditEntry]) -> Batch:
-    """Do all the work that needs no store, before the writer is busy with the batch."""
+    """Prepare a batch: all the work that needs no store, so that the writer is busy for less time."""
     kept = [entry if _is_plain_call(entry) else _scrubbed(_cut(entry)) for entry in entries]
     totals = grouped(((entry[2], entry[3], entry[4]), entry[5]) for entry in kept)
     hours = grouped_by_hour((entry[0], entry[4] != "ok") for entry in kept if entry[2] != EVENTS)
@@ -338,7 +341,7 @@ def make_batch(batch_id: uuid.UUID, entries: Sequence[AuditEntry]) -> Batch:
 
 
 def store_batch(tx: Transaction, batch: Batch, channel: str | None = None) -> Appended | None:
-    """Store a batch, unless an earlier try did and only its answer was lost."""
+    """Store a batch, unless an earlier try did so and only the reply was lost."""
     stored = _append(tx, batch, channel)
     if stored is not None:
         add_totals(tx, batch.totals)
@@ -366,7 +369,7 @@ def _append(tx: Transaction, batch: Batch, channel: str | None) -> Appended | No
 
 
 def checkpoint_of(entries: bytes) -> str | None:
-    """The newest checkpoint that a batch tells."""
+    """The newest checkpoint recorded in a batch."""
     told = [entry.target for entry in decode_entries(entries) if entry[2:4] == (EVENTS, RETENTION_EVENT)]
     return told[-1] if told else None
 
@@ -387,7 +390,7 @@ def _cut(entry: AuditEntry) -> AuditEntry:
 
 
 def _is_plain_call(entry: AuditEntry) -> bool:
-    """Whether an entry is a call whose caller chose no text that is long or could hold a secret: the usual case."""
+    """Whether an entry is an ordinary call: no caller-supplied text that is long or could hold a secret."""
     return (
         len(entry) == _CALL_FIELDS
         and len(entry[6]) < _SHORTEST_SECRET

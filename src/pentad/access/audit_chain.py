@@ -16,7 +16,7 @@ from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ports import Database, Row, Rows, Transaction
 
 RETENTION: Final = b'"audit retention"'
-"""In the entries of a batch that tells a new checkpoint."""
+"""Marks an entry that records a new checkpoint."""
 _PAGE: Final = 50
 _SKEW_SECONDS: Final = 60.0
 _LINK: Final = re.compile(r"([0-9]{1,18}):([0-9a-f]{64})")
@@ -24,7 +24,7 @@ _DOMAIN: Final = b"pentad audit chain 1"
 
 
 class Link(NamedTuple):
-    """A place in the chain: the number of a batch and its hash. Written as `12:ab34...`."""
+    """A position in the chain: a batch's number and hash. Written as `12:ab34...`."""
 
     number: int
     hash: bytes
@@ -55,10 +55,10 @@ class ChainedBatch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What a walk along the chain found."""
+    """The result of verifying the chain."""
 
     head: Link
-    """The newest batch, as the store has it."""
+    """The newest batch in the store."""
     checkpoint: Link
     """The newest batch that retention removed."""
     batches: int = 0
@@ -68,15 +68,15 @@ class Verification:
     uncovered: int = 0
     """Batches from before the chain."""
     fault: str | None = None
-    """The first place that does not fit; None if the chain is whole."""
+    """The first inconsistency; None if the chain is intact."""
 
 
 class _Broken(Exception):
-    """The first place that does not fit."""
+    """The first inconsistency."""
 
 
 def parse_link(text: str) -> Link:
-    """The link that `str` wrote."""
+    """Parse a link written by `str`."""
     found = _LINK.fullmatch(text.strip().lower())
     if found is None:
         raise InvalidInput("That is not a head of the audit trail.", hint="A head is NUMBER:HASH, as verify prints it.")
@@ -94,9 +94,10 @@ def next_hash(previous: bytes, number: int, batch_id: bytes, size: int, entries:
 
 
 def append(tx: Transaction, batch_id: bytes, size: int, entries: bytes) -> Appended | None:
-    """Store a batch as the next one of the chain; None if an earlier try stored it and only its answer was lost.
+    """Store a batch as the next one in the chain.
 
-    If somebody tampered with the head, the batch is stored without a number: it is kept, and `verify` reports it.
+    None if an earlier try stored it and only the reply was lost. If the head was tampered with, the batch is stored
+    without a number: it is kept, and `verify` reports it.
     """
     if tx.one("SELECT 1 FROM audit_batches WHERE id = ?", batch_id) is not None:
         return None
@@ -153,7 +154,7 @@ async def verify(
 ) -> Verification:
     """Walk the whole chain, a few batches at a time. `head` is one that was kept elsewhere.
 
-    `checkpoint_of` finds the checkpoint that a batch's entries tell, and `written_at` the time in a batch's id.
+    `checkpoint_of` finds the checkpoint in a batch's entries, and `written_at` the time in a batch's id.
     """
     walk = _Walk(head, checkpoint_of, written_at)
     try:

@@ -27,9 +27,9 @@ FAILED: Final = "failed"
 _READ_AT_ONCE: Final = 50
 _LATEST: Final = b"\xff" * 16
 _LATE_SECONDS: Final = 3_600.0
-"""How long an entry may have waited for the store: batches that are later than `until` by more are not read."""
+"""How long an entry may have waited for the store. Batches later than `until` by more than this are not read."""
 _AROUND: Final = 1_000
-"""Batches of several processes get numbers in almost the order of their ids; never this far apart."""
+"""Batches of several processes are numbered almost in the order of their ids; they are never this far apart."""
 _CURSOR: Final = re.compile(r"([0-9a-f]{32})\.([0-9]{1,5})")
 _PERIOD: Final = re.compile(r"([0-9]{1,6})\s*([smhdw])")
 _UNITS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
@@ -40,9 +40,9 @@ class AuditFilter:
     """Which entries to read; None means any."""
 
     user: str | None = None
-    """A user's name, whose failed logins count too; or a whole principal or credential, e.g. `key:...`."""
+    """A user's name, which includes failed logins; or a whole principal or credential, e.g. `key:...`."""
     principal: str | None = None
-    """Exactly this principal; nothing about other logins."""
+    """Exactly this principal, without failed logins."""
     room: str | None = None
     tool: str | None = None
     outcome: str | None = None
@@ -52,7 +52,7 @@ class AuditFilter:
     until: float | None = None
 
     def matches(self, entry: AuditEntry) -> bool:
-        """Whether every part fits."""
+        """Whether an entry matches every part."""
         return (
             (self.principal is None or entry.principal == self.principal)
             and (self.room is None or entry.room == self.room)
@@ -65,14 +65,14 @@ class AuditFilter:
         )
 
     def marks(self) -> list[bytes]:
-        """What the bytes of a batch with a match must hold: looking for it is quicker than decoding."""
+        """Byte strings that any batch with a match must contain. Searching for them is faster than decoding."""
         exact = [self.principal, self.room, self.tool, None if self.outcome == FAILED else self.outcome]
         parts = [self.user, self.trace]
         marks = [msgspec.json.encode(text) for text in exact if text is not None]
         return marks + [msgspec.json.encode(text)[1:-1] for text in parts if text is not None]
 
     def text(self) -> str:
-        """The filter for the trail, which says what was looked for."""
+        """The filter as text, recorded in the trail when it is read."""
         given = {name: getattr(self, name) for name in ("user", "room", "tool", "outcome", "trace")}
         times = {name: getattr(self, name) for name in ("since", "until")}
         shown = {name: value for name, value in given.items() if value is not None}
@@ -115,7 +115,7 @@ class AuditPage:
 
 
 def read_filter(given: Mapping[str, str | None], now: float) -> AuditFilter:
-    """A filter from texts, e.g. the parameters of a request. Times are ISO 8601, or a period such as `24h`."""
+    """Parse a filter from strings, e.g. request parameters. Times are ISO 8601, or a period such as `24h`."""
     texts = {
         name: text.strip()
         for name in ("user", "room", "tool", "outcome", "trace")
@@ -216,12 +216,12 @@ def _place(cursor: str | None) -> tuple[bytes, int]:
         return _LATEST, 0
     found = _CURSOR.fullmatch(cursor)
     if found is None:
-        raise InvalidInput("The cursor is not one of ours.", hint="Begin again without a cursor.")
+        raise InvalidInput("The cursor is not valid.", hint="Begin again without a cursor.")
     return bytes.fromhex(found[1]), int(found[2])
 
 
 def _batches_back(rows: Rows, newest: bytes, oldest: bytes, *, includes_newest: bool) -> Iterator[tuple[bytes, bytes]]:
-    """Batches from `newest` to `oldest`, read a few at a time; without `newest` itself if nothing of it is left."""
+    """Batches from `newest` to `oldest`, read a few at a time, excluding `newest` if no entries of it remain."""
     comparison = "<=" if includes_newest else "<"
     while page := rows.all(
         f"SELECT id, entries FROM audit_batches WHERE id >= ? AND id {comparison} ? ORDER BY id DESC LIMIT ?",  # noqa: S608  constants

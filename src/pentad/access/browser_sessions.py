@@ -1,12 +1,12 @@
-"""Logins in browsers. A cookie holds a random token; the store holds its SHA-256.
+"""Browser sessions. A cookie holds a random token; the store holds its SHA-256.
 
-A browser gets a token before it logs in, so that the login form has a CSRF token too. That token means nothing and is
-not stored. A login always makes a new token, so a cookie that someone planted earlier is worth nothing afterwards.
+A browser gets a token before it logs in, so that the login form has a CSRF token too. That token grants nothing and is
+not stored. A login always makes a new token, so a cookie planted earlier becomes worthless.
 
-A session ends when it was not used for some hours, after some days in any case, at logout, with a new password and with
-its user. Sessions are cached for a few seconds; the end of one is signalled to all processes on the store.
+A session ends after some hours without use, after some days in any case, at logout, when the password changes, and when
+the user is removed. Sessions are cached for a few seconds; the end of one is signalled to all processes on the store.
 
-A login link logs one user in once, within minutes. It is stored as its SHA-256 too.
+A login link logs one user in once, within minutes. It, too, is stored as its SHA-256.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ IDLE_HOURS: Final = 12.0
 LONGEST_DAYS: Final = 14.0
 TRUST_SECONDS: Final = 5.0
 MOST_EACH: Final = 100
-"""Sessions of one user; the login after that ends the one that was not used for the longest time."""
+"""Sessions per user. A further login ends the least recently used one."""
 USE_EVERY: Final = 60.0
 """How often the time of the last use is written."""
 _TOKEN_BYTES: Final = 32
@@ -53,7 +53,7 @@ class Login:
     user: str
     method: LoginMethod
     browser: str
-    """What the browser calls itself."""
+    """The browser's User-Agent."""
     address: str
     created_at: float
     used_at: float
@@ -63,7 +63,7 @@ class Login:
 
 
 class BrowserSession:
-    """The browser behind one request. `login` is None before the login.
+    """The browser session of one request. `login` is None before the login.
 
     Reading `csrf` or `id` gives a new browser its cookie; `BrowserSessions` changes the login. `new_token` tells the
     response what to do with the cookie: nothing (None), delete it (empty), or set it.
@@ -79,12 +79,12 @@ class BrowserSession:
 
     @property
     def id(self) -> str:
-        """Names this browser session, also before the login; it is no secret."""
+        """Identifies this browser session, even before the login. Not secret."""
         return session_id(self._known_token())
 
     @property
     def csrf(self) -> str:
-        """What a form of this browser has to send back. Only the owner of the cookie can know it."""
+        """The token that forms of this browser must send back. Only the owner of the cookie can know it."""
         return _derived("csrf", self._known_token())
 
     @property
@@ -100,7 +100,7 @@ class BrowserSession:
         return ANONYMOUS if self.login is None else self.login.principal
 
     def accepts(self, csrf: str) -> bool:
-        """Whether a form or script of this browser session sent the request."""
+        """Whether the request carries this browser session's CSRF token."""
         return self._token is not None and hmac.compare_digest(csrf.encode(), _derived("csrf", self._token).encode())
 
     def begin(self, token: str, login: Login) -> None:
@@ -136,19 +136,19 @@ class BrowserSessions:
         self._randomness = randomness or SystemRandomness()
         self._cache: CredentialCache[Login] = CredentialCache(clock=clock, randomness=randomness)
         self.forget = self._cache.forget
-        """Drops what is cached about a user or session (`user:ada`, `session:...`), because it has changed."""
+        """Drops cached data about a user or session (`user:ada`, `session:...`) that has changed."""
 
     def follow(self, db: Database) -> Callable[[], None]:
-        """Hear of changes made by other processes; the returned function stops that."""
+        """Apply changes made by other processes; the returned function stops that."""
         return db.listen(CHANNEL, self.forget)
 
     def cached(self, token: str) -> BrowserSession | None:
-        """The session of a cookie, if it was looked up a moment ago."""
+        """The session of a cookie, if cached."""
         login = self._cache.known(token.encode(), None)
         return None if login is None else BrowserSession(token, login, self._new_token)
 
     async def find(self, token: str | None) -> BrowserSession:
-        """The session of a cookie. A token that is unknown or has expired is that of a browser without a login."""
+        """The session of a cookie. An unknown or expired token yields a session without a login."""
         if token is not None and not (token.isascii() and 0 < len(token) <= _LONGEST_TOKEN):
             token = None
         login = None if token is None or not token.startswith(SESSION_PREFIX) else await self._login(token)
@@ -200,7 +200,7 @@ class BrowserSessions:
         session.end()
 
     async def end(self, session: str) -> bool:
-        """End one session by its id; whether there was one."""
+        """End one session by its id; returns whether it existed."""
         found = await self._db.write(lambda tx: _end(tx, session))
         self.forget(_subject(session))
         return found
@@ -230,7 +230,7 @@ class BrowserSessions:
         return [login for row in rows if (login := self._read(row)).expires_at > now]
 
     async def make_link(self, user: str) -> str:
-        """A token that logs the user in once; it is not stored, so this is the only chance to read it."""
+        """Make a token that logs the user in once. It is not stored, so this is the only chance to read it."""
         token = self._new_token(LINK_PREFIX)
         now = self._clock.now()
 
@@ -249,12 +249,12 @@ class BrowserSessions:
         return token
 
     async def link_user(self, token: str) -> str | None:
-        """Whom a link would log in; None if it is unknown, used or expired. Looking does not use it up."""
+        """The user a link would log in; None if it is unknown, used or expired. Does not use up the link."""
         row = await self._db.lookup(_LINK, _digest(token)) if _is_link(token) else None
         return None if row is None or row[1] <= self._clock.now() else row[0]
 
     async def use_link(self, token: str) -> str | None:
-        """Use a link up; returns whom it logs in."""
+        """Use up a link; returns the user it logs in."""
         now = self._clock.now()
 
         def work(tx: Transaction) -> str | None:
@@ -288,7 +288,8 @@ class BrowserSessions:
         return login
 
     async def _record_use(self, login: Login, now: float) -> Login:
-        """A read-only store must still let people in, so a failure here is only logged."""
+        """Record when a session was used. A failure is only logged, because sessions must still work while the store is
+        read-only."""
 
         def work(tx: Transaction) -> None:
             tx.run("UPDATE browser_sessions SET used_at = ? WHERE id = ? AND used_at < ?", now, login.id, now)
@@ -354,5 +355,5 @@ def _digest(token: str) -> bytes:
 
 
 def _derived(purpose: str, token: str) -> str:
-    """A text that follows from the token and does not reveal it."""
+    """A value derived from the token that does not reveal it."""
     return hmac.digest(token.encode("ascii"), purpose.encode(), hashlib.sha256).hex()

@@ -52,7 +52,7 @@ class CallTotal:
     calls: int
     seconds: float
     buckets: tuple[int, ...]
-    """Calls in each bucket of `BOUNDS_US` and in the one beyond; not cumulative."""
+    """Calls in each bucket of `BOUNDS_US` and in the overflow bucket; not cumulative."""
 
 
 def grouped(calls: Iterable[tuple[CallKey, int]]) -> dict[CallKey, list[int]]:
@@ -69,7 +69,7 @@ def grouped(calls: Iterable[tuple[CallKey, int]]) -> dict[CallKey, list[int]]:
 
 
 def grouped_by_hour(calls: Iterable[tuple[float, bool]]) -> Hours:
-    """Calls and errors in each hour; of each call, when it was and whether it failed."""
+    """Calls and errors in each hour, from the time and failure flag of each call."""
     hours: Hours = {}
     for at, failed in calls:
         hour = int(at) // _HOUR
@@ -79,7 +79,7 @@ def grouped_by_hour(calls: Iterable[tuple[float, bool]]) -> Hours:
 
 
 def add_hours(tx: Transaction, hours: Hours) -> None:
-    """Add to the stored hours, and forget those of more than a month ago."""
+    """Add to the stored hours, and delete those older than a month."""
     if hours:
         tx.run_many(_ADD_HOUR, [(hour, *hours[hour]) for hour in sorted(hours)])
         tx.run("DELETE FROM call_hours WHERE hour < ?", max(hours) - _KEPT_HOURS)

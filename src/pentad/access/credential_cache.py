@@ -5,7 +5,7 @@ memory. An entry lives for seconds, never longer than the credential, and ends a
 Every request calls `known`, which does no more than one hash and one lookup.
 
 Keys and tokens cannot be guessed, so they are cached for any address. A password is cached only for the address that
-proved it: from elsewhere it counts as a guess, or a guesser whose attempts are used up could go on trying.
+proved it. From elsewhere it counts as a guess; otherwise a guesser who has used up their attempts could go on trying.
 """
 
 from hashlib import blake2b
@@ -26,7 +26,7 @@ class _Entry(NamedTuple, Generic[V]):
 
 
 class CredentialCache(Generic[V]):
-    """A bounded map from credentials to what they proved: a principal, or a browser's login."""
+    """A bounded map from credentials to the principal or browser login they proved."""
 
     def __init__(self, *, most: int = MOST, clock: Clock | None = None, randomness: Randomness | None = None) -> None:
         clock = clock or SystemClock()
@@ -42,7 +42,7 @@ class CredentialCache(Generic[V]):
         return f"<{len(self._entries)} cached credentials>"
 
     def fingerprint(self, header: bytes, address: str | None) -> bytes:
-        """The key of an entry; worthless outside this process."""
+        """The cache key of credentials; worthless outside this process."""
         keyed = self._keyed.copy()
         keyed.update(header)
         if header[:7] != _BEARER:
@@ -50,7 +50,7 @@ class CredentialCache(Generic[V]):
         return keyed.digest()
 
     def known(self, header: bytes, address: str | None) -> V | None:
-        """What was proved, if exactly these bytes were verified recently."""
+        """The cached result, if exactly these bytes were verified recently."""
         entry = self._entries.get(self.fingerprint(header, address))
         if entry is None or self._monotonic() >= entry[1]:
             return None

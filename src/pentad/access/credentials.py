@@ -1,7 +1,7 @@
 """Turns the Authorization header into a principal, or into an error that does not say which part was wrong.
 
-Accepts HTTP Basic (RFC 7617), and Bearer with an API key, an access token of ours or a JWT. `known` answers for
-recently verified credentials and is all that most requests need; `authenticate` does the full check.
+Accepts HTTP Basic (RFC 7617), and Bearer with an API key, an access token of ours or a JWT. `known` looks up recently
+verified credentials, which is all most requests need; `authenticate` does the full check.
 """
 
 import base64
@@ -28,7 +28,8 @@ LONGEST_HEADER: Final = 16 * 1024
 TOKEN_TRUST_SECONDS: Final = 5.0
 PASSWORD_TRUST_SECONDS: Final = 60.0
 OWN_TOKEN_PREFIX: Final = "pentad-"  # noqa: S105  the beginning of every token
-"""How everything of the authorization server begins: codes, access and refresh tokens. Only access tokens count."""
+"""The prefix of everything the authorization server issues: codes, access and refresh tokens. Only access tokens
+authenticate."""
 _KEY_ID_SHOWN: Final = 8
 _UNREADABLE: Final = "unreadable credentials"
 
@@ -59,14 +60,14 @@ class Authenticator:
         self.known: Callable[[bytes, str | None], Principal | None] = cache.known
         """The principal of a header from an address, if cached; otherwise call `authenticate`."""
         self.was_known: Callable[[bytes, str | None], bool] = cache.was_known
-        """Whether a header was valid before, even if it has to be verified again."""
+        """Whether a header was valid before, even if it must be verified again."""
 
     def follow(self, db: Database) -> Callable[[], None]:
         """Apply changes made by other processes; the returned function stops that."""
         return db.listen(CHANNEL, self._cache.forget)
 
     async def close(self) -> None:
-        """Store and log the failed logins that still wait."""
+        """Store and log pending failed logins."""
         self._reports.close()
         await self._failures.flush()
 
@@ -87,11 +88,12 @@ class Authenticator:
         return await self._verifying.run((fingerprint, address), lambda: self._verify(check))
 
     def throttled(self, address: str | None, *, wire: str = "http") -> str:
-        """Report credentials that were refused unread because there were too many; returns the incident."""
+        """Report credentials that were refused without being checked, because there were too many; returns the incident
+        id."""
         return self._reports.report("unread credentials", address or "", "throttled", wire=wire)
 
     def refused(self, login: str, address: str | None, reason: str, *, wire: str, explanation: str = "") -> str:
-        """Report a login that was refused elsewhere, such as a used login link; returns the incident."""
+        """Report a login that was refused elsewhere, such as a used login link; returns the incident id."""
         return self._reports.report(login, address or "", reason, explanation=explanation, wire=wire)
 
     async def _verify(self, check: "_Check") -> Principal:
@@ -183,7 +185,7 @@ class Authenticator:
         return verdict
 
     def _refusal(self, check: "_Check", login: str, reason: str, explanation: str = "") -> Unauthenticated:
-        """The same text for every reason, so that a guesser learns nothing; the reason goes to the operator."""
+        """One message for every reason, so that a guesser learns nothing. The operator gets the reason."""
         return Unauthenticated(
             "The credentials were not accepted.",
             hint="Check the name and password, or the API key or token: it may be mistyped, expired or revoked.",

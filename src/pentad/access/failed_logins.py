@@ -2,14 +2,14 @@
 
 Three things are counted, each over a minute from its first failure:
 
-* a name from one address: ten failures block that pair and no other;
+* a name from one address: ten failures block only that pair;
 * an address, over all names: a hundred failures block the address, unless it is this machine's own (behind a local
   proxy that would be everyone's);
-* a name, over all addresses: after a hundred failures, logins from addresses that have not logged in before wait for a
-  turn. Turns come twice a second. The right password still works.
+* a name, over all addresses: after a hundred failures, logins from addresses that have not logged in before queue for a
+turn, two a second. The right password still works.
 
-An attempt counts in memory from its start, so that many guesses sent at once do not slip through together. Failures are
-stored in the background: no login waits for a write, and if the store takes none, each process counts for itself.
+An attempt counts in memory from its start, so that many guesses sent at once cannot slip through together. Failures are
+stored in the background: no login waits for a write, and while the store cannot write, each process counts for itself.
 Unknown names are counted like known ones.
 """
 
@@ -110,13 +110,13 @@ class FailedLogins:
         return attempt
 
     def withdraw(self, attempt: Attempt) -> None:
-        """The attempt was not decided, for example because the store was unavailable."""
+        """Undo the attempt, because it was not decided, for example while the store was unavailable."""
         for subject in attempt.subjects:
             if (count := self._counts.get(subject)) is not None:
                 count.open = max(0, count.open - 1)
 
     def failed(self, attempt: Attempt) -> None:
-        """The password was wrong; the store is updated in the background."""
+        """Count a wrong password; the store is updated in the background."""
         self.withdraw(attempt)
         for subject in attempt.subjects:
             self._count(subject, attempt.at).failures += 1
@@ -125,7 +125,8 @@ class FailedLogins:
         self._write_soon()
 
     def succeeded(self, attempt: Attempt) -> None:
-        """The password was right: forget the failures of that name from that address, and let it skip the queue."""
+        """Record a right password: forget the failures of that name from that address, and let the pair skip the
+        queue."""
         self.withdraw(attempt)
         pair = attempt.subjects[0]
         known = self._counts.pop(pair, None)
@@ -139,7 +140,7 @@ class FailedLogins:
             self._write_soon()
 
     async def flush(self) -> None:
-        """Wait until the store has everything counted so far, or has refused it."""
+        """Wait until everything counted so far is stored or has failed to store."""
         while (writing := self._writing) is not None:
             await asyncio.shield(writing)
 
@@ -211,11 +212,11 @@ class FailedLogins:
     def _warn(self, reason: str) -> None:
         if self._monotonic() >= self._warn_at:
             self._warn_at = self._monotonic() + _WARN_EVERY
-            _log.warning("Failed logins are counted in this process only; the store answers %s.", reason)
+            _log.warning("Failed logins are counted in this process only; storing them failed: %s.", reason)
 
 
 def address_key(address: str | None) -> str:
-    """What counts as one address: an IPv4 address, or the /64 network an IPv6 host can move in."""
+    """The key under which an address is counted: an IPv4 address, or the /64 network of an IPv6 address."""
     try:
         found = ip_address((address or "").partition("%")[0])
     except ValueError:
@@ -254,7 +255,7 @@ _ADD: Final = (
 def _store(
     tx: Transaction, failures: Mapping[str, tuple[float, int]], cleared: Iterable[str], now: float, old: float | None
 ) -> None:
-    """In the same order in every process, so that two of them cannot deadlock."""
+    """Store failures, in the same order in every process so that two of them cannot deadlock."""
     tx.run_many("DELETE FROM failed_logins WHERE subject = ?", [(subject,) for subject in sorted(cleared)])
     current = now - WINDOW, now + _CLOCK_SKEW
     tx.run_many(_ADD, [(subject, *failures[subject], *current, *current) for subject in sorted(failures)])

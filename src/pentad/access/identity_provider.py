@@ -27,14 +27,14 @@ _LONGEST_PARAMETER: Final = 4_000
 
 
 class _Tokens(msgspec.Struct):
-    """The fields used of a token response."""
+    """The fields of a token response that are used."""
 
     id_token: str
     access_token: str = ""
 
 
 class _Attempt(msgspec.Struct):
-    """A login on its way."""
+    """A login in progress."""
 
     session: str
     nonce: str
@@ -44,7 +44,7 @@ class _Attempt(msgspec.Struct):
 
 
 class ProviderLogins:
-    """Sends browsers to the provider and reads what they bring back."""
+    """Sends browsers to the provider and verifies the responses they bring back."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class ProviderLogins:
         self.endpoints = ProviderEndpoints(provider, fetcher, clock=clock)
 
     async def begin(self, session: str, callback: str, next_path: str) -> str:
-        """The URL at the provider to send a browser session to. `callback` is where it comes back to."""
+        """The provider's URL to send the browser to. `callback` is the URL it returns to."""
         metadata = await self.endpoints.metadata()
         state, nonce, verifier = self._random(), self._random(), self._random()
         now = self._clock.now()
@@ -90,7 +90,7 @@ class ProviderLogins:
         return metadata.authorization_endpoint + sign + urlencode(asked)
 
     async def finish(self, session: str, answer: Sequence[tuple[str, str]]) -> ProvenIdentity:
-        """Who has logged in, by the parameters a browser session came back with; LoginRefused if nobody has."""
+        """The identity proven by the callback's parameters; LoginRefused if there is none."""
         given = dict(answer)
         if len(given) != len(answer) or any(len(value) > _LONGEST_PARAMETER for value in given.values()):
             raise _out_of_place("parameters")
@@ -115,7 +115,7 @@ class ProviderLogins:
         return self._identity(claims, attempt.next_path)
 
     async def _use_attempt(self, state: str) -> _Attempt | None:
-        """The attempt a state belongs to; it is gone afterwards, whatever comes of it."""
+        """Take the attempt a state belongs to. It is deleted, whatever the outcome."""
         digest, now = _digest(state), self._clock.now()
 
         def work(tx: Transaction) -> _Attempt | None:
@@ -155,7 +155,7 @@ class ProviderLogins:
             return msgspec.json.decode(fetched, type=_Tokens)
         except msgspec.MsgspecError:
             raise LoginRefused(
-                f"{self.provider.name} did not confirm the login.", "id_token", "The answer has no ID token."
+                f"{self.provider.name} did not confirm the login.", "id_token", "The response has no ID token."
             ) from None
 
     async def _verified_claims(self, id_token: str, nonce: str) -> Mapping[str, Any]:
@@ -176,7 +176,7 @@ class ProviderLogins:
         return LoginRefused(f"{self.provider.name} did not prove who you are.", reason, f"ID token: {text}")
 
     async def _userinfo(self, metadata: ProviderMetadata, access_token: str, subject: str) -> Mapping[str, Any]:
-        """What the provider tells at its userinfo endpoint, if it is about the same person."""
+        """The claims of the userinfo endpoint, if they are about the same person."""
         if metadata.userinfo_endpoint is None or not access_token:
             return {}
         headers = {"Authorization": f"Bearer {access_token}", "Accept": "application/json"}
@@ -192,8 +192,8 @@ class ProviderLogins:
         verified = email if isinstance(email, str) and claims.get("email_verified") is True else None
         if self.provider.domains and (verified or "").rpartition("@")[2].lower() not in self.provider.domains:
             raise LoginRefused(
-                "Your e-mail address is not of a domain that may log in here.", "domain",
-                hint="Log in with your company's account, or ask the operator of this server.",
+                "Your e-mail address is not in a domain that may log in here.", "domain",
+                hint="Log in with your company account, or ask the operator of this server.",
             )  # fmt: skip
         known = [one for one in (name, email, claims["sub"]) if isinstance(one, str) and one.strip()]
         groups = tuple(words_of(claim_at(claims, self.provider.groups_claim)))
@@ -205,7 +205,7 @@ class ProviderLogins:
 
 def _out_of_place(reason: str) -> LoginRefused:
     return LoginRefused(
-        "This answer does not belong to a login that this browser began.", reason, hint="Begin again at /login."
+        "This response does not belong to a login that this browser started.", reason, hint="Start again at /login."
     )
 
 

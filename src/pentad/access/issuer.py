@@ -18,7 +18,7 @@ ASYMMETRIC: Final = (
 )  # fmt: skip
 SYMMETRIC: Final = ("HS256", "HS384", "HS512")
 OWN_ROLES: Final[Mapping[str, str]] = {role: role for role in ROLE_ACTIONS}
-"""The role names of an issuer that uses Pentad's own."""
+"""The role mapping of an issuer that uses Pentad's own role names."""
 _OFFERED: Final = frozenset({*ASYMMETRIC, *SYMMETRIC, "EdDSA"})
 _SHORTEST_SECRET: Final = 32
 _PRIVATE_SUFFIXES: Final = (".localhost", ".local", ".internal", ".svc", ".svc.cluster.local", ".home.arpa")
@@ -27,7 +27,7 @@ _PRIVATE_SUFFIXES: Final = (".localhost", ".local", ".internal", ".svc", ".svc.c
 
 @dataclass(frozen=True, slots=True)
 class TrustedIssuer:
-    """One issuer, the audiences that mean this server, and one source of keys.
+    """A trusted issuer, the audiences that name this server, and one source of keys.
 
     Without a JWKS URL, a JWKS file or a secret, the keys are found by OpenID Connect discovery.
     """
@@ -40,13 +40,13 @@ class TrustedIssuer:
     algorithms: tuple[str, ...] = ASYMMETRIC
     leeway: int = 30
     roles_claim: str = "roles"
-    """The claim that lists roles; dots go into objects, as in `realm_access.roles`."""
+    """The claim that lists roles; dots descend into objects, as in `realm_access.roles`."""
     roles: Mapping[str, str] = field(default_factory=lambda: OWN_ROLES)
     """The issuer's name of a role -> Pentad's role or scopes. Roles that are not listed grant nothing."""
     scopes: Mapping[str, str] | None = None
     """The issuer's name of a scope -> Pentad's role or scopes. None accepts Pentad's own scope names only."""
     place: str = "jwt"
-    """The settings table, for error texts."""
+    """The settings table, for error messages."""
 
     def __post_init__(self) -> None:
         if not self.issuer or not self.audiences or not all(self.audiences):
@@ -57,14 +57,14 @@ class TrustedIssuer:
         if sum(source is not None for source in (self.jwks_url, self.jwks_file, self.secret)) > 1:
             raise Misconfigured(
                 f"The token issuer in {self.place} has several sources of keys.",
-                hint="Set one of jwks_url, jwks_file and secret; without any, the issuer itself is asked.",
+                hint="Set only one of jwks_url, jwks_file and secret. With none, keys are found by discovery.",
             )
         self._check_algorithms()
         self._check_addresses()
         for name in ("roles", "scopes"):
             self._check_grants(name, getattr(self, name) or {})
         if not 0 <= self.leeway <= 300:
-            raise Misconfigured("The leeway for token times is 0 to 300 seconds.", hint="30 suits most clocks.")
+            raise Misconfigured("The leeway for token times must be 0 to 300 seconds.", hint="30 suits most clocks.")
 
     @property
     def is_discovered(self) -> bool:
@@ -97,7 +97,8 @@ class TrustedIssuer:
             )
         if self.is_discovered and not is_safe_url(self.issuer):
             raise Misconfigured(
-                f"The token issuer in {self.place} has no source of keys, and its name is no https address to ask.",
+                f"The token issuer in {self.place} has no source of keys, and its name is not an https URL"
+                " to discover them at.",
                 hint="Set jwks_url, jwks_file or secret.",
             )
 
@@ -119,10 +120,11 @@ class TrustedIssuer:
         if self.secret is None:
             if shared or not self.algorithms:
                 raise Misconfigured(
-                    "Published keys need asymmetric token algorithms.", hint="Name some, and none that begins with HS."
+                    "Public keys need asymmetric token algorithms.",
+                    hint="Name at least one, and none that begins with HS.",
                 )
         elif len(shared) != len(self.algorithms):
-            raise Misconfigured("A shared secret fits HS algorithms only.", hint="Set algorithms to HS256.")
+            raise Misconfigured("A shared secret works only with HS algorithms.", hint="Set algorithms to HS256.")
         elif len(self.secret) < _SHORTEST_SECRET:
             raise Misconfigured(
                 "The shared token secret is too short.", hint=f"Use at least {_SHORTEST_SECRET} random bytes."

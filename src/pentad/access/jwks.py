@@ -1,10 +1,10 @@
 """An issuer's public keys, read from a file or URL, cached and refreshed.
 
-A token with an unknown key id triggers a refresh, at most every 30 seconds, so that forged ids cannot make this server
-hammer the issuer. Symmetric and weak keys in the set are ignored: a public document cannot hold a secret.
+A token with an unknown key id triggers a refresh, at most every 30 seconds, so forged ids cannot make this server flood
+the issuer with requests. Symmetric and weak keys in the set are ignored: a public document cannot hold a secret.
 
-A URL from the settings is fetched wherever it is, also inside a private network. A URL that the issuer names is checked
-like any other, unless it is on the issuer's own server. A redirect to another server is refused.
+A URL from the settings is fetched even inside a private network. A URL that the issuer names is checked like any other,
+unless it is on the issuer's own server. A redirect to another server is refused.
 """
 
 import logging
@@ -40,7 +40,7 @@ class _KeySet(msgspec.Struct):
 
 
 class _Provider(msgspec.Struct):
-    """The fields used of an OpenID Connect discovery document."""
+    """The fields of an OpenID Connect discovery document that are used."""
 
     issuer: str
     jwks_uri: str
@@ -66,7 +66,7 @@ class IssuerKeys:
 
     @property
     def key_ids(self) -> list[str]:
-        """The ids of the usable keys; for a key without an id, its type."""
+        """The ids of the usable keys, or the type of a key without an id."""
         return [str(key.kid or key.key_type) for key in self._keys]
 
     def serves(self, algorithm: str) -> bool:
@@ -82,9 +82,7 @@ class IssuerKeys:
             await self.refresh()
             key = self._pick(key_id, algorithm)
         if key is None and self._loaded_at is None:
-            raise Unavailable(
-                "The keys of the token issuer cannot be read at this moment.", hint="Try again in half a minute."
-            )
+            raise Unavailable("The token issuer's keys cannot be read right now.", hint="Try again in half a minute.")
         return key
 
     async def refresh(self) -> None:
@@ -118,7 +116,7 @@ class IssuerKeys:
         except msgspec.MsgspecError as error:
             self.trouble = f"{self.source} is not a valid document: {error}"
         finally:
-            self._tried_at = self._monotonic()  # set last: callers meanwhile join this load
+            self._tried_at = self._monotonic()  # set last: until then, callers join this load
         if self.trouble is not None and self.trouble != previous_trouble:
             _log.warning("The keys of the issuer %s could not be read: %s", self._issuer.issuer, self.trouble)
 

@@ -1,7 +1,7 @@
 """Reports failed logins to the operator: a log line and an audit entry, without the credential.
 
 Repeated failures of one login are reported once in ten seconds, with their number and reasons. Beyond a few reports a
-second, failures of ever new names or addresses share one line. So nobody can fill the log or the trail by failing.
+second, failures of many different names or addresses share one line, so failed logins cannot fill the log or the trail.
 
 The refused caller gets the incident number of the report, so that caller and operator can refer to it. The number is
 the same for every reason, so it reveals nothing about what was wrong.
@@ -115,7 +115,7 @@ class LoginReports:
             "times": times,
             "wire": known.wire,
         }
-        what = "A login failed." if login else "Further logins failed, too many to list."
+        what = "A login failed." if login else "More logins failed, too many to list."
         _log.warning("%s", f"{what} {explanation}".rstrip(), extra=extra)
         if self._record is not None:
             self._record(

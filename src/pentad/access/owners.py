@@ -1,7 +1,7 @@
-"""What an owner may do now, for work that runs without its owner calling: a webhook, a view, a resumed turn.
+"""The current rights of owners, for work that runs without its owner calling: a webhook, a view, a resumed turn.
 
-Such things store the rights they were created with. They never have more than those, and at each use only what is left
-of them. Ask inside the unit of work that uses them, so that nothing has to be cached.
+Such things store the rights they were created with. They never have more than those, and at each use only the ones the
+owner still has. Look them up inside the unit of work that uses them, so that nothing needs caching.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from pentad.kernel.ports import Rows
 from pentad.kernel.principal import Action, Principal
 
 OwnerNow = Callable[[Rows, Principal], Principal | None]
-"""Returns the owner with its current rights, never more than were saved; None once it is gone."""
+"""Returns the owner with its current rights, never more than were saved; None if it no longer exists."""
 
 _USER: Final = "user:"
 _KEY: Final = "key:"
@@ -27,17 +27,17 @@ _KEY_NOW: Final = (
 
 
 def owner_as_saved(rows: Rows, saved: Principal) -> Principal:
-    """The `OwnerNow` of a room that is opened without users."""
+    """The `OwnerNow` of a room that is opened without users: the saved rights."""
     return saved
 
 
 def owner_is_gone(principal_id: str) -> str:
-    """The reason given when something of this owner has ended."""
+    """The error message for something whose owner no longer exists."""
     return f"Its owner {principal_id} is gone: the user was removed, or the key revoked or expired."
 
 
 def require_owner(owner_now: OwnerNow, rows: Rows, principal_id: str, room: str, action: Action) -> None:
-    """Forbidden, with the reason, unless the owner may do this now. For things that saved only the owner's id."""
+    """Raise Forbidden unless the owner currently has this right. For things that saved only the owner's id."""
     owner = owner_now(rows, Principal(principal_id, principal_id, frozenset({"*:*"})))
     if owner is None:
         raise Forbidden(owner_is_gone(principal_id))
@@ -46,19 +46,19 @@ def require_owner(owner_now: OwnerNow, rows: Rows, principal_id: str, room: str,
 
 
 def is_known_user(owner_now: OwnerNow, rows: Rows, principal_id: str) -> bool:
-    """Whether an owner is a user who has an account now. A key or a token says nothing about who holds it."""
+    """Whether an owner is a user with an account. False for keys and tokens, because anyone may hold them."""
     saved = Principal(principal_id, principal_id, frozenset())
     return principal_id.startswith(_USER) and owner_now(rows, saved) is not None
 
 
 class Owners:
-    """Looks owners up among the users and keys of the store."""
+    """Looks up owners among the users and keys of the store."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
 
     def current(self, rows: Rows, saved: Principal) -> Principal | None:
-        """The owner with its current rights, never more than `saved`; None once it is gone.
+        """The owner with its current rights, never more than `saved`; None if it no longer exists.
 
         A user is gone when removed, a key without an owner when revoked or expired. Others, such as the owner of this
         machine and token subjects, are not stored here, so their saved rights stand.

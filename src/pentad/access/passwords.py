@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class HashCost:
-    """How expensive one guess is. A change here rehashes each password at its next login."""
+    """How expensive one guess is. After a change, each password is rehashed at its next login."""
 
     memory_kib: int = 32 * 1024
     passes: int = 2
@@ -82,14 +82,14 @@ class Passwords:
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         if self._running >= AT_ONCE + WAITING_MOST:
-            raise Overloaded("Too many logins are being checked at this moment.", hint="Try again in a second.")
+            raise Overloaded("Too many logins are being checked right now.", hint="Try again in a second.")
         self._running += 1
         future = self._threads.submit(work)
         future.add_done_callback(self._when_done(asyncio.get_running_loop()))
         return await asyncio.wrap_future(future)
 
     def _when_done(self, loop: asyncio.AbstractEventLoop) -> Callable[[object], None]:
-        """A callback that frees the slot when the thread is done; a caller that gives up earlier does not free it."""
+        """A callback that frees the slot when the thread is done. A caller that gives up earlier does not free it."""
 
         def discount() -> None:
             self._running -= 1

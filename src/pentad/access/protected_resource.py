@@ -1,4 +1,4 @@
-"""How a client learns to log in: the protected-resource document (RFC 9728) and the WWW-Authenticate challenges.
+"""Tells clients how to log in: the protected-resource document (RFC 9728) and WWW-Authenticate challenges.
 
 Send the Bearer challenge before Basic: several clients read only the first challenge, while browsers look for Basic
 anywhere. In it, `error`, `scope` and `resource_metadata` come first, because clients that search the joined header take

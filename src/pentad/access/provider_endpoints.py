@@ -1,7 +1,7 @@
 """The HTTP side of the company's identity provider: its discovery document, its keys, and requests to it.
 
-`refresh` reads document and keys and keeps what is wrong in `trouble`. A server does that in the background, so that
-`/readyz` tells the provider's state without asking it. `pentad doctor` does it on demand.
+`refresh` reads the document and keys, and keeps any problem in `trouble`. A server does that in the background, so
+`/readyz` can report the provider's state without contacting it. `pentad doctor` does it on demand.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from pentad.kernel.ports import Fetcher
 METADATA_SECONDS: Final = 3600.0
 RETRY_SECONDS: Final = 10.0
 MOST_AT_ONCE: Final = 32
-"""How many logins may wait for the provider; a provider that hangs must not use up this server."""
+"""How many logins may wait for the provider. A provider that hangs must not exhaust this server."""
 _FETCH_SECONDS: Final = 10.0
 _MOST_BYTES: Final = 256 * 1024
 
@@ -39,7 +39,7 @@ class ProviderMetadata(msgspec.Struct):
 
 
 class ProviderEndpoints:
-    """Knows where the provider's endpoints are, and asks them."""
+    """Finds the provider's endpoints and sends requests to them."""
 
     def __init__(self, provider: IdentityProvider, fetcher: Fetcher, *, clock: Clock | None = None) -> None:
         self.provider = provider
@@ -101,7 +101,7 @@ class ProviderEndpoints:
         """The body of an answer; None for a refusal. The issuer's own server may be private, others are judged."""
         if self._waiting >= MOST_AT_ONCE:
             raise Overloaded(
-                f"Too many people log in with {self.provider.name} at this moment.", hint="Try again soon."
+                f"Too many people are logging in with {self.provider.name} at this moment.", hint="Try again soon."
             )
         self._waiting += 1
         try:
@@ -125,7 +125,7 @@ class ProviderEndpoints:
 
     def _away(self, why: str) -> Unavailable:
         return Unavailable(
-            f"{self.provider.name} cannot be reached at this moment.",
+            f"{self.provider.name} cannot be reached right now.",
             hint="Try again in a minute, or log in with a password.",
             details={"reason": why},
         )

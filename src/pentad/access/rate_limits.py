@@ -1,8 +1,8 @@
 """Rate limits: one token bucket per principal, shared by all processes on the store.
 
 The bucket is a row. A process leases a slice of tokens with one short write and spends it in memory, so most calls need
-no store access. The limit is never exceeded by more than one slice per process. Tokens of an expired lease are not
-returned, which errs on the strict side. While the store cannot write, each process counts for itself.
+no store access. The limit is never exceeded by more than one slice per process. Unused tokens of an expired lease are
+not returned, which errs on the strict side. While the store cannot write, each process counts for itself.
 """
 
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class _Lease:
 
 
 class RateLimits:
-    """The leases of this process. Every call uses `try_spend`; `spend` is for when a lease has run out."""
+    """The leases of this process. Every call tries `try_spend` first; `spend` handles a lease that has run out."""
 
     def __init__(self, db: Database, allowance: Allowance, *, clock: Clock | None = None) -> None:
         clock = clock or SystemClock()
@@ -121,8 +121,8 @@ class RateLimits:
 def refilled(tokens: float, refilled_at: float, now: float, allowance: Allowance) -> tuple[float, float]:
     """The tokens in the bucket now, and the time they are counted to.
 
-    A clock that lags behind another machine's refills nothing. One that was set back by more than the usual skew starts
-    again from now, so that nobody is locked out until the old time comes round.
+    A clock that lags behind another machine's refills nothing. If the clock was set back by more than the usual skew,
+    counting restarts from now, so that nobody is locked out until the old time comes round again.
     """
     elapsed = now - refilled_at
     if elapsed >= 0 or elapsed < -CLOCK_SKEW:

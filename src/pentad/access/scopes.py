@@ -22,7 +22,7 @@ def role_scopes(role: Role) -> frozenset[str]:
 
 
 def scopes_of(roles: Iterable[Role], scopes: Iterable[str] = ()) -> frozenset[str]:
-    """All scopes of some roles and single scopes together."""
+    """All scopes of a list of roles and single scopes."""
     found: set[str] = set(scopes)
     for role in roles:
         found |= role_scopes(role)
@@ -40,7 +40,7 @@ def is_role(text: object) -> TypeGuard[Role]:
 
 
 def checked_scopes(scopes: Iterable[str]) -> frozenset[str]:
-    """The scopes as a set; InvalidInput for the first malformed one."""
+    """Validate scopes; InvalidInput for the first malformed one."""
     found = frozenset(scopes)
     for scope in sorted(found):
         if not is_scope(scope):
@@ -53,7 +53,7 @@ def checked_scopes(scopes: Iterable[str]) -> frozenset[str]:
 
 
 def checked_role(role: str) -> Role:
-    """The role; InvalidInput if there is no such role."""
+    """Validate a role; InvalidInput if there is no such role."""
     if not is_role(role):
         raise InvalidInput(
             f"{role[:80]!r} is not a role.", hint="Roles are reader, writer and admin.", details={"field": "role"}
@@ -76,7 +76,7 @@ def narrowed(asked: Iterable[str], held: Iterable[str]) -> frozenset[str]:
 
 
 def exceeding(asked: Iterable[str], held: Iterable[str]) -> frozenset[str]:
-    """The scopes asked for that the held ones do not wholly allow."""
+    """The requested scopes that the held ones do not fully cover."""
     owned = frozenset(held)
     return frozenset(scope for scope in asked if not all(_is_held(one, owned) for one in _single_actions(scope)))
 

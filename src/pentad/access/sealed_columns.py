@@ -1,7 +1,7 @@
 """Columns that hold secrets: encrypted on write, decrypted on read, and re-encrypted when the key changes.
 
-At start, values that do not begin with the prefix of the newest key are rewritten in one transaction. Processes that
-start together do it once: a value is replaced only if it is still the one that was read.
+At start, values that do not begin with the prefix of the newest key are rewritten in one transaction. If several
+processes start together, this happens once: a value is replaced only if it is still the one that was read.
 """
 
 from collections.abc import Iterator, Sequence
@@ -42,7 +42,7 @@ CORE_COLUMNS: Final = (SECRET, PRIVATE_KEY)
 
 @dataclass(frozen=True, slots=True)
 class _Stale:
-    """A value that the box would store differently now."""
+    """A value that would now be stored differently."""
 
     column: SealedColumn
     key: tuple[Value, ...]
@@ -50,7 +50,8 @@ class _Stale:
 
 
 async def reseal(database: Database, box: SecretBox, columns: Sequence[SealedColumn]) -> int:
-    """Rewrite every value that the settings want stored differently; returns how many. Misconfigured without a key."""
+    """Rewrite every value that should now be stored differently; returns the number. Misconfigured if a key is
+    missing."""
     if not await database.read(lambda rows: next(_stale(rows, box, columns), None)):
         return 0
 

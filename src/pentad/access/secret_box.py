@@ -1,11 +1,11 @@
 """Encrypts the secrets in the store, if the operator sets `secret_key`.
 
-AES-256-GCM under a key derived from the setting. The place of a value (its table and row key) is authenticated with it,
-so that nobody who can write to the store can swap secrets. An encrypted value is ASCII and names its key. A plain value
-is used as it is, and encrypted at the next start (`sealed_columns.py`).
+AES-256-GCM under a key derived from the setting. A value is authenticated together with its table and row key, so that
+someone who can write to the store cannot swap secrets. An encrypted value is ASCII and names its key. A plain value is
+used as it is, and encrypted at the next start (`sealed_columns.py`).
 
-To rotate, name old keys as `secret_key_previous`: they decrypt, and the newest encrypts. Without `secret_key`, values
-encrypted with a previous key are decrypted and stored as plain values again.
+To rotate the key, list old keys in `secret_key_previous`: they decrypt, and the newest encrypts. Without `secret_key`,
+values encrypted with a previous key are decrypted and stored as plain values again.
 """
 
 import base64
@@ -87,7 +87,7 @@ class SecretBox:
                 "The secrets in the store are encrypted, and secret_key is not set.", hint=f"{_SET_IT}."
             )
         return Misconfigured(
-            "The secrets in the store are encrypted with another secret_key than this.",
+            "The secrets in the store are encrypted with a different secret_key.",
             hint=f"{_SET_IT}; to change the key, name the old one as secret_key_previous.",
         )
 

@@ -1,6 +1,6 @@
 """Random secrets of the server itself, for example to sign request state, shared by all processes on the store.
 
-Sign with the first, accept all. The first use makes one. They never appear in a log, an error or a listing, and are
+Sign with the first and accept all. The first use makes one. They never appear in a log, error or listing, and are
 encrypted in the store if `secret_key` is set. Keys with a public half are in `signing_keys.py`.
 """
 
@@ -32,7 +32,7 @@ async def secret_keys(
     now = clock.now()
 
     def work(tx: Transaction) -> list[bytes]:
-        # The generation decides a race: the second process takes the first one's secret.
+        # The generation decides a race: the second process uses the first one's secret.
         tx.run(
             "INSERT INTO server_secrets (name, generation, created_at, secret) VALUES (?, 1, ?, ?)"
             " ON CONFLICT (name, generation) DO NOTHING",

@@ -72,7 +72,7 @@ class KeyRing:
         return await self._database.write(work)
 
     async def known(self) -> list[SigningKey]:
-        """All keys; none before the first use."""
+        """All keys; empty before the first use."""
         return await self._database.read(self._read)
 
     async def private_key(self) -> str:
@@ -83,7 +83,7 @@ class KeyRing:
         return newest.private
 
     async def adopt(self, private: str) -> None:
-        """Import a key that was kept elsewhere: it signs if the ring is empty, and otherwise only verifies."""
+        """Import a key that was stored elsewhere. It signs if the ring is empty; otherwise it only verifies."""
         public, now = _public(private), self._clock.now()
 
         def work(tx: Transaction) -> None:
@@ -128,7 +128,7 @@ class KeyRing:
     def _insert(
         self, tx: Transaction, generation: int, now: float, retired: float | None, public: str, private: str | None
     ) -> None:
-        """The generation decides a race: the second process takes the first one's key."""
+        """Insert a key. The generation decides a race: the second process uses the first one's key."""
         sealed = None if private is None else PRIVATE_KEY.seal(self._box, private.encode(), self.name, generation)
         tx.run(
             "INSERT INTO signing_keys (name, generation, created_at, retired_at, public, private)"
@@ -168,7 +168,7 @@ async def following(ring: KeyRing, use: Callable[[Sequence[SigningKey]], None]) 
 
 async def _follow(ring: KeyRing, use: Callable[[Sequence[SigningKey]], None], changed: asyncio.Event) -> None:
     while True:
-        # A signal may be lost with its connection, so also look from time to time.
+        # A signal may be lost with its connection, so poll from time to time as well.
         with suppress(TimeoutError):
             async with asyncio.timeout(_LOOK_AGAIN_SECONDS):
                 await changed.wait()

@@ -21,7 +21,7 @@ class SingleFlight(Generic[K, V]):
         self._tasks: dict[K, asyncio.Task[V]] = {}
 
     async def run(self, key: K, work: Callable[[], Coroutine[Any, Any, V]]) -> V:
-        """The result of the work already running for `key`, or of `work`, started now."""
+        """The result of the work already running for `key`, or else of `work`, started now."""
         task = self._tasks.get(key)
         if task is None:
             task = asyncio.create_task(work())

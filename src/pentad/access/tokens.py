@@ -39,7 +39,7 @@ class VerifiedToken:
 
 @dataclass(frozen=True, slots=True)
 class RefusedToken:
-    """Why a token was refused, for the operator only: a code, a sentence, and what to change."""
+    """Why a token was refused, for the operator only: a code, a sentence, and a remedy."""
 
     reason: str
     text: str
@@ -65,11 +65,12 @@ class TokenVerifier:
         }
 
     def troubles(self) -> Mapping[str, str | None]:
-        """What is wrong with the keys of each issuer; None if nothing is known to be. This fetches nothing."""
+        """The known problem with each issuer's keys, or None. Fetches nothing."""
         return {name: issuer.trouble for name, issuer in self.issuers.items()}
 
     async def verify(self, token: str) -> VerifiedToken | RefusedToken:
-        """The principal `jwt:<issuer>|<subject>`, or why the token is refused; Unavailable while there are no keys."""
+        """The principal `jwt:<issuer>|<subject>`, or the reason for refusing the token; raises Unavailable while there
+        are no keys."""
         named = ""
         try:
             header, named = _header_and_issuer(token)
@@ -117,7 +118,7 @@ class IssuerTokens:
         return [] if self.keys is None else [name for name in self.issuer.algorithms if not self.keys.serves(name)]
 
     async def verify(self, token: str, header: Mapping[str, Any]) -> VerifiedToken:
-        """The principal of a token whose header was read; `_RefusedError` says what is wrong."""
+        """The principal of a token whose header was read; raises `_RefusedError`."""
         claims = await self._verified_claims(token, header)
         return VerifiedToken(self._principal(claims), claims["exp"])
 
@@ -216,9 +217,8 @@ class KeySource(Protocol):
 
 
 class IssuerWatch:
-    """Refreshes the keys of all issuers in the background.
-
-    So `/readyz` can tell whether the issuers are reachable without asking them, and tokens seldom wait for keys.
+    """Refreshes the keys of all issuers in the background, so that `/readyz` can report whether issuers are reachable
+    without contacting them, and tokens rarely wait for keys.
     """
 
     def __init__(self, sources: Iterable[KeySource]) -> None:
@@ -261,7 +261,7 @@ def _malformed() -> _RefusedError:
 
 
 def _quoted(value: object) -> str:
-    """A foreign value for the log: short and on one line."""
+    """An untrusted value, shortened to one line for the log."""
     text = repr(value)
     return text if len(text) <= _LONGEST_QUOTE else text[:_LONGEST_QUOTE] + "..."
 

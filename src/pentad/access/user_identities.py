@@ -1,7 +1,8 @@
-"""The company's identity provider, and which user an account there is. `identity_provider.py` talks to the provider.
+"""Maps accounts at the company's identity provider to users.
 
-An account is its issuer and subject. Names and e-mail addresses only suggest a user name: an account never becomes an
-existing user by them, and never gets the name of a removed one. Every login brings the user's role up to date.
+`identity_provider.py` talks to the provider. An account is identified by issuer and subject. Names and e-mail addresses
+only suggest a user name: they never link an account to an existing user, and the name of a removed user is never
+reused. Every login updates the user's role.
 """
 
 import re
@@ -27,7 +28,7 @@ _MOST_TRIED: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class IdentityProvider:
-    """The provider as the settings describe it."""
+    """The provider's settings, checked."""
 
     issuer: str
     client_id: str
@@ -50,7 +51,7 @@ class IdentityProvider:
                 f"{PLACE}.client_id is missing.", hint="Register this server with the provider and write its id here."
             )
         if "openid" not in self.scopes:
-            raise Misconfigured(f"{PLACE}.scopes has no openid.", hint="Without it the provider proves nobody.")
+            raise Misconfigured(f"{PLACE}.scopes has no openid.", hint="Without it, the provider sends no ID token.")
         for group, grant in self.roles.items():
             words = grant.split()
             if [word for word in words if not is_role(word) and not is_scope(word)] or not any(map(is_role, words)):
@@ -60,7 +61,7 @@ class IdentityProvider:
                 )
 
     def rights(self, groups: Sequence[str]) -> tuple[Role, frozenset[str]] | None:
-        """The role and extra scopes of someone in these groups; None if no group means anything here."""
+        """The role and extra scopes for these groups; None if no group is mapped."""
         known = self.roles or OWN_ROLES
         words = {word for group in groups for word in known.get(group, "").split()}
         for role in _ROLE_ORDER:
@@ -71,27 +72,27 @@ class IdentityProvider:
 
 @dataclass(frozen=True, slots=True)
 class ProvenIdentity:
-    """Who the provider says has logged in. Only issuer and subject identify the person; the rest can change."""
+    """The identity the provider has verified. Only issuer and subject identify the person; the rest can change."""
 
     issuer: str
     subject: str
     groups: tuple[str, ...]
     name: str
-    """What the person is called, to choose a user name."""
+    """The person's name, from which a user name is derived."""
     email: str | None
     """An address that the provider has verified."""
     next_path: str
 
 
 class LoginRefused(Forbidden, code="login_refused"):
-    """The login at the provider does not count here. The message is for the person, `reason` for the operator."""
+    """The provider's login is not accepted here. The message is for the person, `reason` for the operator."""
 
     def __init__(self, message: str, reason: str, explanation: str = "", *, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.reason = reason
         self.explanation = explanation
         self.user: str | None = None
-        """The user that the person had so far and may not be any more."""
+        """The user this person has been until now, who may no longer log in."""
 
 
 class UserIdentities:
@@ -103,7 +104,7 @@ class UserIdentities:
         self._clock = clock or SystemClock()
 
     async def user_of(self, provider: IdentityProvider, identity: ProvenIdentity) -> User:
-        """The user, with the role of the person's groups; made at the first login. LoginRefused if none may be."""
+        """The user, with the role of the person's groups, created at the first login. Raises LoginRefused."""
         rights = provider.rights(identity.groups)
         now = self._clock.now()
 
@@ -131,12 +132,12 @@ class UserIdentities:
             raise _no_group(name)
         if name is None:
             raise LoginRefused(
-                "There is no account for you here.", "no_user", hint="Ask the operator of this server to let you in."
+                "There is no account for you here.", "no_user", hint="Ask the operator of this server for an account."
             )
         self._users.changed(name)
         user = await self._users.find(name)
         if user is None:
-            raise LoginRefused("Your account here was removed just now.", "no_user")
+            raise LoginRefused("Your account here was just removed.", "no_user")
         return user
 
 
@@ -159,7 +160,7 @@ def _known_user(tx: Transaction, identity: ProvenIdentity) -> str | None:
 
 
 def _new_user(tx: Transaction, identity: ProvenIdentity, role: Role, scopes: str, now: float) -> str | None:
-    """Add a user without a password, under a name that nobody has or had."""
+    """Add a user without a password, under a name that has never been used."""
     wanted = _suggested_name(identity.name)
     for number in range(1, _MOST_TRIED):
         name = wanted if number == 1 else f"{wanted}-{number}"
@@ -185,6 +186,6 @@ def _new_user(tx: Transaction, identity: ProvenIdentity, role: Role, scopes: str
 
 
 def _suggested_name(text: str) -> str:
-    """A user name made of what the provider calls the person: of an e-mail address, the part before the @."""
+    """A user name derived from the provider's name for the person; from an e-mail address, the part before the @."""
     local = text.partition("@")[0] or text
     return _NOT_IN_NAMES.sub("-", local).strip("-.")[:_LONGEST_NAME] or "user"

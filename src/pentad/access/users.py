@@ -1,7 +1,7 @@
 """Users who log in with a name and a password: kept in the store, with a role and extra scopes.
 
-Names are unique regardless of case. Every change is signalled to all processes on the store, so that none keeps a
-cached login. A password or its hash never leaves this module.
+Names are unique regardless of case. Every change is signalled to all processes on the store, which then drop cached
+logins. A password or its hash never leaves this module.
 """
 
 import base64
@@ -26,7 +26,7 @@ _OWNED: Final = (
     "UPDATE api_keys SET revoked_at = ? WHERE owner = ? AND revoked_at IS NULL",
     "UPDATE oauth_grants SET revoked_at = ?, revoked_why = 'user removed' WHERE user_key = ? AND revoked_at IS NULL",
 )
-"""Ends what a user leaves behind: somebody who gets the name later must not get these."""
+"""Removes everything a user leaves behind, so that a later user of the same name does not inherit it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +49,12 @@ class User:
 
 
 def is_user_name(name: str) -> bool:
-    """Whether a user could have this name."""
+    """Whether this is a valid user name."""
     return _NAME.fullmatch(name) is not None
 
 
 def user_principal_id(name: str) -> str:
-    """The principal id of a user name, the same in any case."""
+    """The principal id of a user name, regardless of case."""
     return f"user:{name.lower()}"
 
 
@@ -99,7 +99,7 @@ class Users:
         return await self._db.read(_all_users)
 
     async def find(self, name: str) -> User | None:
-        """The user of that name, in any case."""
+        """The user of that name, regardless of case."""
         if not is_user_name(name):
             return None
         row = await self._db.lookup(f"{_SELECT} WHERE name_key = ?", name.lower())
@@ -115,7 +115,7 @@ class Users:
         return await self._db.read(lambda rows: int(rows.value("SELECT COUNT(*) FROM users")))
 
     async def change(self, name: str, *, role: Role, scopes: frozenset[str]) -> User:
-        """Give a user this role and these extra scopes. The last administrator stays one."""
+        """Give a user this role and these extra scopes. The last administrator cannot lose the role."""
         if not is_user_name(name):
             raise _unknown(name)
 
@@ -133,9 +133,9 @@ class Users:
         return changed
 
     async def remove(self, name: str, *, may_empty: bool = True) -> None:
-        """Remove a user and revoke its keys and grants. The last administrator cannot go before all others.
+        """Remove a user and revoke its keys and grants.
 
-        Without `may_empty` it cannot go even then.
+        The last administrator can only be removed as the last user, and only with `may_empty`.
         """
         if not is_user_name(name):
             raise _unknown(name)
@@ -157,7 +157,7 @@ class Users:
         self.changed(name)
 
     async def set_password(self, name: str, password: str) -> None:
-        """Replace a password; logins with the old one end at once, browser sessions too."""
+        """Replace a password. Logins with the old one end at once, including browser sessions."""
         if not is_user_name(name):
             raise _unknown(name)
         encoded = await self._passwords.hash(checked_password(password))

@@ -1,26 +1,28 @@
 """What belongs to no room, as resources: the feed of events, and traces."""
 
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from pentad.administration.traces import Traces
 from pentad.events.feed import NOW, URI, EventFeed
 from pentad.kernel.principal import Principal
 from pentad.mcp.call import Call
 from pentad.mcp.declarations import Resource, resource
 
+if TYPE_CHECKING:
+    from pentad.administration.traces import Traces
+
 _JSON: Final = "application/json"
 _START: Final = "start"
 
 
-@dataclass(frozen=True, slots=True)
-class Everywhere:
+class Everywhere(msgspec.Struct, frozen=True):
     """The services behind the resources."""
 
     feed: EventFeed
-    traces: Traces
+    traces: "Callable[[], Traces]"
+    """Loads them when first used."""
 
 
 @resource(URI, name="events", mime_type=_JSON)
@@ -40,7 +42,7 @@ async def events_after(cursor: str, call: Call[Everywhere]) -> str:
 @resource("pentad://traces/{id}", name="trace", mime_type=_JSON)
 async def trace(id: str, call: Call[Everywhere]) -> str:  # noqa: A002  the name in the URI
     """What a request led to: a trace id, a traceparent or an X-Request-Id."""
-    return _text(await call.service.traces.trace(call.principal, id))
+    return _text(await call.service.traces().trace(call.principal, id))
 
 
 async def has_news(everywhere: Everywhere, principal: Principal, before: str) -> bool:

@@ -16,11 +16,6 @@ AUDIT: Final = "audit"
 _PURPOSES: Final = {ACCESS: "administer this server", AUDIT: "read the audit trail"}
 
 
-def may_administer(principal: Principal) -> bool:
-    """Whether the principal may administer anything."""
-    return principal.may(ACCESS, "admin") or principal.may(AUDIT, "admin")
-
-
 def require(actor: Principal, topic: str = ACCESS) -> None:
     """Refuse callers without the scope of administration."""
     if actor.kind == "anonymous":

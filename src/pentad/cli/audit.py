@@ -22,8 +22,8 @@ _COLUMNS: Final = ("time", "who", "room", "what", "outcome", "ms", "about")
 _FILTERS: Final = (
     click.option("--user", metavar="USER", help="A user's name, or a principal or key such as key:..."),
     click.option("--tool", help="A tool, route or event."),
-    click.option("--room", help="A room; access is for logins and administration."),
-    click.option("--outcome", help="ok, an error code, or failed for all but ok."),
+    click.option("--room", help="A room, or access for logins and administration."),
+    click.option("--outcome", help="ok, an error code, or failed for any error."),
     click.option("--trace", metavar="ID", help="A trace id, or the id of a request or incident."),
     click.option("--since", metavar="TIME", help="ISO 8601, or a period before now: 30m, 24h, 7d."),
     click.option("--until", metavar="TIME", help="The same."),
@@ -47,8 +47,8 @@ def filter_options(verb: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.group(invoke_without_command=True)
 @filter_options
-@click.option("--limit", type=click.IntRange(1, 100_000), default=50, show_default=True, help="How many entries.")
-@click.option("--follow", "-f", is_flag=True, help="Go on with new entries as they arrive.")
+@click.option("--limit", type=click.IntRange(1, 100_000), default=50, show_default=True, help="Number of entries.")
+@click.option("--follow", "-f", is_flag=True, help="Keep printing new entries as they arrive.")
 @json_option
 @server_options(filters_by_user=True)
 @click.pass_context
@@ -62,8 +62,8 @@ def audit(
 ) -> None:
     """Read, follow, export and verify the audit trail.
 
-    By itself it prints the last entries, oldest first. Every call, login and administrative action is in it, and so is
-    everybody who reads it.
+    Without a subcommand, prints the last entries, oldest first. The trail records every call, login and administrative
+    action, and everyone who reads it.
     """
     if context.invoked_subcommand is not None:
         return
@@ -91,15 +91,15 @@ def export(file: Path, filters: dict[str, Any], target: "Target") -> None:
 
 
 @audit.command()
-@click.option("--head", metavar="NUMBER:HASH", help="A head that was kept elsewhere, to be found in the chain.")
+@click.option("--head", metavar="NUMBER:HASH", help="A head you kept elsewhere; it must be in the chain.")
 @json_option
 @server_options()
 @click.pass_context
 def verify(context: click.Context, head: str | None, as_json: bool, target: "Target") -> None:
     """Verify the hash chain of the trail, and print its head.
 
-    Keep the head where nobody who can write to the store can change it: with --head it proves later that everything up
-    to it is unchanged. Exit code 1 if the chain is broken.
+    Keep the head where people who can write to the store cannot change it. Later, --head proves that everything up to
+    it is unchanged. Exit code 1 if the chain is broken.
     """
     found = target.call_route("GET", f"{_AUDIT}/verify", {"head": head})
     if as_json:
@@ -153,7 +153,7 @@ async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 
 def _entry(line: bytes) -> dict[str, Any]:
-    """An entry; if the line says why there are no more, that error."""
+    """Parse an entry. Raises the error if the line reports why the stream ended."""
     one = json.loads(line)
     if "error" in one:
         raise error_from_answer(503, one)

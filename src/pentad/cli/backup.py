@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def backup(file: Path, settings: "Settings") -> None:
     """Copy the store to FILE while it is in use.
 
-    FILE appears, or is replaced, only once the copy is complete and has been read back.
+    FILE appears or is replaced only once the copy is complete and verified.
     """
     asyncio.run(_backup(settings, file.absolute()))
     say(f"Saved {file} ({file.stat().st_size:,} bytes).")
@@ -28,15 +28,15 @@ def backup(file: Path, settings: "Settings") -> None:
 
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @settings_options("data", "database", "rooms", running="ignore")
 def restore(file: Path, yes: bool, settings: "Settings") -> None:
-    """Replace the store by the backup FILE, once it is checked.
+    """Replace the store with the backup FILE, after checking it.
 
     No server may be running on the store. A replaced SQLite file is kept next to the new one.
     """
     if not yes and sys.stdin.isatty():
-        click.confirm(f"Replace the store by {file}?", abort=True, err=True)
+        click.confirm(f"Replace the store with {file}?", abort=True, err=True)
     kept = asyncio.run(_restore(settings, file.absolute()))
     say(f"Restored {file}." + (f" The replaced store is kept as {kept}" if kept else ""))
 

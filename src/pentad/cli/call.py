@@ -27,7 +27,9 @@ _NO_MATCH: Final = object()
 @click.command()
 @click.argument("tool")
 @click.argument("words", nargs=-1, metavar="[KEY=VALUE]...")
-@click.option("--args", "file", metavar="FILE|-", help="A JSON object of arguments; - is stdin. Words override it.")
+@click.option(
+    "--args", "file", metavar="FILE|-", help="A JSON object of arguments; - is stdin. key=value arguments override it."
+)
 @json_option
 @server_options("rooms")
 def call(
@@ -101,9 +103,9 @@ def _text(result: dict[str, Any]) -> str:
 
 
 def arguments_from_words(words: Iterable[str], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert `key=value` words to arguments, by the tool's schema. A word repeated for a list adds to it.
+    """Convert `key=value` words to arguments by the tool's schema.
 
-    Only what cannot be converted is refused here; the server validates the rest.
+    A repeated key adds to a list. Only values that cannot be converted are refused here; the server validates the rest.
     """
     found: dict[str, Any] = {}
     properties = cast("Mapping[str, Any]", schema.get("properties") or {})
@@ -118,7 +120,7 @@ def arguments_from_words(words: Iterable[str], schema: Mapping[str, Any]) -> dic
         if isinstance(value, list) and isinstance(found.get(name), list):
             found[name] += value
         elif name in found:
-            raise InvalidInput(f"{name!r} is given more than once.", hint="Only a list may be.")
+            raise InvalidInput(f"{name!r} is given more than once.", hint="Only a list argument may be repeated.")
         else:
             found[name] = value
     return found
@@ -134,12 +136,12 @@ def _value(name: str, text: str, schema: Any, root: Mapping[str, Any]) -> Any:
     if "array" in types and not text.lstrip().startswith("["):
         return [_value(name, text, _items(schema, root), root)]
     raise InvalidInput(
-        f"{name!r} cannot be {text[:80]!r}.", hint=f"It has to be {' or '.join(sorted(types))}; see its schema."
+        f"{name!r} cannot be {text[:80]!r}.", hint=f"It must be {' or '.join(sorted(types))}; see its schema."
     )
 
 
 def _read(kind: str, text: str) -> Any:
-    """The text as a value of that type, or `_NO_MATCH`."""
+    """Convert the text to that type; `_NO_MATCH` if that is not possible."""
     try:
         value = json.loads(text, parse_constant=_reject_constant)
     except (ValueError, RecursionError):
@@ -186,7 +188,7 @@ def _items(schema: Any, root: Mapping[str, Any]) -> Any:
 
 
 def _resolved(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The schema, with references into the same document resolved; None if there is none."""
+    """The schema with references within the document resolved; None if a reference cannot be resolved."""
     for _ in range(_DEEPEST_REFERENCE):
         if not isinstance(schema, Mapping):
             return None

@@ -1,7 +1,7 @@
 """The checks of `pentad doctor`: the machine, the store, issuers of tokens and logins, search, ports and clients.
 
-Each check reports a state and, unless it is ok, what to do. No check changes anything: the store is opened as it is and
-never migrated.
+Each check reports a state and, unless it is ok, what to do. Checks change nothing: the store is opened but never
+migrated.
 """
 
 import os
@@ -35,7 +35,7 @@ State = Literal["ok", "warn", "fail"]
 _OLDEST_PYTHON: Final = (3, 11)
 _LOG: Final = "The server's log says more."
 _OLDEST_TIME: Final = 1_790_000_000
-"""A time in 2026; a correct clock shows a later one."""
+"""A time in 2026. A correct clock is later."""
 _LEAST_FREE: Final = 100 * 1024**2
 _LITTLE_FREE: Final = 1024**3
 _SLOW_SYNC_SECONDS: Final = 0.25
@@ -79,11 +79,11 @@ def check_sqlite() -> Finding:
 
 
 def check_folder(data: Path) -> list[Finding]:
-    """The data folder: whether it exists, is writable, syncs quickly and has space left."""
+    """Check that the data folder exists, is writable, syncs quickly and has free space."""
     if not data.exists():
         parent = next(parent for parent in data.parents if parent.exists())
         if parent.is_dir() and os.access(parent, os.W_OK):
-            return [Finding("data folder", "ok", f"{data} does not exist yet; the first start creates it.")]
+            return [Finding("data folder", "ok", f"{data} does not exist yet. The first start creates it.")]
         return [Finding("data folder", "fail", f"{data} cannot be made in {parent}.", "Choose another --data.")]
     folder = probe_folder(data)
     if not folder.writable:
@@ -105,7 +105,7 @@ def _check_space(free: int) -> Finding:
 
 
 def _check_clock(data: Path) -> Finding:
-    """Compare the clock with the date of this code, and with the clock of the disk."""
+    """Compare this machine's clock with the date of this code and with the disk's clock."""
     import tempfile
 
     now = time.time()
@@ -124,7 +124,7 @@ def check_ports(settings: "Settings") -> list[Finding]:
 
 
 def running_server(settings: "Settings") -> Finding:
-    """The ports of a server that runs are not free, and need not be."""
+    """Report the running server instead of checking its ports, which are in use."""
     what = "The demo" if settings.demo else "A server"
     return Finding("server", "ok", f"{what} is running at {settings.url('/')}; the above is about its store.")
 
@@ -149,7 +149,7 @@ def check_configuration(settings: "Settings") -> list[Finding]:
 
 
 def check_clients(clients: "Iterable[Client]", machine: "Machine") -> list[Finding]:
-    """The clients that are configured on this machine, and whether Pentad is among their servers and can start."""
+    """Check the MCP clients on this machine: whether they have Pentad as a server, and whether it can start."""
     return [_check_client(client, path) for client in clients if (path := client.path(machine)).exists()]
 
 
@@ -158,13 +158,15 @@ def _check_client(client: "Client", path: Path) -> Finding:
     try:
         content = client.editor.content(path.read_text(encoding="utf-8"))
     except (PentadError, OSError, UnicodeDecodeError) as error:
-        reason = error.message if isinstance(error, PentadError) else "It cannot be read."
+        reason = error.message if isinstance(error, PentadError) else "The file cannot be read."
         return Finding(check, "warn", f"{path}: {reason}", "Correct the file; the client cannot read it either.")
     servers = content.get(client.servers)
     known = cast("dict[str, Any]", servers) if isinstance(servers, dict) else {}
     ours = {name: entry for name, entry in known.items() if name == "pentad" or name.startswith("pentad-")}
     if not ours:
-        return Finding(check, "ok", f"{client.title} is here, without Pentad (`pentad install {client.name}` adds it).")
+        return Finding(
+            check, "ok", f"{client.title} is installed, without Pentad (`pentad install {client.name}` adds it)."
+        )
     for entry in ours.values():
         command = cast("dict[str, Any]", entry).get("command") if isinstance(entry, dict) else None
         if isinstance(command, str) and Path(command).is_absolute() and not Path(command).exists():
@@ -174,10 +176,10 @@ def _check_client(client: "Client", path: Path) -> Finding:
 
 
 async def check_store(settings: "Settings", check_seconds: float, progress: Progress) -> list[Finding]:
-    """All checks of the store; `progress` is called with how far the integrity check is."""
+    """Run all checks of the store. `progress` receives the progress of the integrity check."""
     place = locate(settings.database, settings.data)
     if isinstance(place, Path) and not place.exists():
-        return [Finding("store", "ok", "There is no store yet; the first start creates it.")]
+        return [Finding("store", "ok", "There is no store yet. The first start creates it.")]
     try:
         async with open_store(settings) as database:
             found = [await _check_answering(database), await _check_migrations(database, settings)]
@@ -209,13 +211,13 @@ async def _check_migrations(database: "Database", settings: "Settings") -> Findi
     except PentadError as error:
         return Finding("migrations", "fail", error.message, error.hint or "Upgrade Pentad.")
     if pending:
-        fix = "`pentad migrate` applies them now, the next start does so anyway."
+        fix = "`pentad migrate` applies them now; the next start applies them anyway."
         return Finding("migrations", "warn", f"{len(pending)} are due.", fix)
     return Finding("migrations", "ok", "The tables are up to date.")
 
 
 async def _check_secrets(database: "Database", settings: "Settings") -> Finding:
-    """Whether `secret_key` decrypts the keys and secrets in the store."""
+    """Check that `secret_key` decrypts the keys and secrets in the store."""
     box = settings.secret_box()
     try:
         pending = await check_sealed(database, box, sealed_columns(find_rooms(settings.rooms)))
@@ -230,7 +232,7 @@ async def _check_secrets(database: "Database", settings: "Settings") -> Finding:
 
 
 async def _check_rooms(database: "Database", settings: "Settings") -> list[Finding]:
-    """What the rooms have to say about their tables; nothing if all is well."""
+    """The rooms' warnings about their tables; empty if all is well."""
     return [
         Finding(room.name, "warn", warning.text, warning.fix)
         for room in find_rooms(settings.rooms)
@@ -273,7 +275,7 @@ async def _check_server_clock(database: "Database") -> Finding:
 
 
 async def check_issuers(settings: "Settings", token: str | None = None) -> list[Finding]:
-    """A finding for each issuer, and one for a token that is to be tried."""
+    """A finding for each token issuer, and one for the token to verify, if given."""
     issuers = settings.trusted_issuers()
     if not issuers:
         return [] if token is None else [Finding("token", "fail", "No token is accepted.", "Set jwt.issuer.")]
@@ -308,7 +310,7 @@ async def _check_issuer(one: "IssuerTokens") -> Finding:
 
 
 async def check_provider(settings: "Settings") -> list[Finding]:
-    """Whether people can log in with the identity provider, if one is set."""
+    """Check that users can log in with the identity provider, if one is configured."""
     if (provider := settings.login.provider.checked()) is None:
         return []
     from pentad.access.provider_endpoints import ProviderEndpoints
@@ -343,7 +345,7 @@ async def _check_token(tokens: "TokenVerifier", token: str) -> Finding:
 
 
 def check_search(settings: "Settings") -> Finding:
-    """The embedder that a server with these settings would use."""
+    """Check the embedder that a server with these settings would use."""
     from pentad.search.models.catalogue import find_model
 
     search = settings.search
@@ -365,7 +367,7 @@ def check_search(settings: "Settings") -> Finding:
 
 
 def server_health(body: Mapping[str, Any]) -> list[Finding]:
-    """The findings of a running server, from its answer about its health."""
+    """The findings of a running server, from its health report."""
     store, trail, jobs = body["store"], body["audit"], body["jobs"]
     overall: State = "ok" if body["status"] == "ok" else "warn" if body["status"] == "degraded" else "fail"
     troubles = [str(one.get("message", one)) for one in store.get("troubles", ())]
@@ -396,7 +398,7 @@ def server_health(body: Mapping[str, Any]) -> list[Finding]:
             "audit trail",
             "warn" if trail["dropped"] else "ok",
             f"{trail['waiting']} entries wait, {trail['dropped']} were dropped.",
-            "The store was away for too long; the server's log says when.",
+            "The store was unreachable for too long; the server's log says when.",
         ),
         Finding(
             "jobs",

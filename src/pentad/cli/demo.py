@@ -78,8 +78,8 @@ def demo(port: int, grpc_port: int, data: Path | None, no_open: bool) -> None:
 
 
 def demo_settings(port: int, grpc_port: int, data: Path | None) -> "Settings":
-    """The user's settings, without those that could lead to their own store or beyond this machine: of those of rooms,
-    which hold credentials of real systems, none."""
+    """The user's settings, without any that lead to their own store or beyond this machine. Room settings are left out
+    entirely, because they may hold credentials of real systems."""
     from pentad.settings.model import user_data_folder
 
     folder = data or user_data_folder() / "demo"
@@ -100,13 +100,13 @@ async def _ensure_login(app: "App") -> None:
     is_new = await app.administration.accounts.ensure_first_admin(LOGIN) is not None
     if not is_new and await app.users.verify(LOGIN, LOGIN) is None:
         raise Misconfigured(
-            "That folder holds a store with users of its own, and the demo does not touch it.",
+            "That folder holds a store with other users, and the demo does not touch it.",
             hint="Choose another --data, or leave it out.",
         )
 
 
 async def _fill(room: str, fill: Any, service: Any) -> None:
-    """Fill one room; the demo also starts if that fails."""
+    """Fill one room. If that fails, the demo starts anyway."""
     from pentad.kernel.errors import PentadError
 
     try:
@@ -116,7 +116,7 @@ async def _fill(room: str, fill: Any, service: Any) -> None:
 
 
 def _welcome(settings: "Settings", grpc: str | None) -> str:
-    """What the demo prints, in 80 columns: each command can be pasted as it is."""
+    """The text the demo prints, in 80 columns. Each command can be pasted as it is."""
     parts = [
         f"Pentad demo is ready: {settings.url('/')}",
         f"Login: {LOGIN} / {LOGIN} (from this machine only)",

@@ -24,16 +24,18 @@ _CODES: Final = {"ok": 0, "warn": 1, "fail": 2}
 
 @click.command()
 @json_option
-@click.option("--data", type=click.Path(path_type=Path), help="The folder that holds everything Pentad keeps.")
+@click.option("--data", type=click.Path(path_type=Path), help="Pentad's data folder.")
 @click.option("--database", metavar="URL", help="A postgresql:// address instead of SQLite.")
 @click.option("--config", type=click.Path(path_type=Path), help="The configuration file (TOML).")
-@click.option("--token-file", type=click.File("r"), help="A token to verify, to learn why it is refused; - is stdin.")
+@click.option(
+    "--token-file", type=click.File("r"), help="An access token to verify, to see why it is refused; - is stdin."
+)
 @click.option(
     "--check-seconds",
     type=click.FloatRange(min=0),
     default=60.0,
     show_default=True,
-    help="How long reading the whole store may take; 0 skips that.",
+    help="Time limit in seconds for checking the whole store; 0 skips the check.",
 )
 @login_options()
 def doctor(
@@ -47,9 +49,9 @@ def doctor(
 ) -> None:
     """Check this machine, the store and the configuration.
 
-    The whole store is read, to see whether it is sound. With --url, a running server tells its health instead.
+    Reads the whole store to find damage. With --url, reports the health of a running server instead.
 
-    The exit code is 0 if all is well, 1 if something needs attention, and 2 if something has to be fixed.
+    The exit code is 0 if all is well, 1 if something needs attention, and 2 if something must be fixed.
     """
     from pentad.cli import checks
     from pentad.kernel.errors import PentadError
@@ -82,7 +84,7 @@ def examine(
     check_seconds: float = 60.0,
     server: "RunningServer | None" = None,
 ) -> "list[Finding]":
-    """Every finding, in the order of the report. `server` is the running one whose store is examined, if any."""
+    """Every finding, in report order. `server` is the running server whose store is examined, if any."""
     from pentad.cli import checks
     from pentad.mcp_clients.clients import CLIENTS, this_machine
 
@@ -103,7 +105,7 @@ def examine(
 
 
 def _progress(what: str) -> None:
-    """Show how far the check of the store is, on a terminal."""
+    """Show the progress of the store check on a terminal."""
     if sys.stderr.isatty():
         click.echo(f"\r\x1b[Kchecking the store: {what}" if what else "\r\x1b[K", nl=False, err=True)
 

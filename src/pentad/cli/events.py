@@ -1,4 +1,4 @@
-"""`pentad events`: what happens in all rooms."""
+"""`pentad events`: the event feed of all rooms."""
 
 import asyncio
 import json
@@ -20,24 +20,28 @@ _POLL_SECONDS: Final = 1.0
 
 @click.command()
 @click.option("--room", help="Only events of this room.")
-@click.option("--kind", help="Only events of this kind, e.g. object.created; object.* for all that begin so.")
-@click.option("--cursor", default="start", show_default=True, help="Begin behind this cursor; now for what follows.")
+@click.option(
+    "--kind", help="Only events of this kind, e.g. object.created, or object.* for all kinds with that prefix."
+)
+@click.option(
+    "--cursor", default="start", show_default=True, help="Begin after this cursor; now for future events only."
+)
 @click.option(
     "--limit",
     type=click.IntRange(1, 100_000),
     default=100,
     show_default=True,
-    help="Stop behind this many events; a page may have a few more.",
+    help="Stop after this many events; the last page may exceed it slightly.",
 )
-@click.option("--follow", "-f", is_flag=True, help="Go on with new events as they happen.")
+@click.option("--follow", "-f", is_flag=True, help="Keep printing new events as they happen.")
 @json_option
 @server_options("rooms")
 def events(
     room: str | None, kind: str | None, cursor: str, limit: int, follow: bool, as_json: bool, target: "Target"
 ) -> None:
-    """List what happens in all rooms, oldest first.
+    """List events in all rooms, oldest first.
 
-    You see what you may see: your own tasks, objects you can read, and what everyone in a room may know.
+    You see events about your own tasks, objects you can read, and anything open to everyone in a room.
     """
     wanted = _Wanted(room, kind)
     if follow:
@@ -47,8 +51,8 @@ def events(
     if as_json:
         print_json({"events": found, "cursor": following})
         return
-    print_table(("time", "what", "who", "subject"), [_row(one) for one in found], empty="Nothing has happened.")
-    say(f"Go on with --cursor {following}")
+    print_table(("time", "what", "who", "subject"), [_row(one) for one in found], empty="There are no events.")
+    say(f"Continue with --cursor {following}")
 
 
 class _Wanted:

@@ -53,8 +53,8 @@ def run_server(settings: Settings, listener: socket.socket, *, prepare: Prepare,
 
 
 def _end_soon(loop: asyncio.AbstractEventLoop) -> threading.Timer:
-    """Everything is stored and closed. What still runs is canceled, and must not keep the process alive if it goes on
-    all the same."""
+    """End the process soon: everything is stored and closed. Remaining tasks were cancelled; one that ignores it must
+    not keep the process alive."""
 
     def end() -> None:
         left = [task.get_coro() for task in asyncio.all_tasks(loop)]
@@ -70,10 +70,10 @@ def _end_soon(loop: asyncio.AbstractEventLoop) -> threading.Timer:
 
 
 async def login_link(settings: Settings, admin: Administration) -> str | None:
-    """A one-time link for the administrator, to be printed at the start; None if it must not be.
+    """A one-time login link for the administrator to print at the start; None if printing it is unsafe.
 
-    Only on a terminal, because logs are kept and shipped, and only if nobody but this machine can reach the server.
-    Elsewhere `pentad users link` makes one when it is needed.
+    Printed only on a terminal, because logs are kept and shipped, and only if the server is reachable from this machine
+    alone. Otherwise use `pentad users link`.
     """
     if settings.auth == "none" or settings.public_url or not is_loopback(settings.host) or not sys.stderr.isatty():
         return None
@@ -86,7 +86,7 @@ async def _run(settings: Settings, listener: socket.socket, prepare: Prepare, an
         if app.settings.auth == "required" and app.issuer_watch is not None:
             app.issuer_watch.start()
         async with open_ports(app):
-            await prepare(app)  # after everything that can be misconfigured: it may show a password, only once
+            await prepare(app)  # after everything that can be misconfigured: this may show a password, and only once
             sys.setswitchinterval(_SWITCH_SECONDS)
             gc.set_threshold(*GARBAGE)
             gc.freeze()  # objects made at start live for ever: leave them out of collections

@@ -52,7 +52,7 @@ def install(client: str, only_print: bool, http: bool, key: bool, profile: str |
         if http and not key and settings.auth == "required":
             say("\n".join(chosen.login_step.format(name=name) for name in servers))
     if key:
-        say(f"The client needs a key: make one with `pentad keys create NAME` and keep it in {TOKEN_VARIABLE}.")
+        say(f"The client needs an API key: make one with `pentad keys create NAME` and keep it in {TOKEN_VARIABLE}.")
 
 
 def _install(client: Client, servers: Mapping[str, Server]) -> None:
@@ -70,7 +70,7 @@ def _install(client: Client, servers: Mapping[str, Server]) -> None:
 
 def _stdio_server(settings: Settings, profile: str | None) -> StdioServer:
     if settings.origin("database").layer == "environment":
-        warn("The client does not see your PENTAD_DATABASE: give it that variable too.")
+        warn("The client does not see your PENTAD_DATABASE: set that variable for it, too.")
     command, *first = _command()
     args = [*first, "mcp", "serve"]
     if settings.origin("data").layer != "default":
@@ -88,12 +88,12 @@ def _http_servers(settings: Settings, profile: str | None, *, with_key: bool) ->
     if not settings.rooms:
         return {"pentad": HttpServer(settings.url("/mcp" if profile is None else f"/mcp/{profile}"), with_key)}
     if foreign := [room for room in settings.rooms if ":" in room]:
-        raise Misconfigured(f"{foreign[0]!r} has no address of its own.", hint="Name rooms as they are served.")
+        raise Misconfigured(f"{foreign[0]!r} has no address of its own.", hint="Use the names of served rooms.")
     return {f"pentad-{room}": HttpServer(settings.url(f"/rooms/{room}/mcp"), with_key) for room in settings.rooms}
 
 
 def _command() -> list[str]:
-    """How the client starts Pentad: by its full path, because a client rarely has the user's PATH."""
+    """The command that starts Pentad, by full path because a client rarely has the user's PATH."""
     if (uvx := uvx_command()) is not None:
         return uvx
     script = Path(sys.executable).with_name("pentad.exe" if os.name == "nt" else "pentad")

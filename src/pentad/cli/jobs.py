@@ -1,4 +1,4 @@
-"""`pentad jobs`: work that outlasts a request, and the dead letters among it."""
+"""`pentad jobs`: background jobs and dead letters."""
 
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,7 @@ def jobs() -> None:
 @json_option
 @server_options()
 def list_jobs(state: str | None, name: str | None, limit: int, as_json: bool, target: "Target") -> None:
-    """List the jobs that are not done, the last changed first."""
+    """List unfinished jobs, most recently changed first."""
     found = target.call_route("GET", "/api/admin/jobs", {"state": state, "name": name, "limit": limit})
     if as_json:
         print_json(found["jobs"])
@@ -44,7 +44,7 @@ def list_jobs(state: str | None, name: str | None, limit: int, as_json: bool, ta
 @click.argument("job_id", metavar="ID", type=int)
 @server_options()
 def retry(job_id: int, target: "Target") -> None:
-    """Queue a dead letter again, with all its attempts."""
+    """Queue a dead letter again, with a full set of attempts."""
     target.call_route("POST", f"/api/admin/jobs/{job_id}/retry")
     say(f"Job {job_id} is queued.")
 

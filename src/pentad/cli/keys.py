@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _EVERYBODY: Final = "/api/admin/keys"
 _MINE: Final = "/api/account/keys"
-mine_option = click.option("--mine", is_flag=True, help="Your own keys, with --url; needs no administrator.")
+mine_option = click.option("--mine", is_flag=True, help="Your own keys, with --url; no administrator rights needed.")
 
 
 @click.group()
@@ -24,12 +24,12 @@ def keys() -> None:
 
 @keys.command()
 @click.argument("label")
-@click.option("--owner", metavar="USER", help="The owner of the key; it can never do more than they may.")
+@click.option("--owner", metavar="USER", help="The owner of the key, which never has more rights than its owner.")
 @click.option("--scope", "scopes", multiple=True, metavar="ROOM:ACTION", help="May be repeated.  [default: *:read]")
+@click.option("--days", type=click.FloatRange(min=0), default=90, show_default=True, help="0 means never.")
 @click.option(
-    "--days", type=click.FloatRange(min=0), default=90, show_default=True, help="0 means that it never expires."
+    "--own-only", is_flag=True, help="Confine the key to objects it creates itself; by default it acts as USER."
 )
-@click.option("--own-only", is_flag=True, help="Confine the key to what it creates itself; by default it acts as USER.")
 @mine_option
 @json_option
 @server_options()
@@ -43,7 +43,7 @@ def create(
     as_json: bool,
     target: "Target",
 ) -> None:
-    """Make a key; LABEL says what it is for."""
+    """Create a key. LABEL describes its purpose."""
     if mine and owner is not None:
         raise click.UsageError("--mine and --owner exclude each other.")
     body: dict[str, Any] = {"label": label, "days": days, "own_only": own_only}

@@ -28,15 +28,15 @@ _LISTS: Final = {
 
 @click.command("list")
 @click.argument("what", type=click.Choice(list(_LISTS)))
-@click.option("--room", metavar="R", help="Of one room only.")
+@click.option("--room", metavar="R", help="Only this room.")
 @profile_option
 @json_option
 @server_options("rooms")
 def listing(what: str, room: str | None, profile: str | None, as_json: bool, target: "Target") -> None:
     """List tools, resources or prompts.
 
-    All of them, or with --profile what a client of that profile sees, or with --url what you see at that address.
-    --json shows each with everything a client receives, including its schema.
+    Lists everything, or with --profile what a client of that profile sees, or with --url what you see at that address.
+    --json prints each entry as a client receives it, including schemas.
     """
     if target.server is not None:
         if room is not None and profile is not None:
@@ -52,7 +52,7 @@ def listing(what: str, room: str | None, profile: str | None, as_json: bool, tar
 
 
 def _room_of(settings: "Settings", name: str) -> str:
-    """The place of the room of that name, among the open ones."""
+    """The selected room with that name, as it was given in the settings."""
     from pentad.rooms.finder import find_room, installed_rooms
 
     if ":" in name:
@@ -75,7 +75,7 @@ async def _entries_here(settings: "Settings", what: str, room: str | None, profi
 async def _entries_there(
     target: "Target", server: "Server", what: str, room: str | None, profile: str | None
 ) -> list[dict[str, Any]]:
-    """A server does not say which room a tool is of, unless only one room is listed."""
+    """A server does not report the room of a tool, so the room is known only if a single room is listed."""
     if room is not None:
         server = dataclasses.replace(server, url=target.site(f"/rooms/{quote(room, safe='')}/mcp"))
     elif profile is not None:
@@ -89,7 +89,7 @@ async def _listed(client: "Session", what: str) -> list[dict[str, Any]]:
 
 
 def _room_by_name(app: "App", what: str) -> dict[str, str]:
-    """The room of each declared thing; resources that exist only at run time are not declared."""
+    """The room of each declared tool, resource or prompt. Resources that exist only at run time are not declared."""
     return {
         _name(declared.listing()): opened.room.name for opened in app.rooms for declared in getattr(opened.room, what)
     }

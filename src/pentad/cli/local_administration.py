@@ -1,4 +1,4 @@
-"""Administration in the process of a verb: on the store alone, without rooms."""
+"""Administration in the CLI process, on the store alone, without rooms."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
@@ -28,7 +28,7 @@ from pentad.storage.migrations import apply
 
 @asynccontextmanager
 async def open_administration(settings: Settings) -> AsyncGenerator[Administration]:
-    """The use cases on the store of these settings. Running servers are notified of every change."""
+    """Open the use cases on the store of these settings. Running servers are notified of every change."""
     clock = SystemClock()
     async with open_store(settings) as database:
         await apply(database, CORE_SETS)
@@ -65,7 +65,7 @@ async def open_administration(settings: Settings) -> AsyncGenerator[Administrati
 
 
 async def _no_password(name: str, password: str, address: str | None) -> None:
-    raise Unauthenticated("The owner of this machine has no password here.")
+    raise Unauthenticated("The local owner has no password.")
 
 
 async def _always(principal: Principal) -> Principal:

@@ -1,4 +1,4 @@
-"""The routes of administration in the process of a verb, as the machine's owner."""
+"""The administration routes, called in the CLI process as the local owner."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator

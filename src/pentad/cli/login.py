@@ -22,13 +22,13 @@ Pause = Callable[[float], Awaitable[None]]
 
 @click.command()
 @click.argument("url")
-@click.option("--read-only", is_flag=True, help="Ask for reading only.")
-@click.option("--admin", is_flag=True, help="Ask for administration too.")
+@click.option("--read-only", is_flag=True, help="Request read access only.")
+@click.option("--admin", is_flag=True, help="Request administration rights, too.")
 @click.option("--no-open", is_flag=True, help="Do not open the browser.")
 def login(url: str, read_only: bool, admin: bool, no_open: bool) -> None:
     """Log in at a server, for every verb with --url.
 
-    You allow it in a browser, on any machine. `pentad logout` ends it.
+    Approve the login in a browser, on any machine. `pentad logout` ends it.
     """
     from pentad.terminal.browser import open_browser
     from pentad.terminal.client import fetcher_for
@@ -39,7 +39,7 @@ def login(url: str, read_only: bool, admin: bool, no_open: bool) -> None:
 
     def show(code: str, page: str, complete: str | None) -> None:
         say(f"Open {page} in a browser and enter the code {code}")
-        say("Waiting until you allow it there. Ctrl-C stops.")
+        say("Waiting for your approval. Ctrl-C stops.")
         if not no_open:
             open_browser(complete or page)
 
@@ -77,9 +77,9 @@ def logout(url: str | None) -> None:
         logins.remove(one)
         print_text(f"Logged out of {one.issuer}.")
         if not heard:
-            warn(f"{one.issuer} could not be told; its console can end the login there.")
+            warn(f"{one.issuer} could not be reached; end the login in its console.")
     if not found:
-        say("There is no login to end." if wanted is None else f"There is no login at {wanted}.")
+        say("There are no saved logins." if wanted is None else f"There is no saved login at {wanted}.")
 
 
 async def log_in(
@@ -91,7 +91,7 @@ async def log_in(
     pause: Pause = asyncio.sleep,
     now: Callable[[], float] = time.time,
 ) -> "SavedLogin":
-    """Ask the server for a code, show it, and wait until a person has allowed it."""
+    """Get a code from the server, show it, and wait until a person approves the login."""
     from pentad.kernel.errors import Unavailable
     from pentad.terminal.saved_logins import CLIENT_ID, SavedLogin, discovered, origin_of, post_form
 
@@ -99,7 +99,7 @@ async def log_in(
     asked = {"client_id": CLIENT_ID, "scope": scope}
     status, codes = await post_form(fetcher, endpoints["device_authorization_endpoint"], asked)
     if status != 200 or not all(isinstance(codes.get(key), str) for key in ("device_code", "user_code")):
-        raise Unavailable(f"The server gave no code: {_reason(status, codes)}")
+        raise Unavailable(f"The server sent no code: {_reason(status, codes)}")
     page, complete = str(codes.get("verification_uri")), codes.get("verification_uri_complete")
     show(codes["user_code"], page, complete if isinstance(complete, str) else None)
     blank = SavedLogin(origin_of(url), endpoints["token_endpoint"], "", 0.0, None, endpoints.get("revocation_endpoint"))
@@ -119,7 +119,7 @@ async def _poll(
     pause: Pause,
     now: Callable[[], float],
 ) -> dict[str, Any]:
-    """Ask until the person has decided; more slowly when the server asks for that or does not answer."""
+    """Poll until the person has decided, more slowly if the server asks for that or does not answer."""
     from pentad.kernel.errors import Forbidden, Unauthenticated, Unavailable
     from pentad.terminal.saved_logins import post_form
 
@@ -141,7 +141,9 @@ async def _poll(
             interval += _SLOWER
         elif error != "authorization_pending":
             raise Unauthenticated(f"The server refused the login: {_reason(status, answer)}")
-    raise Unauthenticated("The code has expired.", hint="Run the command again, and allow it within ten minutes.")
+    raise Unauthenticated(
+        "The code has expired.", hint="Run the command again and approve the login within ten minutes."
+    )
 
 
 def _reason(status: int, answer: dict[str, Any]) -> str:

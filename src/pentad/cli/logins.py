@@ -1,4 +1,4 @@
-"""`pentad sessions`, `clients` and `grants`: browsers that are logged in, and programs that act for users."""
+"""`pentad sessions`, `clients` and `grants`: browser sessions, and OAuth clients that act for users."""
 
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
@@ -13,7 +13,7 @@ from pentad.terminal.output import print_json, print_table, say
 if TYPE_CHECKING:
     from pentad.terminal.client import Target
 
-_user_option = click.option("--user", metavar="USER", help="Only those of this user.")
+_user_option = click.option("--user", metavar="USER", help="Only this user's.")
 
 
 @click.group()
@@ -27,7 +27,7 @@ def sessions() -> None:
 @json_option
 @server_options(filters_by_user=True)
 def list_sessions(user: str | None, mine: bool, as_json: bool, target: "Target") -> None:
-    """List the browsers that are logged in, last used first."""
+    """List the browsers that are logged in, most recently used first."""
     columns = {"id": "id", "user": "user", "method": "method", "browser": "browser", "address": "address",
                "last used": "last_used", "expires": "expires"}  # fmt: skip
     rows = target.call_route("GET", _place("sessions", mine), {"user": user})["sessions"]
@@ -60,7 +60,7 @@ def clients() -> None:
 @json_option
 @server_options()
 def list_clients(as_json: bool, target: "Target") -> None:
-    """List the programs that asked for access, newest first."""
+    """List the registered OAuth clients, newest first."""
     columns = {"id": "id", "name": "name", "kind": "kind", "host": "verified_host", "grants": "grants",
                "created": "created", "last used": "last_used"}  # fmt: skip
     rows = target.call_route("GET", "/api/admin/clients")["clients"]
@@ -78,7 +78,7 @@ def remove(client_id: str, target: "Target") -> None:
 
 @click.group()
 def grants() -> None:
-    """List and revoke what users granted to OAuth clients."""
+    """List and revoke users' grants to OAuth clients."""
 
 
 @grants.command("list")
@@ -87,7 +87,7 @@ def grants() -> None:
 @json_option
 @server_options(filters_by_user=True)
 def list_grants(user: str | None, mine: bool, as_json: bool, target: "Target") -> None:
-    """List which client acts for which user, newest first."""
+    """List which clients act for which users, newest first."""
     columns = {"id": "id", "user": "user", "client": "client_name", "scopes": "scopes", "resources": "resources",
                "expires": "expires", "last used": "last_used", "state": "state"}  # fmt: skip
     rows = target.call_route("GET", _place("grants", mine), {"user": user})["grants"]

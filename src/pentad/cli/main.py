@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pentad.terminal.launcher import Routes
 
 _GARBAGE: Final = (100_000, 50, 50)
-"""Garbage collection thresholds. What a start makes stays, so looking through it again and again finds nothing."""
+"""Garbage collection thresholds. Objects made during start-up stay alive, so collecting often finds nothing."""
 VERBS: Final[Verbs] = {
     "demo": Verb("pentad.cli.demo:demo", "Start everything with demo data on this machine."),
     "serve": Verb("pentad.cli.serve:serve", "Serve all rooms over HTTP."),
@@ -44,17 +44,17 @@ VERBS: Final[Verbs] = {
     "logout": Verb("pentad.cli.login:logout", "Log out of a server, or of all of them."),
     "sessions": Verb("pentad.cli.logins:sessions", "List browser sessions; log browsers out."),
     "clients": Verb("pentad.cli.logins:clients", "List and remove OAuth clients."),
-    "grants": Verb("pentad.cli.logins:grants", "List and revoke what users granted to OAuth clients."),
+    "grants": Verb("pentad.cli.logins:grants", "List and revoke users' grants to OAuth clients."),
     "audit": Verb("pentad.cli.audit:audit", "Read, follow, export and verify the audit trail."),
-    "events": Verb("pentad.cli.events:events", "List what happens in all rooms, oldest first."),
-    "rules": Verb("pentad.cli.rules:rules", "List, add, resume and remove rules: what to do when something happens."),
-    "trace": Verb("pentad.cli.trace:trace", "Show everything a request led to, in all rooms."),
+    "events": Verb("pentad.cli.events:events", "List events in all rooms, oldest first."),
+    "rules": Verb("pentad.cli.rules:rules", "Manage event rules: what to do when something happens."),
+    "trace": Verb("pentad.cli.trace:trace", "Show everything a request caused, in all rooms."),
     "settings": Verb("pentad.cli.settings:settings", "List the settings: value, source, description."),
     "jobs": Verb("pentad.cli.jobs:jobs", "List jobs; retry or forget dead letters."),
     "backup": Verb("pentad.cli.backup:backup", "Copy the store to FILE while it is in use."),
-    "restore": Verb("pentad.cli.backup:restore", "Replace the store by the backup FILE, once it is checked."),
+    "restore": Verb("pentad.cli.backup:restore", "Replace the store with the backup FILE, after checking it."),
     "migrate": Verb("pentad.cli.migrate:migrate", "Bring the store's tables up to date, or show what that would do."),
-    "models": Verb("pentad.cli.models:models", "Fetch the embedding model; list what is here."),
+    "models": Verb("pentad.cli.models:models", "Fetch or list embedding models."),
 }
 
 EPILOG: Final = "\n".join(
@@ -73,9 +73,9 @@ EPILOG: Final = "\n".join(
 
 
 class LazyGroup(click.Group):
-    """The core's verbs and those that rooms declare, each imported only when it runs.
+    """The verbs of the core and of rooms, each imported only when it runs.
 
-    Rooms are looked for only when a word is not a core verb, or when all verbs are listed.
+    Rooms are looked up only for words that are not core verbs, and to list all verbs.
     """
 
     def __init__(self, *args: Any, verbs: Verbs, room_verbs: Callable[[], Verbs], **kwargs: Any) -> None:
@@ -172,7 +172,7 @@ LAUNCHER: Final = Launcher(_open_app, _open_store, _open_routes, _serve_part)
 
 
 def room_verbs() -> dict[str, Verb]:
-    """The verbs of every installed room, from the group `pentad.cli` or else from the room itself."""
+    """The verbs of every installed room, from the entry-point group `pentad.cli` or from the room itself."""
     declared = entry_points("pentad.cli")
     found: dict[str, Verb] = {}
     for room in dict.fromkeys((*declared, *entry_points("pentad.rooms"))):
@@ -220,7 +220,7 @@ def run(arguments: Sequence[str]) -> int:
 def main() -> NoReturn:
     """Run the command line of this process and end it."""
     gc.set_threshold(*_GARBAGE)
-    # gRPC's fork handlers print a line for every child process we start. None of our children uses gRPC.
+    # gRPC's fork handlers print a line for every child process, and none of ours uses gRPC.
     os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
     remember_program(sys.argv[0])
     sys.exit(run(sys.argv[1:]))

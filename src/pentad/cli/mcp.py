@@ -48,7 +48,7 @@ async def _serve(settings: "Settings", profile: str | None) -> None:
 
 
 async def serve_part(settings: "Settings", room: str, part_of: "Callable[[OpenRoom], Awaitable[OpenRoom]]") -> None:
-    """Serve one part of a room, as it is served alone over HTTP too."""
+    """Serve one part of a room alone, like its own endpoint over HTTP."""
     from pentad.app import open_app
 
     async with open_app(dataclasses.replace(settings, rooms=(room,))) as app:

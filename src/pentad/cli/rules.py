@@ -1,4 +1,4 @@
-"""`pentad rules`: what to do when something happens."""
+"""`pentad rules`: rules that act on events."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def rules() -> None:
-    """List, add, resume and remove rules: what to do when something happens."""
+    """Manage event rules: what to do when something happens."""
 
 
 @rules.command("list")
@@ -41,10 +41,10 @@ def list_rules(as_json: bool, target: "Target") -> None:
 @click.argument("name")
 @click.option("--kind", multiple=True, help="A kind of event such as object.created, or object.*; may be repeated.")
 @click.option("--room", multiple=True, help="Only events of this room; may be repeated.")
-@click.option("--subject", help="Only what happened to this URI; its beginning with * for many.")
+@click.option("--subject", help="Only events about this URI; a prefix with * matches many.")
 @click.option("--agent", help="Send a task to this agent: its name, or the URL of its card.")
-@click.option("--text", help="What the agent is asked to do. The event goes along as data.")
-@click.option("--webhook", metavar="URL", help="Instead of a task: post the event to this URL, signed.")
+@click.option("--text", help="The task for the agent. The event is attached as data.")
+@click.option("--webhook", metavar="URL", help="Post the signed event to this URL instead of sending a task.")
 @json_option
 @server_options()
 def add(
@@ -58,14 +58,14 @@ def add(
     as_json: bool,
     target: "Target",
 ) -> None:
-    """Add a rule, for what happens from now on.
+    """Add a rule for future events.
 
     The rule acts with your rights. A webhook's secret is shown once.
     """
     if (webhook is None) == (agent is None):
         raise click.UsageError("Give either --agent with --text, or --webhook.")
     if (agent is None) != (text is None):
-        raise click.UsageError("--agent and --text belong together.")
+        raise click.UsageError("--agent and --text must be given together.")
     rule: dict[str, Any] = {"name": name, "room": list(room), "kind": list(kind), "subject": subject or ""}
     rule |= {"task": {"agent": agent, "text": text}} if webhook is None else {"webhook": {"url": webhook}}
     made = _call(target, {"action": "add", "rule": rule})
@@ -74,7 +74,7 @@ def add(
         return
     say(f"Rule {made['id']} is active.")
     if secret := made.get("secret"):
-        say("The secret that signs its deliveries, shown only now:")
+        say("The secret that signs its deliveries, shown only this once:")
         click.echo(secret)
 
 
@@ -82,7 +82,7 @@ def add(
 @click.argument("rule_id", metavar="ID")
 @server_options()
 def resume(rule_id: str, target: "Target") -> None:
-    """Enable a rule again; it goes on with the event it failed on."""
+    """Resume a rule, starting with the event it failed on."""
     _call(target, {"action": "resume", "id": rule_id})
     say(f"Rule {rule_id} is active.")
 

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 @click.argument("words", nargs=-1, required=True)
 @click.option("--kind", "kinds", multiple=True, help="Only this kind: record, object, passage, agent, task ...")
 @click.option("--room", "rooms_asked", multiple=True, help="Only this room.")
-@click.option("--owner", help="Only what belongs to this principal, such as user:ada; me means you.")
-@click.option("--since", help="Only what changed since this date or time.")
-@click.option("--until", help="Only what changed until this date or time.")
+@click.option("--owner", help="Only things owned by this principal, such as user:ada; me means you.")
+@click.option("--since", help="Only things changed since this date or time.")
+@click.option("--until", help="Only things changed until this date or time.")
 @click.option("--limit", type=int, help="The most hits of each kind.  [default: 5]")
 @json_option
 @server_options("rooms")

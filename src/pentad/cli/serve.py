@@ -81,7 +81,7 @@ def _serve(settings: "Settings") -> None:
 
 
 def _work(settings: "Settings", link: "WorkerLink") -> None:
-    """Serve as one of several workers; the supervisor has prepared everything and prints the address."""
+    """Serve as one of several workers. The supervisor has prepared everything, and prints the address."""
     from pentad.cli.http_server import run_server
 
     async def prepare(_app: "App") -> None:
@@ -131,7 +131,8 @@ def _supervise(settings: "Settings") -> None:
 
 
 def _has_store(settings: "Settings") -> bool:
-    """Whether the store was there before this start; of PostgreSQL only its users tell."""
+    """Whether the store existed before this start. A PostgreSQL database counts as existing; its users tell whether it
+    is new."""
     from pathlib import Path
 
     from pentad.storage.open import locate

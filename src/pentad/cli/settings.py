@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("prefix", default="")
-@click.option("--changed", is_flag=True, help="Only settings that differ from their default.")
+@click.option("--changed", is_flag=True, help="Only settings that differ from the default.")
 @json_option
 @server_options()
 def settings(prefix: str, changed: bool, as_json: bool, target: "Target") -> None:
     """List the settings: value, source, description.
 
-    PREFIX is how their path begins, e.g. limits; by default all are listed. Secrets are masked.
+    PREFIX limits the list to paths that begin with it, e.g. limits. Secrets are masked.
     """
     found = target.call_route("GET", "/api/admin/settings")["settings"]
     rows = [row for row in found if row["path"].startswith(prefix) and not (changed and row["source"] == "default")]
@@ -30,5 +30,5 @@ def settings(prefix: str, changed: bool, as_json: bool, target: "Target") -> Non
     print_table(
         ("setting", "value", "source", "description"),
         [(row["path"], row["value"], f"{row['source']} {row['place']}".rstrip(), row["about"]) for row in rows],
-        empty="No setting begins like that." if not changed else "Every setting has its default.",
+        empty="No setting begins with that." if not changed else "All settings have their defaults.",
     )

@@ -13,7 +13,7 @@ from pentad.terminal.running_servers import makes_default_store, tell_new_store
 
 @asynccontextmanager
 async def open_store(settings: Settings) -> AsyncGenerator[Database]:
-    """The store of these settings, with the tables it has."""
+    """Open the store of these settings, without migrating it."""
     is_new = makes_default_store(settings)
     database = await open_database(settings.database, settings.data)
     if is_new:
@@ -25,7 +25,7 @@ async def open_store(settings: Settings) -> AsyncGenerator[Database]:
 
 
 def existing_store(settings: Settings) -> Path | str:
-    """The place of the store; NotFound if it is a file that does not exist."""
+    """The location of the store; NotFound if it is a file that does not exist."""
     place = locate(settings.database, settings.data)
     if isinstance(place, Path) and not place.exists():
         raise NotFound(f"There is no store at {place}.", hint="Name its folder with --data.")

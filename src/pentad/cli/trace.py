@@ -1,4 +1,4 @@
-"""`pentad trace`: everything a request led to, in all rooms."""
+"""`pentad trace`: everything a request caused, in all rooms."""
 
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 @json_option
 @server_options("rooms")
 def trace(trace_id: str, as_json: bool, target: "Target") -> None:
-    """Show everything a request led to, in all rooms.
+    """Show everything a request caused, in all rooms.
 
-    ID is the X-Request-Id of an answer, a trace id or a traceparent. You see your own part of the trace; all of it if
-    you may read the audit trail.
+    ID is the X-Request-Id of a response, a trace id or a traceparent. You see your own part of the trace, or all of it
+    if you may read the audit trail.
     """
     found = target.call_route("GET", f"/api/traces/{quote(trace_id, safe='')}")
     if as_json:
@@ -36,8 +36,8 @@ def trace(trace_id: str, as_json: bool, target: "Target") -> None:
         )
         for one in found["spans"]
     ]  # fmt: skip
-    print_table(("start ms", "ms", "what", "room", "outcome", "who", "resource"), rows, empty="There is nothing in it.")
-    going_on = ", and goes on" if found["is_running"] else ""
+    print_table(("start ms", "ms", "what", "room", "outcome", "who", "resource"), rows, empty="The trace is empty.")
+    going_on = ", and is still running" if found["is_running"] else ""
     say(f"Trace {found['trace_id']} began at {found['at']} and took {found['seconds'] * 1000:,.1f} ms{going_on}.")
     if "incomplete" in found:
         say(found["incomplete"]["reason"])

@@ -17,7 +17,11 @@ _USERS: Final = "/api/admin/users"
 _ROLES: Final = click.Choice(["reader", "writer", "admin"])
 password_option = click.option("--password-stdin", is_flag=True, help="Read the password from stdin.")
 scope_option = click.option(
-    "--scope", "scopes", multiple=True, metavar="ROOM:ACTION", help="A scope besides the role's; may be repeated."
+    "--scope",
+    "scopes",
+    multiple=True,
+    metavar="ROOM:ACTION",
+    help="A scope in addition to the role's; may be repeated.",
 )
 
 
@@ -57,7 +61,7 @@ def list_users(as_json: bool, target: "Target") -> None:
 @click.argument("name")
 @click.option("--role", type=_ROLES, help="The new role.")
 @scope_option
-@click.option("--no-scopes", is_flag=True, help="Remove all scopes besides the role's.")
+@click.option("--no-scopes", is_flag=True, help="Remove all scopes except the role's.")
 @server_options()
 def change(name: str, role: str | None, scopes: tuple[str, ...], no_scopes: bool, target: "Target") -> None:
     """Give a user another role, or other extra scopes."""
@@ -87,7 +91,7 @@ def remove(name: str, target: "Target") -> None:
 @password_option
 @server_options()
 def passwd(name: str, password_stdin: bool, target: "Target") -> None:
-    """Set a user's password; logins with the old one end."""
+    """Set a user's password. This ends logins with the old one."""
     target.call_route("PUT", f"{_path(name)}/password", body={"password": _password(password_stdin)})
     say(f"Changed the password of {name}.")
 
@@ -96,9 +100,9 @@ def passwd(name: str, password_stdin: bool, target: "Target") -> None:
 @click.argument("name")
 @server_options("port")
 def link(name: str, target: "Target") -> None:
-    """Print a link that logs a user in with a browser. It works once, for ten minutes."""
+    """Print a link that logs a user in with a browser. It works once, within ten minutes."""
     print_text(target.site(target.call_route("POST", f"{_path(name)}/link")["path"]))
-    say("The link works once, for ten minutes. Give it to nobody else.")
+    say("The link works once, within ten minutes. Give it only to that user.")
 
 
 def _path(name: str) -> str:

@@ -8,10 +8,10 @@ import base64
 import binascii
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct, field
 
 from pentad.events.outbox import ADMINS, events_after, latest_events, newest, oldest_time, remove_before
 from pentad.kernel.clock import Clock, iso
@@ -35,8 +35,7 @@ _PRUNED_AT_ONCE: Final = 1_000
 Read = Callable[[Principal, str, int], Awaitable[tuple[list[Event], str]]]
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """One log, by the name of its room. `may` decides who can read it; `newest` is the position before its last
     entries, as many as asked for; `flush` stores pending entries."""
 
@@ -47,8 +46,7 @@ class Source:
     flush: Callable[[], Awaitable[None]] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class EventFilter:
+class EventFilter(Struct, frozen=True):
     """Selects events. Empty fields match everything."""
 
     rooms: frozenset[str] = frozenset()
@@ -73,8 +71,7 @@ class EventFilter:
 EVERYTHING: Final = EventFilter()
 
 
-@dataclass(frozen=True, slots=True)
-class EventPage:
+class EventPage(Struct, frozen=True):
     """Events, oldest first, and the cursor for the next page. `cursors` are the cursors right after each event."""
 
     events: list[Event]
@@ -243,8 +240,7 @@ class EventFeed:
         return oldest if oldest is not None and self._clock.now() - oldest >= self._retention_seconds * 0.99 else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Portion:
+class _Portion(Struct, frozen=True):
     """Events, each with its source, and the positions up to which sources were searched."""
 
     events: list[tuple[str, Event]]

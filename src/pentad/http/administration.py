@@ -43,11 +43,11 @@ class NewUser(BaseModel):
     name: Text
     password: Text
     role: Text = "reader"
-    scopes: list[Text] = Field(default=[], max_length=200, description="Scopes besides those of the role.")
+    scopes: list[Text] = Field(default=[], max_length=200, description="Scopes in addition to the role's.")
 
 
 class UserChange(BaseModel):
-    """What to change of a user; what is left out stays."""
+    """Changes to a user; omitted fields stay as they are."""
 
     model_config = _SECRET
     role: Text | None = None
@@ -76,7 +76,7 @@ class OwnKey(BaseModel):
     label: Text
     scopes: list[Text] | None = Field(default=None, max_length=200, description="By default *:read.")
     days: float | None = Field(default=None, ge=0, le=100_000, description="Its lifetime; 0 means no end.")
-    own_only: bool = Field(default=False, description="Confine the key to what it creates itself.")
+    own_only: bool = Field(default=False, description="Confine the key to objects it creates itself.")
 
 
 class NewKey(OwnKey):
@@ -148,7 +148,7 @@ class AdminRoute:
     parameters: Sequence[Parameter] = ()
     status: int = 200
     produces: Sequence[str] = ()
-    """Media types of an answer that is a file."""
+    """Media types of a response that is a file."""
 
     def made(self, admin: Administration) -> BaseRoute:
         topic = _ADMIN if self.path.startswith("/api/admin") else _ACCOUNT
@@ -295,7 +295,7 @@ ROUTES: Final = (
     AdminRoute("GET", "/api/admin/keys", "List the API keys.",
                lambda r: _listed("keys", r.admin.accounts.keys(r.actor, owner=r.query("owner"))),
                parameters=(Parameter("owner", "Only the keys of this user."),)),
-    AdminRoute("POST", "/api/admin/keys", "Make an API key. The token is in this answer only.",
+    AdminRoute("POST", "/api/admin/keys", "Create an API key. The token is only in this response.",
                _create_key, NewKey, status=201),
     AdminRoute("DELETE", "/api/admin/keys/{id}", "Revoke an API key.",
                lambda r: r.admin.accounts.revoke_key(r.actor, r.path("id"))),
@@ -342,7 +342,7 @@ ROUTES: Final = (
     AdminRoute("PUT", "/api/account/password", "Change your password.", _change_own_password, OwnPassword),
     AdminRoute("GET", "/api/account/keys", "List your API keys.",
                lambda r: _listed("keys", r.admin.accounts.own_keys(r.actor))),
-    AdminRoute("POST", "/api/account/keys", "Make an API key for yourself. The token is in this answer only.",
+    AdminRoute("POST", "/api/account/keys", "Create an API key for yourself. The token is only in this response.",
                _create_own_key, OwnKey, status=201),
     AdminRoute("DELETE", "/api/account/keys/{id}", "Revoke one of your API keys.",
                lambda r: r.admin.accounts.revoke_own_key(r.actor, r.path("id"))),

@@ -1,4 +1,4 @@
-"""What the forms on the pages of administration and of the account do. `pentad.administration` checks the rights."""
+"""The actions behind the forms on the administration and account pages. `pentad.administration` checks the rights."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -65,7 +65,7 @@ class Posted:
 
 
 Do = Callable[[Posted], Awaitable[Any]]
-"""Does what the form asks for. If it returns a page, that is shown."""
+"""Performs a form's action. If it returns a page, that page is shown."""
 
 
 class AdministrationForms:
@@ -80,7 +80,7 @@ class AdministrationForms:
         self._account = account
 
     def routes(self) -> list[BaseRoute]:
-        """A route for each form: its path, the page it is on, what it does, and where the browser goes then."""
+        """A route for each form: its path, its page, its action, and where the browser goes afterwards."""
         accounts, logins, server = self._admin.accounts, self._admin.logins, self._admin.server
         pages, account = self._pages, self._account
         of_admin: list[tuple[str, Load, Do, str]] = [

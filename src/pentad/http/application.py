@@ -1,4 +1,4 @@
-"""The HTTP application of an open Pentad: its guards, and the mounts behind them."""
+"""Builds the HTTP application of an open Pentad: its guards, and the mounts behind them."""
 
 from pentad.access.issuer import is_safe_url
 from pentad.app import App

@@ -1,7 +1,7 @@
 """The authorization server's pages for people: `/oauth/authorize` with the consent page, and `/device`.
 
 Looking at a page grants nothing. A grant needs a click on a form that this server made for this login, with the whole
-request sealed in it, so what was shown is what is granted; the person may only take away. Only a login in a browser
+request sealed in it, so the grant matches what the page showed; the person can only remove scopes. Only a browser login
 counts: a token must not be able to grant itself more.
 """
 
@@ -245,7 +245,7 @@ class AuthorizePages:
         return page_response(request, sheet, status)
 
     async def _device_page(self, request: Request, login: Login, code: str) -> Response:
-        """What the program asks for. Even with the code in the URL, nothing happens without a click."""
+        """The page that shows a device's request. Even with the code in the URL, nothing happens without a click."""
         try:
             found = await self._app.device_codes.find(code, user=login.user)
         except RateLimited as error:
@@ -267,7 +267,7 @@ class AuthorizePages:
         sheet = Sheet(
             f"Does the program show {found.user_code}?",
             [
-                Note("If somebody sent you this code or a link, deny: they would get access in your name.", "bad"),
+                Note("If someone sent you this code or a link, deny it: they would get access in your name.", "bad"),
                 Facts(facts),
                 self._form(DEVICE_PAGE, sealed, offered, offered),
             ],
@@ -311,7 +311,7 @@ class AuthorizePages:
         return self._app.sealer.seal({}, {**fields, "until": until}, _bound_to(request, login))
 
     def _open(self, request: Request, login: Login, sealed: str) -> dict[str, Any] | None:
-        """What was sealed in a form of this login; None if it was changed, is too old, or is another login's."""
+        """The data sealed in a form of this login; None if it was changed, has expired, or belongs to another login."""
         try:
             kept = self._app.sealer.open(sealed, _bound_to(request, login)).state
         except ProtocolError:
@@ -319,7 +319,7 @@ class AuthorizePages:
         return kept if self._app.clock.now() < kept["until"] else None
 
     def _refusal(self, request: Request, error: OAuthError, location: str | None) -> Response:
-        """A page that says what is wrong. It leads back to the client only if the person follows the link."""
+        """An error page. It leads back to the client only if the person follows the link."""
         blocks: list[Block] = [Note(f"For the developer: {error.error}.")]
         if location is not None:
             host = redirect_host(location)
@@ -335,7 +335,7 @@ class AuthorizePages:
 
 
 class _NotKnownYet(Exception):
-    """The client's document has to be fetched, which nobody is asked for before the login."""
+    """The client's document must be fetched first, which happens only after the login."""
 
 
 def _login(request: Request) -> Login | None:

@@ -1,4 +1,4 @@
-"""What the connect panel of the home page asks for: a key for a client, and whether a client has called."""
+"""Serves the connect panel of the home page: a key for a client, and whether a client has called."""
 
 import re
 from typing import Final
@@ -43,7 +43,7 @@ class ConnectPages:
             return error_page(request, error)
 
     async def _key_page(self, request: Request) -> Response:
-        """A key of the visitor, for one client, with what the visitor may do of the rights they chose."""
+        """A key of the visitor for one client, with the chosen rights as far as the visitor has them."""
         session: BrowserSession | None = getattr(request.state, "session", None)
         if session is None or session.login is None:
             raise Forbidden("Only a person who has logged in can make a key here.", hint="Log in at /login.")

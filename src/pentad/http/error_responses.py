@@ -1,4 +1,4 @@
-"""Error answers: the one JSON shape of the server (`PentadError.as_problem`), and how it is sent."""
+"""Error responses: sends errors in the server's JSON form (`PentadError.as_problem`)."""
 
 from collections.abc import Iterable
 
@@ -18,7 +18,7 @@ def error_headers(error: PentadError) -> list[tuple[bytes, bytes]]:
 
 
 async def send_error(send: Send, error: PentadError, headers: Iterable[tuple[bytes, bytes]] = ()) -> None:
-    """Answer with an error, in the shape every ordinary route uses."""
+    """Send an error in the form every ordinary route uses."""
     body = msgspec.json.encode(error.as_problem())
     await send_body(send, error, error.http_status, body, headers, media_type=PROBLEM_TYPE)
 
@@ -32,7 +32,7 @@ async def send_body(
     *,
     media_type: str = "application/json",
 ) -> None:
-    """Answer with an error in the words its reader expects."""
+    """Send an error in a format that particular clients expect."""
     start: list[tuple[bytes, bytes]] = [
         (b"content-type", media_type.encode()),
         (b"content-length", b"%d" % len(body)),

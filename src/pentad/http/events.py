@@ -28,10 +28,12 @@ _ONE_RULE: Final = "/api/events/rules/{id}"
 _FILTERS: Final = (
     Parameter("room", "Rooms, with commas between them."),
     Parameter("kind", "Kinds or types, with commas between them; `object.*` for all that begin so."),
-    Parameter("subject", "The URI of what it happened to, or its beginning with `*`."),
+    Parameter("subject", "The URI the event is about, or a prefix followed by `*`."),
     Parameter("since", "A time (ISO 8601), or a period before now such as 24h."),
     Parameter("until", "A time (ISO 8601), or a period before now."),
-    Parameter("cursor", "The cursor of an answer; `now` for what happens from now on. Without one, the beginning."),
+    Parameter(
+        "cursor", "The cursor of an earlier response, or `now` for future events only. Without one, from the beginning."
+    ),
 )
 
 
@@ -45,7 +47,8 @@ def event_routes(app: App) -> list[BaseRoute]:
         cursor = request.query_params.get("cursor") or None
         if STREAM in request.headers.get("accept", ""):
             start = request.headers.get("last-event-id") or cursor or NOW
-            # Before the head: a wrong cursor is refused, and whatever happens once the caller has the head is told.
+            # Before the response begins: an invalid cursor is refused, and no event after the response begins is
+            # missed.
             first = await app.events.page(principal, wanted, start, 1)
             start = first.cursor if start == NOW else start
             return StreamingResponse(_stream(app, principal, wanted, start), headers=_HEADERS)
@@ -76,7 +79,7 @@ def event_routes(app: App) -> list[BaseRoute]:
     limit = Parameter("limit", "How many events.", "integer", minimum=1, maximum=MOST)
     resume = Parameter("Last-Event-ID", "The id of the last event of a stream that was lost.", place="header")
     about = (
-        "Read what happens in all rooms, oldest first, as CloudEvents; with `Accept: text/event-stream`, as it happens."
+        "Read the events of all rooms, oldest first, as CloudEvents; with `Accept: text/event-stream`, as they happen."
     )
     return [
         protected_route("GET", "/api/events", _ANYONE, Operation(about, _TOPIC, (*_FILTERS, limit, resume)), events),
@@ -87,7 +90,7 @@ def event_routes(app: App) -> list[BaseRoute]:
             _RULES,
             _ANYONE,
             Operation(
-                "Add a rule: send each event that fits to a URL, or as a task to an agent.",
+                "Add a rule: send each matching event to a URL, or as a task to an agent.",
                 _TOPIC,
                 body=NewRule,
                 answer=dict[str, Any],
@@ -129,7 +132,7 @@ async def _stream(app: App, principal: Principal, wanted: EventFilter, cursor: s
 
 
 async def _new(app: App, principal: Principal, wanted: EventFilter, cursor: str) -> AsyncGenerator[tuple[str, bytes]]:
-    """All events after a cursor, each as a frame with the cursor behind it."""
+    """All events after a cursor, each as a frame with the cursor that follows it."""
     while True:
         page = await app.events.page(principal, wanted, cursor, MOST)
         for event, behind in zip(page.events, page.cursors, strict=True):

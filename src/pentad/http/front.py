@@ -40,7 +40,7 @@ from pentad.platform import AsgiApp, Scope
 _FORM: Final = b"multipart/form-data"
 _MOST_DRAINED: Final = 32 * MIB
 _DRAIN_SECONDS: Final = 10.0
-"""How much of a refused body is still read: many clients read no answer before they have sent everything."""
+"""How long to keep reading a refused body: many clients do not read a response before they have sent everything."""
 _WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _READING: Final = frozenset({"GET", "HEAD"})
 _NONE_REPEATED: Final = frozenset[bytes]()
@@ -125,7 +125,7 @@ class Front:
         return await self._credentials.current_caller(scope, headers)
 
     def _cached_caller(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Principal | None:
-        """The caller, if its credentials are cached and good for this path; ANONYMOUS if it has none."""
+        """The caller, if its credentials are cached and valid for this path; ANONYMOUS if it sent none."""
         principal = self._credentials.cached_caller(scope, headers)
         if principal is None:  # or else the header names a client of the authorization server
             return ANONYMOUS if is_for_clients(scope["path"]) else None
@@ -141,7 +141,7 @@ class Front:
         return principal
 
     def _is_for(self, principal: Principal, scope: Scope) -> bool:
-        """Whether a token that is good for certain resources is good here."""
+        """Whether a token for certain resources is valid here."""
         path, audience = scope["path"], principal.audience
         return audience is None or audience == path or self.mounts.covers(audience.split(), path)
 
@@ -162,7 +162,7 @@ class Front:
         return answer
 
     async def _refuse(self, scope: Scope, headers: Mapping[bytes, bytes], error: PentadError, send: Send) -> None:
-        """Answer with an error: a page for a person at a page of ours, JSON for everyone else."""
+        """Send an error: a page for a person in a browser, JSON for everyone else."""
         if is_for_clients(scope["path"]):
             await send_body(send, error, error.http_status, client_error_body(error), [(b"cache-control", b"no-store")])
         elif scope.get("state", {}).get("session") is not None and wants_page(headers):
@@ -335,7 +335,7 @@ class Front:
 
 
 def _accepted_trace(headers: Mapping[bytes, bytes]) -> tuple[str, str]:
-    """The trace that the caller continues or names, and the id of the answer."""
+    """The trace that the caller continues or names, and the response's request id."""
     given = (headers.get(name) for name in (b"traceparent", b"x-request-id"))
     return trace.accept_trace(*(None if value is None else value.decode("latin-1").strip(" \t") for value in given))
 
@@ -363,7 +363,7 @@ def _length(headers: Mapping[bytes, bytes]) -> int | None:
 
 
 def _replay_body(body: bytes, receive: Receive) -> Receive:
-    """Replays a body that was read already, then goes on with the connection."""
+    """Replays a body that was already read, then continues with the connection."""
     waiting = [body]
 
     async def again() -> Message:

@@ -1,8 +1,8 @@
 """HTTP+SSE, the transport of 2024-11-05: a GET opens a stream that names an address, the client POSTs its messages
-there, and every answer comes over the stream.
+there, and every response arrives over the stream.
 
-It is a bridge to today's endpoint: each message becomes an exchange of its own, with the headers it came with, and the
-answer goes to the stream. A stream belongs to one process and one client.
+It is a bridge to today's endpoint: each message becomes an exchange of its own, with its request's headers, and the
+response goes to the stream. A stream belongs to one process and one client.
 """
 
 import asyncio
@@ -63,7 +63,7 @@ class _Stream:
 
 
 class _Answer:
-    """Passes the answer of an exchange on to a stream."""
+    """Passes the response of an exchange to a stream."""
 
     def __init__(self, stream: _Stream) -> None:
         self._stream = stream

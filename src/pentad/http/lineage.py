@@ -28,7 +28,7 @@ class ThingAnswer(BaseModel, extra="allow"):
 
 
 class LinkAnswer(BaseModel):
-    """Where a thing comes from, by a relation of W3C PROV."""
+    """A link to the origin of a thing, with a relation of W3C PROV."""
 
     source: str = Field(alias="from")
     relation: str

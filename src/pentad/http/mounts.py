@@ -1,6 +1,6 @@
-"""Everything that answers over HTTP, by path: the rooms' mounts, the MCP endpoints, and the ordinary routes.
+"""Everything that serves HTTP, by path: the rooms' mounts, the MCP endpoints, and the ordinary routes.
 
-`/x` and `/x/` are the same, except below an application, which sees its path as it came.
+`/x` and `/x/` are the same, except below an application, which sees the path unchanged.
 """
 
 import re
@@ -29,7 +29,7 @@ _PROFILES: Final = "/mcp/"
 
 
 class MountTable:
-    """All mounts of an open Pentad. Tells the protected resources which rooms the paths lead to."""
+    """All mounts of an open Pentad. Registers the rooms behind each path with the protected resources."""
 
     def __init__(self, app: App, resources: ProtectedResources, credentials: CredentialsGuard) -> None:
         self._app = app
@@ -98,9 +98,9 @@ class MountTable:
         return endpoint is not None or self.app(path) is not None or self._resources.has_rooms(path)
 
     def covers(self, resources: Iterable[str], path: str) -> bool:
-        """Whether a token for these resources is good at a path: the path itself, and what is below it.
+        """Whether a token for these resources is valid at a path: for the resource itself and everything below it.
 
-        An MCP endpoint is good for itself only, and nothing above it covers it: below `/mcp` are profiles.
+        An MCP endpoint covers only itself, and nothing above covers it, because the paths below `/mcp` are profiles.
         """
         path = path.rstrip("/")
         path = STREAM if path == MESSAGES else path
@@ -177,7 +177,7 @@ class PartMount:
 
 @dataclass(frozen=True, slots=True)
 class PartEndpoint:
-    """Looks the part up when the request has passed the guards, then lets the part's own endpoint answer."""
+    """Looks up the part once the request has passed the guards, then passes the request to the part's own endpoint."""
 
     mount: PartMount
     name: str

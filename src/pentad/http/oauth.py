@@ -49,7 +49,7 @@ DISCOVERY: Final = "/.well-known/openid-configuration"
 GUESSED: Final = {AUTHORIZE: "/authorize", TOKEN: "/token", REGISTER: "/register"}
 """Where clients look that cannot read the metadata, or come from 2025-03-26."""
 CLIENT_PATHS: Final = frozenset({TOKEN, REGISTER, REVOKE, DEVICE, GUESSED[TOKEN], GUESSED[REGISTER]})
-"""Paths where the Authorization header is a client's."""
+"""Paths on which the Authorization header authenticates an OAuth client."""
 OPEN_TO_ALL: Final = (*sorted(CLIENT_PATHS), METADATA, DISCOVERY, WELL_KNOWN, KEYS)
 """Paths that web pages of any origin may call."""
 METHODS: Final = ("none", "client_secret_basic", "client_secret_post", "private_key_jwt")
@@ -90,7 +90,7 @@ class OAuthEndpoints:
         return Place(self.site(request), self._rooms, self._is_resource, self._resources.rooms_at)
 
     def site(self, request: Request) -> str:
-        """The issuer: the same string in all metadata and in every answer."""
+        """The issuer: the same string in all metadata and responses."""
         return self._resources.site(request.scope, dict(request.scope["headers"]))
 
     @described(Operation("", "login", answer=dict[str, Any], public=True))
@@ -266,7 +266,7 @@ class OAuthEndpoints:
 
 
 def token_answer(issued: IssuedTokens) -> dict[str, Any]:
-    """The answer of the token endpoint (RFC 6749, 5.1)."""
+    """The response of the token endpoint (RFC 6749, 5.1)."""
     return {
         "access_token": issued.access,
         "token_type": "Bearer",
@@ -307,7 +307,7 @@ def _basic(request: Request) -> tuple[str, str] | None:
 
 
 def _subject(assertion: str) -> str | None:
-    """Whom an assertion says it is of. Unverified: it only chooses the keys."""
+    """The unverified subject of an assertion, used only to choose the keys."""
     try:
         part = assertion.split(".")[1]
         claims = msgspec.json.decode(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)), type=Mapping[str, Any])

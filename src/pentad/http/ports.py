@@ -59,7 +59,7 @@ def check_free(settings: Settings) -> None:
 
 
 def mount_context(app: App) -> MountContext:
-    """What the rooms get when they are asked for their mounts."""
+    """The context that rooms receive when asked for their mounts."""
     settings, rates = app.settings, app.rates
 
     async def spend(principal_id: str) -> None:
@@ -90,7 +90,7 @@ class PortCredentials:
         self._pauses = 0
 
     async def principal(self, header: str | None, address: str | None) -> Principal:
-        """The principal of an `authorization` header; raises if there is none or it is wrong."""
+        """The principal of an `authorization` header; raises if it is missing or wrong."""
         given = None if header is None else header.encode("utf-8", "replace")
         principal = self._credentials.cached(given, address)
         if principal is not None and principal is not ANONYMOUS and principal.audience is None:
@@ -113,7 +113,8 @@ class PortCredentials:
 
 
 def _for_everything(principal: Principal) -> Principal:
-    """A port has no URL that a token could be for, so only tokens for the whole server are good there."""
+    """Refuse tokens for single resources: a port has no URL that a token could be for, so only tokens for the whole
+    server are valid."""
     if principal.audience is not None:
         raise wrong_audience()
     return principal

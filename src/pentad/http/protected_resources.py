@@ -1,7 +1,7 @@
-"""The protected resources of this server (RFC 9728): which rooms a path leads to, and how to ask for a login there.
+"""The protected resources of this server (RFC 9728): which rooms a path leads to, and the challenge to log in there.
 
-A challenge names the metadata of the requested path and the smallest useful scope: reading in the rooms behind it. A
-client is asked for more when a call needs it, and for administration only by calls that need that.
+A challenge names the metadata of the requested path and the smallest useful scope: reading in the rooms behind it.
+Further scopes are requested when a call needs them, and administration only by calls that need it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -49,7 +49,7 @@ class ProtectedResources:
                 self._by_path[start] = known if room in known else (*known, room)
 
     def add_profile(self, path: str, rooms: Iterable[str], *, read_only: bool) -> None:
-        """This path leads to these rooms; at a read-only one, a scope to write is worth nothing."""
+        """Register a path that leads to these rooms. On a read-only path, write scopes are not offered."""
         self._by_path[path] = tuple(rooms)
         if read_only:
             self._read_only.add(path)
@@ -69,7 +69,7 @@ class ProtectedResources:
         return protected_resource(site + path, authorization_servers=servers, scopes=self.scopes_at(path))
 
     def scopes_at(self, path: str) -> list[str]:
-        """The scopes that clients may ask for without being told to: no administration."""
+        """The scopes that clients may request unprompted: all but administration."""
         actions = ("read",) if path in self._read_only else ("read", "write")
         return [f"{room}:{action}" for room in self.rooms_at(path) for action in actions]
 
@@ -90,8 +90,8 @@ class ProtectedResources:
     ) -> Headers:
         """The challenge for a known caller who lacks a scope: Bearer only, as a password would not help.
 
-        A client with a grant is told its present scopes too: several clients ask for exactly what the challenge names,
-        and would lose what they have.
+        For a client with a grant, the challenge also lists its present scopes: several clients request exactly the
+        scopes in the challenge, and would lose the others.
         """
         caller = caller or scope.get("state", {}).get("principal")
         held = caller.scopes if caller is not None and caller.credential.startswith("grant:") else ()

@@ -1,4 +1,4 @@
-"""The ordinary routes: those every server has, the console, and those of the rooms."""
+"""The ordinary routes: the server's own, the console's, and the rooms'."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import takewhile
@@ -248,7 +248,7 @@ async def _no_such_path(request: Request, _error: Exception) -> Response:
 
 
 async def _no_such_method(request: Request, _error: Exception) -> Response:
-    """Say which methods there are: to OPTIONS as the answer, to any other method with a refusal."""
+    """Report the allowed methods: as the response to OPTIONS, or with an error for any other method."""
     methods = allowed_methods(request.app.routes, request.scope)
     headers = {"allow": ", ".join(methods)}
     if request.method == "OPTIONS":
@@ -258,7 +258,7 @@ async def _no_such_method(request: Request, _error: Exception) -> Response:
 
 
 def allowed_methods(routes: Sequence[BaseRoute], scope: Scope) -> list[str]:
-    """The methods of a path. The first pattern that fits the path decides, as in the OpenAPI document."""
+    """The methods of a path. The first pattern that matches the path decides, as in the OpenAPI document."""
     path, methods = None, {"OPTIONS"}
     for route in routes:
         if isinstance(route, Route) and path in (None, route.path) and route.matches(scope)[0] is not Match.NONE:

@@ -19,7 +19,7 @@ PATH: Final = "/api/rooms/search"
 
 
 class ReasonAnswer(BaseModel):
-    """What one field of a hit adds to its score; `meaning` stands for its vector."""
+    """One field's contribution to the score of a hit; `meaning` is its vector's."""
 
     field: str
     words: list[str]
@@ -49,7 +49,7 @@ class GroupAnswer(BaseModel):
 
 
 class GapAnswer(BaseModel):
-    """A kind that the answer lacks, wholly or in part, and why."""
+    """A kind that is missing from the results, wholly or in part, and why."""
 
     kind: str
     reason: str
@@ -63,7 +63,7 @@ class StaleAnswer(BaseModel):
 
 
 class SearchAnswer(BaseModel):
-    """What a search over all rooms found."""
+    """The results of a search over all rooms."""
 
     query: str
     groups: list[GroupAnswer]

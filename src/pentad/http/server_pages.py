@@ -60,7 +60,7 @@ class ServerPages:
 
         @described(self._operation("metrics", produces=["text/plain"], scope="metrics:read"))
         async def metrics(request: Request) -> Response:
-            """Counters and latencies of all calls, and what the rooms add, for Prometheus."""
+            """Counters and latencies of all calls, and the rooms' samples, for Prometheus."""
             caller = _caller(request)
             self._check("metrics", caller)
             if not _is_anonymous(caller) and not caller.may("metrics", "read"):
@@ -179,7 +179,7 @@ class Document:
         self._media_type = media_type
 
     def answer(self, request: Request) -> Response:
-        """The document, or 304 for a client that has it already."""
+        """The document, or 304 for a client that already has it."""
         gzipped = self._gzipped if "gzip" in request.headers.get("accept-encoding", "") else None
         etag = self._etag if gzipped is None else f'{self._etag[:-1]}-gzip"'
         headers = {**self._headers, "etag": etag}

@@ -31,7 +31,7 @@ class _Calls(Collector):
             "pentad_audit_waiting", "Audit entries of this process not stored yet.", value=self._trail.waiting()
         )
         yield CounterMetricFamily(
-            "pentad_audit_dropped", "Audit entries this process had to drop.", value=self._trail.dropped
+            "pentad_audit_dropped", "Audit entries this process dropped.", value=self._trail.dropped
         )
         for one in self._families:
             family_type = CounterMetricFamily if one.kind == "counter" else GaugeMetricFamily

@@ -1,1 +1,1 @@
-"""Work that outlasts a request: a leased queue in the store, its workers, schedules, retries and HTTP deliveries."""
+"""Background work: a leased job queue in the store, its workers, schedules, retries and HTTP deliveries."""

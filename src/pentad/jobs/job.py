@@ -1,4 +1,4 @@
-"""How a room declares a job, and what its handler receives and returns.
+"""Declarations of jobs, and the types their handlers receive and return.
 
     ROOM = Room(..., jobs=(Job("notes.index", index_note, retry=Retries(attempts=5)),))
 
@@ -9,8 +9,9 @@ A job is done when its handler returns. If it raises, the job runs again after a
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final, Generic, TypeVar
+
+from msgspec import Struct, field
 
 from pentad.kernel.clock import Randomness, SystemRandomness
 from pentad.kernel.errors import Conflict
@@ -25,8 +26,7 @@ def chance(randomness: Randomness = _RANDOMNESS) -> float:
     return int.from_bytes(randomness.token_bytes(4), "big") / 2**32
 
 
-@dataclass(frozen=True, slots=True)
-class Retries:
+class Retries(Struct, frozen=True):
     """How often a job is tried, and the pauses in between: exponential backoff with full jitter."""
 
     attempts: int | None = 8
@@ -43,8 +43,7 @@ class Retries:
         return self.attempts is not None and attempt >= self.attempts
 
 
-@dataclass(frozen=True, slots=True)
-class Schedule:
+class Schedule(Struct, frozen=True):
     """Run a job at an interval, in one process at a time. Each key has its own schedule."""
 
     every: float
@@ -54,8 +53,7 @@ class Schedule:
     """A share of the interval, added at random so that jobs do not all start together."""
 
 
-@dataclass(frozen=True, slots=True)
-class Job(Generic[S]):
+class Job(Struct, Generic[S], frozen=True):
     """A kind of work. `name` begins with the name of the room, as in `registers.webhooks`."""
 
     name: str
@@ -68,9 +66,8 @@ class Job(Generic[S]):
     timeout: float | None = 600.0
 
 
-@dataclass(frozen=True, slots=True)
-class Again:
-    """Returned by a handler that has more to do at that time. Its attempts count from the start."""
+class Again(Struct, frozen=True):
+    """Returned by a handler to run again at that time, with a fresh set of attempts."""
 
     at: float
     payload: Any = None
@@ -78,7 +75,7 @@ class Again:
 
 
 class RetryLater(Exception):
-    """Raised by a handler to be tried again, after at least `after` seconds."""
+    """Raised by a handler to retry after at least `after` seconds."""
 
     def __init__(self, problem: str, *, after: float = 0.0, progressed: bool = False) -> None:
         super().__init__(problem)
@@ -89,15 +86,14 @@ class RetryLater(Exception):
 
 
 class GiveUp(Exception):
-    """Raised by a handler if trying again would not help: the job becomes a dead letter."""
+    """Raised by a handler if a retry would not help: the job becomes a dead letter."""
 
 
 class LeaseLost(Conflict):
-    """Another process has taken over the job; nothing this process writes for it counts."""
+    """Another process has taken over the job; this process can no longer write for it."""
 
 
-@dataclass(slots=True)
-class JobRun:
+class JobRun(Struct):
     """One attempt at a job, held by this process."""
 
     id: int
@@ -112,7 +108,7 @@ class JobRun:
     trace: str | None = None
     """The `traceparent` of the request that queued the job."""
     principal: str | None = None
-    """On whose behalf it was queued."""
+    """The principal on whose behalf it was queued."""
     finished: bool = False
 
     def check(self, rows: Rows) -> None:

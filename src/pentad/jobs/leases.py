@@ -13,12 +13,12 @@ from pentad.kernel.incidents import log_failure
 from pentad.kernel.ports import Database, Dialect, Rows, Transaction
 
 CHANNEL: Final = "jobs"
-"""Signalled with the job's name when there is something to do soon, without one when a process leaves jobs behind."""
+"""Signalled with a job's name when it is due soon, and without a name when a process leaves jobs behind."""
 BEAT_SECONDS: Final = 2.0
 DEAD_SECONDS: Final = 6.0
 """A process without a beat for this long has lost its leases."""
 MISSED_SECONDS: Final = 3.0
-"""The same for a process whose session in the store is over."""
+"""The same, for a process whose database session has ended."""
 
 _RETRY_SECONDS: Final = 0.5
 _NOW: Final[dict[Dialect, str]] = {
@@ -63,7 +63,7 @@ class Heartbeat:
         )
 
     def hold(self, tx: Transaction) -> None:
-        """Call this in every transaction that takes a lease: the row must exist before anyone can see the lease."""
+        """Call this in every transaction that takes a lease: the row must exist before others can see the lease."""
         with self._lock:
             self._held_at = time.monotonic()
             is_beating = self._beating
@@ -87,7 +87,7 @@ class Heartbeat:
                 log_failure(error, "Removing the heartbeat of this process")
 
     def _leave(self, tx: Transaction) -> None:
-        """Other processes look at once for jobs that are left."""
+        """Signal other processes to look for abandoned jobs at once."""
         tx.run("DELETE FROM job_workers WHERE id = ?", self._worker)
         tx.signal(CHANNEL)
 

@@ -1,16 +1,16 @@
 """The job queue in SQL. Rooms enqueue inside their own transactions; workers claim, finish and retry.
 
 A job is queued, running or dead; a finished job is deleted. A running job belongs to a worker, which is a process with
-a heartbeat. Every claim gives the job a new lease number, and every write of a worker about the job names it: a process
-that seemed dead and comes back late changes nothing.
+a heartbeat. Every claim gives the job a new lease number, and every write of a worker names it, so a process that was
+declared dead and comes back late changes nothing.
 """
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 
 from pentad.jobs.job import Again, JobRun, remove
 from pentad.jobs.leases import CHANNEL, MISSED_SECONDS, Heartbeat, forget_dead_workers, is_alive, silence_of
@@ -24,7 +24,7 @@ DEAD_DAYS: Final = 30.0
 """How long dead letters are kept."""
 
 SOON_SECONDS: Final = 2.0
-"""How often workers poll; only a job that is due earlier is signalled."""
+"""How often workers poll. Only jobs due sooner are signalled."""
 
 MOST_OF_TRACE: Final = 200
 """How many jobs of a trace are read."""
@@ -64,9 +64,8 @@ _PUT_BACK: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class StoredJob:
-    """A job that is not done."""
+class StoredJob(Struct, frozen=True):
+    """A job that has not finished."""
 
     id: int
     name: str
@@ -81,7 +80,7 @@ class StoredJob:
 
 
 class JobQueue:
-    """The queue as one process sees it. `worker` is the process's own id."""
+    """One process's view of the queue. `worker` is the process's id."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self.database = database
@@ -93,7 +92,7 @@ class JobQueue:
         self._waiting: dict[tuple[str, str | None], asyncio.Event] = {}
 
     async def close(self) -> None:
-        """Call this last; the process gives up its leases."""
+        """Give up the leases of this process. Call this last."""
         await asyncio.to_thread(self._heartbeat.stop)
 
     # For rooms
@@ -112,8 +111,8 @@ class JobQueue:
 
         A key makes it one job: a queued one takes the new payload and the earlier time, unless it is waiting to be
         retried. A running one runs once more afterwards. A dead one comes back to life. The job belongs to the trace of
-        the request in hand; of several requests, to the last one's. `needs` names the rooms that a process must have
-        open to run it.
+        the current request; if several requests queued it, to the last one's. `needs` names the rooms that a process must
+        have open to run it.
         """
         now = self.clock.now()
         due = now if run_at is None else run_at
@@ -127,7 +126,7 @@ class JobQueue:
             tx.signal(CHANNEL, name)
 
     async def hasten(self, name: str) -> None:
-        """Try the jobs of a name that wait after a failure at once, with their attempts counted from the start."""
+        """Retry jobs of a name that are waiting after a failure at once, with a fresh set of attempts."""
         waiting = "name = ? AND state = 'queued' AND attempt > 0"
         if await self.database.lookup(f"SELECT 1 FROM jobs WHERE {waiting} LIMIT 1", name) is None:  # noqa: S608  constants
             return
@@ -140,7 +139,7 @@ class JobQueue:
         await self.database.write(work)
 
     def cancel(self, tx: Transaction, name: str | Sequence[str], key: str) -> bool:
-        """Remove a job, or those of several names, whatever its state; its handler finds the lease gone."""
+        """Remove jobs in any state, by name and key. A running handler loses its lease."""
         names = (name,) if isinstance(name, str) else name
         marks = ", ".join("?" * len(names))
         return bool(tx.run(f"DELETE FROM jobs WHERE name IN ({marks}) AND key = ?", *names, key))  # noqa: S608  marks
@@ -176,7 +175,7 @@ class JobQueue:
         return await self.database.lookup(sql, name, key) is not None
 
     async def wait_until_done(self, name: str, key: str, seconds: float) -> bool:
-        """Wait until a job is done or dead, in any process; False if the time is up."""
+        """Wait until a job is done or dead, in any process; False after the timeout."""
         done = self._waiting.setdefault((name, key), asyncio.Event())
         try:
             async with asyncio.timeout(seconds):
@@ -198,7 +197,7 @@ class JobQueue:
     async def stored(
         self, *, state: str | None = None, name: str | None = None, job_id: int | None = None, limit: int = 100
     ) -> list[StoredJob]:
-        """The jobs that are not done, by default of every state, the last changed first."""
+        """Unfinished jobs, by default of every state, most recently changed first."""
         given = {"state": state, "name": name, "id": job_id}
         where = " AND ".join(f"{column} = ?" for column, value in given.items() if value is not None) or "1 = 1"
         found = await self.database.read(
@@ -211,7 +210,7 @@ class JobQueue:
         return [_stored(row) for row in found]
 
     def of_trace(self, rows: Rows, trace_id: str, principal: str | None) -> list[Span]:
-        """The jobs of a trace that are not done, of one principal or of all."""
+        """Unfinished jobs of a trace, of one principal or of all."""
         found = rows.all(
             "SELECT name, state, principal, trace, created_at, updated_at FROM jobs WHERE trace >= ? AND trace < ?"
             " AND (principal = ? OR ? = 1) ORDER BY id LIMIT ?",
@@ -224,12 +223,12 @@ class JobQueue:
         ]  # fmt: skip
 
     async def counts(self) -> dict[str, int]:
-        """How many jobs there are of each state."""
+        """The number of jobs in each state."""
         found = await self.database.read(lambda rows: rows.all("SELECT state, COUNT(*) FROM jobs GROUP BY state"))
         return {"queued": 0, "running": 0, "dead": 0, **dict(found)}
 
     async def retry_dead(self, job_id: int) -> None:
-        """Queue a dead letter again, with all its attempts."""
+        """Queue a dead letter again, with a fresh set of attempts."""
         await self._change_dead(job_id, "UPDATE jobs SET state = 'queued', attempt = 0, run_at = ?", self.clock.now())
 
     async def forget_dead(self, job_id: int) -> None:
@@ -269,7 +268,7 @@ class JobQueue:
         forget_dead_workers(tx, self.database.dialect)
 
     def take_from(self, tx: Transaction, name: str, worker: str) -> None:
-        """Queue the jobs of a name that another process holds. A process that is alive after all finds them gone."""
+        """Queue the jobs of a name that another process holds. If that process is still alive, it loses them."""
         now = self.clock.now()
         tx.run(
             f"{_PUT_BACK}, error = ? WHERE name = ? AND state = 'running' AND worker = ?", now, now, _GONE, name, worker
@@ -281,14 +280,14 @@ class JobQueue:
         return silence_of(rows, self.database.dialect, worker)
 
     def declare_dead(self, tx: Transaction, worker: str) -> None:
-        """Leave all jobs of a process whose session is over to the others, unless its heart still beats."""
+        """Release all jobs of a process whose database session has ended, unless its heartbeat continues."""
         silence = self.silence(tx, worker)
         if silence is not None and silence >= MISSED_SECONDS:
             tx.run("DELETE FROM job_workers WHERE id = ?", worker)
             tx.signal(CHANNEL)
 
     def claim(self, tx: Transaction, name: str, most: int) -> list[JobRun]:
-        """Take jobs that are due, the longest due first."""
+        """Claim due jobs, longest due first."""
         now = self.clock.now()
         lock = " FOR UPDATE SKIP LOCKED" if self.database.dialect == "postgres" else ""
         found = tx.all(
@@ -317,11 +316,11 @@ class JobQueue:
         return {(job_id, lease) for job_id, lease in rows.all(sql, self.worker)}
 
     def done(self, tx: Transaction, run: JobRun) -> bool:
-        """Finish a job; False, with nothing changed, if the lease was lost."""
+        """Finish a job; False if the lease was lost, in which case nothing changes."""
         return remove(tx, run.id, run.lease)
 
     def again(self, tx: Transaction, run: JobRun, again: Again, error: str | None = None) -> bool:
-        """Queue the job for later, with its attempts counted from the start."""
+        """Queue the job for later, with a fresh set of attempts."""
         payload = run.payload if again.payload is None else again.payload
         return bool(
             tx.run(
@@ -366,7 +365,7 @@ class JobQueue:
         tx.signal(CHANNEL)
 
     def plant(self, tx: Transaction, name: str, key: str, payload: Any) -> None:
-        """Insert the row of a schedule, due now, unless there is one."""
+        """Insert the row of a schedule, due now, unless it exists."""
         now = self.clock.now()
         tx.run(
             "INSERT INTO jobs (name, key, payload, run_at, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)"
@@ -375,7 +374,7 @@ class JobQueue:
         )  # fmt: skip
 
     def settled(self, run: JobRun) -> None:
-        """Wake the callers in this process that wait for the job."""
+        """Wake callers in this process that are waiting for the job."""
         if (waiting := self._waiting.get((run.name, run.key))) is not None:
             waiting.set()
 

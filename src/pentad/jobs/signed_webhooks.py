@@ -1,4 +1,4 @@
-"""Signed HTTP deliveries: `deliver` sends webhooks and push notifications.
+"""Signed HTTP deliveries of webhooks and push notifications.
 
 Signatures follow Standard Webhooks, so receivers can verify them with existing libraries:
 
@@ -33,7 +33,7 @@ _GONE: Final = 410
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A body to post to a URL, and the key that signs it; None for receivers that know no signatures."""
+    """A body to post to a URL, and the key that signs it; None for receivers that do not verify signatures."""
 
     url: str
     id: str
@@ -43,7 +43,7 @@ class Message:
     timeout: float = 10.0
     trusted: bool = False
     countersign: Callable[[bytes], Mapping[str, str]] | None = None
-    """Makes further headers from the signed bytes."""
+    """Makes additional headers from the signed bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ async def deliver(fetcher: Fetcher, clock: Clock, message: Message) -> Attempt:
     except PentadError as error:
         return Attempt(None, error.message)
     if answer.redirected:
-        return Attempt(answer.status, "The address redirects; a delivery is not sent elsewhere.")
+        return Attempt(answer.status, "The address redirects, and deliveries do not follow redirects.")
     if 200 <= answer.status < 300:
         return Attempt(answer.status, None)
     pause = retry_after(answer.headers.get("retry-after"), clock.now())

@@ -1,8 +1,8 @@
 """Runs jobs: finds due jobs, claims them, calls their handlers and stores the outcome.
 
-Each process has one. It wakes on a signal of the store, when a job is due, and every two seconds to see whether another
-process has died; polling only reads. One process at a time runs a job; if it dies, another claims the job within
-seconds.
+Each process has one `Workers`. It wakes on a signal from the store, when a job is due, and every two seconds to check
+whether another process has died. Polling only reads. One process at a time runs a job; if it dies, another claims the
+job within seconds.
 """
 
 import asyncio
@@ -11,8 +11,9 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from pentad.jobs.job import Again, GiveUp, Job, JobRun, LeaseLost, RetryLater, Schedule, chance
 from pentad.jobs.leases import CHANNEL
@@ -25,7 +26,7 @@ from pentad.kernel.ports import Rows, Transaction
 from pentad.kernel.trace import RequestMark, request_mark, trace_id_of
 
 FIRST_SECONDS: Final = 5.0
-"""Schedules start this long after the process, so that a short command leaves no trace."""
+"""Schedules start this long after the process, so that a short command does not trigger them."""
 
 _PAUSE_SECONDS: Final = 1.0
 _LOST: Final = "The processes that ran it were lost, one after another."
@@ -35,17 +36,17 @@ _log = logging.getLogger(__name__)
 
 
 def _no_record(entry: tuple[Any, ...]) -> None:
-    """The audit trail of workers that have none."""
+    """A null audit trail."""
 
 
 def _continue_trace(run: JobRun) -> None:
-    """What the job does from here on belongs to the request that queued it."""
+    """Make the job's work part of the trace that queued it."""
     if run.trace is not None:
         request_mark.set(RequestMark(str(run.id), trace_id_of(run.trace), run.trace, principal=run.principal))
 
 
 def _no_report(tx: Transaction, run: JobRun, problem: str) -> None:
-    """Nobody is told of a dead job but the log."""
+    """The default for dead jobs: they are only logged."""
 
 
 def _outcome_of(failure: Exception) -> str:
@@ -55,15 +56,13 @@ def _outcome_of(failure: Exception) -> str:
     return known.get(type(failure), "internal")
 
 
-@dataclass(frozen=True, slots=True)
-class _Declared:
+class _Declared(Struct, frozen=True):
     job: Job[Any]
     service: Any
     schedules: Mapping[str, Schedule]
 
 
-@dataclass(frozen=True, slots=True)
-class _Outlook:
+class _Outlook(Struct, frozen=True):
     """The result of one poll."""
 
     due: Mapping[str, float]
@@ -85,11 +84,11 @@ class Workers:
         on_dead: Callable[[Transaction, JobRun, str], None] = _no_report,
     ) -> None:
         self._on_dead = on_dead
-        """Called in the transaction that gives up a job."""
+        """Called in the transaction that makes a job a dead letter."""
         self._record = record
         """Adds a job that belongs to a trace to the audit trail."""
         self._stopping = stopping or asyncio.Event()
-        """Once set, no more jobs are claimed; those that run have until `stop` to finish."""
+        """Once set, no more jobs are claimed; running ones have until `stop` to finish."""
         self._queue = queue
         self._database = queue.database
         self._clock = queue.clock
@@ -138,7 +137,7 @@ class Workers:
         if runs := [*left.values(), *unbegun]:
             try:
                 await self._database.write(lambda tx: self._queue.release(tx, runs))
-            except PentadError as error:  # another process finds them when our heartbeat stops
+            except PentadError as error:  # other processes find them when our heartbeat stops
                 log_failure(error, "Releasing the jobs of this process")
 
     def _on_signal(self, name: str) -> None:
@@ -194,7 +193,7 @@ class Workers:
         return {name: count for name, count in free.items() if count > 0}
 
     def _awake(self, free: Mapping[str, int]) -> tuple[list[str], set[tuple[str, str]]]:
-        """The names to poll now, and the schedules that may not have a row yet."""
+        """The job names to poll now, and schedules that may not have a row yet."""
         if self._clock.monotonic() >= self._begin_schedules_at:
             return list(free), {one for one in self._unplanted if one[0] in free}
         return [name for name in free if not self._declared[name].schedules], set()
@@ -224,7 +223,7 @@ class Workers:
         self._wake.set()
 
     def _drop_lost(self, leases: set[tuple[int, int]] | None) -> None:
-        """Cancel jobs that another process has taken over, because this one seemed dead."""
+        """Cancel jobs that another process has taken over because this one seemed dead."""
         if leases is None:
             return
         for task, run in self._running.items():
@@ -274,7 +273,7 @@ class Workers:
             await self._store_outcome(lambda tx: self._queue.done(tx, run))
 
     def _audit(self, run: JobRun, failure: Exception | None, started: float) -> None:
-        """Record a run that a request caused. Schedules belong to no request and are not recorded."""
+        """Record a run that a request caused. Scheduled runs belong to no request and are not recorded."""
         if run.trace is None:
             return
         elapsed = int((time.perf_counter() - started) * 1_000_000)

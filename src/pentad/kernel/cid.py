@@ -20,7 +20,7 @@ _PREFIX: Final = b"\x01\x01\x12\x20"  # CIDv1, the reference's codec, sha2-256, 
 _CID: Final = re.compile(r"baearei[a-h][a-z2-7]{50}[aeimquy4]")
 _EXACT: Final = 2**53
 _HALF_PAIR: Final = re.compile("[\ud800-\udfff]")
-# Numbers that may be spelled differently in Go. A text that looks like one costs the walk, never the result.
+# Numbers that Go may write differently. A string that looks like one costs time but never changes the result.
 _PERHAPS_OTHER: Final = re.compile(rb"[:,\[]-?(?:\d{16}|\d+(?:\.\d+(?:[eE][+-]?\d+)?|[eE][+-]?\d+)[,}\]])")
 _ESCAPES: Final = (
     (b"<", b"\\u003c"),

@@ -117,7 +117,7 @@ class LimitExceeded(InvalidInput, code="limit_exceeded", status=413):
 
 
 class NotFound(PentadError, code="not_found", status=404):
-    """There is no such thing, or the caller may not know of it."""
+    """The thing does not exist, or the caller may not know that it does."""
 
 
 class Conflict(PentadError, code="conflict", status=409):
@@ -129,7 +129,7 @@ class VersionMismatch(Conflict, code="version_mismatch", status=412):
 
 
 class Unauthenticated(PentadError, code="unauthenticated", status=401):
-    """There are no valid credentials."""
+    """The credentials are missing or invalid."""
 
 
 class Forbidden(PentadError, code="forbidden", status=403):

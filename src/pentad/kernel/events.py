@@ -1,8 +1,9 @@
 """An event, and how a room shows its own log as events."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
+
+from msgspec import Struct, field
 
 from pentad.kernel.clock import iso
 from pentad.kernel.principal import Principal
@@ -11,18 +12,17 @@ S = TypeVar("S")
 SPEC_VERSION = "1.0"
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True):
     """Something that happened. On the wire it is a CloudEvent."""
 
     room: str
     kind: str
     """What happened to what, such as `object.created`."""
     subject: str
-    """The URI of what it happened to."""
+    """The URI of the thing the event is about."""
     at: float
     position: str
-    """The place right behind the event in its source, which also makes its id."""
+    """The position right after the event in its source; the event's id is made from it."""
     principal: str = ""
     trace: str = ""
     """The `traceparent` of the request that caused it."""
@@ -57,12 +57,11 @@ class Event:
         return {name: value for name, value in found.items() if value}
 
 
-@dataclass(frozen=True, slots=True)
-class EventSource(Generic[S]):
-    """A log that a room keeps anyway, read as events. The room decides what a caller may see, in its query."""
+class EventSource(Struct, Generic[S], frozen=True):
+    """A room's own log, read as events. The room's query decides what a caller may see."""
 
     after: "Callable[[S, Principal, str, int], Awaitable[tuple[list[Event], str]]]"
-    """Up to that many events after a position (empty: from the beginning), oldest first, and the position behind what
-    was looked at. Fewer events than asked for mean that there are no more."""
+    """Reads up to that many events after a position (empty: from the beginning), oldest first; returns them and the
+    position after the last one examined. Fewer events than requested mean that there are no more."""
     newest: "Callable[[S, int], Awaitable[str]]"
-    """The position behind everything so far, or behind all but that many of the last entries."""
+    """The position after the newest event, or before that many of the last ones."""

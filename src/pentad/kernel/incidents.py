@@ -36,7 +36,7 @@ class _Ongoing:
 
 
 class Incidents:
-    """The failures that go on now, by cause. Safe to use from any thread."""
+    """Ongoing failures, by cause. Safe to use from any thread."""
 
     def __init__(
         self,
@@ -124,7 +124,8 @@ _DEFAULT: Final = Incidents(logging.getLogger("pentad.incidents"))
 
 
 def internal_error(error: BaseException, doing: str) -> PentadError:
-    """Log an unexpected exception under a fresh number; returns the error to answer with, which only names it."""
+    """Log an unexpected exception under a new incident number; returns the error for the caller, which contains only
+    that number."""
     incident = _DEFAULT.note(object(), f"{doing} failed", error=error)
     return PentadError(
         f"Something went wrong on the server. The operator finds it in the log as incident {incident}.",

@@ -15,7 +15,7 @@ from pentad.kernel.errors import InvalidInput, LimitExceeded
 EXACT: Final = 2**53
 """Integers up to this one are exact as doubles."""
 
-# Numbers that may be spelt differently. A text that looks like one costs the walk, never the result.
+# Numbers that may be written differently. A string that looks like one costs time but never changes the result.
 _PERHAPS_OTHER: Final = re.compile(r"[:,\[]-?(?:\d{16}|\d+[.eE])")
 _BEYOND_FIRST_PLANE: Final = re.compile("[\U00010000-\U0010ffff]")
 _encoder: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))

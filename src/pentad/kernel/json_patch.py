@@ -26,7 +26,7 @@ _NEEDS: Final[dict[str, tuple[str, ...]]] = {
 
 
 class PatchTestFailed(Conflict):
-    """A `test` operation found another value: the document is not what the caller expected."""
+    """A `test` operation found a different value: the document is not what the caller expected."""
 
 
 def copied(value: Any) -> Any:
@@ -114,7 +114,7 @@ def _run(holder: list[Any], operation: Any, number: int, room: int) -> int:
         if not same_json(_read(holder, path, number), step["value"]):
             raise PatchTestFailed(
                 f"Operation {number} (test {where or '/'}): the value there is another one.",
-                hint="Read the object again and make the patch anew.",
+                hint="Read the object again and make a new patch.",
             )
     elif kind == "remove":
         _remove(holder, path, number)

@@ -30,7 +30,7 @@ class LruCache(Generic[K, V]):
         return key in self._entries
 
     def get(self, key: K) -> V | None:
-        """The value, which counts as a use; None if there is none."""
+        """The value, or None. Reading counts as a use."""
         value = self._entries.get(key)
         if value is not None:
             self._entries.move_to_end(key)
@@ -41,7 +41,7 @@ class LruCache(Generic[K, V]):
         return self._entries.get(key)
 
     def put(self, key: K, value: V) -> list[V]:
-        """Add or replace an entry; returns the values that had to go."""
+        """Add or replace an entry; returns the evicted values."""
         self.pop(key)
         self._entries[key] = value
         self.size += self._size(value)

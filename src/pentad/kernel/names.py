@@ -1,16 +1,27 @@
-"""Nearest names, so that an error can say what the caller probably meant."""
+"""Finds the nearest names, so that an error can say what the caller probably meant.
+
+`difflib` is imported when a name is wrong: most processes never need it.
+"""
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 
 def nearest(name: str, known: Iterable[str], *, limit: int = 1) -> list[str]:
     """The known names closest to `name`, best first; empty when nothing is close."""
+    from difflib import get_close_matches
+
     candidates = list(known)
     folded = {candidate.casefold(): candidate for candidate in candidates}
     if (exact := folded.get(name.casefold())) is not None:
         return [exact]
     return [folded[match] for match in get_close_matches(name[:200].casefold(), folded, n=limit, cutoff=0.6)]
+
+
+def similarity(one: str, other: str) -> float:
+    """How similar two texts are, from 0 to 1."""
+    from difflib import SequenceMatcher
+
+    return SequenceMatcher(None, one, other).ratio()
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:

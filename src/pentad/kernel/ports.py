@@ -12,7 +12,7 @@ Dialect = Literal["sqlite", "postgres"]
 T = TypeVar("T")
 
 COMMITS = "commits"
-"""The channel on which SQLite says, at most every 50 ms, that somebody committed something."""
+"""The channel on which SQLite signals, at most every 50 ms, that something was committed."""
 
 
 class Rows(Protocol):
@@ -59,12 +59,12 @@ class Database(Protocol):
 
     @property
     def session(self) -> str:
-        """Names this open store among those of all processes, until it is closed or its process dies."""
+        """Identifies this open store among those of all processes, until it is closed or its process dies."""
         ...
 
     def ended_sessions(self, rows: Rows, sessions: Iterable[str]) -> set[str]:
-        """Those of the sessions that are over, whichever machine they were on. A lost connection looks the same for a
-        moment, so ask again before acting."""
+        """The sessions that have ended, on any machine. A lost connection briefly looks the same, so check again before
+        acting."""
         ...
 
     async def read(self, work: Callable[[Rows], T]) -> T:

@@ -7,7 +7,7 @@ Role = Literal["reader", "writer", "admin"]
 Action = Literal["read", "write", "admin"]
 
 ANY_ROOM: Final = ""
-"""In place of a room: everyone with any scope at all may do it. For what belongs to no room."""
+"""Stands in for a room, for things that belong to no room: any scope is enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +27,9 @@ class Principal:
     """The key or grant that was used (`key:...`, `grant:...`), for the audit trail and for rules that name one; empty
     without one."""
     user: str | None = None
-    """The user behind the call, also for a confined key: members of organisations are users."""
+    """The user behind the call, even for a confined key, because members of organisations are users."""
     audience: str | None = None
-    """The only paths the credential is good for, with spaces between them (`/mcp`); None if it is good everywhere."""
+    """The paths the credential is valid for, separated by spaces (`/mcp`); None if it is valid everywhere."""
     read_only: bool = False
     """Whether write and admin scopes were taken away for this request."""
     allowances: dict[str, bool] = field(default_factory=dict[str, bool], compare=False, repr=False)

@@ -1,13 +1,12 @@
-"""What is wrong with a JSON document and how to fix it: findings, the nearest valid name or value, and patches.
+"""Problems in a JSON document and how to fix them: findings, the nearest valid name or value, and patches.
 
 A finding names a place and says what was expected. It may suggest names or values and carry a JSON Patch (RFC 6902). A
 patch is certain only when the document says the same thing in another spelling: case, hyphens, a number in quotes, a
-time with a space. Nothing here invents content.
+time with a space. Patches never invent content.
 """
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import SequenceMatcher
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final
@@ -15,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from pentad.kernel import schema
-from pentad.kernel.names import nearest
+from pentad.kernel.names import nearest, similarity
 
 LONGEST_KEY: Final = 200
 """Longer keys are cut in messages and never patched."""
@@ -147,7 +146,7 @@ def nearest_names(
     if (same := same_spelling(name, candidates, renamed)) is not None:
         return [same], True
     near = nearest(name, candidates, limit=3)
-    close = bool(near) and SequenceMatcher(None, name.casefold(), near[0].casefold()).ratio() >= _CERTAIN_RATIO
+    close = bool(near) and similarity(name.casefold(), near[0].casefold()) >= _CERTAIN_RATIO
     return near, close and len(name) >= 4
 
 
@@ -160,9 +159,7 @@ def closest_value(value: Any, options: Sequence[Any]) -> Any:
     if same:
         return same[0] if len(same) == 1 else NO_VALUE
     texts = [option for option in options[:_MOST_COMPARED] if isinstance(option, str)]
-    scored = sorted(
-        ((SequenceMatcher(None, folded[:200], option.casefold()).ratio(), option) for option in texts), reverse=True
-    )
+    scored = sorted(((similarity(folded[:200], option.casefold()), option) for option in texts), reverse=True)
     if scored and scored[0][0] >= _CLOSE_RATIO and (len(scored) == 1 or scored[0][0] - scored[1][0] >= _CLEAR_LEAD):
         return scored[0][1]
     return NO_VALUE

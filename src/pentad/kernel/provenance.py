@@ -1,4 +1,4 @@
-"""Provenance in the words of W3C PROV: things, the links between them, and their form as PROV-JSON.
+"""Provenance in W3C PROV's terms: things, the links between them, and their form as PROV-JSON.
 
 A thing is an entity (an object, an artifact, a passage), an activity (a task, a call) or an agent (a person, a
 program). A link points to where a thing comes from.
@@ -25,8 +25,8 @@ Relation = Literal[
 ]
 
 made_by: Final[ContextVar[str | None]] = ContextVar("made_by", default=None)
-"""The URI of the activity on whose behalf a call is made, such as `agents://tasks/<id>#1.3`. What is written meanwhile
-keeps it."""
+"""The URI of the activity on whose behalf a call is made, such as `agents://tasks/<id>#1.3`. It is stored with
+everything the call writes."""
 
 _ENDS: Final[Mapping[Relation, tuple[str, str]]] = {
     "wasGeneratedBy": ("prov:entity", "prov:activity"),
@@ -76,7 +76,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a room knows of one thing. `more`: what it left out."""
+    """A room's knowledge of one thing's origin. `more` describes what it left out."""
 
     thing: Thing
     links: Sequence[Link] = ()
@@ -101,12 +101,12 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class LineageGraph:
-    """Where a thing comes from, as far as the caller may know. The first thing is the one asked about."""
+    """The origin of a thing, as far as the caller may see it. The first thing is the one asked about."""
 
     things: Sequence[Thing]
     edges: Sequence[Edge]
     hidden: int = 0
-    """How many of the things are shown without a name, because the caller may not read them."""
+    """How many things are shown without a name because the caller may not read them."""
     incomplete: Sequence[str] = ()
     """What is missing, and why."""
 

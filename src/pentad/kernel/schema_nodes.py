@@ -1,6 +1,7 @@
-"""What a JSON Schema says about one value: its kind, its label and hint, its options; and values as texts and back.
+"""Reads from a JSON Schema what a form field needs: kind, label, hint and options; and converts values to text and
+back.
 
-For the forms of `schema_forms`. References are followed inside the document only.
+For `schema_forms`. References are followed only inside the document.
 """
 
 import re

@@ -10,9 +10,10 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from pentad.kernel.clock import Randomness, SystemRandomness
 from pentad.kernel.ports import Rows
@@ -28,8 +29,7 @@ _HEX_ID: Final = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._:/+=@~-]{1,128}")
 
 
-@dataclass(frozen=True, slots=True)
-class TraceParent:
+class TraceParent(Struct, frozen=True):
     """A position in a trace. Written as version 00, the only one so far."""
 
     trace_id: str
@@ -80,7 +80,7 @@ new_trace_id = _trace_ids()
 
 
 def _renew_ids() -> None:
-    """A forked process must not go on with the ids of its parent."""
+    """Reseed after a fork, so that the child does not repeat its parent's ids."""
     global new_trace_id  # noqa: PLW0603  see there
     new_trace_id = _trace_ids()
 
@@ -89,9 +89,9 @@ os.register_at_fork(after_in_child=_renew_ids)
 
 
 def accept_trace(traceparent: str | None, request_id: str | None) -> tuple[str, str]:
-    """The trace of a request, and the id it is answered with, from the headers of both names.
+    """The trace of a request and the request id to return, from the headers `traceparent` and `X-Request-Id`.
 
-    `traceparent` decides. Without one, the request id names the trace. What is malformed counts as absent.
+    `traceparent` decides; without one, the request id names the trace. Malformed headers count as absent.
     """
     parent = parse_traceparent(traceparent)
     given = None if request_id is None or _REQUEST_ID.fullmatch(request_id) is None else request_id
@@ -119,12 +119,11 @@ def trace_id_of(trace: str) -> str:
 
 
 def position_in(trace: str) -> str:
-    """The `traceparent` of what a request causes. The request that begins a trace is its first span."""
+    """The `traceparent` for work that a request causes. The request that begins a trace is its first span."""
     return f"00-{trace}-{trace[16:]}-01" if len(trace) == TRACE_ID else trace
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """Something that happened as part of a trace: a call, a task, a job."""
 
     kind: str
@@ -132,7 +131,7 @@ class Span:
     name: str
     at: float
     seconds: float | None
-    """None while it goes on."""
+    """None while it is running."""
     outcome: str
     """`ok`, a state, or an error code."""
     principal: str = ""
@@ -145,7 +144,8 @@ class Span:
 
 
 SpansOf = Callable[[Rows, str, Sequence[str], float], Sequence[Span]]
-"""What a room knows of a trace. Takes the trace id, the principals whose part of it is read, and when it began."""
+"""Returns a room's spans of a trace. Receives the trace id, the principals whose part of it is read, and when it
+began."""
 
 
 OriginOf = Callable[[Rows, str], str | None]

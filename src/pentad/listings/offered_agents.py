@@ -6,8 +6,9 @@ every change, and passes them to the room that hosts agents (`Room.host_offered`
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from pentad.kernel.background import Background
 from pentad.kernel.errors import PentadError
@@ -18,8 +19,7 @@ from pentad.listings.listing import CHANNEL, Listing
 _RETRY_SECONDS = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class OfferedAgent:
+class OfferedAgent(Struct, frozen=True):
     """An agent whose tasks a tool answers, with the rights of their caller."""
 
     name: str

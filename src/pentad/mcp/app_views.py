@@ -7,11 +7,11 @@ text of a result is the same for all.
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 from urllib.parse import unquote
 
 import msgspec
+from msgspec import Struct
 
 from pentad.kernel.errors import PentadError
 from pentad.kernel.incidents import internal_error
@@ -48,8 +48,7 @@ CallOf = Callable[["ToolCall"], "ToolCall | None"]
 """The call as this caller can make it here; None if it cannot."""
 
 
-@dataclass(frozen=True, slots=True)
-class AppView:
+class AppView(Struct, frozen=True):
     """The view of a tool. Several tools may share one.
 
     `tool` reads the same thing again, by default the tool that has the view. Its arguments are those of the first call,

@@ -7,11 +7,11 @@ is wrong and where, and if possible carries the nearest valid name or value and 
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, cast
 
 import msgspec
+from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
@@ -30,7 +30,7 @@ from pentad.kernel.problems import (
 _MOST_SENTENCES: Final = 10
 _MOST_PROBLEMS: Final = 50
 _MOST_HOMES: Final = 6
-"""Actions that a hint names for an argument."""
+"""How many actions a hint lists for an argument."""
 _QUOTED: Final = re.compile(r"'((?:[^'\\]|\\.)*)'")
 
 
@@ -40,9 +40,9 @@ class Arguments(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
 
-@dataclass(frozen=True, slots=True)
-class ActionTable:
-    """Which arguments each action of a tool reads. Any other is refused: ignoring it would answer another question.
+class ActionTable(Struct, frozen=True):
+    """The arguments each action of a tool reads. Any other is refused, because ignoring it would answer a different
+    question.
 
     `fields` also has the arguments that all actions read, by the names of their fields: if nothing else is set, nothing
     is refused.
@@ -82,7 +82,7 @@ class ActionTable:
 
 
 def _given(arguments: Arguments, names: Iterable[str]) -> list[str]:
-    """Those of some fields that have a value other than nothing and the default, as callers write them."""
+    """The fields that have a value other than empty or the default, by the names callers use."""
     fields = type(arguments).model_fields
     values: dict[str, Any] = {name: getattr(arguments, name) for name in names}
     empty: tuple[Any, ...] = (None, "", [], {})
@@ -93,8 +93,7 @@ def _given(arguments: Arguments, names: Iterable[str]) -> list[str]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Repair:
+class Repair(Struct, frozen=True):
     """One repaired value."""
 
     path: str
@@ -119,7 +118,7 @@ def read_with_repairs(model: type[BaseModel], raw: bytes, error: ValidationError
     try:
         given = msgspec.json.decode(raw)
     except msgspec.ValidationError:  # without a type, the decoder refuses only numbers of thousands of digits
-        raise InvalidInput("The arguments hold a number too long to be read.", hint="Send it as a text.") from None
+        raise InvalidInput("The arguments contain a number that is too long.", hint="Send it as a string.") from None
     except (msgspec.DecodeError, RecursionError):
         raise InvalidInput("The arguments are not valid JSON.", hint="Send an object.") from None
     if not isinstance(given, dict):
@@ -167,7 +166,7 @@ def argument_error(model: type[BaseModel], error: ValidationError, given: Any) -
 def _explain(
     problem: ErrorDetails, given: Any, names: Sequence[str], taken: set[str]
 ) -> tuple[str, Finding, dict[str, Any]]:
-    """One problem as a sentence, as a finding, and what the error's data says besides.
+    """One problem as a sentence, as a finding, and as further members of the error's data.
 
     `taken` are the names that no patch may move a value to, because they have one already.
     """
@@ -198,7 +197,7 @@ def _explain(
 
 
 def _fix(found: Finding) -> dict[str, Any]:
-    """How to correct a problem: the nearest names or values, and a JSON Patch that applies the first of them."""
+    """Ways to correct a problem: the nearest names or values, and a JSON Patch that applies the first one."""
     fields: dict[str, Any] = {"suggestions": list(found.suggestions), "patch": list(found.patch)}
     return {name: value for name, value in {**fields, "certain": found.certain}.items() if value}
 

@@ -1,4 +1,5 @@
-"""The call a tool, resource or prompt receives: its caller, its wire, and ways to report progress and ask questions."""
+"""The call a tool, resource or prompt receives: the caller, the connection, and ways to report progress and ask
+questions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -32,7 +33,7 @@ class ResponseStream(Protocol):
 
     @property
     def can_send(self) -> bool:
-        """Whether the client takes messages before the answer. If not, they are dropped and questions are refused."""
+        """Whether the client accepts messages before the result. If not, they are dropped and questions are refused."""
         ...
 
     async def send(self, message: bytes) -> None: ...
@@ -40,11 +41,11 @@ class ResponseStream(Protocol):
     async def keep_alive(self) -> None: ...
 
     async def close_early(self) -> None:
-        """End the stream before the answer, if the client can resume it."""
+        """End the stream before the result, if the client can resume it."""
         ...
 
     def on_suspend(self) -> None:
-        """The handler suspended for the first time."""
+        """Called when the handler suspends for the first time."""
         ...
 
 
@@ -73,7 +74,7 @@ class Peer:
         return {}
 
     def client_info(self) -> Mapping[str, Any]:
-        """The client's `name` and `version`; empty if it did not say."""
+        """The client's `name` and `version`; empty if it sent none."""
         return {}
 
     def wants_log(self, level: str) -> bool:
@@ -81,7 +82,7 @@ class Peer:
         return False
 
     async def send(self, message: bytes) -> None:
-        """Send a message that belongs to this request. The first one turns the answer into a stream."""
+        """Send a message that belongs to this request. The first one turns the response into a stream."""
 
     def saved_state(self) -> dict[str, Any]:
         """The call's state from an earlier round; empty in the first round, and in the legacy era."""
@@ -92,10 +93,10 @@ class Peer:
         raise MissingCapability(next(iter(questions.values())).capability)
 
     async def close_stream(self) -> None:
-        """End the current stream early. The client resumes it, in eras that have that; otherwise nothing happens."""
+        """End the current stream early, for the client to resume. Does nothing in eras without resumption."""
 
     def on_suspend(self) -> None:
-        """The handler suspended for the first time: from now on, the client must be able to cancel it."""
+        """Called when the handler suspends for the first time. From then on the client can cancel it."""
 
 
 class Call(Generic[S]):
@@ -131,12 +132,12 @@ class Call(Generic[S]):
 
     @property
     def trace(self) -> str | None:
-        """The position of the call in its trace, as `traceparent`. Outgoing requests get it by themselves."""
+        """The position of the call in its trace, as `traceparent`. Outgoing requests carry it automatically."""
         return None if self.peer.trace is None else position_in(self.peer.trace)
 
     @property
     def endpoint(self) -> str:
-        """Where the call came in: the path of an MCP endpoint, `stdio`, or nothing for calls inside the process."""
+        """Where the call arrived: the path of an MCP endpoint, `stdio`, or empty for calls inside the process."""
         if self.peer.transport == STDIO:
             return STDIO
         return self._path if self.peer.transport == HTTP else ""
@@ -153,7 +154,7 @@ class Call(Generic[S]):
 
     @property
     def client_name(self) -> str | None:
-        """The client program's name, as it says itself; not verified."""
+        """The client program's self-reported name; not verified."""
         name = self.peer.client_info().get("name")
         return name[:_LONGEST_CLIENT_NAME] if isinstance(name, str) and name else None
 
@@ -162,7 +163,8 @@ class Call(Generic[S]):
 
     @property
     def can_defer(self) -> bool:
-        """Whether the client accepts a task instead of an answer: its revision has tasks, and the request says so."""
+        """Whether the client accepts a task instead of a result: its revision has tasks, and the request declares the
+        extension."""
         return self.revision.tasks_extension and self.peer.supports(CAPABILITY)
 
     def defer(self, task: TaskState) -> NoReturn:

@@ -9,8 +9,9 @@ A change can be announced to an audience: one line of text that only the room un
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
-from dataclasses import dataclass, field
 from typing import Any, Final, Literal
+
+from msgspec import Struct, field
 
 from pentad.kernel.errors import Overloaded
 from pentad.kernel.ports import Database, Transaction
@@ -21,7 +22,7 @@ _MOST_QUEUED: Final = 1000
 _BURST_SECONDS: Final = 0.05
 
 ListKind = Literal["tools", "generated_tools", "prompts", "resources"]
-"""`generated_tools` are told only where a profile offers generated tools of the room."""
+"""`generated_tools` notifies only endpoints whose profile offers generated tools of the room."""
 
 
 def list_changed(transaction: Transaction, kind: ListKind, room: str, audience: str = "") -> None:
@@ -38,8 +39,7 @@ def _payload(change: str, audience: str) -> str:
     return f"{change}\n{audience}" if audience else change
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """An announced change. `kind` is `list` (`subject` is tools, prompts or resources) or `resource` (a URI)."""
 
     kind: str
@@ -58,9 +58,8 @@ class Change:
         return f"notifications/{kind}/list_changed", {}
 
 
-@dataclass(slots=True, eq=False)
-class Listener:
-    """The queue of changes of one stream. A slow listener loses the oldest ones."""
+class Listener(Struct, eq=False):
+    """The queue of changes for one stream. A slow listener loses the oldest ones."""
 
     wants: Callable[[Change], bool]
     queue: asyncio.Queue[Change] = field(default_factory=lambda: asyncio.Queue(_MOST_QUEUED))
@@ -80,7 +79,7 @@ class SubscriptionHub:
         self._listeners: dict[Listener, str] = {}
         self._most = most_per_principal
         self.after_changes: Callable[[], None] | None = None
-        """Called once, a moment after a burst of changes, whether or not anyone listens to them."""
+        """Called once, a moment after a burst of changes, even if there are no listeners."""
         self._burst: asyncio.TimerHandle | None = None
         self._end = database.listen(CHANNEL, self._deliver)
 
@@ -89,7 +88,7 @@ class SubscriptionHub:
         self._end()
 
     def add(self, principal: str, wants: Callable[[Change], bool]) -> Listener:
-        """A new listener; the caller has to `remove` it."""
+        """Add a listener; the caller must `remove` it."""
         if sum(1 for owner in self._listeners.values() if owner == principal) >= self._most:
             raise Overloaded(f"You have {self._most} open streams already.", hint="Close one of them first.")
         listener = Listener(wants)
@@ -102,7 +101,7 @@ class SubscriptionHub:
     async def changes(
         self, listener: Listener, stopping: asyncio.Event, idle_seconds: float
     ) -> AsyncIterator[Change | None]:
-        """Changes until the server stops. Yields None after `idle_seconds` without one, time for a keep-alive."""
+        """Yield changes until the server stops. Yields None after `idle_seconds` without one, for a keep-alive."""
         stop = asyncio.ensure_future(stopping.wait())
         try:
             while not stopping.is_set():
@@ -120,7 +119,7 @@ class SubscriptionHub:
             stop.cancel()
 
     def tell(self, change: Change) -> None:
-        """Pass a change on to the listeners of this process alone."""
+        """Pass a change only to the listeners of this process."""
         for listener in list(self._listeners):
             listener.put(change)
 

@@ -2,13 +2,13 @@
 
 One API for both eras. On the legacy wire a question is a request to the client, and the tool waits for the response. On
 the modern wire the call ends with `input_required`, the client repeats it with the answers, and the tool runs again
-from the start. So ask before you change anything.
+from the start. So ask before changing anything.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar, cast
 
+from msgspec import Struct
 from pydantic import BaseModel, ValidationError
 
 from pentad.kernel.errors import InvalidInput
@@ -21,16 +21,14 @@ class BadAnswer(InvalidInput):
     """The client's answer does not fit the question."""
 
 
-@dataclass(frozen=True, slots=True)
-class Elicited(Generic[M]):
-    """The user's answer. It has `content` exactly if the action is `accept`."""
+class Elicited(Struct, Generic[M], frozen=True):
+    """The user's answer. It has `content` if and only if the action is `accept`."""
 
     action: Literal["accept", "decline", "cancel"]
     content: M | None
 
 
-@dataclass(frozen=True, slots=True)
-class Sampled:
+class Sampled(Struct, frozen=True):
     """The answer of the client's model."""
 
     role: str
@@ -47,16 +45,14 @@ class Sampled:
         return "\n".join(text for text in texts if isinstance(text, str))
 
 
-@dataclass(frozen=True, slots=True)
-class Root:
+class Root(Struct, frozen=True):
     """A folder or other location the client works in."""
 
     uri: str
     name: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Elicit(Generic[M]):
+class Elicit(Struct, Generic[M], frozen=True):
     """Ask the user to fill in a flat form. `schema` overrides the one made from the model."""
 
     message: str
@@ -79,8 +75,7 @@ class Elicit(Generic[M]):
             raise BadAnswer(f"The form's answer does not fit: {error.errors()[0]['msg']}.") from None
 
 
-@dataclass(frozen=True, slots=True)
-class ElicitUrl:
+class ElicitUrl(Struct, frozen=True):
     """Ask the user to open a URL, for input that must not pass through the client: a login, a payment."""
 
     message: str
@@ -97,8 +92,7 @@ class ElicitUrl:
         return Elicited(_elicitation_result(result)[1], None)
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(Struct, frozen=True):
     """Ask the client's model."""
 
     messages: Sequence[Message]
@@ -123,7 +117,7 @@ class Sample:
     def read(self, result: Any) -> Sampled:
         fields = _object(result, "a sampling result")
         if "content" not in fields:
-            raise BadAnswer("A sampling result has content; this one has none.")
+            raise BadAnswer("The sampling result has no content.")
         model, stop = fields.get("model"), fields.get("stopReason")
         return Sampled(
             role=str(fields.get("role", "assistant")),
@@ -133,8 +127,7 @@ class Sample:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ListRoots:
+class ListRoots(Struct, frozen=True):
     """Ask which folders the client works in."""
 
     capability = "roots"
@@ -146,12 +139,12 @@ class ListRoots:
     def read(self, result: Any) -> list[Root]:
         roots = _object(result, "a roots result").get("roots")
         if not isinstance(roots, list):
-            raise BadAnswer("A roots result has a list of roots; this one has none.")
+            raise BadAnswer("The roots result has no list of roots.")
         found: list[Root] = []
         for entry in cast("list[Any]", roots):
             fields = _object(entry, "a root")
             if not isinstance(uri := fields.get("uri"), str):
-                raise BadAnswer("A root has a uri; this one has none.")
+                raise BadAnswer("A root has no uri.")
             name = fields.get("name")
             found.append(Root(uri, name if isinstance(name, str) else None))
         return found
@@ -215,7 +208,7 @@ def _elicitation_result(result: Any) -> tuple[dict[str, Any], Literal["accept", 
     fields = _object(result, "an elicitation result")
     action = fields.get("action")
     if action not in ("accept", "decline", "cancel"):
-        raise BadAnswer(f"An elicitation result has action accept, decline or cancel, not {action!r}.")
+        raise BadAnswer(f"The action of an elicitation result must be accept, decline or cancel, not {action!r}.")
     return fields, action
 
 

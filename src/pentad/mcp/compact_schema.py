@@ -1,7 +1,7 @@
 """Shortens the JSON Schemas that pydantic makes, because every client pays for them in every conversation.
 
-Only the listing gets shorter; the model validates as before. Left out are generated titles, empty defaults, `null` for
-an argument that may be absent, limits no model can count (lengths), and `$defs` that are used once.
+Only the listing gets shorter; the model validates as before. Omits generated titles, empty defaults, `null` for
+optional arguments, limits no model can count (lengths), and `$defs` that are used once.
 """
 
 import json
@@ -26,7 +26,7 @@ def compact_input(schema: Schema) -> Schema:
 
 
 def without_properties(schema: Mapping[str, Any], names: Collection[str]) -> Schema:
-    """The schema of a tool's arguments without some of them, and without definitions that only these use."""
+    """The schema of a tool's arguments without some properties, and without definitions that only they use."""
     kept = {name: one for name, one in schema["properties"].items() if name not in names}
     found = {**schema, "properties": kept}
     if "$defs" in found and _REF not in json.dumps(kept):
@@ -69,7 +69,7 @@ def _compact_input(schema: Schema) -> Schema:
 
 
 def _mapped(schema: Schema, change: Any, *, drop: Sequence[str]) -> Schema:
-    """The schema without some keywords, and with every schema inside it changed."""
+    """The schema without some keywords, with a change applied to every nested schema."""
     found: Schema = {}
     for keyword, value in schema.items():
         if keyword in drop:
@@ -86,7 +86,7 @@ def _mapped(schema: Schema, change: Any, *, drop: Sequence[str]) -> Schema:
 
 
 def _without_single_defs(schema: Schema, *drop: str) -> Schema:
-    """The schema with each definition that is used once in the place of its `$ref`. `drop` is left out of them."""
+    """The schema with definitions that are used once inlined for their `$ref`, without the keywords in `drop`."""
     defs: dict[str, Schema] = {
         name: {key: value for key, value in one.items() if key not in drop}
         for name, one in schema.get("$defs", {}).items()

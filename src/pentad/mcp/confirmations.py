@@ -1,7 +1,7 @@
 """Asks the user before a tool runs, for the tools that the operator names in the setting `confirm`.
 
 The client's user is asked by elicitation. A client without it gets an error that says what would happen, with a token:
-the same caller repeats the same call with `confirm_token`. A token works once, in any process, for five minutes.
+the same caller repeats the same call with `confirm_token`. A token works once, within five minutes, in any process.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ _SCHEMA: Final = {"type": "string", "description": "From the error of the first 
 
 
 class NotConfirmed(Forbidden, code="not_confirmed", status=403):
-    """The user declined, or has not been asked yet. Then `token` is for the call that repeats this one."""
+    """The user declined, or has not been asked yet. In the latter case, repeat the call with `token`."""
 
     token: str | None = None
 
@@ -82,7 +82,8 @@ def with_confirm_token(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def split_token(raw: bytes) -> tuple[bytes, str | None]:
-    """The encoded arguments without the token, and the token. Anything but an object stays as it is."""
+    """Split encoded arguments into the arguments without the token, and the token. Anything but an object is
+    unchanged."""
     try:
         arguments = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
         given = arguments.pop(ARGUMENT, None)
@@ -108,14 +109,14 @@ class Confirmations:
             if not await self._use("token", token, binding):
                 raise NotConfirmed(
                     f"{ARGUMENT} is used, expired, or belongs to another call.",
-                    hint="Call again without it, with exactly the arguments you mean.",
+                    hint="Call again without it, with the exact arguments you want.",
                 )
         elif call.client_supports("elicitation"):
             await self._ask(tool, arguments, binding, call)
         else:
             needed = NotConfirmed(f"Not done yet: {_what(tool, arguments)}")
             needed.token = await self._issue("token", binding)
-            # Set afterwards: the constructor masks what looks like a secret, and the caller has to read this one.
+            # Set afterwards: the constructor masks anything that looks like a secret, and the caller needs this token.
             needed.hint = (
                 f"Ask the user. If they agree, repeat the call within {SECONDS // 60} minutes with the same arguments"
                 f" and {ARGUMENT} {needed.token!r}."
@@ -142,14 +143,14 @@ class Confirmations:
             call.state[_CONFIRMED] = await self._issue("round", binding)
 
     async def _continue(self, earlier: str, binding: str, call: Call[Any]) -> None:
-        """Go on with a call that was confirmed in an earlier round. The sealed state has a token for each round, so no
+        """Continue a call that was confirmed in an earlier round. The sealed state has a token for each round, so no
         round can be replayed."""
         if not await self._use("round", earlier, binding):
             raise _used()
         call.state[_CONFIRMED] = await self._issue("round", binding)
 
     async def _issue(self, kind: _Kind, binding: str) -> str:
-        """A new token. Tokens of one kind are worth nothing as another: the client sees the keys of questions."""
+        """Issue a token. Tokens of one kind are not valid as another, because the client sees the keys of questions."""
         token, now = opaque_id(size=18), self._clock.now()
 
         def insert(transaction: Transaction) -> None:
@@ -165,7 +166,7 @@ class Confirmations:
         return token
 
     async def _use(self, kind: _Kind, token: str, binding: str) -> bool:
-        """Whether the token is valid for this call. It is gone afterwards; a wrong one leaves the right one usable."""
+        """Use up a token; returns whether it was valid for this call. A wrong token leaves the right one usable."""
         now = self._clock.now()
         found = (_hash(token), f"{kind} {binding}", now)
 
@@ -190,7 +191,7 @@ def _hash(token: str) -> str:
 
 
 def _what(tool: Tool, arguments: Mapping[str, Any]) -> str:
-    """What the call would do, for the user."""
+    """A description of the call for the user."""
     given = msgspec.json.encode(without_secrets(dict(arguments))).decode("utf-8")
     if len(given) > _LONGEST_ARGUMENTS:
         given = given[:_LONGEST_ARGUMENTS] + "..."

@@ -40,7 +40,7 @@ class ConnectionState:
 
     def __init__(self) -> None:
         self.subscribed: dict[str, str] = {}
-        """The URI under which changes are announced, by the URI the client used."""
+        """The URI under which changes are announced, by the URI the client subscribed to."""
 
     async def set_log_level(self, session: Session, level: str) -> None:
         session.log_level = level
@@ -52,7 +52,7 @@ class ConnectionState:
         self.subscribed.pop(uri, None)
 
     def subscribed_uris(self, announced: str) -> list[str]:
-        """The URIs with which the client subscribed to what is announced under this one."""
+        """The URIs the client subscribed to whose changes are announced under this one."""
         return [uri for uri, subject in self.subscribed.items() if subject == announced]
 
 
@@ -110,7 +110,7 @@ class Connection:
         self._closing = asyncio.Event()
 
     async def receive(self, line: bytes) -> None:
-        """Take one message. A request is answered in its own task, so that the next message can be read meanwhile."""
+        """Handle one message. A request is answered in its own task, so that the next message can be read meanwhile."""
         try:
             check_bounds(line, depth=self._limits.json_depth, keys=self._limits.json_keys)
             if line.lstrip()[:1] == b"[":
@@ -123,7 +123,7 @@ class Connection:
             await self._write(ProtocolError(INVALID_REQUEST, error.sentence(), error.as_json()).encoded(None))
 
     async def _take(self, line: bytes, reply: Write, *, batched: bool = False) -> "asyncio.Task[None] | None":
-        """Take one message; the answer goes to `reply`. Returns the task that answers it, if there is one."""
+        """Handle one message and send the answer to `reply`. Returns the task that answers it, if any."""
         request_id: RequestId | None = None
         try:
             envelope = parse_envelope(line)
@@ -131,7 +131,7 @@ class Connection:
                 request_id = envelope.id
             modern = _META_MARK in line and has_modern_meta(envelope)
             if is_response(envelope):
-                with suppress(ProtocolError):  # a late response is no error
+                with suppress(ProtocolError):  # a late response is not an error
                     await self._legacy.response(envelope, line, self._session)
             elif request_id is None:
                 await self._take_notification(envelope)
@@ -146,7 +146,7 @@ class Connection:
         return None
 
     async def _take_batch(self, line: bytes) -> None:
-        """Take several messages at once, if the revision allows it; their answers are sent together."""
+        """Handle a batch, if the revision allows it; the answers are sent together."""
         if not self._revision.batches:
             raise ProtocolError(INVALID_REQUEST, f"Revision {self._revision.name} has no batches.")
         answers: list[bytes] = []
@@ -167,7 +167,7 @@ class Connection:
         batch.add_done_callback(self._batches.discard)
 
     async def refuse_oversized(self, limit: int, request_id: RequestId | None) -> None:
-        """Refuse a message that was not read; the id is None if it is not known."""
+        """Refuse a message that was not read; `id` is None if unknown."""
         text = f"A message is at most {limit} bytes."
         await self._write(ProtocolError(INVALID_REQUEST, text, {"limit": limit}).encoded(request_id))
 
@@ -248,7 +248,7 @@ class Connection:
             self._hub.remove(listener)
 
     async def _received_uris(self, change: Change) -> list[str]:
-        """The URIs to notify of; one for a list, none if the client does not follow it or may not see it."""
+        """The URIs to notify about: one for a list, none if the client has not subscribed or may not see the change."""
         uris = [change.subject] if change.kind == "list" else self._session_state.subscribed_uris(change.subject)
         return uris if uris and await may_receive(self._legacy.registry, change, self._current_principal) else []
 
@@ -256,7 +256,7 @@ class Connection:
         return self._principal
 
     async def close(self, grace_seconds: float) -> None:
-        """The client's input has ended: give running calls a moment, then cancel them."""
+        """End the connection after the client's input has ended: give running calls a moment, then cancel them."""
         self._closing.set()
         running = [task for task in (*self._calls.values(), *self._batches, self._notifier) if task is not None]
         if running:
@@ -309,7 +309,7 @@ class MemoryClient:
         future = self._waiting.pop(decoded.get("id"), None) if "method" not in decoded else None
         if future is None:
             self.notifications.append(decoded)
-        elif future.done():  # cancelled: nobody waits for this answer any more
+        elif future.done():  # cancelled: nobody is waiting for this answer any more
             return
         elif "error" in decoded:
             error = decoded["error"]

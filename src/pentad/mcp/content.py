@@ -108,7 +108,7 @@ class Icon(Struct, frozen=True, omit_defaults=True, rename="camel"):
 
 
 def for_revision(block: Content, revision: Revision) -> Content:
-    """The block in the form of a revision; kinds that the revision lacks are replaced by older ones."""
+    """The block in a revision's form; kinds that the revision lacks are replaced with older ones."""
     if isinstance(block, dict):
         return block
     if isinstance(block, Audio) and not revision.audio:

@@ -1,4 +1,4 @@
-"""Deadlines of calls: runs a handler in the task that asked for it, and watches it only if it has to wait.
+"""Deadlines of calls: runs a handler in the current task, and watches it only if it has to wait.
 
 Most calls never suspend and pay nothing: no extra task, no timer, no disconnect watch. When a handler first suspends,
 `on_suspend` is called and sets up whatever a waiting call needs.
@@ -60,17 +60,17 @@ class Deadline:
         self.expired = False
 
     def start(self) -> None:
-        """The call has to wait: notify the transport, and start the timer."""
+        """Start the timer and notify the transport, because the call has to wait."""
         self._on_suspend()
         self._arm()
 
     def pause(self) -> None:
-        """The client is being asked: the time it takes is not the call's."""
+        """Stop the timer while the client is asked: that time does not count."""
         self._is_paused = True
         self.cancel()
 
     def resume(self) -> None:
-        """The client has answered: the call gets its full time again."""
+        """Restart the timer with the full time, after the client has answered."""
         self._is_paused = False
         self._arm()
 
@@ -81,7 +81,7 @@ class Deadline:
 
     def error(self, what: str) -> DeadlineExceeded:
         return DeadlineExceeded(
-            f"{what} took longer than {self._seconds:g} seconds and was stopped.", hint="Ask for less, or try again."
+            f"{what} took longer than {self._seconds:g} seconds and was stopped.", hint="Request less, or try again."
         )
 
     def _arm(self) -> None:
@@ -110,6 +110,6 @@ async def run_until(deadline: Deadline, work: Coroutine[Any, Any, T], what: str)
 
 
 def absorb_cancellation() -> None:
-    """The current task was cancelled on purpose and the reason has been handled: let it continue."""
+    """Let the current task continue after a deliberate cancellation that has been handled."""
     if (task := asyncio.current_task()) is not None:
         task.uncancel()

@@ -16,10 +16,10 @@ import inspect
 import re
 import typing
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import unquote
 
+from msgspec import Struct
 from pydantic import BaseModel
 from pydantic.config import JsonDict
 from pydantic.fields import FieldInfo
@@ -42,14 +42,15 @@ _UNPRINTABLE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f\u200b-\u200f\u202a-\u2
 _VARIABLE: Final = re.compile(r"\{(\+?)([A-Za-z_][A-Za-z0-9_]*)(\*?)\}")
 _MOST_DESCRIPTION: Final = 4000
 _DEFAULT_HINTS: Final = {("idempotentHint", False), ("openWorldHint", True), ("destructiveHint", True)}
-"""What a client assumes that finds no such hint."""
+"""The protocol's defaults for missing hints."""
 
 Function = Callable[..., Coroutine[Any, Any, Any]]
 Completer = Callable[[str, Call[Any], Mapping[str, str]], Coroutine[Any, Any, Sequence[str]]]
-"""Takes the text typed so far, the call and the other arguments; returns matching values."""
+"""Receives the text typed so far, the call and the other arguments; returns matching values."""
 
 Listed = Literal["everywhere", "room"]
-"""Where `tools/list` shows a tool: everywhere, or only where its room is served alone and in profiles that name it."""
+"""Where `tools/list` includes a tool: everywhere, or only where its room is served alone and in profiles that name
+it."""
 
 ActionsOf = Callable[[Mapping[str, Any]], Collection[str]]
 """The actions that a call with these arguments carries out, for rules that name actions (`objects:delete`)."""
@@ -60,12 +61,11 @@ def _named_action(arguments: Mapping[str, Any]) -> Collection[str]:
     return (action,) if isinstance(action, str) else ()
 
 
-@dataclass(frozen=True, slots=True)
-class UriTemplate:
+class UriTemplate(Struct, frozen=True):
     """A compiled URI template: the `{name}` form of RFC 6570 level 1, matched in linear time.
 
     A variable matches one or more characters without `/`; `{+name}` and a trailing `{name*}` also match slashes. A
-    variable ends at the first occurrence of the text that follows it, so that text has to be percent-encoded inside a
+    variable ends at the first occurrence of the text that follows it, so that text must be percent-encoded inside a
     value. Values are percent-decoded once.
     """
 
@@ -79,8 +79,7 @@ class UriTemplate:
         return None if found is None else {name: unquote(value) for name, value in found.groupdict().items()}
 
 
-@dataclass(frozen=True, slots=True)
-class ToolResult:
+class ToolResult(Struct, frozen=True):
     """A result that a tool composes itself. `structured` is a model or plain JSON; it becomes the text if there is no
     `content`.
 
@@ -94,8 +93,7 @@ class ToolResult:
     literal: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Tool:
+class Tool(Struct, frozen=True):
     """A declared tool."""
 
     name: str
@@ -120,17 +118,18 @@ class Tool:
     tags: frozenset[str]
     listed: Listed
     read_schema: Mapping[str, Any] | None
-    """The input schema where only reading is allowed, for a tool that otherwise reads and writes."""
+    """The input schema on read-only endpoints, for a tool that otherwise reads and writes."""
     rare: frozenset[str]
-    """Arguments that only detailed lists have. They are accepted everywhere."""
+    """Arguments shown only in detailed lists. They are accepted everywhere."""
     actions_of: ActionsOf
     stands_for: str | None = None
-    """The action of another tool that this one carries out (`objects:create`): rules about that one apply to it."""
+    """The action of another tool that this one performs (`objects:create`). Rules about that action apply to this
+    tool."""
     view: "AppView | None" = None
-    """How hosts of MCP Apps can show its results."""
+    """How MCP Apps hosts can show its results."""
 
     def writes(self, arguments: Mapping[str, Any]) -> bool:
-        """Whether a call of a tool that reads and writes needs the right to write, as far as its actions tell."""
+        """Whether a call needs the right to write, judging by its actions, for a tool that reads and writes."""
         if self.action != "read" or self.read_schema is None:
             return False
         reading: Sequence[str] = self.read_schema["properties"].get("action", {}).get("enum") or ()
@@ -162,8 +161,7 @@ class Tool:
         return entry
 
 
-@dataclass(frozen=True, slots=True)
-class Resource:
+class Resource(Struct, frozen=True):
     """A declared resource: one URI, or a template for many."""
 
     uri: str
@@ -179,7 +177,7 @@ class Resource:
     completers: Mapping[str, Completer]
     seconds_fresh: float
     meta: Mapping[str, Any] | None = None
-    """In the list, and with its contents."""
+    """`_meta` in the list and with the contents."""
 
     def listing(self) -> dict[str, Any]:
         key = "uri" if self.template is None else "uriTemplate"
@@ -197,8 +195,7 @@ class Resource:
         return entry
 
 
-@dataclass(frozen=True, slots=True)
-class Prompt:
+class Prompt(Struct, frozen=True):
     """A declared prompt. The protocol allows only strings as its arguments."""
 
     name: str
@@ -224,8 +221,7 @@ class Prompt:
         return entry
 
 
-@dataclass(frozen=True, slots=True)
-class ResourcePage:
+class ResourcePage(Struct, frozen=True):
     """A page of resources that a room lists at run time: entries (`uri`, `name`, ...) and the next cursor."""
 
     entries: Sequence[Mapping[str, Any]]
@@ -236,7 +232,7 @@ ResourceListing = Callable[[Call[Any], str | None], Coroutine[Any, Any, Resource
 
 
 ASKED_FOR: Final[JsonDict] = {"asked_for": True}
-"""For a field's `json_schema_extra`: the prompt lists the argument as required, but works with its default too."""
+"""For a field's `json_schema_extra`: the prompt lists the argument as required, but also works with the default."""
 
 
 def _is_required(info: FieldInfo) -> bool:
@@ -401,16 +397,14 @@ def prompt(
 
 
 def compile_template(text: str) -> UriTemplate:
-    """Compile a template. Raises Misconfigured if it is broken."""
+    """Compile a template. Raises Misconfigured if it is invalid."""
     variables = list(_VARIABLE.finditer(text))
     names = tuple(variable.group(2) for variable in variables)
     starts = [*(variable.start() for variable in variables), len(text)]
     head = text[: starts[0]]
     literals = [text[variable.end() : start] for variable, start in zip(variables, starts[1:], strict=True)]
     if any("{" in literal or "}" in literal for literal in (head, *literals)):
-        raise Misconfigured(
-            f"URI template {text!r} has a brace that belongs to no variable.", hint="Write variables as {name}."
-        )
+        raise Misconfigured(f"URI template {text!r} has an unmatched brace.", hint="Write variables as {name}.")
     if "" in literals[:-1]:
         raise Misconfigured(f"URI template {text!r}: two variables are adjacent.", hint="Put text between them.")
     if twice := [name for name in names if names.count(name) > 1]:
@@ -443,7 +437,7 @@ def _signature(function: Callable[..., Any], what: str) -> tuple[dict[str, Any],
         else:
             parameters[name] = hints[name]
     if "return" not in hints:
-        raise Misconfigured(f"{what} does not say what it returns.", hint="Annotate the return.")
+        raise Misconfigured(f"{what} has no return type.", hint="Annotate the return.")
     return parameters, hints["return"], takes_call
 
 

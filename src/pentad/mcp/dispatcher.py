@@ -1,7 +1,8 @@
-"""Finds the handler of a method and runs it, for the methods both eras share. Every call passes through here.
+"""Finds the handler of a method and runs it, for the methods both eras share.
 
-A handler gets its decoded parameters and the peer, and returns the encoded result and the outcome for the audit trail.
-It knows neither transport nor era; the peer does. `answer` turns every exception into a ProtocolError.
+Every call passes through here. A handler receives its decoded parameters and the peer, and returns the encoded result
+and the outcome for the audit trail. Only the peer knows the transport and the era. `answer` turns every exception into
+a ProtocolError.
 """
 
 import asyncio
@@ -245,7 +246,7 @@ class Dispatcher:
         )
 
     async def _rendered(self, uri: str, params: ReadResourceParams, request_id: RequestId, peer: Peer) -> Contents:
-        """The fragment of a call that only reads, for views whose host does not pass on the `_meta` of results."""
+        """The rendered fragment of a read-only call, for views whose host drops the `_meta` of results."""
         found = rendered_call(uri)
         bound = None if found is None else self.registry.tools.get(found[0])
         if found is None or bound is None or bound.declared.view is None:
@@ -264,14 +265,14 @@ class Dispatcher:
         return Contents(uri=params.uri, mime_type=MIME_TYPE, text=html)
 
     async def _run(self, bound: BoundTool, inputs: dict[str, Any], params: CallToolParams) -> Any:
-        """Run a tool that asks the user first, or waits for its turn: only a few heavy tools run at a time."""
+        """Run a tool that asks the user first, or that waits for a slot because only a few heavy tools run at once."""
         if bound.confirm is not None:
             call = inputs["call"] if bound.declared.takes_call else inputs.pop("call")
             given: BaseModel | None = inputs.get("arguments")
-            # As the tool will see them, whatever spelling the caller used.
+            # the arguments as the tool will see them, in any spelling the caller used
             arguments = {} if given is None else given.model_dump(mode="json", by_alias=True, exclude_unset=True)
             if self._confirmations is not None and bound.confirm.applies(arguments):
-                if bound.declared.writes(arguments):  # nobody is asked about what they may not do
+                if bound.declared.writes(arguments):  # callers are not asked about actions they may not perform
                     check_right(call.principal, bound.room, "write")
                 _, token = split_token(bytes(params.arguments))
                 await self._confirmations.check(bound.declared, arguments, token, call)
@@ -289,7 +290,7 @@ class Dispatcher:
         except (PentadError, ProtocolError) as problem:
             if sha256 is None:
                 raise
-            try:  # it has changed or is gone, but the caller may have kept what it was
+            try:  # it has changed or is gone, but the caller may have kept the old version
                 contents, fresh = await self._read(f"{CONTENTS}{sha256}", params, request_id, peer)
             except (PentadError, ProtocolError):
                 raise problem from None
@@ -298,7 +299,7 @@ class Dispatcher:
     async def _read(
         self, uri: str, params: ReadResourceParams, request_id: RequestId, peer: Peer
     ) -> tuple[list[Contents], float]:
-        """The contents of a resource, and how long they are fresh."""
+        """The contents of a resource, and how long clients may cache them."""
         if uri.startswith(RENDERED):
             return [await self._rendered(uri, params, request_id, peer)], 0
         found = self.registry.resource(uri)
@@ -354,7 +355,7 @@ class Dispatcher:
         return handle
 
     async def _list_tools(self, params: ListParams, _request_id: RequestId, peer: Peer) -> Answer:
-        """The list of an endpoint with generated tools, which change with what they are made from."""
+        """The list of an endpoint with generated tools, which change with the data they are made from."""
         deadline = Deadline(self.limits.tool_seconds, peer.on_suspend)
         found = self.registry.tool_pages(peer.revision, peer.principal)
         body, _last = (await run_until(deadline, found, "Listing the tools")).page(params.cursor)
@@ -441,7 +442,8 @@ def _inputs(bound: BoundTool, params: CallToolParams) -> tuple[dict[str, Any], l
 
 
 def _for_the_model(error: PentadError, tool: Tool, peer: Peer) -> PentadError:
-    """An error as the result of a call. If the client can ask its user for what is missing, it must see a refusal."""
+    """An error as the result of a call. If the client can ask its user for the missing scope, a protocol error is
+    raised instead."""
     if can_be_granted(error, peer.principal):
         raise error
     return ensure_logged(error, f"tool {tool.name!r}")
@@ -481,5 +483,5 @@ def _no_resource(peer: Peer, uri: str, text: str) -> ProtocolError:
 
 def result_too_large(size: int, limit: int) -> PentadError:
     return InvalidInput(
-        f"The answer has {size} bytes; the limit is {limit}.", hint="Ask for less: fewer rows, fewer fields, a page."
+        f"The result has {size} bytes; the limit is {limit}.", hint="Request less: fewer rows, fewer fields, or a page."
     )

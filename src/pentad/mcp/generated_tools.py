@@ -1,14 +1,15 @@
 """Tools that a room makes at run time for a caller, from the names that a profile lists under `typed`.
 
 A room declares `generated_tools`; a profile says `typed = ["registers:permits/permit"]`. The room returns the tools of
-those names that this caller may know of. They are called, checked, limited and audited like declared tools. Endpoints
-whose profile names nothing never get here.
+those names that this caller may see. They are called, checked, limited and audited like declared tools. Endpoints whose
+profile lists no such names never use this module.
 """
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct, field
 
 from pentad.kernel.lru import LruCache
 from pentad.kernel.names import did_you_mean
@@ -24,21 +25,19 @@ _log: Final = logging.getLogger(__name__)
 _MOST_KEPT: Final = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class Generated:
-    """What a room made for a caller. Return the same `Tool` objects for as long as they are the same."""
+class Generated(Struct, frozen=True):
+    """The tools a room made for a caller. Return the same `Tool` objects as long as they are unchanged."""
 
     tools: "Sequence[Tool]"
     problems: Mapping[str, str] = field(default_factory=dict[str, str])
-    """By name, why there are no tools of it."""
+    """For each name without tools, the reason."""
 
 
 Generator = Callable[[Any, Principal, Sequence[str]], Awaitable[Generated]]
-"""Takes the room's service, the caller, and the names the profile lists for the room."""
+"""Receives the room's service, the caller, and the names the profile lists for the room."""
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """A room that generates tools, and the names a profile lists for it."""
 
     room: str
@@ -75,8 +74,7 @@ def _no_such_room(entry: str, rooms: "Sequence[OpenedRoom]") -> str:
     return f"No open room of that name generates tools. {guess}".strip()
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
+class _Kept(Struct, frozen=True):
     bound: "BoundTool"
     entry: ListEntry
 
@@ -84,7 +82,8 @@ class _Kept:
 class GeneratedTools:
     """The generated tools of one endpoint.
 
-    `bind` prepares a tool for calls, `entry` lists it, `is_taken` says whether a declared tool has that name.
+    `bind` prepares a tool for calls, `entry` makes its list entry, and `is_taken` says whether a declared tool has that
+    name.
     """
 
     def __init__(
@@ -110,11 +109,11 @@ class GeneratedTools:
         return self._rooms.get(name)
 
     async def of(self, principal: Principal) -> "dict[str, BoundTool]":
-        """The tools of this caller by name; also those that it lacks a scope for."""
+        """The caller's tools by name, including those it lacks a scope for."""
         return {name: kept.bound for name, kept in (await self._for(principal)).items()}
 
     async def entries(self, principal: Principal) -> list[ListEntry]:
-        """The same for a list."""
+        """The caller's tools as list entries."""
         return [kept.entry for kept in (await self._for(principal)).values()]
 
     async def _for(self, principal: Principal) -> dict[str, _Kept]:
@@ -142,7 +141,7 @@ class GeneratedTools:
         return kept
 
     def _tell(self, principal: Principal, name: str, why: str) -> None:
-        """Log once a caller why there is no tool; the caller itself is told nothing."""
+        """Log the reason for missing tools once per caller; the caller is not told."""
         if self._told.get((principal.id, name)) is None:
             self._told.put((principal.id, name), True)
             _log.info("No typed tool for %s of %s. %s", name, principal.id, why)

@@ -1,6 +1,6 @@
 """Arguments repeated in HTTP headers (`x-mcp-header`), and header values in the `=?base64?...?=` wrapper.
 
-The client has to send an annotated argument as `Mcp-Param-<Name>` too. Gateways route by it, so header and body must
+The client must also send an annotated argument as `Mcp-Param-<Name>`. Gateways route by it, so header and body must
 agree.
 """
 
@@ -8,8 +8,9 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, cast
+
+from msgspec import Struct
 
 from pentad.kernel.errors import Misconfigured
 
@@ -20,8 +21,7 @@ _SUFFIX: Final = b"?="
 _LARGEST_INTEGER: Final = 2**53 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class HeaderParam:
+class HeaderParam(Struct, frozen=True):
     """One annotated argument: its path in the arguments, and its header in lower case."""
 
     path: tuple[str, ...]

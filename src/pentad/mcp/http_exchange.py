@@ -1,6 +1,6 @@
-"""One HTTP request that passed the guards, and the ways to answer it: plain JSON or server-sent events.
+"""One HTTP request that passed the guards, and its response: plain JSON or server-sent events.
 
-An answer is JSON unless the handler sends messages first; then it becomes an event stream. Legacy streams of a session
+A response is JSON unless the handler sends messages first; then it becomes an event stream. Legacy streams of a session
 are logged, so that a client that lost its connection can resume them; logging goes on while the client is away.
 """
 
@@ -25,13 +25,13 @@ HEADERS: Final = [
     (b"x-accel-buffering", b"no"),
 ]
 KEEP_ALIVE: Final = b":\n\n"
-"""A comment: clients ignore it, proxies see that the connection is alive."""
+"""An SSE comment. Clients ignore it; proxies see that the connection is alive."""
 _RETRY_MS: Final = 500
 _JSON: Final = (b"content-type", b"application/json")
 
 
 class Front(Protocol):
-    """The HTTP front that let the request in. It knows the credentials and how to ask for better ones."""
+    """The HTTP front that admitted the request. It knows the credentials and can challenge for better ones."""
 
     @property
     def public_url(self) -> str | None: ...
@@ -45,13 +45,13 @@ class Front(Protocol):
     def scope_challenge(
         self, scope: MutableMapping[str, Any], headers: Mapping[bytes, bytes], needed: str
     ) -> list[tuple[bytes, bytes]]:
-        """The headers of an answer to a caller that lacks a scope."""
+        """The headers of a response to a caller that lacks a scope."""
         ...
 
 
 @dataclass(slots=True)
 class HttpExchange:
-    """One HTTP request and its answer."""
+    """One HTTP request and its response."""
 
     headers: Mapping[bytes, bytes]
     repeated: frozenset[bytes]
@@ -67,7 +67,7 @@ class HttpExchange:
 
     @property
     def public_url(self) -> str | None:
-        """The server's address as the operator set it; None if clients use the Host of their request."""
+        """The configured public address; None if clients use the Host of their request."""
         return self.front.public_url
 
     @property
@@ -80,13 +80,13 @@ class HttpExchange:
         return await self.front.principal(self.scope, self.headers)
 
     def release(self) -> None:
-        """Stop counting as a call in flight: the call is over, or has become a stream. Safe to call twice."""
+        """Stop counting as a call in flight, because the call has ended or become a stream. Safe to call twice."""
         release, self.on_release = self.on_release, None
         if release is not None:
             release()
 
     def header(self, name: bytes) -> bytes | None:
-        """A header's value without the surrounding blanks, which httptools leaves in place."""
+        """A header's value without surrounding whitespace, which httptools leaves in place."""
         value = self.headers.get(name)
         return None if value is None else value.strip(b" \t")
 
@@ -96,7 +96,7 @@ class HttpExchange:
         return self.scope.get("trace")
 
     def continue_trace(self, parent: TraceParent | None) -> None:
-        """Take the trace that the message names: it is nearer to the caller than that of the headers."""
+        """Switch to the trace named in the message, which is closer to the caller than the one in the headers."""
         if parent is not None:
             self.scope["trace"], self.scope["request_id"] = str(parent), parent.trace_id
 
@@ -223,7 +223,7 @@ class EventStream(_SseResponse):
         await self._send_event(KEEP_ALIVE)
 
     async def close_early(self) -> None:
-        """Nothing can be resumed in this era."""
+        """Do nothing: streams of this era cannot be resumed."""
 
     async def finish(self, message: bytes) -> None:
         """Send the answer, at the end of a stream that has started."""
@@ -253,7 +253,7 @@ class LoggedEventStream(_SseResponse):
         self._closed = False
 
     def on_suspend(self) -> None:
-        """A legacy call does not watch for its client to leave."""
+        """Do nothing: a legacy call continues when its client disconnects."""
 
     async def send(self, message: bytes) -> None:
         if self.can_send:

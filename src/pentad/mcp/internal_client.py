@@ -82,7 +82,7 @@ class InternalClient:
         *,
         progress: Progress | None = None,
     ) -> dict[str, Any]:
-        """The tool's result as on the wire; a failed tool has `isError`."""
+        """The tool's result as on the wire; if the tool failed, `isError` is true."""
         if name not in self._dispatcher().registry.tools:
             raise NotFound(f"There is no tool {name[:100]!r} here.")
         meta = RequestMeta(progress_token="internal" if progress is not None else None)

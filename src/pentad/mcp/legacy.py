@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
 from pentad.kernel.background import start_task
 from pentad.kernel.errors import DeadlineExceeded, InvalidInput, NotFound, Unavailable
@@ -47,10 +47,10 @@ class _Reply(msgspec.Struct):
 
 
 class PendingRequests:
-    """Questions that wait for a client's reply, and calls that a client can cancel, in this process.
+    """Questions waiting for a client's reply, and calls that a client can cancel, in this process.
 
-    A reply may reach another process than the one that asked. That process stores it and signals; the one that waits
-    picks it up. Cancellations are passed on by a signal too.
+    A reply may reach a different process than the one that asked. That process stores it and sends a signal, and the
+    waiting process picks it up. Cancellations are passed on by signal, too.
     """
 
     def __init__(self, database: Database) -> None:
@@ -74,7 +74,7 @@ class PendingRequests:
         self._questions.pop((session, question), None)
 
     async def deliver(self, session: str, question: RequestId, body: bytes) -> bool:
-        """Take a client's reply; False if its id cannot be one of our questions."""
+        """Deliver a client's reply; False if its id cannot be one of our questions."""
         key = (session, str(question))
         if key in self._questions:
             self._resolve(key, body)
@@ -92,7 +92,7 @@ class PendingRequests:
         return True
 
     def add_call(self, session: str, request_id: RequestId, task: asyncio.Task[Any]) -> None:
-        """From now on the client can cancel this call."""
+        """Let the client cancel this call."""
         self._calls[(session, request_id)] = task
 
     def remove_call(self, session: str, request_id: RequestId) -> None:
@@ -232,8 +232,7 @@ class LegacyPeer(Peer):
             self.pending.remove_question(session.id, key)
 
 
-@dataclass(frozen=True, slots=True)
-class Handshake:
+class Handshake(Struct, frozen=True):
     """The outcome of `initialize`."""
 
     revision: Revision
@@ -256,7 +255,7 @@ class LegacyEra:
         self._tools = {name: _ToolMethod(name, call) for name in self.registry.tools_as_methods}
 
     def initialize(self, raw: msgspec.Raw, principal: Principal) -> Handshake:
-        """Agree on a revision, and describe the server to the client."""
+        """Negotiate a revision, and describe the server to the client."""
         try:
             params = msgspec.json.decode(raw, type=InitializeParams)
         except msgspec.ValidationError as error:
@@ -290,7 +289,7 @@ class LegacyEra:
         return messages.reply(request_id, result)
 
     async def notification(self, envelope: Envelope, session: Session | None) -> None:
-        """A client's notification; all but cancellations are ignored."""
+        """Handle a notification; all but cancellations are ignored."""
         if envelope.method == "notifications/cancelled" and session is not None:
             try:
                 params = msgspec.json.decode(envelope.params, type=CancelledParams)
@@ -336,7 +335,7 @@ def _require_session(peer: LegacyPeer) -> Session:
 
 
 def _unexpected_response() -> ProtocolError:
-    return ProtocolError(INVALID_REQUEST, "This response belongs to no request of the server.")
+    return ProtocolError(INVALID_REQUEST, "This response does not belong to any request of the server.")
 
 
 class _ToolMethod(Method):

@@ -1,7 +1,7 @@
-"""The lineage of a thing over all rooms: what made it, from what, on whose behalf. The tool `lineage`.
+"""The lineage of a resource over all rooms: what made it, from what, and on whose behalf. Contains the tool `lineage`.
 
-Rooms say what they know of one URI (`Room.lineage`); this walks from one to the next, breadth first and within bounds.
-Each step asks with the rights of the caller. What may not be read is shown without a name.
+Rooms report what they know about one URI (`Room.lineage`); this walks from one to the next, breadth first and within
+bounds. Each step uses the caller's rights. Things the caller may not read are shown without a name.
 """
 
 from collections import deque
@@ -27,8 +27,8 @@ MOST_THINGS: Final = 500
 LONGEST_URI: Final = 4_096
 
 LineageOf = Callable[[Any, Principal, str], Awaitable[Origin | None]]
-"""What a room knows of a URI. Takes the room's service, the caller and the URI. None if the room knows of no origin;
-NotFound or Forbidden if the caller may not read the thing."""
+"""Returns what a room knows about a URI. Receives the room's service, the caller and the URI. Returns None if the
+origin is unknown; raises NotFound or Forbidden if the caller may not read the resource."""
 
 
 class LineageRoom(Protocol):
@@ -50,14 +50,14 @@ class OpenedRoom(Protocol):
 
 
 class Lineage:
-    """Finds out where things come from."""
+    """Finds where resources come from."""
 
     def __init__(self, rooms: Callable[[], Sequence[OpenedRoom]], reader: ResourceReader) -> None:
         self._rooms = rooms
         self._reader = reader
 
     async def of(self, caller: Principal, uri: str, *, depth: int = DEPTH, most: int = THINGS) -> LineageGraph:
-        """The lineage of one thing; NotFound or Forbidden if the caller may not read it."""
+        """The lineage of one resource; NotFound or Forbidden if the caller may not read it."""
         if not uri or len(uri) > LONGEST_URI:
             raise InvalidInput(f"A URI has 1 to {LONGEST_URI} characters.")
         uri, _ = split_snapshot(uri)
@@ -86,7 +86,7 @@ class Lineage:
         return scheme_of(uri) in self._reader.schemes()
 
     async def _origin(self, caller: Principal, uri: str) -> Origin:
-        """What the room of a URI knows of it. A room that knows nothing still decides whether it may be read."""
+        """What the URI's room knows about it. Even a room that knows nothing decides whether the caller may read it."""
         scheme = scheme_of(uri)
         for opened in self._rooms():
             room = opened.room
@@ -101,7 +101,7 @@ class Lineage:
 
 
 class _Walk:
-    """One walk: what was found, and what is left to look at."""
+    """The state of one walk: the findings, and the URIs left to visit."""
 
     def __init__(self, first: str, most: int) -> None:
         self.waiting: deque[tuple[str, int]] = deque([(first, 0)])
@@ -110,7 +110,7 @@ class _Walk:
         self._things: dict[str, Thing] = {}
         self._edges: dict[Edge, None] = {}
         self._names: dict[str, str] = {}
-        """The URI under which a thing is shown, by the one it was found under: things may have several."""
+        """The displayed URI, by the URI under which a thing was found. Things may have several URIs."""
         self._hidden: dict[str, str] = {}
         self._notes: dict[str, None] = {}
 
@@ -135,7 +135,7 @@ class _Walk:
             self._things.setdefault(name, Thing(name, "entity", "web" if scheme_of(name) in WEB else "other"))
         elif name not in self._seen:
             if not follow or len(self._seen) >= self._most:
-                why = f"Only {self._most} things are looked at." if follow else "There is more behind the last step."
+                why = f"Only {self._most} things are looked at." if follow else "There is more beyond the last step."
                 self._notes[why] = None
                 return
             self._seen.add(name)
@@ -162,7 +162,7 @@ class _Walk:
 
 
 def _kind_behind(edge: Edge) -> Kind:
-    """What the far end of a link must be."""
+    """The kind of thing at the far end of a link."""
     if edge.relation in ("wasGeneratedBy", "wasInformedBy", "wasStartedBy"):
         return "activity"
     if edge.relation in ("wasAssociatedWith", "actedOnBehalfOf", "wasAttributedTo"):

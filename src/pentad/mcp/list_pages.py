@@ -8,11 +8,11 @@ import base64
 import binascii
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import msgspec
 import msgspec.structs
+from msgspec import Struct
 
 from pentad.kernel.lru import LruCache
 from pentad.kernel.principal import Action, Principal
@@ -38,14 +38,12 @@ class Right(NamedTuple):
     action: Action
 
 
-@dataclass(frozen=True, slots=True)
-class ListEntry:
+class ListEntry(Struct, frozen=True):
     right: Right
     entry: Callable[[], dict[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Pages:
+class Pages(Struct, frozen=True):
     """A list for one set of rights, which `tag` names in cursors. There is always at least one page."""
 
     method: str
@@ -70,7 +68,7 @@ class Pages:
 
 
 class ListPages:
-    """Every list of an endpoint. `also` has further rights that a list depends on, besides those of its entries."""
+    """Every list of an endpoint. `also` are rights that a list depends on in addition to those of its entries."""
 
     def __init__(
         self, lists: Mapping[str, Sequence[ListEntry]], size: int, also: Mapping[str, Sequence[Right]] | None = None
@@ -84,7 +82,7 @@ class ListPages:
         self._kept = LruCache[tuple[Any, ...], tuple[Pages, Sequence[ListEntry]]](MOST_KEPT)
 
     def of(self, method: str, revision: Revision, principal: Principal, more: Sequence[ListEntry] = ()) -> Pages:
-        """The list as this caller may see it, with `more` entries that are not everyone's."""
+        """The list this caller may see, plus `more` entries made for this caller."""
         held = tuple(right for right in self._rights[method] if principal.may(right.room, right.action))
         if more:
             more = [one for one in more if principal.may(one.right.room, one.right.action)]
@@ -122,7 +120,7 @@ def visible(entry: Mapping[str, Any], allowed: frozenset[str], revision: Revisio
 
 
 class Cursor(NamedTuple):
-    """A position in a list, and the cursor of the room's own listing if it is there."""
+    """A position in a list. Inside a room's own listing, it includes that listing's cursor."""
 
     position: int
     inner: str | None
@@ -142,11 +140,13 @@ def read_cursor(cursor: str, method: str, tag: str) -> Cursor:
     except (binascii.Error, ValueError, msgspec.MsgspecError):
         made_by, made_for, position, inner = "", "", -1, None
     if made_by != method:
-        raise ProtocolError(INVALID_PARAMS, f"{method}: this cursor is not one of its own. Start without a cursor.")
+        raise ProtocolError(
+            INVALID_PARAMS, f"{method}: the cursor belongs to another list or has expired. Start without a cursor."
+        )
     if made_for != tag:
         raise invalid_cursor(method)
     return Cursor(position, inner)
 
 
 def invalid_cursor(method: str) -> ProtocolError:
-    return ProtocolError(INVALID_PARAMS, f"{method}: this cursor leads nowhere. Start again without a cursor.")
+    return ProtocolError(INVALID_PARAMS, f"{method}: the cursor is not valid. Start again without a cursor.")

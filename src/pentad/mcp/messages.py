@@ -23,7 +23,7 @@ SUBSCRIPTION_ID_KEY: Final = "io.modelcontextprotocol/subscriptionId"
 
 NO_PARAMS: Final = Raw(b"{}")
 CALL_TOOL: Final = "call_tool"
-"""The tool that calls another one by its name."""
+"""The tool that calls another tool by name."""
 
 
 class Envelope(Struct, gc=False):
@@ -77,7 +77,7 @@ _decode_inner = msgspec.json.Decoder(_InnerCall).decode
 
 
 def inner_call(params: CallToolParams) -> CallToolParams:
-    """The call inside a `call_tool`; the same params if there is none in it, so that validation says what is wrong."""
+    """The call inside a `call_tool`, or the same params if there is none, so that validation reports the problem."""
     try:
         inner = _decode_inner(params.arguments)
     except msgspec.MsgspecError:
@@ -169,7 +169,7 @@ _NULL: Final = Raw(b"null")
 
 
 def parse_envelope(body: bytes) -> Envelope:
-    """One message of any kind. Raises ProtocolError with -32700 or -32600."""
+    """Parse one message of any kind. Raises ProtocolError with -32700 or -32600."""
     try:
         str(body, "utf-8")  # `Raw` fields are not checked by the decoder, and their readers rely on valid UTF-8
         envelope = _decode(body)
@@ -182,7 +182,7 @@ def parse_envelope(body: bytes) -> Envelope:
     if envelope.jsonrpc != "2.0":
         raise ProtocolError(INVALID_REQUEST, 'A JSON-RPC message says "jsonrpc": "2.0".')
     if envelope.id is None and envelope.method is not UNSET:
-        raise ProtocolError(INVALID_REQUEST, "A request's id is a string or an integer, not null.")
+        raise ProtocolError(INVALID_REQUEST, "A request's id must be a string or an integer, not null.")
     return envelope
 
 
@@ -202,7 +202,7 @@ def is_response(envelope: Envelope) -> bool:
     if envelope.method is not UNSET:
         return False
     if envelope.result is UNSET and envelope.error is UNSET:
-        raise ProtocolError(INVALID_REQUEST, "A message has a method, a result or an error; this one has none.")
+        raise ProtocolError(INVALID_REQUEST, "The message has no method, result or error.")
     return True
 
 

@@ -42,7 +42,8 @@ Headers = Mapping[bytes, bytes]
 
 @dataclass(slots=True)
 class ModernPeer(Peer):
-    """The client's end of one modern request: it says everything about itself, and a question ends the call for now."""
+    """The client's end of one modern request. The request describes the client, and a question ends the call for
+    now."""
 
     meta: RequestMeta
     stream: ResponseStream
@@ -56,7 +57,7 @@ class ModernPeer(Peer):
     def take_answers(
         self, sealer: StateSealer, bound_to: Callable[[], bytes], responses: Any, request_state: str | None
     ) -> None:
-        """Take the client's answers: of earlier rounds from the sealed state, and of this one."""
+        """Read the client's answers: those of earlier rounds from the sealed state, and those of this round."""
         answers, state = dict[str, Any](), dict[str, Any]()
         if request_state is not None:
             opened = sealer.open(request_state, bound_to())
@@ -110,7 +111,7 @@ class _Rounds:
         self._accepted: dict[str, Any] = {}
 
     def answers_to(self, questions: Mapping[str, Question], state: dict[str, Any]) -> dict[str, Any]:
-        """All answers, if they are there and valid. Otherwise raises InputRequired, which ends this round."""
+        """All answers, if present and valid. Otherwise raises InputRequired, which ends this round."""
         found: dict[str, Any] = {}
         still_open: dict[str, Question] = {}
         for key, question in questions.items():
@@ -228,9 +229,8 @@ class ModernEra:
     async def _granted(
         self, requested: SubscriptionFilter, peer: ModernPeer
     ) -> tuple[SubscriptionFilter, dict[str, list[str]], dict[str, str]]:
-        """The part of the filter that this endpoint can serve to this caller.
-
-        Also the URIs it asked for by the URI under which changes are announced, and the caller's tasks by their URIs.
+        """The part of the filter that this endpoint can serve to this caller, the requested URIs by the URI under which
+        changes are announced, and the caller's tasks by their URIs.
         """
         offered = self._registry.capabilities(NEWEST_MODERN)
         if len(requested.resource_subscriptions) + len(requested.task_ids) > _MOST_SUBSCRIPTIONS:
@@ -277,7 +277,7 @@ class ModernEra:
 
 
 def has_modern_meta(envelope: Envelope) -> bool:
-    """Whether the message itself says that it is modern, whatever its headers say."""
+    """Whether the message itself is modern, regardless of its headers."""
     try:
         return _ANY_METHOD.decode(envelope.params).meta.protocol_version is not UNSET
     except msgspec.MsgspecError:

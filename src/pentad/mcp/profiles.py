@@ -1,7 +1,7 @@
 """Profiles: which tools an endpoint offers, and which of these it lists.
 
-A profile selects among what the caller may do; it gives and takes no rights, except that a read-only one takes away the
-right to change anything.
+A profile only selects among the tools a caller may use. It changes no rights, except that a read-only profile removes
+the right to change anything.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ class Profile:
     tags: tuple[str, ...] = ()
     """Of those, tools with one of these tags."""
     tools: tuple[str, ...] = ()
-    """Also these tools, by name or glob. With neither rooms, tags, tools nor typed, everything is selected."""
+    """Also these tools, by name or glob. If rooms, tags, tools and typed are all empty, everything is selected."""
     typed: tuple[str, ...] = ()
     """Also the tools that rooms generate from these names, each as `room:name`: `registers:permits/permit`."""
     read_only: bool = False
@@ -35,7 +35,8 @@ class Profile:
     output_schemas: bool = False
     """List output schemas and icons."""
     lists: Lists = "all"
-    """What `tools/list` shows: all of the selection, its common tools, or none. The search tools stand for the rest."""
+    """What `tools/list` shows: all selected tools, the common ones, or none. The rest is found with the search
+    tools."""
 
     def selects(self, room: str, tool: "Tool") -> bool:
         """Whether a tool of that room can be called."""
@@ -47,7 +48,7 @@ class Profile:
 
     @property
     def is_selection(self) -> bool:
-        """Whether some tools are left out altogether."""
+        """Whether some tools are excluded."""
         return bool(self.rooms or self.tags or self.tools or self.typed)
 
     def typed_in(self, room: str) -> tuple[str, ...]:
@@ -79,7 +80,7 @@ BUILT_IN: Final[Mapping[str, Profile]] = {
 
 
 def find_profile(name: str, own: Mapping[str, Profile]) -> Profile:
-    """A built-in profile or one of the operator's own; otherwise NotFound with the names there are."""
+    """A built-in profile or one of the operator's; otherwise NotFound with the known names."""
     profiles = {**BUILT_IN, **own}
     if name not in profiles:
         guess = did_you_mean(name, profiles)

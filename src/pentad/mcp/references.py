@@ -1,8 +1,9 @@
-"""The one resolver of references: a URI to bytes, with the rights of a caller.
+"""Resolves references: from a URI to bytes, with the caller's rights.
 
 A reference is the URI of a resource of any open room, or a web address. Resources are read like a `resources/read` from
-outside (on a server by `InternalClient`, in a verb by its client), the web only through the guarded fetcher. What has
-a hash is verified. A reference may carry the hash of what it must lead to: `...?snapshot=sha256:<64 hex digits>`.
+outside (on a server by `InternalClient`, in a verb by its client), web addresses only through the guarded fetcher. If a
+hash is given, the content is verified against it. A reference may carry the hash of its content:
+`...?snapshot=sha256:<64 hex digits>`.
 """
 
 import base64
@@ -19,7 +20,6 @@ from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, LimitExceede
 from pentad.kernel.lru import LruCache
 from pentad.kernel.ports import Fetcher
 from pentad.kernel.principal import Principal
-from pentad.kernel.secrets.text import scrub_text
 from pentad.mcp.content import Contents
 
 ONE_REFERENCE: Final = 16 * MIB
@@ -35,7 +35,7 @@ REFUSED_SCHEMES: Final = {
 }
 """Schemes that can never be a reference, and why."""
 CONTENTS: Final = "context://"
-"""Contents by hash, each for those who stored it; if a room keeps any."""
+"""The scheme for contents by hash, readable by whoever stored them."""
 _SNAPSHOT: Final = re.compile(r"[?&]snapshot=sha256:([0-9a-f]{64})")
 _SERVER: Final = "mcp+"
 _OWN_SERVER: Final = "mcp+pentad"
@@ -53,11 +53,11 @@ class ResourceReader(Protocol):
 
 
 ReadOwn = Callable[[Principal, str], Awaitable[tuple[bytes, str | None]]]
-"""Reads a resource that a room has at hand: bytes and media type."""
+"""Reads a resource of the room itself: bytes and media type."""
 
 
 class Resolved(Struct, frozen=True):
-    """What a reference points to."""
+    """The content a reference points to."""
 
     ref: str
     body: bytes
@@ -90,7 +90,7 @@ def scheme_of(ref: str) -> str:
 
 
 def split_snapshot(uri: str) -> tuple[str, str | None]:
-    """A URI without the hash of what it must lead to, and the hash."""
+    """A URI without its snapshot hash, and the hash."""
     found = _SNAPSHOT.search(uri)
     if found is None or found.end() != len(uri):
         return uri, None
@@ -108,16 +108,16 @@ def body_of(contents: Sequence[Contents]) -> tuple[bytes, str | None]:
 
 
 def has_changed(shown: str, expected: str, found: str) -> Conflict:
-    """The error for something that is not what it must be."""
+    """The error for content whose hash differs from the expected one."""
     return Conflict(
-        f"{shown} has changed: its hash is another.",
+        f"{shown} has changed: its hash differs.",
         hint="Ask the sender for the context again.",
         details={"reason": "context-integrity", "expected": expected, "found": found},
     )
 
 
 class References:
-    """Resolves references. Hashed contents are cached for the caller that read them, and for no one else."""
+    """Resolves references. Contents requested by hash are cached, separately for each caller."""
 
     def __init__(
         self,
@@ -125,11 +125,11 @@ class References:
         fetcher: Fetcher | None,
         *,
         own: Mapping[str, ReadOwn] | None = None,
-        printable: Callable[[str], str] = scrub_text,
+        printable: Callable[[str], str] | None = None,
         cached: int = CACHED,
     ) -> None:
-        """`own`: schemes that the room reads itself, without a detour over the dispatcher. `printable`: a reference for
-        messages, without secrets."""
+        """`own` reads schemes of the room itself, without the dispatcher. `printable` makes a reference safe for
+        messages; by default it removes secrets."""
         self._reader = reader
         self._fetcher = fetcher
         self._own = own or {}
@@ -137,7 +137,7 @@ class References:
         self._cache = LruCache[tuple[str, str], Resolved](cached, size=lambda found: len(found.body))
 
     def schemes(self) -> tuple[str, ...]:
-        """The schemes that are followed."""
+        """The supported schemes."""
         web = () if self._fetcher is None else WEB
         return tuple(dict.fromkeys([*self._reader.schemes(), *self._own, *web]))
 
@@ -197,10 +197,11 @@ class References:
         return answer.body, media_type
 
     def _shown(self, ref: str) -> str:
-        return self._printable(ref[:_LONGEST_SHOWN])
+        shown = ref[:_LONGEST_SHOWN]
+        return _scrubbed(shown) if self._printable is None else self._printable(shown)
 
     def _unknown(self, scheme: str, why: str) -> InvalidInput:
-        problem = f"References by {scheme[:40]!r} are not followed." if scheme else "The reference has no scheme."
+        problem = f"References by {scheme[:40]!r} are not supported." if scheme else "The reference has no scheme."
         return InvalidInput(
             f"{problem} {why}".strip(),
             hint=f"Known are {', '.join((*self.schemes(), _OWN_SERVER))}.",
@@ -210,5 +211,11 @@ class References:
     def _too_large(self, ref: str, most: int) -> LimitExceeded:
         return LimitExceeded(
             f"{self._shown(ref)} has more than the {most} bytes that are left.",
-            hint="Raise the budget, or ask for fewer.",
+            hint="Raise the budget, or request fewer.",
         )
+
+
+def _scrubbed(text: str) -> str:
+    from pentad.kernel.secrets.text import scrub_text  # slow to import, and only errors need it
+
+    return scrub_text(text)

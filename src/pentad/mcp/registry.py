@@ -1,10 +1,13 @@
 """The registry of one endpoint: everything its rooms declare, by name, in a fixed order."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
+
+import msgspec
+from msgspec import Struct
 
 from pentad.kernel.errors import Misconfigured
 from pentad.kernel.names import did_you_mean
@@ -33,12 +36,12 @@ _UNLISTED: Final = (
 _ACTIONS: Final[tuple[Action, ...]] = ("read", "write", "admin")
 
 Guard = Callable[[Any, Principal, Mapping[str, str], bool], Awaitable[str | None]]
-"""Refuses a subscriber. Takes the room's service, the subscriber, the URI's variables, and whether it is already
-subscribed (and about to be notified). Returns the URI under which the room announces changes of the resource, if that
-may differ from the URI the subscriber used."""
+"""Checks a subscriber, and raises if access is refused. Receives the room's service, the subscriber, the URI's
+variables, and whether it is already subscribed (and about to be notified). Returns the URI under which the room
+announces changes of the resource, if that may differ from the URI the subscriber used."""
 
 AudienceCheck = Callable[[Any, Principal, str], Awaitable[bool]]
-"""Whether a subscriber belongs to an audience. Takes the room's service, the subscriber and the audience."""
+"""Whether a subscriber belongs to an audience. Receives the room's service, the subscriber and the audience."""
 
 
 class DeclaredRoom(Protocol):
@@ -77,8 +80,7 @@ class OpenedRoom(Protocol):
     def service(self) -> Any: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Bound(Generic[T]):
+class Bound(Struct, Generic[T], frozen=True):
     """A declaration together with the room it belongs to."""
 
     declared: T
@@ -86,8 +88,7 @@ class Bound(Generic[T]):
     service: Any
 
 
-@dataclass(frozen=True, slots=True)
-class BoundTool(Bound[Tool]):
+class BoundTool(Bound[Tool], frozen=True):
     """A tool with its argument reader, result encoder and confirmation rule, which are chosen once."""
 
     read: Reader | None
@@ -97,18 +98,16 @@ class BoundTool(Bound[Tool]):
     """Whether a call is the tool's function and nothing else."""
 
 
-@dataclass(frozen=True, slots=True)
-class BoundResource(Bound[Resource]):
-    """With who may subscribe, and who belongs to the audience of a change."""
+class BoundResource(Bound[Resource], frozen=True):
+    """A resource with its checks for subscribers and audiences."""
 
     guard: Guard | None = None
     in_audience: AudienceCheck | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CoreDeclarations:
-    """What belongs to no room. `search_tools` are offered where some tools are not listed; `tools` and `resources` also
-    wherever several rooms are served whole."""
+class CoreDeclarations(Struct, frozen=True):
+    """Tools and resources that belong to no room. `search_tools` are offered where some tools are not listed; `tools`
+    and `resources` also wherever several rooms are served completely."""
 
     service: Any
     search_tools: Sequence[Tool] = ()
@@ -116,8 +115,7 @@ class CoreDeclarations:
     resources: Sequence[Resource] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ServerInfo:
+class ServerInfo(Struct, frozen=True):
     """The server's name and description for clients."""
 
     name: str
@@ -153,7 +151,7 @@ class Registry:
         self._confirm = confirm or ConfirmRules(())
         self.rooms = tuple(opened for opened in rooms if _has_selected(opened.room, profile))
         self.tools: dict[str, BoundTool] = {}
-        """The tools that can be called, by every name. Not all of them are listed."""
+        """All callable tools, by each of their names. Not all of them are listed."""
         self.prompts: dict[str, Bound[Prompt]] = {}
         self.resources: dict[str, BoundResource] = {}
         self.templates: list[BoundResource] = []
@@ -203,7 +201,8 @@ class Registry:
             raise Misconfigured(f"Room {room.name!r} has no `tasks`, but its tools {deferring} declare `task`.")
 
     def _add_core(self, core: CoreDeclarations, *, is_complete: bool, shares: bool) -> None:
-        """Add what belongs to no room. A selection that lists all of its tools gets only what it names."""
+        """Add the tools and resources that belong to no room. A profile that lists all of its tools gets only those it
+        names."""
         profile = self.profile
         self.search_tools = [tool for tool in core.search_tools if not is_complete or profile.names(tool)]
         offered = [tool for tool in core.tools if shares or profile.names(tool)]
@@ -224,11 +223,11 @@ class Registry:
         uri = f"{SCHEME}{view.name}.{sha256(document.encode()).hexdigest()[:4]}"
 
         async def read() -> str:
-            """The page that shows results of a tool inside a conversation (MCP Apps)."""
+            """The page that shows a tool's results inside a conversation (MCP Apps)."""
             return document
 
         made = resource(uri, name=view.name, title=view.title, mime_type=MIME_TYPE, seconds_fresh=SECONDS_FRESH)(read)
-        self._add_resource(BoundResource(replace(made, meta=RESOURCE_META), bound.room, bound.service))
+        self._add_resource(BoundResource(msgspec.structs.replace(made, meta=RESOURCE_META), bound.room, bound.service))
         self._view_uris[view.name] = uri
 
     def _add_tool(self, tool: Tool, room: str, service: Any) -> None:
@@ -242,7 +241,7 @@ class Registry:
         return BoundTool(tool, room, service, read, encoder_of(tool), confirm, confirm is None and not tool.heavy)
 
     def instructions(self, principal: Principal) -> str:
-        """The instructions of the rooms in which the caller may do anything at all, and how to find unlisted tools."""
+        """The instructions of the rooms the caller has any rights in, and how to find unlisted tools."""
         rooms = [opened.room for opened in self.rooms if _may_use(principal, opened.room.name)]
         texts = [room.instructions for room in rooms if room.instructions]
         return "\n\n".join([*texts, _UNLISTED] if rooms and self.search_tools else texts)
@@ -252,7 +251,7 @@ class Registry:
         details = self.profile.output_schemas if detailed is None else detailed
         entry = bound.declared.listing(detailed=details, read_only=self.profile.read_only)
         if bound.room == ANY_ROOM and self.profile.lists != "search":
-            entry.pop("_meta", None)  # the hint to keep them loaded is for lists that have nothing else
+            entry.pop("_meta", None)  # the hint to keep them loaded applies only to lists that contain nothing else
         if (view := bound.declared.view) is not None and (uri := self._view_uris.get(view.name)) is not None:
             entry["_meta"] = {**entry.get("_meta", {}), "ui": {"resourceUri": uri}}
         return entry if bound.confirm is None else with_confirm_token(entry)
@@ -266,7 +265,8 @@ class Registry:
         return _may_use(principal, room) if kind == "tools" else principal.may(room, "read")
 
     async def in_audience(self, room: str, principal: Principal, audience: str) -> bool:
-        """Whether the caller belongs to the audience of a change of a room's lists; everyone does if there is none."""
+        """Whether the caller belongs to the audience of a change in a room's lists. Without an audience, everyone
+        does."""
         if not audience:
             return True
         for opened in self.rooms:
@@ -275,7 +275,7 @@ class Registry:
         return False
 
     def capabilities(self, revision: Revision) -> dict[str, Any]:
-        """The server capabilities in this revision; only what the rooms really have."""
+        """The server capabilities in this revision, limited to those the rooms have."""
         found: dict[str, Any] = {}
         if self.tools or self.generated is not None:
             found["tools"] = {"listChanged": True}
@@ -291,8 +291,8 @@ class Registry:
         return {**found, **({"extensions": extensions} if extensions else {}), "logging": {}}
 
     def reachable(self, call: "ToolCall", principal: Principal) -> "ToolCall | None":
-        """A call that a view offers, as hosts let it through: they refuse tools that are not listed. None if the caller
-        may not make it."""
+        """A call that a view offers, in a form that hosts allow: they refuse tools that are not listed. None if the
+        caller may not make it."""
         bound = self.tools.get(call.tool)
         if bound is None or not principal.may(bound.room, bound.declared.action):
             return None
@@ -315,7 +315,7 @@ class Registry:
         return bound
 
     async def usable_tools(self, principal: Principal) -> list[BoundTool]:
-        """The tools that the caller may call here, each once; not those that are listed wherever they are offered."""
+        """The tools the caller may call here, each once, except those that are always listed."""
         tools = {
             bound.declared.name: bound
             for bound in self.tools.values()
@@ -326,14 +326,14 @@ class Registry:
         return [one for one in tools.values() if principal.may(one.room, one.declared.action)]
 
     def audited_as(self, name: str) -> tuple[str, str]:
-        """The room and name under which a call is recorded. What a caller makes up is not."""
+        """The room and name under which a call is recorded. Names invented by callers are not recorded."""
         if (bound := self.tools.get(name)) is not None:
             return bound.room, bound.declared.name
         room = None if self.generated is None else self.generated.room_of(name)
         return ("", "(unknown tool)") if room is None else (room, name)
 
     def _elsewhere(self) -> str:
-        """Where other tools are."""
+        """A hint on where to find other tools."""
         if self.search_tools:
             return " search_tools finds tools by what they do."
         return " This profile offers some tools only; /mcp has all." if self.profile.is_selection else ""
@@ -348,7 +348,7 @@ class Registry:
         """The resource that serves a URI, and the template's variables."""
         if (bound := self.resources.get(uri)) is not None:
             return bound, {}
-        if uri.startswith(SCHEME):  # the document of a view, by the URI it had before it changed
+        if uri.startswith(SCHEME):  # the document of a view, requested by a URI from before it changed
             name = uri.removeprefix(SCHEME).partition(".")[0]
             current = self._view_uris.get(name)
             return None if current is None else (self.resources[current], {})
@@ -370,7 +370,7 @@ class Registry:
         return self._pages.of("tools/list", revision, principal, more)
 
     def _is_listed(self, bound: BoundTool) -> bool:
-        """As the profile says. A list of nothing but search tools has those that ask to be kept loaded."""
+        """Whether the profile lists the tool. A list of only search tools contains those that ask to be kept loaded."""
         if bound.room == ANY_ROOM and self.profile.lists == "search":
             return bool(bound.declared.meta)
         return self.profile.shows(bound.declared)

@@ -87,7 +87,7 @@ class RemoteServer:
             trusted=self._trusted,
         )
         if answer.status == 401:
-            raise Unauthenticated("The server wants a login.", hint=self._login_hint)
+            raise Unauthenticated("The server requires a login.", hint=self._login_hint)
         if answer.status == 403:
             raise _refusal(answer, self._last_id)
         if answer.status == 404 and "Mcp-Session-Id" not in self._headers:

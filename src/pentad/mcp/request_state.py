@@ -1,7 +1,7 @@
 """The encrypted `requestState` of modern calls with questions: the answers so far, which the client sends back.
 
 Encrypted with AES-256-GCM and a key that all processes share. Bound to the caller, the request and an expiry time: a
-state that was changed, copied to another request or kept too long is refused.
+state that was modified, copied to another request or has expired is refused.
 """
 
 import base64
@@ -62,7 +62,7 @@ class StateSealer:
 
 
 def binding(principal_id: str, method: str, label: str, arguments: bytes) -> bytes:
-    """A digest of the caller and the request, so that a state works for no other."""
+    """A digest of the caller and the request, so that a state works only for them."""
     digest = hashlib.sha256()
     for part in (principal_id.encode(), method.encode(), label.encode(), arguments):
         digest.update(len(part).to_bytes(8, "big"))

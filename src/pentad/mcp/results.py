@@ -1,13 +1,13 @@
-"""Encodes what a handler returns as a result of the request's protocol revision.
+"""Encodes a handler's return value as a result of the request's protocol revision.
 
-A body is encoded once. What a revision adds to every result (`resultType`, server identity, cache hints) is spliced in
-front of it; the body is never decoded again.
+A body is encoded once. Members that a revision adds to every result (`resultType`, server identity, cache hints) are
+spliced in front of it; the body is never decoded again.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
+from msgspec.structs import replace
 from pydantic import BaseModel
 
 from pentad.kernel.errors import PentadError
@@ -141,7 +141,7 @@ def _value_encoder(*, omit_none: bool) -> Encoder:
 
 
 def _repair_meta(repairs: Sequence[Repair]) -> dict[str, Any]:
-    """The repaired arguments, so that the caller can send them right the next time."""
+    """The repaired arguments, so that the caller can send correct ones next time."""
     return {REPAIRS_KEY: [repair.as_json() for repair in repairs]}
 
 

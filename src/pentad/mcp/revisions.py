@@ -1,10 +1,12 @@
-"""The differences between protocol revisions: each one says what it changes in the one before.
+"""The differences between protocol revisions: each one lists its changes to the one before.
 
 No other module compares version strings.
 """
 
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 _COMMON: Final = frozenset(
     {
@@ -23,9 +25,8 @@ _TASKS: Final = frozenset({"tasks/get", "tasks/update", "tasks/cancel"})
 _MODERN: Final = _COMMON | _TASKS | {"server/discover", "subscriptions/listen"}
 
 
-@dataclass(frozen=True, slots=True)
-class Revision:
-    """What one revision has, and its names for it."""
+class Revision(Struct, frozen=True):
+    """The features of one revision."""
 
     name: str
     methods: frozenset[str]

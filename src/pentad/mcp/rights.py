@@ -13,9 +13,9 @@ def check_right(principal: Principal, room: str, action: Action) -> None:
 
 
 def refuse_read_only(principal: Principal) -> None:
-    """Raise if the right to change anything was taken away from the caller. No scope would help, so none is named.
+    """Raise if the caller is on a read-only server or profile.
 
-    Rooms that word their own refusals of a write call this first.
+    No scope would help, so none is named. Rooms with their own error messages for refused writes call this first.
     """
     if principal.read_only:
         raise Forbidden(
@@ -36,8 +36,8 @@ def missing_scope(principal: Principal, room: str, action: Action) -> Forbidden:
 
 
 def can_be_granted(error: PentadError, principal: Principal) -> bool:
-    """Whether a client can ask its user for the scope that is missing, which it does after a 403 with a challenge.
+    """Whether a client can ask its user for the missing scope, which it does after a 403 with a challenge.
 
-    Only then does the refusal of a tool leave the protocol's usual form, a result that the model reads.
+    Only then is a refused tool call a protocol error rather than a result that the model reads.
     """
     return "required_scope" in error.details and principal.credential.startswith("grant:")

@@ -103,7 +103,7 @@ class SessionStore:
         return now - self._limits.session_idle_seconds - _TOUCH_SECONDS
 
     async def find(self, session_id: str, principal: str, endpoint: str) -> Session | None:
-        """The session, if it is alive and belongs to this principal. Another's looks like an unknown one."""
+        """The session, if it is alive and belongs to this principal. Others' sessions are treated as unknown."""
         now = self._clock.now()
         session = self._cached(session_id)
         if session is None:

@@ -43,7 +43,7 @@ class OversizedLine:
         self._tail = (self._tail + data[-_KEPT:])[-_KEPT:]
 
     def request_id(self) -> RequestId | None:
-        """The id of the request, if it stands before or after the large part of the message."""
+        """The id of the request, if it comes before or after the large part of the message."""
         try:
             found = json.loads(self._members().get(b"id", b"null"))
         except ValueError:
@@ -51,7 +51,8 @@ class OversizedLine:
         return found if isinstance(found, str | int) and not isinstance(found, bool) else None
 
     def may_be_request(self) -> bool:
-        """Whether the client may wait for an answer: the message has an id somewhere, and is no notification."""
+        """Whether the client may be waiting for an answer: the message has an id somewhere and is not a
+        notification."""
         return self._mentions_id and not self._members().get(b"method", b"").startswith(b'"notifications/')
 
     def _members(self) -> dict[bytes, bytes]:
@@ -111,7 +112,7 @@ async def serve_stdio(connect: Callable[[Write], Connection], limit: int) -> Non
             request_id = line.request_id()
             await connection.refuse_oversized(limit, request_id)
             if request_id is None and line.may_be_request():
-                # The client would wait for this id for ever. The end of the output tells it that no answer comes.
+                # The client would wait for this id forever. The end of the output tells it that no answer will come.
                 _log.error("A message over %d bytes has an id that cannot be read: the connection ends.", limit)
                 await connection.close(_GRACE_SECONDS)
                 return

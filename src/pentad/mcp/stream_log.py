@@ -63,7 +63,8 @@ class StreamLog:
             await asyncio.shield(self._writer)
 
     async def _write_pending(self) -> None:
-        """Store the pending events. A failure is logged only: the client got the event, it just cannot resume there."""
+        """Store the pending events. A failure is only logged: the client received the event, it just cannot resume from
+        there."""
         while self._pending:
             batch, self._pending = self._pending, []
             try:
@@ -76,7 +77,7 @@ class StreamLog:
             follower.set()
 
     async def follow(self, session: str, stream: str, after: int) -> AsyncIterator[StreamEvent | None]:
-        """Events of a stream after a number, up to the last. Yields None if there was none for a while."""
+        """Yield the events of a stream after a number, up to the last. Yields None if there was none for a while."""
         await self.flush()
         changed = asyncio.Event()
         self._followers.add(changed)

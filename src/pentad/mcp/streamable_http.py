@@ -1,7 +1,7 @@
 """Streamable HTTP as plain ASGI: one MCP endpoint, both eras.
 
-The HTTP front has checked host, origin, credentials, rate and size. Here a POST finds its era, its session and its
-handler. A call that neither streams nor waits costs no task and no timer, and its answer takes two sends.
+The HTTP front has checked host, origin, credentials, rate and size. This module finds the era, session and handler of a
+POST. A call that neither streams nor waits needs no task and no timer, and its response takes two sends.
 """
 
 import asyncio
@@ -331,7 +331,7 @@ class McpEndpoint:
             stream.end()
 
     async def _received_uris(self, exchange: HttpExchange, session: Session, change: Change) -> list[str]:
-        """The URIs to notify of; one for a list, none if the client does not follow it or may not see it."""
+        """The URIs to notify about: one for a list, none if the client has not subscribed or may not see the change."""
         followed = [change.subject]
         if change.kind != "list":
             followed = await self.sessions.subscribed_uris(session.id, change.subject)

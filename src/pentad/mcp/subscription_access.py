@@ -1,7 +1,7 @@
-"""Decides who may subscribe to a resource, and who still receives its changes.
+"""Decides who may subscribe to a resource, and who may still receive its changes.
 
 Rights are checked twice: when a client subscribes, and before every notification, because a stream can outlive the
-rights it was opened with. Changes a caller may not see are left out silently.
+rights it was opened with. Changes a caller may not see are omitted silently.
 """
 
 from collections.abc import Awaitable, Callable
@@ -41,7 +41,7 @@ async def announced_uri(registry: Registry, uri: str, principal: Principal) -> s
 
 
 async def may_receive(registry: Registry, change: Change, current_principal: CurrentPrincipal) -> bool:
-    """Whether a subscriber may still be notified; no, if that cannot be found out.
+    """Whether a subscriber may still be notified; False if that cannot be determined.
 
     If the change was announced to an audience, the audience decides: the resource may not exist any more.
     """

@@ -104,7 +104,7 @@ class TaskMethods:
         raise refusal
 
     def _encoded(self, state: TaskState, peer: Peer) -> bytes:
-        """The task with the member its status adds: questions, result or error."""
+        """The encoded task with the member its status requires: questions, result or error."""
         task = encode(state.as_json())
         if state.status == "input_required":
             return _with_member(task, b'{"inputRequests":%b' % encode(input_requests(state.questions)))

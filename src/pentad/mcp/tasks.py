@@ -1,4 +1,4 @@
-"""Tasks: work that outlasts its call, for the protocol's Tasks extension.
+"""Tasks: long-running work for the protocol's Tasks extension.
 
 A tool can defer its answer to a task (`call.defer`) if the client declared the extension; the client then polls by the
 task's id. The core stores nothing: the room knows a task's owner, status and result (`TaskSource`), so tasks work in

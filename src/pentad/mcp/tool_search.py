@@ -1,6 +1,7 @@
 """The search tools: find a tool by what it does, read its schemas, call it.
 
-With them a client needs no list of all tools. They belong to no room, and show and run what the caller may use.
+With them a client does not need the full list of tools. They belong to no room, and find and run only tools the caller
+may use.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,7 +20,8 @@ from pentad.mcp.messages import CALL_TOOL
 from pentad.mcp.registry import BoundTool, Registry
 
 ALWAYS_LOADED: Final = {"anthropic/alwaysLoad": True}
-"""Claude Code keeps these tools loaded, where it defers all others. Listed only in lists that have nothing else."""
+"""Tells Claude Code to keep these tools loaded while it defers all others. Sent only in lists that contain nothing
+else."""
 TOOL_URI: Final = "pentad://tools/"
 _MOST_FOUND: Final = 50
 
@@ -28,7 +30,7 @@ class ToolFinder(Protocol):
     """The search that ranks tools."""
 
     async def ranked(self, tools: Sequence[BoundTool], query: str, limit: int) -> list[BoundTool]:
-        """Those of the tools that fit the query, the best first."""
+        """The tools that match the query, best first."""
         ...
 
 
@@ -111,7 +113,7 @@ class CallArguments(Arguments):
 @tool(CALL_TOOL, title="Call a tool", action="read", destructive=True, open_world=True, meta=ALWAYS_LOADED)
 async def call_tool(arguments: CallArguments) -> ToolResult:
     """Run a tool that search_tools found, with the same checks as a direct call. Returns its result."""
-    # The dispatcher unwraps every valid call before it gets here.
+    # The dispatcher unwraps every valid call before this runs.
     if arguments.name == CALL_TOOL:
         raise InvalidInput(f"{CALL_TOOL} does not call itself.", hint="Name the tool to run.")
     raise InvalidInput(f"`arguments` of {arguments.name[:100]!r} must be an object, not text.", hint="Send JSON.")

@@ -48,7 +48,7 @@ LEGACY_STATUS: Final[dict[int, int]] = {
     RATE_LIMITED: 429,
     OVERLOADED: 503,
 }
-"""Every other legacy error is HTTP 200 with the error in the body."""
+"""The HTTP status of legacy errors. All others are HTTP 200 with the error in the body."""
 
 _RPC_CODES: Final[tuple[tuple[type[PentadError], int], ...]] = (
     (errors.Forbidden, FORBIDDEN),
@@ -63,7 +63,7 @@ _RPC_CODES: Final[tuple[tuple[type[PentadError], int], ...]] = (
 )
 
 ERROR_KEY: Final = "pentad/error"
-"""Where the `_meta` of a failed tool result has the error as data."""
+"""The key in the `_meta` of a failed tool result that holds the error as data."""
 _BY_CODE: Final[dict[str, type[PentadError]]] = {
     kind.code: kind
     for kind in vars(errors).values()
@@ -79,7 +79,7 @@ _RETRY_SECONDS: Final = 1.0
 
 
 class ProtocolError(Exception):
-    """A request the protocol itself refuses. `data` is sent unchanged, so it can repeat the caller's own URI."""
+    """A request that fails at the protocol level. `data` is sent unchanged, so it can repeat the caller's own URI."""
 
     def __init__(self, code: int, message: str, data: Any = None, *, status: int | None = None) -> None:
         self.code = code
@@ -99,7 +99,7 @@ class ProtocolError(Exception):
         return self._details().get("required_scope")
 
     def headers(self) -> list[tuple[bytes, bytes]]:
-        """`Retry-After`, if the error says when to try again."""
+        """`Retry-After`, if the error specifies when to retry."""
         details = self._details()
         if "retry_after" in details:
             return [(b"retry-after", b"%d" % max(1, round(details["retry_after"])))]
@@ -118,7 +118,7 @@ class ProtocolError(Exception):
 
 
 def as_protocol_error(error: BaseException, doing: str) -> ProtocolError:
-    """Any exception as a JSON-RPC error, for failures that are not a tool's own."""
+    """Convert an exception to a JSON-RPC error, for failures outside tools."""
     if isinstance(error, ProtocolError):
         return error
     for kind, code in _RPC_CODES:
@@ -131,7 +131,7 @@ def as_protocol_error(error: BaseException, doing: str) -> ProtocolError:
 
 
 def error_from_json(body: Mapping[str, Any]) -> PentadError | None:
-    """The error that `PentadError.as_json` wrote; None for an unknown code."""
+    """Parse the output of `PentadError.as_json`; None for an unknown code."""
     code, message, hint = body.get("code"), str(body.get("message", "")), body.get("hint")
     details = cast("Mapping[str, Any]", body.get("details") or {})
     kind = _BY_CODE.get(code) if isinstance(code, str) else None

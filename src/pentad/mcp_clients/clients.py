@@ -47,7 +47,7 @@ class Machine:
         return Path(self.environ.get(variable) or self.home / default)
 
     def settings_folder(self) -> Path:
-        """Where desktop applications of this system keep their settings."""
+        """The folder in which desktop applications keep their settings on this system."""
         if self.system == "darwin":
             return self.home / "Library" / "Application Support"
         if self.system == "win32":
@@ -66,9 +66,9 @@ class Client:
     servers: str
     """The member that holds the servers."""
     next_step: str
-    """What the user does after the file has changed."""
+    """What the user has to do after the file has changed."""
     login_step: str = ""
-    """What the user does then to log in to a server over HTTP; `{name}` is the server's name."""
+    """What the user then has to do to log in to a server over HTTP; `{name}` is the server's name."""
     url: str | None = "url"
     """The member for a server's URL; None if the client has no such member."""
     authorization: Mapping[str, Any] | None = None
@@ -76,13 +76,13 @@ class Client:
     has_type: bool = False
     """Whether a server's entry says `type`."""
     prompt: Mapping[str, Any] | None = None
-    """A question for the key that the client asks its user, kept in the list `inputs` (VS Code)."""
+    """The client's prompt for the key, kept in the list `inputs` (VS Code)."""
     reference: str | None = None
     """How an entry refers to a value that is not in the file: to a variable of the environment, or to a question of
     `inputs`. `NAME` stands for the name. None if the client has no such references."""
 
     def entry(self, server: Server) -> dict[str, Any]:
-        """The members of a server's entry; None for those it must not have."""
+        """The members of a server's entry; None for members it must not have."""
         if isinstance(server, StdioServer):
             kind, members = "stdio", {"command": server.command, "args": list(server.args)}
             others = (*((self.url,) if self.url else ()), *(self.authorization or {}))

@@ -1,6 +1,6 @@
-"""Changes another program's configuration file as a whole or not at all, and keeps the old one next to it.
+"""Edits another program's configuration file atomically, and keeps the old one next to it.
 
-The program may be running and write the same file; what it wrote in between is never overwritten.
+If the program changes the file at the same time, its changes are never overwritten.
 """
 
 import os

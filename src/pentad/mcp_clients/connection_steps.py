@@ -1,4 +1,4 @@
-"""How a person connects each client to a server's URL, as steps to follow: a command or configuration, or just the URL.
+"""The steps to connect each client to a server's URL: a command, a configuration, or just the URL.
 
 Checked against the clients' own documentation and, for Claude Code, Codex and Gemini CLI, the programs themselves.
 """
@@ -17,7 +17,7 @@ _START_IN_VSCODE: Final = "Run MCP: List Servers in VS Code and start pentad."
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What to do, and the text to copy for it, if any."""
+    """An instruction, and the text to copy, if any."""
 
     about: str
     text: str = ""
@@ -25,7 +25,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """What a client is to be connected to."""
+    """The server a client is connected to."""
 
     url: str
     is_local: bool
@@ -42,7 +42,7 @@ class Connection:
     name: str
     title: str
     reports: Sequence[str]
-    """What the client calls itself in its first message, in lower case; the beginning is enough."""
+    """The client's self-reported name in its first message, in lower case; a prefix is enough."""
     by_login: Callable[[Server], list[Step]]
     """The steps for a client that opens a browser for the login."""
     by_key: Callable[[str, str], list[Step]] | None = None
@@ -56,7 +56,7 @@ def claude_code_command(url: str, authorization: str | None = None) -> list[str]
 
 
 def connection_of(reported: str) -> Connection | None:
-    """The client that calls itself so; None for one that is not listed."""
+    """The client with that self-reported name; None if it is not listed."""
     name = reported.casefold()
     return next((one for one in CONNECTIONS if name.startswith(tuple(one.reports))), None)
 

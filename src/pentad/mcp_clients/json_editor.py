@@ -1,7 +1,7 @@
-"""Edits one entry of a JSON text, with or without comments, and changes not a character elsewhere.
+"""Edits one entry of a JSON text, with or without comments, without changing a character elsewhere.
 
-The text is parsed into a tree of values with their spans. Every edit is checked: the new text, parsed again, must hold
-exactly the old content and the change.
+The text is parsed into a tree of values with their spans. Every edit is verified: the new text, parsed again, must
+contain exactly the old content plus the change.
 """
 
 import copy

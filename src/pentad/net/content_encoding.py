@@ -37,7 +37,7 @@ class BoundedBody:
     def __init__(self, encoding: str, *, max_bytes: int, max_ratio: int) -> None:
         self._encoding = encoding.strip().lower()
         if self._encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):
-            raise Unavailable("The answer came in an encoding that was not asked for.", hint="Only gzip and deflate.")
+            raise Unavailable("The response has an encoding that was not requested.", hint="Only gzip and deflate.")
         self._max_bytes = max_bytes
         self._max_ratio = max_ratio
         self._decoder = None if self._encoding in ("", "identity") else self._new_decoder(b"\x78")
@@ -60,12 +60,12 @@ class BoundedBody:
         try:
             self._unfold(data)
         except zlib.error:
-            raise Unavailable("The answer's compressed body is damaged.", hint="Try again.") from None
+            raise Unavailable("The response's compressed body is damaged.", hint="Try again.") from None
 
     def finish(self) -> bytes:
         """The whole body, once the wire has ended."""
         if self._decoder is not None and self._received and not self._decoder.eof:
-            raise Unavailable("The answer's compressed body ends too early.", hint="Try again.")
+            raise Unavailable("The response's compressed body ends too early.", hint="Try again.")
         return self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
 
     def _unfold(self, data: bytes) -> None:
@@ -87,7 +87,7 @@ class BoundedBody:
     def _check_ratio(self) -> None:
         if self._size > FREE_BYTES and self._size > self._received * self._max_ratio:
             raise LimitExceeded(
-                f"The answer unfolds to more than {self._max_ratio} times its size.", hint="See fetch.max_ratio."
+                f"The response expands to more than {self._max_ratio} times its size.", hint="See fetch.max_ratio."
             )
 
     def _keep(self, data: bytes) -> None:
@@ -106,5 +106,5 @@ class BoundedBody:
 
 def too_large(max_bytes: int) -> LimitExceeded:
     return LimitExceeded(
-        f"The answer is larger than {max_bytes} bytes.", hint="Ask for less, or raise fetch.max_bytes."
+        f"The response is larger than {max_bytes} bytes.", hint="Ask for less, or raise fetch.max_bytes."
     )

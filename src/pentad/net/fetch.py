@@ -1,8 +1,8 @@
 """Outgoing HTTP (`kernel.ports.Fetcher`): the only code in Pentad that opens such connections.
 
-A URL may come from a record, a task or a model, so every hop is checked anew: the URL is parsed once, its name resolved
-once, all its addresses checked, and the connection goes to a checked address. Errors name the host the caller gave,
-never an address the resolver found.
+A URL may come from a record, a task or a model, so every hop is checked again: the URL is parsed once, its name
+resolved once, all its addresses checked, and the connection goes to a checked address. Errors name the host the caller
+gave, never an address the resolver found.
 """
 
 import asyncio
@@ -185,7 +185,7 @@ class HttpFetcher:
                 yield
         except TimeoutError:
             late = DeadlineExceeded(
-                f"{target.host} did not answer within {budget:g} s.", hint="Try again, or raise fetch.timeout."
+                f"{target.host} did not respond within {budget:g} s.", hint="Try again, or raise fetch.timeout."
             )
             self._log_failure(target.host, late)
             raise late from None
@@ -230,15 +230,17 @@ class HttpFetcher:
                 return answer, target
             following = follow(target, answer.location)
             if target.scheme == "https" and following.scheme == "http":
-                raise Forbidden("The answer redirects from https to http.", hint="Use a URL that stays on https.")
+                raise Forbidden("The response redirects from https to http.", hint="Use a URL that stays on https.")
             sent = _redirected(sent, answer.status, same_origin=following.origin == target.origin)
             if sent.body is not None and not _keeps_body(target, following):
                 raise Forbidden(
-                    "The answer redirects what was sent to another server, which does not get it.",
+                    "The response redirects a request body to another server, where it is not sent.",
                     hint="Send it to the final URL.",
                 )
             target = following
-        raise LimitExceeded(f"The answer redirects more than {redirects} times.", hint="Fetch the final URL directly.")
+        raise LimitExceeded(
+            f"The response redirects more than {redirects} times.", hint="Fetch the final URL directly."
+        )
 
     async def _checked_addresses(self, target: Target, *, is_named: bool) -> Sequence[Address]:
         """The addresses of the host. One address that is not allowed refuses the whole host."""

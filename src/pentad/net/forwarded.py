@@ -121,7 +121,7 @@ def _network(text: str) -> IPv4Network | IPv6Network:
         return ip_network(text, strict=False)
     except ValueError:
         raise Misconfigured(
-            f"forwarded_allow_ips has {text[:80]!r}, which is no address or network.",
+            f"forwarded_allow_ips has {text[:80]!r}, which is not an address or network.",
             hint="Write the proxy's address, such as 10.0.0.5, or its network, such as 10.0.0.0/24.",
         ) from None
 

@@ -1,7 +1,7 @@
-"""How every gRPC call is handled: authentication, authorization, rate limit, the method, then the audit trail.
+"""Handles every gRPC call: authentication, authorization, rate limit, the method, then the audit trail.
 
-Every call belongs to a trace, which its metadata may name (`traceparent`, `x-request-id`). The answer says the request
-id as a trailer, and a stream already when it begins.
+Every call belongs to a trace, which its metadata may name (`traceparent`, `x-request-id`). The request id is returned
+as a trailer, or in a stream's initial metadata.
 
 A stream can outlive its caller's rights, so they are checked again while it runs.
 

@@ -1,6 +1,7 @@
-"""What gRPC tools expect of any server: health checks and reflection. Both are open to everybody.
+"""Standard gRPC services: health checks and reflection.
 
-They tell which services there are and that they run, never what is stored. Probes of orchestrators have no login.
+Both are public, because orchestrators' probes have no login. They reveal which services exist and that they run, never
+stored data.
 """
 
 import asyncio

@@ -136,7 +136,7 @@ class ConnectionPool:
             except aiohttp.ClientConnectorError:
                 failure = Unavailable(f"{target.host} refuses connections.", hint="Check that it runs; then try again.")
             except (aiohttp.ClientError, ValueError):
-                raise Unavailable(f"{target.host} did not answer in valid HTTP.", hint="Try again later.") from None
+                raise Unavailable(f"{target.host} did not respond with valid HTTP.", hint="Try again later.") from None
         raise failure
 
     async def close(self) -> None:
@@ -200,7 +200,7 @@ class ConnectionPool:
         if accepted and response.ok and response.content_type.lower() not in accepted:
             response.close()
             raise Forbidden(
-                f"The answer is of type {response.content_type[:80]!r}, which is not accepted.",
+                f"The response is of type {response.content_type[:80]!r}, which is not accepted.",
                 hint="The accepted types are the setting fetch.content_types.",
             )
 

@@ -1,9 +1,9 @@
 """uvicorn's HTTP/1.1 protocol with the timeouts and limits it lacks.
 
-uvicorn waits for ever for the rest of a header, for a keep-alive byte that is only a line break, and for a client that
+uvicorn waits forever for the rest of a header, after a keep-alive byte that is only a line break, and for a client that
 never reads. Here each connection has a deadline, and the server's sweep (`connection_guard.py`) ends what is overdue.
-uvicorn also loses the body of a request that offers an upgrade, as Java's HTTP client does on every call. This is
-built on uvicorn's internals on purpose: tests/net/test_server.py covers every behaviour a new release could break. The
+uvicorn also loses the body of a request that offers an upgrade, as Java's HTTP client does on every call. This is built
+on uvicorn's internals on purpose: tests/net/test_server.py covers every behaviour a new release could break. The
 application limits bodies itself (`request_body.py`).
 """
 

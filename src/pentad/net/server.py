@@ -46,9 +46,9 @@ async def serve(
 ) -> None:
     """Serve an ASGI application until told to stop.
 
-    `listener` is a socket bound elsewhere (a worker inherits one); it replaces `host`, `port` and `uds`. `ready` gets
-    the port once connections are accepted. Setting `stopping` stops the server like a signal. Requests that come
-    through `proxies` have the client address and scheme the proxy forwarded.
+    `listener` is a socket bound elsewhere (a worker inherits one); it replaces `host`, `port` and `uds`. `ready`
+    receives the port once connections are accepted. Setting `stopping` stops the server like a signal. Requests that
+    come through `proxies` have the client address and scheme the proxy forwarded.
     """
     owned = listener or bind(host, port, uds)
     guard = ConnectionGuard(limits, asyncio.get_running_loop().time(), write_seconds=write_seconds)

@@ -165,8 +165,8 @@ class _Supervisor:
 class WorkerLink:
     """The worker's side. Give `listener` and `announce` to `net.server.serve`.
 
-    A worker inherits two file descriptors: the shared listening socket, and a link. Over the link it says once that it
-    takes connections. If the supervisor dies, the link ends, and so does the worker.
+    A worker inherits two file descriptors: the shared listening socket, and a link. Over the link it reports once that
+    it accepts connections. If the supervisor dies, the link ends, and so does the worker.
     """
 
     def __init__(self, listener: socket.socket, link: socket.socket, number: int) -> None:
@@ -176,7 +176,8 @@ class WorkerLink:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def announce(self, port: int) -> None:
-        """Tell the supervisor that we take connections, and from now on stop with it. For `serve(ready=...)`."""
+        """Tell the supervisor that this worker accepts connections, and stop when the supervisor does. For
+        `serve(ready=...)`."""
         self._link.send(_READY)
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._link, self._supervisor_gone)

@@ -52,7 +52,7 @@ class Target:
 
 
 def parse(url: str) -> Target:
-    """Parse an absolute http or https URL. Raises with what is wrong."""
+    """Parse an absolute http or https URL; the error says what is wrong."""
     if len(url) > MAX_URL_LENGTH:
         raise InvalidInput(f"The URL is longer than {MAX_URL_LENGTH} characters.", hint="Shorten it.")
     if _UNSAFE.search(url):

@@ -61,7 +61,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Term:
-    """A term of a question: its weight, and what it gives to each document that has it."""
+    """A query term: its weight, and its score for each document that contains it."""
 
     text: str
     idf: float
@@ -78,11 +78,11 @@ class Term:
 
     @cached_property
     def scores(self) -> Scores:
-        """What it gives to each of its documents."""
+        """The term's score for each of its documents."""
         return self._saturated(slice(None))
 
     def scores_of(self, documents: Places) -> Scores:
-        """What the term gives to these documents."""
+        """The term's scores for these documents."""
         given = np.zeros(documents.size, np.float32)
         if self.documents.size:
             wanted = documents.astype(np.int32)
@@ -98,7 +98,7 @@ class Term:
 
 
 class TermScores:
-    """What the terms of a question give to documents, each document looked up once."""
+    """The scores of a query's terms for documents, each document looked up once."""
 
     def __init__(self, terms: Sequence[Term]) -> None:
         self._terms = terms
@@ -141,10 +141,11 @@ class Lexicon:
 
 
 def top(terms: Sequence[Term], members: Members, allowed: Mask | None, count: int) -> Places:
-    """At least the `count` best documents by these terms, if so many have one; with all that tie. In no order.
+    """At least the `count` best documents by these terms, if that many contain one, including all ties, in no
+    particular order.
 
-    Rare terms come first. As soon as `count` documents have more than all terms left could give together, no document
-    without a term so far can be among the best, and the frequent terms that are left are looked up for those that can.
+    Rare terms are read first. Once `count` documents score more than the remaining terms could add together, no other
+    document can be among the best, and the remaining, frequent terms are looked up only for the candidates.
     """
     sums = _Sums(members.ids.size, allowed)
     rarest_first = sorted(terms, key=lambda term: term.documents.size)

@@ -44,7 +44,7 @@ class Members:
     ids: Ids
     present: Mask | None
     lengths: Lengths
-    """May go on beyond this moment."""
+    """May contain documents added later."""
 
     @cached_property
     def _lookup(self) -> Lookup:

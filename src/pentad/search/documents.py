@@ -1,8 +1,10 @@
-"""What goes into the index and what comes out of it. Values only, and nothing heavy: rooms import this at start."""
+"""The inputs and outputs of the search index. Plain values without heavy imports, because rooms import this at
+start."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final, Literal
+
+from msgspec import Struct, field
 
 from pentad.kernel.ports import Rows
 from pentad.search.relevance import GOOD_MATCH, MINILM, CosineScale
@@ -13,8 +15,7 @@ EMBEDDED: Final = "search.embedded"
 """The signal that no document of a collection waits for its vectors any more, with the collection's name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """Something to be found. `id` is the room's own number for it.
 
     Words are searched in `fields`: one text, or several by name. Vectors are made of `windows`, pieces short enough for
@@ -29,23 +30,22 @@ class Document:
 
 
 Supply = Callable[[Rows, int, int], Sequence[Document]]
-"""What a room has for a collection behind an id: so many documents at most, in the order of their ids. Such documents
-never change, and later ones have larger ids."""
+"""Reads a room's documents after an id, at most that many, in the order of their ids. Such documents never change, and
+later ones have larger ids."""
 
 
-@dataclass(frozen=True, slots=True)
-class Readiness:
+class Readiness(Struct, frozen=True):
     """How many documents of a collection have their vectors, and up to which id none lacks them."""
 
     ready: int = 0
     up_to: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """A document that was found, and why. `score` is calibrated (`relevance.py`); the rest is what it is made of.
+class Hit(Struct, frozen=True):
+    """A document that was found, and why.
 
-    `lexical` is the BM25F score, `terms` what each stem gave to it, `by_words` the part of `score` that it makes up.
+    `score` is calibrated (`relevance.py`); the other fields are its components. `lexical` is the BM25F score, `terms`
+    each stem's contribution to it, `by_words` the part of `score` that comes from words.
     """
 
     id: int
@@ -56,14 +56,14 @@ class Hit:
     by_words: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Features:
-    """What the retrieval says about whether the collection knows the answer; input of a calibrated score.
+class Features(Struct, frozen=True):
+    """Features of a retrieval that indicate whether the collection contains the answer; the input of a calibrated
+    score.
 
-    Each feature is of one arm alone, so none depends on how the arms are weighed against each other. `top_cosine` is
-    the highest cosine, `cosine_gap` its lead over the fifth. Of the best document by words, `bm25_share` is the score
-    over the highest one these words could reach, `coverage` the share of the question's words, by weight, that it has,
-    `missing_idf` the weight of the rarest word it lacks. `agreement` says that both arms prefer the same document.
+    Each feature comes from one arm alone (words or vectors), so none depends on how the arms are weighted. `top_cosine`
+    is the highest cosine, `cosine_gap` its lead over the fifth. Of the best document by words, `bm25_share` is the
+    score over the highest one these words could reach, `coverage` the share of the question's words, by weight, that it
+    has, `missing_idf` the weight of the rarest word it lacks. `agreement` says that both arms prefer the same document.
     """
 
     top_cosine: float = 0.0
@@ -75,21 +75,19 @@ class Features:
     query_terms: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddedQuery:
+class EmbeddedQuery(Struct, frozen=True):
     """A question with its vector, ready to be put to any collection; or why it has none."""
 
     text: str
     vector: bytes | None = None
     model: str = ""
     scale: CosineScale = MINILM
-    """Where the model's cosines lie."""
+    """The scale of the model's cosines."""
     lexical_because: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
-    """The answer to one search, best first. `lexical_because` says why vectors took no part, where they did not."""
+class Ranking(Struct, frozen=True):
+    """The results of one search, best first. `lexical_because` is the reason if vectors were not used."""
 
     hits: list[Hit]
     retrieval: Retrieval
@@ -99,5 +97,5 @@ class Ranking:
 
     @property
     def no_good_match(self) -> bool:
-        """Whether nothing was found that is likely to be what was asked for."""
+        """Whether no hit is likely to match the query."""
         return not self.hits or self.hits[0].score < GOOD_MATCH

@@ -87,7 +87,7 @@ class Engine:
         collections.save(tx, self._with_vectors(tx, collection, numbered, model))
 
     def known(self, rows: Rows, name: str, ids: Sequence[int]) -> set[int]:
-        """Those of these ids that a collection has."""
+        """The ids, among these, that the collection contains."""
         collection = collections.find(rows, name)
         return set() if collection is None else {id_ for id_, _, _ in _listed(rows, collection, ids)}
 
@@ -100,7 +100,7 @@ class Engine:
     def add_vectors(
         self, tx: Transaction, collection: Collection, ready: Sequence[tuple[int, Matrix]], model: Model
     ) -> None:
-        """Give documents that waited for them their vectors; those that are gone meanwhile are passed over."""
+        """Store vectors for documents that were waiting for them; documents deleted in the meantime are skipped."""
         check_model(collection, model.name, model.dimensions)
         collections.lock(tx, collection)
         waiting = "DELETE FROM search_pending WHERE collection = ? AND document = ?"
@@ -121,7 +121,8 @@ class Engine:
         return scope
 
     def search(self, rows: Rows, name: str, question: Question, before: Scope | None = None) -> Ranking:
-        """Answer a question from one moment of the store. What words said before is taken if it still holds."""
+        """Run a query on one snapshot of the store. The word scores computed before are reused if they are still
+        valid."""
         collection = collections.find(rows, name)
         if collection is None or not collection.documents or question.limit < 1:
             return Ranking([], "lexical", lexical_because=question.why_no_vector or _NO_VECTORS)
@@ -278,7 +279,7 @@ def _listed(rows: Rows, collection: Collection, ids: Sequence[int]) -> list[tupl
 
 
 def _why_lexical(collection: Collection, question: Question) -> str | None:
-    """Why vectors take no part in the answer, if they do not."""
+    """The reason if vectors are not used."""
     if question.vector is None or question.model is None:
         return question.why_no_vector
     if not collection.vectors:

@@ -1,7 +1,7 @@
-"""Documents that a program knows by heart, such as tools or metric keys: indexed when they are first searched.
+"""Documents that come with the program, such as tools or metric keys, indexed when they are first searched.
 
-A document's id is a hash of its content. So what is indexed never changes, several processes agree, and what a newer
-version of the program no longer has is never asked for again.
+A document's id is a hash of its content, so indexed documents never change, several processes agree, and documents that
+a newer version no longer has are never requested again.
 """
 
 import hashlib

@@ -1,8 +1,8 @@
 """Words and vectors as one ranking.
 
 In a collection, candidates are the best of each arm. For each, the other arm's true score is computed, and
-`relevance.py` weighs both; a document without a vector is weighed by its words alone. The three best then pull the
-question towards themselves (pseudo-relevance feedback) and the vectors are asked once more, unless one of them has no
+`relevance.py` weighs both; a document without a vector is weighed by its words alone. The query vector is then moved
+towards the three best (pseudo-relevance feedback) and the vectors are searched once more, unless one of them has no
 vector yet. Without vectors the words decide.
 
 A room that looks words up with SQL (`word_table.py`) puts documents here with windows alone. It asks a `VectorQuery`
@@ -43,10 +43,10 @@ Places = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Scope:
-    """What is searched: a collection at one moment, the documents that may be found, and the terms of the question.
+    """The scope of a search: a snapshot of a collection, the documents that may be found, and the query's terms.
 
-    All that words say comes from here. It needs neither the store nor the question's vector any more, so it can be made
-    while the question is embedded.
+    All word scores come from here. It needs neither the store nor the query's vector, so it can be built while the
+    query is embedded.
     """
 
     collection: Collection
@@ -100,14 +100,14 @@ class Vectors:
         return self.store.nearest(self.rows, scope.collection, scope.members, scope.allowed, query, scope.candidates)
 
     def others(self, scope: Scope, query: Matrix, listed: Places, *known: Near) -> Near:
-        """The vectors of listed documents, but for those that are known already."""
+        """The vectors of the listed documents, except those already known."""
         there = np.sort(np.concatenate([near.documents for near in known]))
         return self.store.compared(self.rows, scope.collection, scope.members, query, absent(listed, there))
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Documents by number with what they are ranked by, best first. A cosine is NaN where there is no vector."""
+    """Documents by number with their scores, best first. A cosine is NaN if there is no vector."""
 
     documents: Places
     scores: Floats
@@ -165,7 +165,7 @@ def logits(shares: Floats, coverage: Floats, cosines: Floats, scale: CosineScale
 
 
 def _pulled(query: Matrix, fused: Candidates, known: Sequence[Near]) -> Matrix:
-    """The question, moved towards the best answers so far: the mean of their vectors is added in part."""
+    """The query vector, moved towards the best hits so far by adding a share of their mean vector."""
     leading: list[Matrix] = []
     for document in np.sort(fused.documents[:FEEDBACK_FROM]):
         for near in known:
@@ -196,7 +196,7 @@ def _ranked(scope: Scope, found: Candidates) -> Candidates:
 
 
 def _hits(scope: Scope, ranked: Candidates, scale: CosineScale) -> list[Hit]:
-    """What a caller sees. Scores are those of the question as it was asked, and never rise down the ranking."""
+    """The hits for the caller. Scores are those of the original query, and never increase down the ranking."""
     ranked = ranked.first(scope.limit)
     documents = ranked.documents
     scores = never_rising([logistic(value) for value in _logits(scope, ranked, scale).tolist()])
@@ -301,7 +301,7 @@ class VectorQuery:
         return self.nearest(most, allowed, related=related)
 
     def cosines(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Those of the documents that have a vector here, and how near they are."""
+        """The documents that have a vector, and their cosines."""
         mask = self.members.mask(ids)
         places = np.empty(0, np.intp) if mask is None else np.flatnonzero(mask)
         if self.up_to is not None:

@@ -1,7 +1,7 @@
-"""The one search of Pentad, as rooms see it: collections of documents, found by words and by meaning.
+"""The search engine's interface for rooms: collections of documents, found by words and by meaning.
 
-Documents go in and out inside the room's own transaction, so an object and its place in the index change together or
-not at all. This module is light; what computes is loaded with the first document or question.
+Documents are added and removed inside the room's own transaction, so an object and its index entry change together.
+This module is light; the engine is loaded with the first document or query.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ EXACT_UP_TO: Final = 50_000
 """Up to so many vectors of a collection, or left of it by a filter, every one is compared."""
 
 QUIET_SECONDS: Final = 2.0
-"""Documents that wait for their vectors go on waiting until nothing was written or asked for so long."""
+"""Documents are embedded only after this long without writes or queries."""
 
 _SECONDS_BETWEEN: Final = 1.0
 _SLICE: Final = 8
@@ -51,7 +51,7 @@ _REMEMBERED: Final = 256
 _MOST_COUNTED: Final = 1_000
 _NO_EMBEDDER: Final = "No embedding model is installed; `pentad models pull` fetches one."
 _NO_PGVECTOR: Final = "The database has no pgvector."
-_EMBEDDER_FAILED: Final = "The embedding model did not answer."
+_EMBEDDER_FAILED: Final = "The embedding model did not respond."
 
 
 class SearchIndex:
@@ -80,7 +80,7 @@ class SearchIndex:
 
     @property
     def embedder(self) -> Embedder | None:
-        """What makes vectors here, if anything does; looked for when it is first needed."""
+        """The embedder, if there is one; found when it is first needed."""
         if callable(self._embedder):
             self._embedder = self._embedder()
         return self._embedder
@@ -122,7 +122,7 @@ class SearchIndex:
         limit: int,
         allowed: "Allowed | None" = None,
     ) -> Ranking:
-        """The best documents for a question; with `allowed`, only ids among these take part at all."""
+        """The best documents for a query; with `allowed`, only those ids are considered."""
         from pentad.search.engine import Question
 
         self._used()
@@ -207,7 +207,7 @@ class SearchIndex:
         return done
 
     async def tidy(self) -> None:
-        """Merge small segments, clear away what was dropped, make indexes that are due. Safe at any time."""
+        """Merge small segments, remove dropped data, and build indexes that are due. Safe at any time."""
         await self._maintenance.tidy()
 
     def start(self) -> None:
@@ -257,7 +257,7 @@ class SearchIndex:
         return self.embedder is not None and bool(query.strip()) and _key(self.embedder, query) not in self._questions
 
     async def _embedded(self, query: str) -> tuple[bytes | None, str | None]:
-        """The vector of a question, or why there is none."""
+        """The vector of a query, or the reason for its absence."""
         if self.embedder is None:
             return None, _NO_EMBEDDER
         if not await self._vectors_work():
@@ -275,7 +275,7 @@ class SearchIndex:
         return known, None
 
     async def _scale(self) -> CosineScale | None:
-        """Where the cosines of the embedding model lie; None if it does not answer."""
+        """The scale of the embedding model's cosines; None if it does not respond."""
         if self.embedder is None:
             return MINILM
         if (known := self._scales.get(self.embedder.model)) is None:
@@ -358,5 +358,5 @@ class SearchIndex:
 
 
 def _key(embedder: Embedder, query: str) -> str:
-    """What the vector of a question is remembered under."""
+    """The cache key for a query's vector."""
     return f"{embedder.model}\n{query}"

@@ -69,7 +69,8 @@ class Maintenance:
         return done
 
     async def take_in(self, name: str, supply: Supply, model: Model) -> int:
-        """Put some of the documents a collection lacks; one with vectors of another model is begun anew."""
+        """Index some of the documents that a collection lacks; a collection with vectors of another model is
+        rebuilt."""
         if not await self._database.read(
             lambda rows: _is_of_another(rows, name, model) or collections.lacks(rows, name, supply)
         ):

@@ -79,5 +79,5 @@ class MiniLM:
         except Exception:  # noqa: BLE001  whatever these libraries make of a damaged file
             raise Unavailable(
                 "The embedding model on this machine cannot be loaded.",
-                hint="The operator can make it anew with `pentad models pull`.",
+                hint="The operator can rebuild it with `pentad models pull`.",
             ) from None

@@ -109,7 +109,7 @@ Packed = tuple[tuple[str, bytes], ...]
 
 
 class PostingLists:
-    """Reads lists, and remembers those that were needed lately."""
+    """Reads lists, and caches recently used ones."""
 
     def __init__(self) -> None:
         self._remembered = LruCache[Key, Packed](_REMEMBERED_BYTES, size=_size)

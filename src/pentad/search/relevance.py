@@ -1,4 +1,4 @@
-"""From evidence to a score: the probability that a hit with this evidence, were it the best one, is what was asked for.
+"""Converts evidence to a score: the probability that the best hit, with this evidence, is what was asked for.
 
 The score means the same in every query and room, so it can be compared with a threshold, and a document whose vector is
 not made yet competes fairly with those that have one. The maps and thresholds were fitted on one half of
@@ -7,8 +7,9 @@ not made yet competes fairly with those that have one. The maps and thresholds w
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
+
+from msgspec import Struct
 
 from pentad.kernel.ports import Embedder
 
@@ -75,9 +76,9 @@ def never_rising(values: Sequence[float]) -> list[float]:
     return [total / size for total, size in blocks for _ in range(size)]
 
 
-@dataclass(frozen=True, slots=True)
-class CosineScale:
-    """Where a model's cosines lie: three spreads above those of unrelated texts, and those of texts that say the same.
+class CosineScale(Struct, frozen=True):
+    """The scale of a model's cosines: three standard deviations above those of unrelated texts, and those of
+    paraphrases.
 
     Models differ: unrelated texts have a cosine of .05 with one and of .7 with another. The maps above were fitted on
     MiniLM's cosines, so those of other models are moved to MiniLM's scale.

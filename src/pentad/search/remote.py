@@ -1,7 +1,7 @@
-"""The embedder elsewhere: any endpoint that speaks the OpenAI form of `/embeddings`.
+"""The remote embedder: any endpoint with OpenAI's `/embeddings` API. Its responses are untrusted: counts, order,
+dimensions and numbers are checked, and vectors are normalised here.
 
-Its answers are foreign: counts, order, dimensions and numbers are checked, and vectors are brought to unit length here.
-The key goes into the request's header and nowhere else.
+The key is sent only in the request's header.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ _LONGEST_MESSAGE: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class RemoteModel:
-    """Where the endpoint is and what it serves."""
+    """The endpoint's address and model."""
 
     url: str
     model: str
@@ -93,13 +93,13 @@ class RemoteEmbedder:
             by_place = {int(entry.get("index", place)): entry["embedding"] for place, entry in enumerate(entries)}
             rows = np.array([by_place[place] for place in range(count)], np.float32)
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
-            raise _foreign(f"did not answer with {count} vectors") from None
+            raise _foreign(f"did not respond with {count} vectors") from None
         if len(entries) != count or rows.ndim != 2:
-            raise _foreign(f"did not answer with {count} vectors")
+            raise _foreign(f"did not respond with {count} vectors")
         if rows.shape[1] != self.dimensions:
             raise Misconfigured(
                 f"The embeddings endpoint gives vectors of {rows.shape[1]} dimensions, not {self.dimensions}.",
-                hint="Set search.remote_dimensions to what the model gives; vectors of two kinds cannot be mixed.",
+                hint="Set search.remote_dimensions to the model's dimensions; different sizes cannot be mixed.",
             )
         sizes = np.linalg.norm(rows, axis=1, keepdims=True)
         if not np.isfinite(sizes).all() or not sizes.all():
@@ -119,7 +119,7 @@ def _refusal(answer: "Fetched", wait: float) -> PentadError:
         return RateLimited(f"The embeddings endpoint is out of quota{said}", retry_after=wait, hint="Try again later.")
     if answer.status >= 500:
         return Unavailable(
-            f"The embeddings endpoint answers with status {answer.status}{said}", hint="Try again later."
+            f"The embeddings endpoint responded with status {answer.status}{said}", hint="Try again later."
         )
     return Misconfigured(
         f"The embeddings endpoint refuses with status {answer.status}{said}",

@@ -30,7 +30,7 @@ Texts = Mapping[str, Countable]
 
 @dataclass(frozen=True, slots=True)
 class WordMatch:
-    """What the words of a question give to one document, by field and word."""
+    """The score of one document from the query's words, by field and word."""
 
     given: Mapping[tuple[str, str], float]
     worth: Mapping[str, float]
@@ -70,7 +70,7 @@ class WordMatch:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """What one field of a document adds to its score, and for which words; `meaning` stands for the vector."""
+    """One field's contribution to a document's score, and the words behind it; `meaning` is the vector's."""
 
     field: str
     words: tuple[str, ...]
@@ -153,12 +153,12 @@ class WordScorer:
 
 
 def inverse_frequency(documents: int, having: int) -> float:
-    """How much a word tells that so many of the documents have."""
+    """The inverse document frequency of a word."""
     return math.log(1 + (documents - having + 0.5) / (having + 0.5))
 
 
 def saturated(frequency: float) -> float:
-    """What a weighted frequency counts for; never more than K1 + 1."""
+    """The saturated weight of a term frequency, always below K1 + 1."""
     return (K1 + 1) * frequency / (K1 + frequency)
 
 

@@ -1,11 +1,12 @@
-"""What a room declares as searchable (`Room.searchable`): fields and their weights, what vectors are made of, filters.
+"""The declaration of a searchable collection (`Room.searchable`): fields and their weights, the text to embed, filters.
 
-The engine reads the declaration wherever it scores or embeds, so weights are in this one place.
+The engine reads it wherever it scores or embeds, so weights are defined only here.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from pentad.search.documents import Supply
 
@@ -37,8 +38,7 @@ def field_named(fields: SearchFields, name: str) -> SearchField:
     return fields.get(name) or fields.get(OTHERS, _PLAIN)
 
 
-@dataclass(frozen=True, slots=True)
-class Searchable:
+class Searchable(Struct, frozen=True):
     """One kind of document that a room has searched."""
 
     collection: str

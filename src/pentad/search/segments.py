@@ -1,6 +1,6 @@
-"""Keeps the number of segments small: neighbours are merged, and what removed documents left behind is dropped.
+"""Keeps the number of segments small: neighbours are merged, and the data of removed documents is dropped.
 
-Every write leaves a segment of its own, so a question would have to read ever more rows. A merge is one unit of work,
+Every write creates a segment of its own, so queries would have to read more and more rows. A merge is one unit of work,
 small enough not to hold up other writers for long, and changes no result. The rows of dropped collections are cleared
 away here too, some at a time.
 """

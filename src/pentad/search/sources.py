@@ -1,4 +1,4 @@
-"""What a room lets the search over all rooms find (`Room.search_sources`): kinds of items, and how each is found.
+"""The items of a room that the search over all rooms can find (`Room.search_sources`), by kind.
 
 The function applies the caller's rights and the filters in its query, so nothing is found, counted or ranked that the
 caller may not see. Its scores are those of `relevance.py`, which mean the same in every room.
@@ -26,7 +26,7 @@ _WORD: Final = re.compile(r"[^\W_]+")
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """What is asked, by whom. `owner` is a principal's id; times are seconds since 1970."""
+    """A search request and its caller. `owner` is a principal's id; times are seconds since 1970."""
 
     text: str
     caller: Principal

@@ -52,7 +52,7 @@ def query_terms(text: str) -> list[str]:
 
 @lru_cache(maxsize=_REMEMBERED)
 def stem(word: str) -> str:
-    """What is left of a word without its ending."""
+    """The stem of a word."""
     return _stemmer().stemWord(word)
 
 

@@ -125,7 +125,7 @@ class Folder:
 
     @contextlib.contextmanager
     def locked(self) -> Generator[None]:
-        """Only one process at a time writes."""
+        """Hold the lock: only one process writes at a time."""
         self.path.mkdir(parents=True, exist_ok=True)
         with (self.path / "lock").open("ab") as file:
             _lock(file)

@@ -1,8 +1,7 @@
-"""The port behind which vectors are kept and compared, and what a vector has to be.
+"""The interface of vector stores, and the requirements for vectors.
 
 All vectors have length 1, so the cosine is the scalar product. A document may have several, one for each of its
-windows; its cosine is the best of them. Vectors of two models have nothing to do with each other: mixing them is
-refused.
+windows; its cosine is the best of them. Vectors of different models cannot be compared: mixing them is refused.
 """
 
 from collections.abc import Callable, Sequence
@@ -66,7 +65,7 @@ class VectorStore(Protocol):
 
 
 def checked(data: bytes, dimensions: int, windows: int) -> Matrix:
-    """The rows of vectors that came from outside, brought to length 1; InvalidInput for what is not that."""
+    """Validate and normalise vectors from outside; InvalidInput if they are not vectors."""
     if len(data) != windows * dimensions * 4:
         raise InvalidInput(
             f"The vectors are {len(data)} bytes; {windows} of {dimensions} dimensions are {windows * dimensions * 4}.",
@@ -85,7 +84,7 @@ def check_model(collection: Collection, model: str, dimensions: int) -> None:
         raise Conflict(
             f"The collection's vectors are of {collection.model} ({collection.dimensions} dimensions), not of {model}"
             f" ({dimensions}).",
-            hint="Index the collection anew with one model; vectors of two cannot be compared.",
+            hint="Rebuild the collection's index with one model; vectors of different models cannot be compared.",
             details={"stored": collection.model, "given": model},
         )
 

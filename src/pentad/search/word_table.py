@@ -165,7 +165,7 @@ class WordTable:
         return composed(f"SELECT {key} AS record", more, f" FROM {self.name} WHERE ", Sql(match, (expression,)))
 
     def words(self, text: str) -> list[str]:
-        """The words of a text, as they are indexed; what is past the bound is left out."""
+        """The words of a text as they are indexed, up to the limit."""
         return words(text[: self.longest])
 
     def tsvector(self, texts: Sequence[str]) -> str:

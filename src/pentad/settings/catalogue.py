@@ -22,35 +22,35 @@ LIMITS: Final = {
     "batch_messages": "How many messages one batch may hold.",
     "header_bytes": "The largest head of a request.",
     "header_seconds": "How long a client may take to send a request's head.",
-    "body_bytes_per_second": "The slowest a body may arrive.",
+    "body_bytes_per_second": "The minimum rate at which a body must arrive.",
     "keep_alive_seconds": "How long an idle connection stays open.",
     "connections_per_address": "How many connections one address may hold.",
-    "calls_in_flight": "How many calls run at once; further calls are refused as overloaded.",
+    "calls_in_flight": "How many calls run at once; more are refused as overloaded.",
     "calls_per_second": "How many calls a second one caller may make on average; 0 is no limit.",
     "calls_burst": "How many calls one caller may make at once after a pause.",
     "anonymous_per_second": "Requests a second from one address without credentials, on average; 0 is no limit.",
     "anonymous_burst": "How many of them one address may send at once after a pause.",
     "anonymous_in_flight": "How many requests without credentials run at once; further ones wait.",
     "anonymous_body_bytes": "The largest body of a request without credentials.",
-    "logins_per_second": "Wrong or new credentials one address may try a second, on average; 0 is no limit.",
+    "logins_per_second": "Unverified credentials one address may try a second, on average; 0 is no limit.",
     "logins_burst": "How many of them one address may try at once after a pause.",
     "tool_seconds": "How long a tool may run; 0 is no limit.",
     "result_bytes": "The largest inline result; a larger one becomes a link.",
     "sessions": "How many sessions are kept.",
     "sessions_per_principal": "How many sessions one caller may keep.",
-    "session_idle_seconds": "After how long without a call a session ends.",
+    "session_idle_seconds": "How long a session lasts without a call.",
     "streams_per_principal": "How many open streams one caller may hold.",
-    "list_page": "How many entries a list page has.",
+    "list_page": "Entries per page of a list.",
 }
 
 FETCH: Final = {
-    "allow_hosts": "Hosts that may be fetched from even if their address is private.",
-    "allow_networks": "Private networks that may be fetched from, as CIDR ranges.",
-    "allow_http": "Whether plain http may be fetched.",
-    "ports": "The only ports to fetch from; by default 80, 443 and most above 1023.",
-    "content_types": "The only content types to accept; by default any.",
+    "allow_hosts": "Hosts that may be fetched even if their address is private.",
+    "allow_networks": "Private networks that may be fetched, as CIDR ranges.",
+    "allow_http": "Whether plain http URLs may be fetched.",
+    "ports": "Ports that may be fetched; by default 80, 443 and most above 1023.",
+    "content_types": "Content types to accept; by default any.",
     "max_bytes": "The largest response.",
-    "max_ratio": "How many times larger than its compressed form a response may be.",
+    "max_ratio": "The highest compression ratio of a response.",
     "max_redirects": "How many redirects are followed.",
     "timeout": "Seconds for a whole request.",
     "connect_seconds": "Seconds to connect.",
@@ -79,7 +79,7 @@ class Entry:
 
     def display(self, value: Any) -> str:
         """A value of this setting for people, with secrets masked."""
-        from pentad.kernel.secrets.urls import is_url, scrub_url  # a server starts without
+        from pentad.kernel.secrets.urls import is_url, scrub_url  # not every server needs it
 
         if value is None or value == ():
             return ""
@@ -144,7 +144,7 @@ def list_settings(settings: Settings) -> list[SettingLine]:
 
 
 def _undeclared(room: str, values: Mapping[str, Any], origin: Callable[[str], Origin]) -> list[SettingLine]:
-    """Settings that only the room or one of its plug-ins understands."""
+    """Settings that only the room or one of its plug-ins declares."""
     return [
         SettingLine(f"rooms.{room}.{key}", str(_masked(key, value)), origin(key), f"A setting of the room {room}.")
         for key, value in values.items()
@@ -152,8 +152,8 @@ def _undeclared(room: str, values: Mapping[str, Any], origin: Callable[[str], Or
 
 
 def _masked(key: str, value: Any) -> Any:
-    """A room's value for people: secrets are masked by member name, at any depth, and inside URLs."""
-    from pentad.kernel.secrets.urls import scrub_value  # a server starts without
+    """A room's value for display: secrets are masked by member name, at any depth, and inside URLs."""
+    from pentad.kernel.secrets.urls import scrub_value  # not every server needs it
 
     if isinstance(value, Mapping):
         inner = typing.cast("Mapping[str, Any]", value)

@@ -1,7 +1,7 @@
-"""The settings of the core, as one typed value that knows where each part of it came from.
+"""The core's settings, as one typed value that records where each part came from.
 
-The fields are documented where they are declared. `catalogue.py` lists them flat, and `sources.py` fills them in
-layers: defaults < file < environment < flags.
+Fields are documented where they are declared. `catalogue.py` lists them flat, and `sources.py` fills them in layers:
+defaults < file < environment < flags.
 """
 
 import ipaddress
@@ -37,7 +37,7 @@ MOST_PORTS: Final = 65_535
 MOST_DAYS: Final = 36_500
 _PROFILE_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 PUBLIC_PAGES: Final = ("metrics", "openapi", "llms", "readiness")
-"""Pages about the server that an operator may open to callers without a login."""
+"""Pages about the server that an operator may make public."""
 
 
 def setting(
@@ -49,10 +49,11 @@ def setting(
     core: str | None = None,
     demo: T | None = None,
 ) -> T:
-    """A documented field. A secret one is left out of the repr and masked wherever it is displayed.
+    """A documented field.
 
-    For rooms: `variables` are those of the system the room replaces; the first that is set counts. `core` is a core
-    setting that wins if it is set. `demo` is the default in `pentad demo`.
+    A secret one is omitted from the repr and masked wherever it is displayed. For rooms: `variables` are those of the
+    system the room replaces; the first one set counts. `core` names a core setting that takes precedence. `demo` is the
+    default in `pentad demo`.
     """
     optional = {"core": core, "demo": demo}
     given = {name: value for name, value in optional.items() if value is not None}
@@ -72,19 +73,19 @@ class RoomSettings:
     """The base of a room's settings: declare a dataclass of `setting(...)` fields."""
 
     removed: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """Former settings and a sentence on what replaces each. If set, they are ignored with a warning."""
+    """Removed settings, each with a sentence on its replacement. If set, they are ignored with a warning."""
     extra: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
     """Values that the room does not declare but `accepts`."""
 
     @staticmethod
     def accepts(name: str) -> bool:
-        """Whether an undeclared name belongs to a plug-in of the room. By default it does not."""
+        """Whether an undeclared name belongs to a plug-in of the room. False by default."""
         del name
         return False
 
 
 def user_data_folder(environ: Mapping[str, str] = os.environ, system: str = sys.platform) -> Path:
-    """Where this system keeps a program's data for one user."""
+    """The system's folder for a program's per-user data."""
     home = Path(environ.get("HOME") or environ.get("USERPROFILE") or Path.home())
     if system == "darwin":
         return home / "Library" / "Application Support" / "pentad"
@@ -94,7 +95,7 @@ def user_data_folder(environ: Mapping[str, str] = os.environ, system: str = sys.
 
 
 def user_config_folder(environ: Mapping[str, str] = os.environ, system: str = sys.platform) -> Path:
-    """Where this system keeps a program's configuration for one user."""
+    """The system's folder for a program's per-user configuration."""
     home = Path(environ.get("HOME") or environ.get("USERPROFILE") or Path.home())
     if system == "darwin":
         return home / "Library" / "Application Support" / "pentad"
@@ -112,8 +113,10 @@ class IssuerSettings:
     """An issuer whose JSON Web Tokens are accepted. Without a source of keys, they are found by discovery."""
 
     issuer: str | None = setting(None, "The `iss` of tokens to accept; without it, no token is accepted.")
-    audience: tuple[str, ...] = setting((), "The `aud` values that mean this server; others are refused.")
-    algorithms: tuple[str, ...] = setting((), "Accepted signatures; by default every asymmetric one (RS, PS, ES, Ed).")
+    audience: tuple[str, ...] = setting((), "The `aud` values that name this server; others are refused.")
+    algorithms: tuple[str, ...] = setting(
+        (), "Accepted signature algorithms; by default all asymmetric ones (RS, PS, ES, Ed)."
+    )
     jwks_url: str | None = setting(
         None, "The URL of the issuer's keys; fetched even if private. By default found by discovery (OIDC)."
     )
@@ -121,7 +124,7 @@ class IssuerSettings:
         default=None, metadata=documented("A file with the issuer's keys, instead of the URL.")
     )
     secret: str | None = setting(None, "A shared secret for HS256, HS384 and HS512, instead of keys.", secret=True)
-    leeway: int = setting(30, "Seconds a token's times may be off.")
+    leeway: int = setting(30, "Seconds of clock difference to allow for a token's times.")
     roles_claim: str = setting("roles", "The claim that lists roles; dots go into objects.")
     roles: Mapping[str, tuple[str, ...]] = _mapping(
         "The issuer's name of a role = Pentad's role or scopes; other names grant nothing. By default Pentad's names."
@@ -165,24 +168,26 @@ class TokenSettings(IssuerSettings):
 class ProviderSettings:
     """The company's identity provider (OpenID Connect). Its callback is `/login/callback` of this server."""
 
-    issuer: str | None = setting(None, "The identity provider's URL; without it, people log in with passwords only.")
-    client_id: str | None = setting(None, "The id under which the provider knows this server.")
-    client_secret: str | None = setting(None, "The secret that goes with the id, if it has one.", secret=True)
+    issuer: str | None = setting(None, "The identity provider's URL; without it, users log in with passwords only.")
+    client_id: str | None = setting(None, "This server's client id at the provider.")
+    client_secret: str | None = setting(None, "The client secret, if there is one.", secret=True)
     client_secret_file: Path | None = field(
         default=None, metadata=documented("A file with the secret, instead of the secret itself.")
     )
     name: str | None = setting(None, "The provider's name on the login page; by default its host.")
-    scopes: tuple[str, ...] = setting(("openid", "profile", "email"), "The scopes to ask the provider for.")
+    scopes: tuple[str, ...] = setting(("openid", "profile", "email"), "The scopes to request from the provider.")
     groups_claim: str = setting("groups", "The claim that lists a person's groups; dots go into objects.")
     roles: Mapping[str, tuple[str, ...]] = _mapping(
         "The provider's name of a group = Pentad's role, and scopes if need be; without a role nobody gets in."
         " By default groups named reader, writer and admin count."
     )
-    domains: tuple[str, ...] = setting((), "If set, only verified e-mail addresses of these domains get in.")
-    create_users: bool = setting(True, "Whether the first login of a person creates the user.")
+    domains: tuple[str, ...] = setting(
+        (), "If set, only users with a verified e-mail address in these domains may log in."
+    )
+    create_users: bool = setting(True, "Whether a person's first login creates a user.")
 
     def checked(self) -> "IdentityProvider | None":
-        """The provider; None if none is set."""
+        """The checked provider; None if none is configured."""
         if self.issuer is None:
             return None
         from pentad.access.user_identities import IdentityProvider
@@ -216,10 +221,10 @@ class ProviderSettings:
 
 @dataclass(frozen=True, slots=True)
 class LoginSettings:
-    """How people and programs log in."""
+    """Settings for the logins of people and programs."""
 
     authorization_server: bool = setting(
-        True, "Whether clients may log in with OAuth 2.1: a person signs in and consents."
+        True, "Whether clients may log in with OAuth 2.1, after a person signs in and consents."
     )
     open_registration: bool = setting(True, "Whether clients may register themselves (RFC 7591).")
     client_documents: bool = setting(
@@ -227,8 +232,8 @@ class LoginSettings:
         "Whether a client's id may be the https URL of a document about it, which this server fetches;"
         " switch it off on a server without internet.",
     )
-    access_token_minutes: float = setting(60.0, "Minutes an access token is good for, at least a second (0.02).")
-    refresh_token_days: int = setting(30, "Days a client may stay away before it has to log in again.")
+    access_token_minutes: float = setting(60.0, "Minutes an access token is valid, at least 0.02 (a second).")
+    refresh_token_days: int = setting(30, "Days without use after which a client has to log in again.")
     grant_days: int = setting(365, "Days after which a person has to consent again.")
 
     session_idle_hours: float = setting(12.0, "Hours without use after which a browser has to log in again.")
@@ -236,7 +241,7 @@ class LoginSettings:
     provider: ProviderSettings = field(default_factory=ProviderSettings)
 
     def lifetimes(self) -> "Lifetimes":
-        """How long grants and their tokens live."""
+        """The lifetimes of grants and their tokens."""
         from pentad.access.oauth.grants import Lifetimes
 
         day = 86_400.0
@@ -260,13 +265,13 @@ class AuditSettings:
 
 @dataclass(frozen=True, slots=True)
 class TelemetrySettings:
-    """Where traces are sent, besides the audit trail."""
+    """The export of traces."""
 
     otlp_endpoint: str | None = setting(
-        None, "An OpenTelemetry collector that takes OTLP over HTTP, such as http://localhost:4318; none by default."
+        None, "An OpenTelemetry collector that accepts OTLP over HTTP, such as http://localhost:4318; none by default."
     )
     otlp_headers: str | None = setting(
-        None, "Headers for the collector, as name=value with commas between them.", secret=True
+        None, "Headers for the collector, as comma-separated name=value pairs.", secret=True
     )
 
     def headers(self) -> dict[str, str]:
@@ -277,7 +282,7 @@ class TelemetrySettings:
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
-    """Where the vectors for search come from."""
+    """The source of vectors for search."""
 
     embedder: Literal["auto", "minilm", "remote", "none"] = setting(
         "auto", "auto: the endpoint if one is set, else the model of `pentad models pull`, else none (words only)."
@@ -285,7 +290,7 @@ class SearchSettings:
     remote_url: str | None = setting(None, "An OpenAI-compatible endpoint for embeddings, such as https://host/v1.")
     remote_model: str = setting("text-embedding-3-small", "The model to request from the endpoint.")
     remote_dimensions: int = setting(1536, "The dimensions of its vectors; others are refused.")
-    remote_shorten: bool = setting(False, "Whether to ask the endpoint to cut its vectors to that many dimensions.")
+    remote_shorten: bool = setting(False, "Whether to ask the endpoint to shorten its vectors to that many dimensions.")
     remote_key: str | None = setting(None, "The endpoint's key, sent as a bearer token.", secret=True)
 
 
@@ -305,15 +310,15 @@ DEFAULT: Final = Origin("default")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The settings of one process."""
+    """All settings of one process."""
 
     host: str = setting("127.0.0.1", "The address to listen on.")
     port: int = setting(8700, "The HTTP port; 0 picks a free one.")
     grpc_port: int = setting(8888, "The port of the gRPC services (directory, agents); 0 switches it off.")
     grpc_cert_file: str | None = setting(None, "The certificate of the gRPC port (PEM); without it, plain text.")
     grpc_key_file: str | None = setting(None, "The private key of that certificate.")
-    grpc_client_ca_file: str | None = setting(None, "The authority whose certificates gRPC callers must show.")
-    data: Path = field(default=Path(), metadata=documented("The folder that holds everything Pentad keeps."))
+    grpc_client_ca_file: str | None = setting(None, "The CA that must have signed gRPC clients' certificates.")
+    data: Path = field(default=Path(), metadata=documented("The data folder."))
     database: str | None = setting(
         None, "A postgresql:// URL; without it a SQLite file in the data folder.", secret=True
     )
@@ -321,29 +326,29 @@ class Settings:
         None, "Encrypts the keys and secrets in the store; 32 random characters or more.", secret=True
     )
     secret_key_previous: tuple[str, ...] = setting(
-        (), "Former values of secret_key; the next start re-encrypts secrets that still use them.", secret=True
+        (), "Previous values of secret_key; the next start re-encrypts secrets that still use them.", secret=True
     )
     auth: Literal["required", "none"] = setting("required", "none trusts every caller; allowed on loopback only.")
-    workers: int = setting(1, "Processes that serve; more than one suits PostgreSQL and several cores.")
-    drain_seconds: int = setting(10, "Seconds that requests and agents have to finish when the server is told to stop.")
+    workers: int = setting(1, "Number of server processes; more than one suits PostgreSQL and several cores.")
+    drain_seconds: int = setting(10, "Seconds that requests and agents have to finish when the server stops.")
     rooms: tuple[str, ...] = setting(
         (), "Rooms to open, by name or as my.module:ROOM; empty opens every installed one."
     )
     agent: tuple[str, ...] = setting(
         (), "Agents to host: each my.module:Agent, a card's URL, a registered id, or `command: ...`."
     )
-    public_url: str | None = setting(None, "The URL clients use, if there is a proxy in front.")
-    allowed_hosts: tuple[str, ...] = setting((), "Further Host names to accept, besides this machine's names.")
+    public_url: str | None = setting(None, "The URL that clients use, if there is a proxy in front.")
+    allowed_hosts: tuple[str, ...] = setting((), "Host names to accept in addition to this machine's.")
     allowed_origins: tuple[str, ...] = setting(
-        (), "Web origins besides the server's own that browsers may call from, each as scheme://host:port."
+        (), "Web origins, besides the server's own, that browsers may call from, each as scheme://host:port."
     )
     forwarded_allow_ips: tuple[str, ...] = setting(
-        (), "Proxies trusted to name a client's address and scheme: addresses or networks."
+        (), "Proxies trusted to report a client's address and scheme: addresses or networks."
     )
     forwarded_header: Literal["x-forwarded-for", "forwarded"] = setting(
-        "x-forwarded-for", "The header in which these proxies name the client."
+        "x-forwarded-for", "The header in which these proxies report the client's address."
     )
-    read_only: bool = setting(False, "Refuse everything that changes something, on every endpoint of the server.")
+    read_only: bool = setting(False, "Refuse all changes, on every endpoint of the server.")
     confirm: tuple[str, ...] = setting(
         (), "Tools that ask the user first, by name or glob, with `:action` if they have one: objects:delete."
     )
@@ -354,7 +359,7 @@ class Settings:
         ),
     )
     http_sse: bool = setting(
-        False, "Serve the transport of 2024-11-05 too, at /sse and /message; for a server with one process."
+        False, "Also serve the HTTP+SSE transport of 2024-11-05, at /sse and /message; only with one process."
     )
     public_pages: tuple[str, ...] = setting(
         ("auto",),
@@ -386,7 +391,7 @@ class Settings:
     warnings: tuple[str, ...] = ()
 
     def origin(self, path: str) -> Origin:
-        """Where the value of a setting such as `limits.body_bytes` came from."""
+        """The origin of a setting's value, such as `limits.body_bytes`."""
         return self.origins.get(path, DEFAULT)
 
     def model_folders(self) -> tuple[Path, ...]:
@@ -396,7 +401,7 @@ class Settings:
         return tuple(dict.fromkeys((self.data / "models", user_data_folder() / "models")))
 
     def remote_embedder(self) -> "RemoteModel | None":
-        """The embeddings endpoint, if one is set."""
+        """The embeddings endpoint, if configured."""
         if self.search.remote_url is None:
             return None
         from pentad.search.remote import RemoteModel
@@ -421,8 +426,8 @@ class Settings:
         return SecretBox(self.secret_key, self.secret_key_previous)
 
     def grpc_file(self, name: str) -> str | None:
-        """A TLS file of the gRPC port by its setting. The directory room had these settings: its names are still read,
-        also if the room is not open."""
+        """A TLS file of the gRPC port. These used to be settings of the directory room; those names are still read,
+        even if the room is not open."""
         former = self.environment.get(f"PENTAD_DIRECTORY_{name.upper()}")
         return getattr(self, name) or former or self.room_tables.get("directory", {}).get(name)
 
@@ -453,7 +458,7 @@ def checked(settings: Settings) -> Settings:
         if not 0 <= getattr(settings, name) <= MOST_PORTS:
             raise Misconfigured(f"{name} is {getattr(settings, name)}.", hint=f"A port is 0 to {MOST_PORTS}.")
     if settings.workers < 1:
-        raise Misconfigured(f"workers is {settings.workers}.", hint="At least one process has to serve.")
+        raise Misconfigured(f"workers is {settings.workers}.", hint="There must be at least one worker process.")
     _check_login(settings.login)
     if settings.http_sse and settings.workers > 1:
         raise Misconfigured(
@@ -462,7 +467,9 @@ def checked(settings: Settings) -> Settings:
         )
     _check_tools(settings)
     if settings.audit.days < 1:
-        raise Misconfigured(f"audit.days is {settings.audit.days}.", hint="The trail is kept for at least a day.")
+        raise Misconfigured(
+            f"audit.days is {settings.audit.days}.", hint="The audit trail must be kept for at least a day."
+        )
     if settings.auth == "none" and not is_loopback(settings.host):
         raise Misconfigured(
             f"--auth none is refused on {settings.host!r}: anyone who reaches that address could do anything.",
@@ -506,7 +513,7 @@ def _check_tools(settings: Settings) -> None:
     """Check the profiles' names and the rules for confirmation."""
     for name, profile in settings.profiles.items():
         if name in BUILT_IN or not _PROFILE_NAME.fullmatch(name):
-            taken = "is built in" if name in BUILT_IN else "is no name"
+            taken = "is built in" if name in BUILT_IN else "is not a valid name"
             raise Misconfigured(
                 f"The profile {name[:80]!r} {taken}.", hint="Use another: lower-case letters, digits, - and _."
             )

@@ -1,8 +1,8 @@
 """The settings of rooms. A room declares a dataclass (`Room.settings`); this module finds it and fills it in.
 
 The layers are those of the core: default < file (`[rooms.<name>]`) < environment (`PENTAD_<NAME>_<SETTING>`, or a
-variable of the system the room replaces) < flag. An unknown key in the file is an error; an unknown variable is only a
-warning, because an environment is shared. A removed setting is a warning in both.
+variable of the system the room replaces) < flag. An unknown key in the file is an error. An unknown variable is only a
+warning, because the environment is shared with other programs. A removed setting is a warning in both.
 """
 
 import dataclasses
@@ -42,7 +42,7 @@ def fields_of(model: type[Any]) -> dict[str, "dataclasses.Field[Any]"]:
 
 
 def variables_of(room: str, field: "dataclasses.Field[Any]") -> tuple[str, ...]:
-    """The variables that set a field; the first wins."""
+    """The environment variables for a field; the first one set wins."""
     return (prefix_of(room) + field.name.upper(), *field.metadata.get("variables", ()))
 
 
@@ -103,7 +103,7 @@ def _removed_warnings(settings: Settings, room: str, model: type[Any]) -> tuple[
         if name in table:
             warnings.append(f"{settings.file} has 'rooms.{room}.{name}', which no longer exists. {replacement}")
         if (variable := prefix_of(room) + name.upper()) in settings.environment:
-            warnings.append(f"The variable {variable} no longer has a meaning. {replacement}")
+            warnings.append(f"The variable {variable} no longer has any effect. {replacement}")
     return tuple(warnings)
 
 
@@ -130,8 +130,6 @@ def _convert(kind: Any, raw: Any, origin: Origin, path: str) -> Any:
 
 
 def wrong_value(path: str, origin: Origin, expected: WrongTypeError) -> Misconfigured:
-    """The error for a value that does not fit. It may be a secret, so the error does not repeat it."""
+    """The error for an invalid value. It does not repeat the value, which may be a secret."""
     place = origin.detail if origin.layer == "environment" else f"{path} ({origin})"
-    return Misconfigured(
-        f"{place} has a value that does not fit.", hint=f"It must be {expected}.", details={"setting": path}
-    )
+    return Misconfigured(f"{place} has an invalid value.", hint=f"It must be {expected}.", details={"setting": path})

@@ -1,7 +1,7 @@
 """Reads the settings in layers: defaults < file < environment < flags, each value with its origin.
 
 An unknown key in the file is an error, because the operator meant something by it. An unknown variable is only a
-warning, because an environment is shared. Both name the nearest setting.
+warning, because the environment is shared with other programs. Both messages name the nearest setting.
 """
 
 import dataclasses
@@ -40,7 +40,7 @@ NOT_SETTINGS: Final = frozenset(
         "PENTAD_WORKER_NUMBER",
     }
 )
-"""Variables that are not settings: the configuration file, how the program is called, a command's token, and those for
+"""Variables that are not settings: the configuration file, the name of the program, a command's token, and those for
 worker processes."""
 
 _NOTHING: Final[Mapping[str, Any]] = types.MappingProxyType({})
@@ -102,7 +102,7 @@ class _Layers:
 
 
 def _with_values(part: T, values: Mapping[str, Any]) -> T:
-    """The settings, or a table of them, with values by path."""
+    """Return the settings, or a table of them, with values set by path."""
     own: dict[str, Any] = {}
     tables: dict[str, dict[str, Any]] = {}
     for path, value in values.items():
@@ -187,9 +187,9 @@ def _add_environment(layers: _Layers, variables: Mapping[str, str]) -> list[str]
 
 
 def _check_rooms(settings: Settings, variables: Sequence[str]) -> Settings:
-    """Check the tables and variables of installed rooms, and warn of those that belong to no room.
+    """Check the tables and variables of installed rooms, and warn about those that belong to no room.
 
-    Rooms are looked for only if something is set for one; most commands should not pay for that.
+    Rooms are looked up only if there is such a setting, because most commands should not pay for that.
     """
     if not settings.room_tables and not variables:
         return settings
@@ -228,5 +228,5 @@ def _unknown_variables(settings: Settings, variables: Sequence[str], installed: 
         if name not in known | removed and not of_plug_in and not name.startswith(tuple(prefixes)):
             core = (entry.variable for entry in catalogue().values())
             meant = did_you_mean(name, [*core, *known, "PENTAD_CONFIG", "PENTAD_TOKEN"])
-            warnings.append(f"The variable {name} means nothing to Pentad." + (f" {meant}" if meant else ""))
+            warnings.append(f"The variable {name} is not a Pentad setting." + (f" {meant}" if meant else ""))
     return warnings

@@ -1,7 +1,6 @@
-"""Converts a value of a file, variable or flag to the type a setting declares.
+"""Converts a value from a file, variable or flag to the type a setting declares, so a new field needs no code here.
 
-Conversion follows the declared type, so a new field needs no code here. Text is accepted for every type, because the
-environment has nothing else; other values must have the exact type.
+Text is accepted for every type, because the environment has nothing else; other values must have the exact type.
 """
 
 import dataclasses
@@ -24,11 +23,11 @@ _NETWORK: Final = {IPv4Network, IPv6Network}
 
 
 class WrongTypeError(ValueError):
-    """The value does not fit; the text says what does."""
+    """The value has the wrong type; the message says what is expected."""
 
 
 def convert(kind: Any, raw: Any) -> Any:
-    """`raw` as a `kind`; WrongTypeError says what is expected."""
+    """Convert `raw` to `kind`; raises WrongTypeError."""
     origin, parts = typing.get_origin(kind), typing.get_args(kind)
     if origin is Literal:
         return _choice(raw, parts)

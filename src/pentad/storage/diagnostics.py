@@ -1,7 +1,7 @@
 """Probes of the store and its folder for `pentad doctor` and `/readyz`. They report facts and change nothing.
 
 `StoreWatch` probes when `/readyz` asks and, while something is wrong, every few seconds by itself. It probes at most
-once a second however many ask, so a readiness check that anybody may send costs the store next to nothing.
+once a second however many requests arrive, so public readiness checks cost the store next to nothing.
 """
 
 import asyncio
@@ -9,11 +9,11 @@ import os
 import shutil
 import tempfile
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 import apsw
+from msgspec import Struct, field
 
 from pentad.kernel.background import Background
 from pentad.kernel.clock import Clock, SystemClock
@@ -21,7 +21,6 @@ from pentad.kernel.errors import PentadError
 from pentad.kernel.ids import opaque_id
 from pentad.kernel.ports import Database, Dialect, Rows, Transaction
 from pentad.storage.health import StoreHealth, health_of
-from pentad.storage.integrity import check_integrity
 from pentad.storage.migrations import STORAGE, versions
 from pentad.storage.sqlite import SqliteDatabase
 
@@ -34,8 +33,7 @@ _PROBES_SINCE: Final = 2
 _LARGE_BYTES: Final = 256 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Folder:
+class Folder(Struct, frozen=True):
     """The data folder on its disk."""
 
     writable: bool
@@ -44,16 +42,15 @@ class Folder:
     trouble: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Store:
-    """An open store. `trouble` is why it does not answer; the other fields are then as complete as they could be."""
+class Store(Struct, frozen=True):
+    """An open store. `trouble` is the reason it does not respond; the other fields are then filled in as far as
+    possible."""
 
     dialect: Dialect
     version: str = ""
     features: dict[str, bool] = field(default_factory=dict[str, bool])
     schema: dict[str, int] = field(default_factory=dict[str, int])
     queued: int = 0
-    wal_bytes: int | None = None
     pgvector: str | None = None
     write_seconds: float | None = None
     trouble: PentadError | None = None
@@ -95,6 +92,8 @@ class StoreWatch:
             if self.health.status != "ok":
                 await self.now()
             if self.health.is_damaged and self._monotonic() >= self._check_at:
+                from pentad.storage.integrity import check_integrity
+
                 self._check_at = self._monotonic() + CHECK_EVERY_SECONDS
                 await check_integrity(self._db, seconds=CHECK_SECONDS)
 
@@ -137,12 +136,10 @@ async def probe_store(db: Database) -> Store:
         seconds = await _time_write(db, large=health.status != "ok") if has_table else None
         health.probe_succeeded()
         if isinstance(db, SqliteDatabase):
-            wal = db.path.with_name(db.path.name + "-wal")
-            size = await asyncio.to_thread(lambda: wal.stat().st_size if wal.exists() else 0)
-            return Store("sqlite", apsw.sqlite_lib_version(), sqlite_features(), schema, db.queued, size, None, seconds)
+            return Store("sqlite", apsw.sqlite_lib_version(), sqlite_features(), schema, db.queued, None, seconds)
         version, vector, available = await db.read(_postgres_facts)
         features = {"pgvector": vector is not None, "pgvector_available": available}
-        return Store("postgres", version, features, schema, _queued(db), None, vector, seconds)
+        return Store("postgres", version, features, schema, _queued(db), vector, seconds)
     except PentadError as error:
         return Store(db.dialect, schema=schema, queued=_queued(db), trouble=error)
 

@@ -1,7 +1,7 @@
 """The errors a store raises, the same for both dialects.
 
-A broken rule of the data carries `details.rule`; a fault of the store itself carries `details.reason`. No text names a
-path, a server or any of the data.
+A violated constraint carries `details.rule`; a fault of the store itself carries `details.reason`. Messages never
+contain a path, a server name or data.
 """
 
 from typing import Final, Literal
@@ -67,7 +67,7 @@ def lost_in_commit() -> Unavailable:
 def damaged() -> Misconfigured:
     return Misconfigured(
         "The store is damaged, or it is not a Pentad store.",
-        hint="`pentad doctor` says more; `pentad restore FILE` puts a backup in its place.",
+        hint="Run `pentad doctor` for details; `pentad restore FILE` replaces the store with a backup.",
         details={"reason": DAMAGED},
     )
 

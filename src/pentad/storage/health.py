@@ -7,8 +7,9 @@ fault ends only when a probe succeeds (`diagnostics.py`), and damage only when t
 
 import logging
 import threading
-from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeVar
+
+from msgspec import Struct
 
 from pentad.kernel.clock import Clock, SystemClock
 from pentad.kernel.errors import PentadError
@@ -24,8 +25,7 @@ _ONLY_WRITES: Final = frozenset({"disk-full", "read-only"})
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(Struct, frozen=True):
     """One thing that is wrong."""
 
     reason: Reason

@@ -9,9 +9,10 @@ the work and the other finds it done.
 import hashlib
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+
+from msgspec import Struct
 
 from pentad.kernel.clock import SystemClock, iso
 from pentad.kernel.errors import Misconfigured
@@ -42,8 +43,7 @@ _TABLE_EXISTS = {
 _CLOCK = SystemClock()
 
 
-@dataclass(frozen=True, slots=True)
-class MigrationSet:
+class MigrationSet(Struct, frozen=True):
     """The migrations of one part of Pentad; `package` is the importable package that holds the files."""
 
     name: str
@@ -54,8 +54,7 @@ STORAGE = MigrationSet("storage", "pentad.storage.schema")
 """The store's own tables; always the first set."""
 
 
-@dataclass(frozen=True, slots=True)
-class Migration:
+class Migration(Struct, frozen=True):
     """One numbered step of a set, in one dialect."""
 
     set_name: str
@@ -121,7 +120,7 @@ def read_applied(rows: Rows, dialect: Dialect) -> dict[Step, str]:
 
 
 def pending(known: Iterable[Migration], done: dict[Step, str]) -> list[Migration]:
-    """The known migrations that are not applied; Misconfigured if the applied ones do not fit the known ones."""
+    """The known migrations that are not yet applied; Misconfigured if the applied ones do not match the known ones."""
     known = list(known)
     by_step = {(step.set_name, step.number): step for step in known}
     names = {step.set_name for step in known}

@@ -19,8 +19,8 @@ async def open_database(
 ) -> Database:
     """Open the store: `<data>/pentad.db` without a URL, the file of `sqlite:///path`, or a PostgreSQL database.
 
-    The store is not migrated here; `migrations.apply` does that. Without `listens` a PostgreSQL database is somebody
-    else's: no connection waits for signals in it, and no lock says that a server runs on it.
+    The store is not migrated here; `migrations.apply` does that. Without `listens`, a PostgreSQL database belongs to
+    someone else: no connection waits for signals, and no lock marks it as in use by a server.
     """
     target = locate(url, data)
     if isinstance(target, Path):

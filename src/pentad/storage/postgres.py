@@ -1,9 +1,8 @@
 """The store in PostgreSQL, for several processes or machines on one database.
 
 Units of work run on pooled connections in Pentad's own threads, one for each connection. Writing units are SERIALIZABLE
-and run again after a conflict, except those that take their own locks. An outage is answered with Unavailable within
-seconds, and the pool recovers by itself.
-Only this module and the other `postgres_*` modules import psycopg.
+and run again after a conflict, except those that take their own locks. During an outage, callers get Unavailable within
+seconds, and the pool recovers automatically. Only this module and the other `postgres_*` modules import psycopg.
 """
 
 import asyncio
@@ -73,9 +72,11 @@ class PostgresDatabase:
     async def open(
         cls, url: str, *, connections: int = 8, exclusive: bool = False, listens: bool = True
     ) -> "PostgresDatabase":
-        """Open the store; `exclusive` refuses if any other process has it open, and keeps others out.
+        """Open the store.
 
-        Without `listens` it is somebody else's database: no signals are received and no lock is taken."""
+        `exclusive` fails if another process has it open, and keeps others out. Without `listens`, the database belongs
+        to someone else: no signals are received and no lock is taken.
+        """
         database = cls(url, connections=connections, exclusive=exclusive)
         await asyncio.to_thread(database._start, listens=listens)
         return database

@@ -113,7 +113,7 @@ def load_rows(connection: Connection, source: Path, manifest: Manifest) -> None:
         present: list[tuple[str, list[str]]] = connection.execute(_TABLES).fetchall()
         if {name: set(columns) for name, columns in present} != {t.name: set(t.columns) for t in manifest.tables}:
             raise Misconfigured(
-                "The tables of this database are not those of the backup.",
+                "The tables of this database do not match the backup.",
                 hint="Restore into an empty database, with the same rooms switched on.",
             )
         references = connection.execute(_REFERENCES).fetchall()

@@ -1,4 +1,4 @@
-"""Translates PostgreSQL's errors into Pentad's, and tells which of them mean "run it again".
+"""Translates PostgreSQL's errors into Pentad's, and identifies those after which a unit of work may be retried.
 
 A driver's message can quote the connection string, so none of its text is passed on.
 """
@@ -92,7 +92,7 @@ def _fault(error: psycopg.Error) -> PentadError | None:
     if isinstance(error, errors.IoError):
         return disk_error()
     if isinstance(error, errors.QueryCanceled):
-        return DeadlineExceeded("The store took too long to answer.", hint="Ask for less at a time.")
+        return DeadlineExceeded("The store took too long to respond.", hint="Ask for less at a time.")
     if isinstance(error, errors.ReadOnlySqlTransaction):
         return Misconfigured(
             "The store cannot be written to here.",
@@ -108,7 +108,7 @@ def _fault(error: psycopg.Error) -> PentadError | None:
 def connection_error(error: psycopg.Error) -> PentadError:
     """Why a connection failed, without any part of the connection string.
 
-    A failed connection has no SQLSTATE, so only the text tells; in an unknown language it counts as an outage.
+    A failed connection has no SQLSTATE, so the message text decides; in an unknown language it counts as an outage.
     """
     text = str(error)
     if "authentication failed" in text or "no password supplied" in text or re.search(r'role ".*" does not', text):

@@ -44,7 +44,7 @@ def check(
     except PentadError as error:
         return [error.message], False
     except psycopg.OperationalError:
-        return [*faults[:most], "The server did not answer to the end."], False
+        return [*faults[:most], "The server stopped responding before the end."], False
     return faults[:most], True
 
 

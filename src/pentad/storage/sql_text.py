@@ -1,6 +1,6 @@
-"""Tells SQL code from strings, comments and quoted names, to translate parameters and to split migration files.
+"""Distinguishes SQL code from strings, comments and quoted names, to translate parameters and to split migration files.
 
-This is a tokenizer, not a parser: it goes no further than those two need.
+This is a tokenizer, not a parser: it does only what those two need.
 """
 
 import re

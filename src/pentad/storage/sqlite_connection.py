@@ -20,7 +20,7 @@ from pentad.kernel.ports import Row, Value
 from pentad.storage.sqlite_errors import raise_translated
 
 APPLICATION_ID = 0x50454E54
-"""`PENT` in the file's header: how a Pentad store is told from any other SQLite file."""
+"""`PENT` in the file's header distinguishes a Pentad store from any other SQLite file."""
 
 Purpose = Literal["write", "read"]
 

@@ -31,9 +31,9 @@ _FAULTS: Final[tuple[tuple[tuple[type[Exception], ...], Callable[[], PentadError
 
 
 def translate_error(error: Exception, *, writing: bool = False) -> Exception:
-    """Pentad's error for it, or the error itself if there is none.
+    """Pentad's error for an SQLite error, or the error itself if there is none.
 
-    `writing`: a unit of work that may write met it, so a store that does not allow writing is read-only.
+    `writing` means that it occurred in a unit of work that may write, so a store that refuses the write is read-only.
     """
     if isinstance(error, apsw.ConstraintError):
         return _constraint(error)

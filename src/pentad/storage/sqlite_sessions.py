@@ -1,4 +1,5 @@
-"""Which processes have a SQLite file open. All of them run on one machine, so the machine says which have ended."""
+"""Tracks which processes have a SQLite file open. All of them run on one machine, so the operating system knows which
+have ended."""
 
 import os
 from functools import lru_cache

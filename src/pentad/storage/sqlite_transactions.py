@@ -52,8 +52,8 @@ _ALONE = 8
 class SqliteRows:
     """The port `Rows`. `failure` is the first error of any statement.
 
-    A failed statement dooms its unit of work even if the unit swallows the error: PostgreSQL cannot go on after one, so
-    SQLite does not either. All statements share one cursor, because making one costs more than a short statement.
+    A failed statement fails its unit of work even if the unit swallows the error: PostgreSQL cannot continue after one,
+    so SQLite does not either. All statements share one cursor, because making one costs more than a short statement.
     """
 
     __slots__ = ("cursor", "failure")

@@ -1,4 +1,4 @@
-"""The client of the verbs: it talks to a server with `--url`, or to the rooms opened in this process.
+"""The client behind CLI verbs. It talks to a server with `--url`, or to rooms opened in this process.
 
 A verb with `@server_options()` receives a `Target` and works the same way on both.
 """
@@ -35,7 +35,7 @@ Send = Callable[[str, str, "bytes | None", str], Awaitable["tuple[int, bytes]"]]
 """Sends a request (method, path with query, body, media type); returns the status and body of the response."""
 _FIRST_ERROR: Final = 400
 _LONGEST_SILENCE: Final = 3_600.0
-"""How long a stream of the audit trail may have nothing to say."""
+"""How long a stream of the audit trail may stay silent."""
 _BY_STATUS: Final[dict[int, type[PentadError]]] = {401: Unauthenticated, 403: Forbidden, 404: NotFound}
 
 
@@ -63,19 +63,19 @@ class Client:
         body: bytes | None = None,
         media_type: str = "application/octet-stream",
     ) -> "tuple[int, bytes]":
-        """Send a request to a path of the server, only with `--url`; returns status and body.
+        """Send a request to a path of the server and return status and body.
 
-        Parameters that are None are left out.
+        Only with `--url`. Parameters that are None are left out.
         """
         if self._send is None:
-            raise RuntimeError("Paths are requested only from a server.")
+            raise RuntimeError("This needs a server: give --url.")
         given = urlencode({key: value for key, value in query.items() if value is not None}, doseq=True)
         return await self._send(method, f"{path}?{given}", body, media_type)
 
     async def call_route(
         self, method: str, path: str, query: Mapping[str, Any], body: bytes | None = None, media_type: str = ""
     ) -> Any:
-        """The JSON that a path of the server returns, or its error raised. Only with `--url`."""
+        """Call a path of the server and return its JSON, or raise its error. Only with `--url`."""
         status, answer = await self.send_file(method, path, query, body, media_type)
         parsed = parse_answer(status, answer)
         if status >= _FIRST_ERROR:
@@ -87,7 +87,7 @@ class Client:
         return (await self.call(name, arguments))["structuredContent"]
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The result of a tool, or its error raised. Arguments that are None are left out."""
+        """Call a tool and return its result, or raise its error. Arguments that are None are left out."""
         given = {key: value for key, value in arguments.items() if value is not None}
         result = await self.request("tools/call", {"name": name, "arguments": given})
         if result.get("isError"):
@@ -110,7 +110,7 @@ def parse_answer(status: int, body: bytes) -> Any:
 
 
 def error_from_answer(status: int, answer: Any) -> PentadError:
-    """The error in the JSON of a response."""
+    """The error in a JSON response."""
     from pentad.mcp.wire_errors import error_from_json
 
     members = cast("dict[str, Any]", answer) if isinstance(answer, dict) else {}
@@ -124,7 +124,7 @@ def error_from_answer(status: int, answer: Any) -> PentadError:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server over HTTP and the login for it. Without one, the login that `pentad login` saved is used."""
+    """An HTTP server and the credentials for it. Without credentials, the login saved by `pentad login` is used."""
 
     url: str
     """Its MCP endpoint."""
@@ -139,7 +139,8 @@ class Target:
     server: Server | None = None
 
     def run(self, work: Callable[[Client], Coroutine[Any, Any, T]], *rooms: str) -> T:
-        """Run `work` with a client. In this process only these rooms are opened, by default those of the settings."""
+        """Run `work` with a client. In this process, only these rooms are opened, or those of the settings if none are
+        named."""
 
         async def run() -> T:
             async with self.open(*rooms) as client:
@@ -154,7 +155,8 @@ class Target:
     def call_route(
         self, method: str, path: str, query: Mapping[str, Any] | None = None, body: Mapping[str, Any] | None = None
     ) -> Any:
-        """The JSON of a route of administration, or its error raised: on the server, or on the settings' store."""
+        """Call an administration route, on the server or on the settings' store, and return its JSON or raise its
+        error."""
 
         async def run() -> Any:
             async with self.stream_route(method, path, query, body) as chunks:
@@ -170,7 +172,7 @@ class Target:
         query: Mapping[str, Any] | None = None,
         body: Mapping[str, Any] | None = None,
     ) -> AsyncGenerator[AsyncIterator[bytes]]:
-        """The body of a route of administration as it arrives, or its error raised."""
+        """Call an administration route and yield its body as it arrives, or raise its error."""
         given = urlencode({name: value for name, value in (query or {}).items() if value is not None})
         encoded = None if body is None else json.dumps(body).encode()
         opened = launcher().open_routes(self.settings) if self.server is None else _remote_routes(self.server)
@@ -206,12 +208,12 @@ class Target:
 
 
 def login_options(*, filters_by_user: bool = False) -> Decorator:
-    """Give a verb the options of a server and the login for it; it receives them as `server`, None without `--url`.
+    """Give a verb the options for a server and its credentials, received as `server` (None without `--url`).
 
-    The login is `--user` or `--login`; only the latter if the verb's `--user` is a filter.
+    The user is `--user` or `--login`; only the latter if the verb's own `--user` is a filter.
     """
     flags = ("--login",) if filters_by_user else ("--user", "--login")
-    help_text = "The login for --url; prompts for the password."
+    help_text = "The user name for --url; prompts for the password."
     options = (*_SERVER_OPTIONS, click.option(*flags, "login", metavar="NAME[:PASSWORD]", help=help_text))
 
     def decorate(verb: Verb) -> Verb:
@@ -263,16 +265,16 @@ def _authorization(token: str | None, user: str | None) -> str | None:
 
 
 def fetcher_for(url: str) -> "HttpFetcher":
-    """Outgoing HTTP to exactly the host the user named."""
+    """Outgoing HTTP, only to the host the user named."""
     from pentad.mcp.remote_server import MOST_BYTES, TIMEOUT_SECONDS
     from pentad.net.fetch import HttpFetcher
     from pentad.net.policy import FetchPolicy
 
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise InvalidInput("--url is not the address of a server.", hint="Write http://127.0.0.1:8700.")
+        raise InvalidInput("--url is not a server's address.", hint="Write http://127.0.0.1:8700.")
     port = parts.port or (443 if parts.scheme == "https" else 80)
-    # No redirects: the login is only for the server the user named.
+    # No redirects: the credentials are only for the server the user named.
     policy = FetchPolicy(
         allow_hosts=frozenset({parts.hostname}),
         allow_http=True,
@@ -335,7 +337,7 @@ class _RemoteRoutes:
 
 @asynccontextmanager
 async def _remote_routes(server: Server) -> AsyncGenerator[_RemoteRoutes]:
-    """The routes of a server, with the login given or else the saved one."""
+    """The routes of a server, with the given credentials or the saved login."""
     from pentad.terminal.saved_logins import access_token, saved_logins
 
     fetcher = fetcher_for(server.url)

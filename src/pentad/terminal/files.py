@@ -1,4 +1,4 @@
-"""Files on the command line: read one or stdin, write one or stdout."""
+"""Reads and writes files named on the command line; `-` is stdin or stdout."""
 
 import json
 import sys
@@ -40,7 +40,7 @@ def is_file(given: str) -> bool:
 
 
 def write(text: str, out: Path | None) -> None:
-    """Write a text to stdout, or to a file that appears only when it is complete."""
+    """Write text to stdout, or to a file that appears only once it is complete."""
     if out is None:
         print_text(text.removesuffix("\n"))
         return

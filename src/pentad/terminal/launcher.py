@@ -1,7 +1,7 @@
-"""Opens Pentad in the process of a verb.
+"""Opens Pentad in the CLI process.
 
-A room's verbs cannot import the application, because it is in a layer above the rooms. So the command line puts a
-`Launcher` into the context of every command.
+A room's verbs cannot import the application, which is in a layer above the rooms, so the command line puts a `Launcher`
+into the context of every command.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Routes(Protocol):
-    """The HTTP routes of a server, or those of administration in this process."""
+    """The HTTP routes of a server, or the administration routes in this process."""
 
     def open(
         self, method: str, path: str, body: bytes | None, media_type: str
@@ -31,23 +31,23 @@ class Routes(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Launcher:
-    """What the verbs of rooms can open."""
+    """What a room's verbs can open."""
 
     open_app: "Callable[[Settings], AbstractAsyncContextManager[Any]]"
     """The application (`pentad.app.App`) with the rooms of the settings."""
     open_store: "Callable[[Settings], AbstractAsyncContextManager[Database]]"
     """The store alone, with the tables of the core."""
     open_routes: "Callable[[Settings], AbstractAsyncContextManager[Routes]]"
-    """The routes of administration, called in this process on the store alone."""
+    """The administration routes, called in this process on the store alone."""
     serve_part: "Callable[[Settings, str, Callable[[Any], Awaitable[Any]]], Awaitable[None]]"
-    """Serves one part of a room over stdio until the input ends. The function makes the part of the open room."""
+    """Serves one part of a room over stdio until the input ends. The function makes that part from the open room."""
 
 
 def launcher() -> Launcher:
     """The launcher of the running command."""
     found = click.get_current_context().find_object(Launcher)
     if found is None:
-        raise RuntimeError("This command has to be run by `pentad`.")
+        raise RuntimeError("This command must be run by `pentad`.")
     return found
 
 
@@ -75,7 +75,7 @@ async def open_room(settings: "Settings", *rooms: str, beside_all: bool = False)
 
 @asynccontextmanager
 async def open_fetcher(settings: "Settings") -> "AsyncGenerator[Fetcher]":
-    """Outgoing HTTP by the rules of the settings, for a verb that needs no store."""
+    """Outgoing HTTP with the settings' rules, for a verb that needs no store."""
     from pentad.net.fetch import HttpFetcher
 
     fetcher = HttpFetcher(settings.fetch)

@@ -28,7 +28,7 @@ _OPTIONS: Final[dict[str, Decorator]] = {
     "data": click.option(
         "--data",
         type=click.Path(file_okay=False, path_type=Path),
-        help="The folder that holds everything Pentad keeps.",
+        help="Pentad's data folder.",
     ),
     "database": click.option(
         "--database",
@@ -36,9 +36,11 @@ _OPTIONS: Final[dict[str, Decorator]] = {
         help="A postgresql:// address instead of SQLite; PENTAD_DATABASE keeps it out of the process list.",
     ),
     "auth": click.option(
-        "--auth", type=click.Choice(["required", "none"]), help="none only on this machine.  [default: required]"
+        "--auth",
+        type=click.Choice(["required", "none"]),
+        help="Whether callers must log in; none works only on this machine.  [default: required]",
     ),
-    "workers": click.option("--workers", type=int, metavar="N", help="Processes that serve.  [default: 1]"),
+    "workers": click.option("--workers", type=int, metavar="N", help="Number of server processes.  [default: 1]"),
     "rooms": click.option(
         "--rooms", metavar="A,B,...", help="Rooms to open, by name or as my.module:ROOM; all by default."
     ),
@@ -60,10 +62,10 @@ profile_option: Final = click.option(
 
 
 def settings_options(*names: str, logs_warnings: bool = False, running: "RunningStores" = "use") -> Decorator:
-    """Give a verb the options of these settings and `--config`; it receives all settings as `settings`.
+    """Give a verb the options for these settings and `--config`; it receives all settings as `settings`.
 
     A verb that serves logs the warnings itself; others print them. Without `--data`, a verb uses the store of a running
-    server; `running` says otherwise.
+    server, unless `running` says otherwise.
     """
 
     def decorate(verb: Verb) -> Verb:
@@ -89,7 +91,7 @@ store_options: Final = settings_options("data", "database")
 def read_settings(
     config: Path | None = None, *, prints_warnings: bool = True, running: "RunningStores" = "ignore", **flags: Any
 ) -> "Settings":
-    """The settings with these flags (None if not given)."""
+    """Load the settings with these flags; None means not given."""
     from pentad.settings.sources import load_settings
     from pentad.terminal.running_servers import find_store
 

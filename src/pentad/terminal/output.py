@@ -1,8 +1,7 @@
 """Printing and exit codes: data goes to stdout, everything else to stderr.
 
-Commands in remarks and errors are printed as the reader has to type them (`terminal/program.py`).
-Text from the store may hold terminal escapes, which never reach a terminal. rich is imported only to draw a table or a
-progress bar on a terminal.
+Commands in messages are printed as the reader has to type them (`terminal/program.py`). Text from the store may contain
+terminal escapes; they never reach a terminal. rich is imported only to draw a table or a progress bar on a terminal.
 """
 
 import json
@@ -30,7 +29,7 @@ from pentad.kernel.errors import (
 from pentad.terminal.program import with_program
 
 OnProgress = Callable[[str, int, int | None], None]
-"""Takes what is being done, how much of it is done, and the total, if known."""
+"""Receives a description, the amount done, and the total if known."""
 
 
 class ExitCode(IntEnum):
@@ -47,11 +46,11 @@ class ExitCode(IntEnum):
 
 EXIT_CODES: Final[Mapping[ExitCode, str]] = {
     ExitCode.OK: "done",
-    ExitCode.FAILED: "it failed; stderr says why",
+    ExitCode.FAILED: "failure; stderr says why",
     ExitCode.USAGE: "wrong usage or configuration",
-    ExitCode.UNKNOWN: "no such thing",
+    ExitCode.UNKNOWN: "not found",
     ExitCode.REFUSED: "not logged in, or not allowed",
-    ExitCode.UNAVAILABLE: "the store or the server cannot be reached now",
+    ExitCode.UNAVAILABLE: "the store or the server cannot be reached",
     ExitCode.INTERRUPTED: "ended by Ctrl-C",
 }
 
@@ -99,7 +98,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, emp
 
 
 def say(text: str) -> None:
-    """Print a remark to stderr."""
+    """Print a message to stderr."""
     click.echo(visible(with_program(text)), err=True)
 
 
@@ -117,7 +116,7 @@ def print_error(message: str, hint: str | None = None) -> None:
 
 @contextmanager
 def progress_bar() -> Generator[OnProgress]:
-    """A line on a terminal's stderr that says how far a long command is, and goes away at the end."""
+    """A progress line on a terminal's stderr, removed at the end."""
     if not sys.stderr.isatty():
         yield lambda what, done, total: None
         return

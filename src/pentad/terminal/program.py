@@ -1,7 +1,8 @@
-"""How the reader calls this program.
+"""The command that starts this program.
 
-Texts name commands as `pentad ...`. In a clone that is not what works, so the name is replaced where a text is printed
-or put on a page: by `./pentad`, `.venv/bin/pentad`, `uvx --from DIR pentad`, whatever started this process.
+Messages name commands as `pentad ...`, which may not be on the PATH, for example in a clone. Where a message is printed
+or put on a page, the name is replaced with the command that started this process: `./pentad`, `.venv/bin/pentad`, `uvx
+--from DIR pentad`.
 """
 
 import os
@@ -15,9 +16,9 @@ from urllib.parse import unquote, urlsplit
 
 NAME: Final = "pentad"
 PROGRAM: Final = "PENTAD_PROGRAM"
-"""The variable that holds what to print; an image sets it, and worker processes inherit it."""
+"""The environment variable with the command to print. Container images set it, and worker processes inherit it."""
 LAUNCHER: Final = "PENTAD_LAUNCHER"
-"""The variable in which the script `./pentad` passes on how it was called."""
+"""The environment variable in which the script `./pentad` passes on how it was called."""
 _COMMAND: Final = re.compile(r"`pentad(?= )")
 
 
@@ -27,12 +28,12 @@ def program() -> str:
 
 
 def as_typed(command: str) -> str:
-    """A command that begins with `pentad`, as the reader has to type it."""
+    """A command that begins with `pentad`, as the user has to type it."""
     return program() + command.removeprefix(NAME)
 
 
 def with_program(text: str, name: str | None = None) -> str:
-    """The text with every command in backticks as the reader has to type it."""
+    """The text, with every command in backticks as the user has to type it."""
     return _COMMAND.sub(lambda _: f"`{program() if name is None else name}", text)
 
 
@@ -44,7 +45,7 @@ def remember_program(argv0: str, environ: MutableMapping[str, str] = os.environ)
 
 
 def uvx_command() -> list[str] | None:
-    """How uvx started this program; None if it did not. Its environment is a cache that may be deleted."""
+    """The uvx command that started this program, if any. uvx environments are caches that may be deleted."""
     if "archive-v0" not in Path(sys.prefix).parts:
         return None
     source = _installed_from()

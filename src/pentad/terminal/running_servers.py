@@ -1,7 +1,7 @@
-"""The servers that run on this machine for this user, so that verbs without `--data` find their store.
+"""Finds this user's running servers on this machine, so that verbs without `--data` use their store.
 
-`serve` and `demo` leave a small file while they run: where they answer and where their data is, no secret. A file whose
-process is gone is ignored. Verbs open the store it names; they never send a login anywhere because of it.
+While they run, `serve` and `demo` keep a small file with their address and data folder, and no secrets. Files of
+processes that ended are ignored. Verbs open the store a file names; they never send credentials because of it.
 """
 
 import contextlib
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from pentad.settings.model import Settings
 
 RunningStores = Literal["use", "fallback", "ignore"]
-"""Whether a verb without `--data` uses the store of a running server: before the default store, only if there is no
-default store, or never."""
+"""Whether a verb without `--data` uses the store of a running server: always, only if there is no default store, or
+never."""
 Started = Callable[["Settings"], None]
 
 _POSTGRES: Final = "postgres"
 _CLOCK_SECONDS: Final = 60.0
-"""How far the clock may have been set since a process started; process ids are not reused that quickly."""
+"""How far the clock may have been adjusted since a process started. Process ids are not reused that quickly."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunningServer:
-    """What a server's file says."""
+    """The contents of a server's file."""
 
     pid: int
     started: float
@@ -41,7 +41,7 @@ class RunningServer:
     public_url: str | None
     data: str
     database: str | None
-    """The URL of an SQLite file outside `data`. Of PostgreSQL only the word: its URL may hold a password."""
+    """The URL of an SQLite file outside `data`. For PostgreSQL only the word, because its URL may hold a password."""
     config: str | None
     demo: bool
 
@@ -52,9 +52,9 @@ class RunningServer:
 
 @contextlib.contextmanager
 def server_file() -> Generator[Started]:
-    """Yields what writes this process's file once it serves; the file is removed at the end.
+    """Yields a function that writes this process's file once it serves; the file is removed at the end.
 
-    A server also runs where it cannot be written, e.g. without a home folder.
+    If it cannot be written, for example without a home folder, the server runs anyway.
     """
     path = _folder() / f"{os.getpid()}.json"
 
@@ -90,7 +90,7 @@ def find_store(
 ) -> tuple["Settings", RunningServer | None]:
     """The settings for a verb, with the store of a running server unless the settings name one.
 
-    Says on stderr which store that is if there is a choice.
+    If there is a choice, prints the chosen store to stderr.
     """
     if use == "ignore" or settings.database is not None or settings.origin("data").layer != "default":
         return settings, None
@@ -116,7 +116,7 @@ def find_store(
 
 
 def site_of(settings: "Settings") -> str | None:
-    """The URL of the server on the store of these settings: the one that runs, or the one the operator set."""
+    """The URL of the server on the store of these settings: the running one, or the configured public URL."""
     place = (str(settings.data.absolute()), _database(settings))
     for server in running_servers():
         if (str(Path(server.data).absolute()), server.database) == place:
@@ -125,13 +125,13 @@ def site_of(settings: "Settings") -> str | None:
 
 
 def makes_default_store(settings: "Settings") -> bool:
-    """Whether opening the store makes a new one, in the folder that nobody named."""
+    """Whether opening the store would create one in the default folder."""
     is_default = settings.database is None and settings.origin("data").layer == "default"
     return is_default and not _has_store(settings)
 
 
 def tell_new_store(settings: "Settings") -> None:
-    """Say so: the reader may have expected another store."""
+    """Report the new store: the user may have expected another one."""
     say(f"This is a new, empty store: {settings.data}")
 
 
@@ -181,7 +181,7 @@ def _database(settings: "Settings") -> str | None:
 
 
 def _read(path: Path) -> RunningServer | None:
-    """What the file says, if it is this user's and its process is alive."""
+    """Parse a server's file; None unless it is this user's and its process is alive."""
     try:
         if hasattr(os, "getuid") and path.lstat().st_uid != os.getuid():
             return None

@@ -1,8 +1,8 @@
-"""Logins that `pentad login` made, kept in the user's configuration folder for every verb with `--url`.
+"""Stores logins made by `pentad login` in the user's configuration folder, for verbs with `--url`.
 
-The file can be read by its owner only and is replaced as a whole. Processes that refresh a token at the same time take
-turns: the second finds the first one's token. A login is for one issuer and one resource, so a server that calls itself
-differently gets no token.
+Only the owner can read the file, and it is replaced as a whole. Processes that refresh a token at the same time take
+turns; the second one reuses the first one's token. A login is for one issuer and one resource, so a server with another
+identity gets no token.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ _PORTS: Final = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True)
 class SavedLogin:
-    """Tokens for one server, and where to renew and to revoke them."""
+    """Tokens for one server, and the endpoints that renew and revoke them."""
 
     issuer: str
     token_endpoint: str
@@ -99,7 +99,7 @@ class SavedLogins:
 
     @contextlib.contextmanager
     def locked(self) -> Generator[None]:
-        """Keep other processes from changing the file; where there are no file locks, the last one wins."""
+        """Keep other processes from changing the file. On systems without file locks, the last writer wins."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if os.name == "posix":
             self._folder.chmod(0o700)
@@ -138,14 +138,14 @@ def saved_logins(environ: Mapping[str, str] = os.environ) -> SavedLogins:
 
 
 def origin_of(url: str) -> str:
-    """Scheme, host and port of a URL: what a server's issuer is called."""
+    """Scheme, host and port of a URL, as in a server's issuer name."""
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
         parts, port = urlsplit(""), None
     if parts.scheme not in _PORTS or not parts.hostname or parts.username is not None:
-        raise InvalidInput("That is not the address of a server.", hint="Write https://pentad.example.com.")
+        raise InvalidInput("That is not a server's address.", hint="Write https://pentad.example.com.")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return f"{parts.scheme}://{host}" + ("" if port in (None, _PORTS[parts.scheme]) else f":{port}")
 
@@ -175,7 +175,7 @@ async def access_token(
 
 
 async def discovered(url: str, fetcher: "Fetcher") -> Mapping[str, str]:
-    """The endpoints of a server's logins for programs. All of them must be on that server."""
+    """The server's endpoints for device logins. All of them must be on that server."""
     origin = origin_of(url)
     answer = await fetcher.fetch(origin + METADATA, max_bytes=_MOST_BYTES, timeout=_TIMEOUT)
     found = _object(answer.body) if answer.status == 200 else {}
@@ -190,12 +190,12 @@ async def discovered(url: str, fetcher: "Fetcher") -> Mapping[str, str]:
     names = ("device_authorization_endpoint", "token_endpoint", "revocation_endpoint")
     endpoints = {name: found[name] for name in names if isinstance(found.get(name), str)}
     if "token_endpoint" not in endpoints or any(origin_of(one) != origin for one in endpoints.values()):
-        raise Misconfigured(f"{origin} sends programs to another server.", hint="Its operator should look into that.")
+        raise Misconfigured(f"{origin} sends programs to another server.", hint="Ask its operator to check this.")
     return endpoints
 
 
 async def post_form(fetcher: "Fetcher", url: str, fields: Mapping[str, str]) -> tuple[int, dict[str, Any]]:
-    """The status and the JSON object of an answer."""
+    """Post a form and return the status and JSON object of the response."""
     headers = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
     answer = await fetcher.fetch(
         url, method="POST", headers=headers, body=urlencode(fields).encode(), max_bytes=_MOST_BYTES, timeout=_TIMEOUT
@@ -204,7 +204,7 @@ async def post_form(fetcher: "Fetcher", url: str, fields: Mapping[str, str]) -> 
 
 
 async def revoke(login: SavedLogin, fetcher: "Fetcher") -> bool:
-    """Give the tokens back; whether the server heard of it."""
+    """Revoke the tokens; returns whether the server accepted that."""
     token = login.refresh_token or login.access_token
     if login.revocation_endpoint is None:
         return False

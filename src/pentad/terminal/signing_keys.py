@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 OpenRing = Callable[["Database", "Settings"], Awaitable["KeyRing"]]
 """The room's ring of keys in a store."""
 NameKey = Callable[[str], str]
-"""The name of a public key (PEM text) for those who verify with it."""
+"""The name under which verifiers know a public key (PEM text)."""
 
 
 def signing_keys(room: str, what: str, open_ring: OpenRing, name_key: NameKey) -> click.Group:
-    """The verbs for one room's keys. A server answers them at `/api/<room>/keys`; it sends no private key."""
+    """The verbs for one room's keys. A server serves them at `/api/<room>/keys` and never sends a private key."""
 
     @click.group("keys", help=f"List and rotate the keys {what} are signed with.")
     def keys() -> None:

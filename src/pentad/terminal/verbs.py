@@ -1,7 +1,7 @@
-"""How a command is declared before it is imported.
+"""Declares commands without importing them.
 
-`pentad --help`, `--version` and shell completion use only these declarations, because importing the commands would be
-slow. So a module that declares verbs imports nothing but this one.
+`pentad --help`, `--version` and shell completion use only these declarations, because importing the commands is slow. A
+module that declares verbs must import nothing but this one.
 """
 
 from collections.abc import Mapping
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """Where a command lives (`module:attribute`) and its line in the help.
+    """The target of a command (`module:attribute`) and its line in the help.
 
-    A verb that is not `listed` is an alias: a name that the documents of another system use.
+    A verb that is not `listed` is an alias from another system's documentation.
     """
 
     target: str

@@ -193,7 +193,7 @@ class Failing:
     dimensions = 4
 
     async def embed(self, texts: Sequence[str]) -> bytes:
-        raise Unavailable("The embedding model did not answer.")
+        raise Unavailable("The embedding model did not respond.")
 
 
 async def test_a_model_that_fails_leaves_answers_to_words(avatars: Avatars, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Authorization requests: what a client asks for at `/oauth/authorize`, read and checked.
 
 Client and redirect URI are checked first: if either is wrong, nothing may be sent to the redirect URI
-(`UntrustedRequest`). Any other fault (`RefusedRequest`) may be told to the client, once a person has acted.
+(`UntrustedRequest`). Any other error (`RefusedRequest`) may be reported to the client, once a person has acted.
 """
 
 import re
@@ -29,17 +29,17 @@ PARAMETERS: Final = frozenset(
         "client_assertion_type", "device_code", "token", "token_type_hint",
     }
 )  # fmt: skip
-"""Parameters of OAuth that a request may have once."""
+"""OAuth parameters that a request may have at most once."""
 _ANSWER: Final = frozenset({"code", "state", "iss", "error", "error_description", "error_uri"})
 _CHALLENGE: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
 class UntrustedRequest(OAuthError):
-    """Client or redirect URI are wrong: the person gets a page, and the redirect URI nothing."""
+    """The client or redirect URI is wrong: the person sees an error page, and nothing is sent to the redirect URI."""
 
 
 class RefusedRequest(OAuthError):
-    """A fault that the client may be told of: `location` leads there."""
+    """An error that may be reported to the client, at `location`."""
 
     def __init__(self, error: OAuthError, location: str) -> None:
         super().__init__(error.error, error.description)
@@ -52,7 +52,7 @@ class Parameters:
     def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
         self._values: dict[str, list[str]] = {}
         for name, value in pairs:
-            if value:  # a parameter without a value counts as left out
+            if value:  # a parameter without a value counts as absent
                 self._values.setdefault(name, []).append(value)
         self._repeated = frozenset(
             name for name, values in self._values.items() if len(values) > 1 and name in PARAMETERS
@@ -85,7 +85,7 @@ def parsed_form(text: str) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """This server as the client uses it: its URL, its rooms, and which paths are resources."""
+    """This server as the client sees it: its URL, its rooms, and the paths that are resources."""
 
     site: str
     rooms: tuple[str, ...]
@@ -99,7 +99,7 @@ class Place:
         paths = [resource_path(url, self.site) for url in urls]
         found = [path for path in paths if path is not None and (path == "/" or self.is_resource(path))]
         if len(found) != len(urls):
-            raise OAuthError("invalid_target", "The resource is not one of this server.")
+            raise OAuthError("invalid_target", "The resource is not on this server.")
         return found
 
     def scopes(self, text: str | None, resources: str) -> frozenset[str]:
@@ -115,7 +115,7 @@ class Place:
         return known
 
     def offered(self, asked: Iterable[str], user: Principal) -> list[str]:
-        """The single scopes behind those asked for that the user has, by room and action: what a person may tick."""
+        """The individual scopes the consent page offers: those requested that the user has, by room and action."""
         wanted = Principal("", "", frozenset(asked))
         return [
             f"{room}:{action}"
@@ -125,7 +125,7 @@ class Place:
         ]
 
     def granted(self, asked: frozenset[str], ticked: Iterable[str], user: Principal) -> frozenset[str]:
-        """What a person grants who ticked these: never more than was asked for or than the person may do."""
+        """The scopes granted by ticking these: never more than was requested or than the person has."""
         offered = self.offered(asked, user)
         chosen = frozenset(offered).intersection(ticked)
         return narrowed(asked, user.scopes) if len(chosen) == len(offered) else chosen
@@ -133,7 +133,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class AuthorizationRequest:
-    """A checked request: what the person is asked to consent to."""
+    """A checked request for the person's consent."""
 
     client: Client
     redirect_uri: str
@@ -146,18 +146,19 @@ class AuthorizationRequest:
 
     @property
     def may_be_remembered(self) -> bool:
-        """Whether an earlier consent may answer. Any program on the machine can claim to be a local client."""
+        """Whether an earlier consent may be reused. Not for local clients, because any program on the machine can claim
+        to be one."""
         return self.prompts <= {"none"} and redirect_kind(self.redirect_uri) == "web"
 
     def answer(self, **parameters: str) -> str:
-        """The redirect URI with an answer to this request."""
+        """The redirect URI with a response to this request."""
         return answer_url(self.redirect_uri, self.state, self.issuer, parameters)
 
 
 async def read_request(
     pairs: Iterable[tuple[str, str]], find: Callable[[str], Awaitable[Client | None]], place: Place
 ) -> AuthorizationRequest:
-    """The checked request; UntrustedRequest or RefusedRequest if something is wrong."""
+    """Read and check a request; raises UntrustedRequest or RefusedRequest."""
     given = Parameters(pairs)
     try:
         client, redirect_uri = await _client_and_redirect(given, find)
@@ -198,18 +199,18 @@ def _rest(
 ) -> AuthorizationRequest:
     given.check_repeated()
     if given.one("request") or given.one("request_uri"):
-        raise OAuthError("request_not_supported", "Send the parameters themselves, not a request object.")
+        raise OAuthError("request_not_supported", "Request objects are not supported. Send the parameters themselves.")
     if given.needed("response_type") != "code":
-        raise OAuthError("unsupported_response_type", "The only response_type is code.")
+        raise OAuthError("unsupported_response_type", "response_type must be code.")
     if given.one("response_mode") not in (None, "query"):
-        raise OAuthError("invalid_request", "The only response_mode is query.")
+        raise OAuthError("invalid_request", "response_mode must be query.")
     if client.metadata.grant_types and CODE_GRANT not in client.metadata.grant_types:
         raise OAuthError("unauthorized_client", "The client has not registered for authorization_code.")
     if state is not None and len(state.encode("utf-8", "replace")) > LONGEST_STATE:
         raise OAuthError("invalid_request", f"The state has at most {LONGEST_STATE} bytes.")
     challenge, method = given.one("code_challenge"), given.one("code_challenge_method")
     if challenge is None or method != "S256" or not _CHALLENGE.fullmatch(challenge):
-        raise OAuthError("invalid_request", "PKCE is needed: a code_challenge with code_challenge_method=S256.")
+        raise OAuthError("invalid_request", "PKCE is required: send a code_challenge with code_challenge_method=S256.")
     resources = to_text(place.resources(given.all(REPEATABLE)))
     return AuthorizationRequest(
         client=client,
@@ -224,9 +225,10 @@ def _rest(
 
 
 def answer_url(redirect_uri: str, state: str | None, issuer: str, parameters: Mapping[str, str]) -> str:
-    """A redirect URI with the answer added to its query. It keeps its own parameters, except those of an answer.
+    """A redirect URI with the response added to its query.
 
-    So `iss` (RFC 9207) is there exactly once, and an error never comes with a code.
+    It keeps its own parameters except those of a response, so `iss` (RFC 9207) appears exactly once, and an error never
+    comes with a code.
     """
     added = {**parameters, **({} if state is None else {"state": state}), "iss": issuer}
     base, _, query = redirect_uri.partition("?")

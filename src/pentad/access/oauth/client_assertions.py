@@ -1,4 +1,4 @@
-"""Signed assertions (`private_key_jwt`, RFC 7523): how a described client with keys proves who it is.
+"""Signed assertions (`private_key_jwt`, RFC 7523), with which a described client that has keys authenticates.
 
 Only asymmetric signatures count. Keys come from the client's document or from the URL it names, fetched under the same
 rules as the document.
@@ -37,7 +37,7 @@ class ClientAssertions:
         self._fetches = AddressBuckets(1 / 30, 3, clock)
 
     async def check(self, client_id: str, metadata: ClientMetadata, assertion: str, audiences: tuple[str, ...]) -> None:
-        """OAuthError `invalid_client` unless the client signed this assertion for this server, lately."""
+        """Raise OAuthError `invalid_client` unless the client recently signed this assertion for this server."""
         try:
             if len(assertion) > _LONGEST:
                 raise ValueError("too long")
@@ -76,7 +76,7 @@ class ClientAssertions:
         return [] if known is None or self._clock.monotonic() - known[0] > _KEPT_SECONDS else known[1]
 
     async def _fetched(self, metadata: ClientMetadata) -> list[PublicKey]:
-        """The keys at the client's URL, read anew: at most three times at once and twice a minute for one URL."""
+        """Fetch the keys at the client's URL: at most three at once, and twice a minute for one URL."""
         url = metadata.jwks_uri
         if url is None or self._fetches.spend(url):
             return []

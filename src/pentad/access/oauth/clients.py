@@ -1,11 +1,12 @@
 """Clients: programs that ask for access. Three kinds:
 
-- registered (RFC 7591): anybody may register one, so its name is only a claim, and it expires if it is not used;
-- described: its id is the https URL of a document about it (`metadata_documents.py`), so the host vouches for it;
+- registered (RFC 7591): anyone may register one, so its name is only a claim, and it expires if unused;
+- described: its id is the https URL of a document that describes it (`metadata_documents.py`), so that host vouches for
+it;
 - built in: Pentad's own command line.
 
-Registration is open, so it is bounded: per address and redirect host, and in all. When there are too many, those that
-were never used go first, beginning with the address that has the most.
+Registration is open, so it is limited per address and redirect host, and in total. Beyond the limit, never-used clients
+are removed first, beginning with the address that has the most.
 """
 
 import hmac
@@ -57,7 +58,7 @@ _PRUNE_AFTER: Final = 100
 _CLIENT_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _SCOPE_TEXT: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e ]*")
 _DOCUMENT_SOURCE: Final = "document"
-"""The `address` of a described client: the server fetched its document, nobody sent it."""
+"""The `address` of a described client, whose document this server fetched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ class Client:
 
     @property
     def name(self) -> str:
-        """The name it gives itself: a claim, unless the client is built in."""
+        """The client's self-chosen name: only a claim, unless the client is built in."""
         return self.metadata.client_name or self.verified_host or self.id
 
     @property
@@ -92,16 +93,17 @@ CLI: Final = Client(CLI_ID, "built-in", ClientMetadata(client_name="Pentad comma
 
 @dataclass(frozen=True, slots=True)
 class ClientCredentials:
-    """How a client proves who it is at the token endpoint; all empty for a public client."""
+    """A client's credentials at the token endpoint; all empty for a public client."""
 
     secret: str | None = field(default=None, repr=False)
     assertion: str | None = field(default=None, repr=False)
     audiences: tuple[str, ...] = ()
-    """What a signed assertion may name as its audience: this server's token endpoint and issuer."""
+    """Accepted audiences of a signed assertion: this server's token endpoint and issuer."""
 
 
 class Clients:
-    """The clients of one store. Without `reads_documents` no document is fetched: only clients known before count."""
+    """The clients of one store. Without `reads_documents`, no documents are fetched, and only known described clients
+    work."""
 
     def __init__(
         self,
@@ -126,7 +128,7 @@ class Clients:
     async def register(self, document: object, *, address: str) -> tuple[Client, str | None]:
         """Register a client from the body of a request; returns it and its secret, if it has one.
 
-        Nothing a client names is fetched, and what Pentad does not use is not stored.
+        URLs in the registration are not fetched, and metadata that Pentad does not use is not stored.
         """
         metadata = _checked(document)
         host = redirect_host(metadata.redirect_uris[0]) if metadata.redirect_uris else ""
@@ -154,7 +156,7 @@ class Clients:
     async def find(self, client_id: str, *, fetch: bool = False) -> Client | None:
         """A client by its id. With `fetch`, reads a described client's document if it is unknown or stale.
 
-        Ask for that only on behalf of a user who is logged in: strangers must not make this server fetch. Raises
+        Do that only on behalf of a logged-in user: strangers must not be able to trigger fetches. Raises
         OAuthError if the document cannot be read or breaks the rules.
         """
         if client_id == CLI_ID:
@@ -189,7 +191,7 @@ class Clients:
         return Client(client_id, "described", found.metadata, created_at, None if row is None else row[4])
 
     async def authenticate(self, client_id: str, given: ClientCredentials) -> Client:
-        """The client, if it has proved what it has to prove; OAuthError `invalid_client` otherwise."""
+        """The authenticated client; raises OAuthError `invalid_client`."""
         client = await self.find(client_id)
         if client is None:
             raise OAuthError("invalid_client", "There is no such client. Register again.")
@@ -199,7 +201,7 @@ class Clients:
         elif given.assertion is not None and client.metadata.has_keys:
             await self._check_assertion(client, given)
         elif not client.metadata.may_be_public:
-            raise OAuthError("invalid_client", "This client has to sign an assertion (private_key_jwt).")
+            raise OAuthError("invalid_client", "This client must send a signed assertion (private_key_jwt).")
         return client
 
     async def all(self) -> list[Client]:
@@ -213,7 +215,7 @@ class Clients:
             raise NotFound(f"There is no client {client_id[:80]!r}.", hint="List the clients to see their ids.")
 
     async def prune(self) -> None:
-        """Remove clients without a live grant that have not been used for long, and the never-used beyond the limit."""
+        """Remove long-unused clients without a live grant, and never-used ones beyond the limit."""
         now = self._clock.now()
         await self._db.write(
             lambda tx: store.prune_clients(
@@ -236,7 +238,7 @@ class Clients:
 
 
 def registration_answer(client: Client, secret: str | None) -> dict[str, Any]:
-    """The answer to a registration (RFC 7591, 3.2.1): everything that was registered, and no nulls."""
+    """The response to a registration (RFC 7591, 3.2.1): everything that was registered, without nulls."""
     metadata = client.metadata
     answer: dict[str, Any] = {
         "client_id": client.id,
@@ -260,17 +262,17 @@ def registration_answer(client: Client, secret: str | None) -> dict[str, Any]:
 def _checked(document: object) -> ClientMetadata:
     """The metadata of a registration request that Pentad uses."""
     if not isinstance(document, dict):
-        raise _bad_metadata("The body is a JSON object.")
+        raise _bad_metadata("The body must be a JSON object.")
     given = cast("dict[str, Any]", document)
     method = given.get("token_endpoint_auth_method") or "client_secret_basic"
     if method not in ("none", *SECRET_METHODS):
-        raise _bad_metadata("token_endpoint_auth_method is none, client_secret_basic or client_secret_post.")
+        raise _bad_metadata("token_endpoint_auth_method must be none, client_secret_basic or client_secret_post.")
     asked = _texts(given, "grant_types", most=50)
     grants = tuple(one for one in GRANT_TYPES if one in (asked or GRANT_TYPES[:2]))
     if not set(grants) - {REFRESH_GRANT}:
-        raise _bad_metadata("grant_types has authorization_code or the device grant.")
+        raise _bad_metadata("grant_types must contain authorization_code or the device grant.")
     if (responses := _texts(given, "response_types", most=50)) and "code" not in responses:
-        raise _bad_metadata("response_types has code.")
+        raise _bad_metadata("response_types must contain code.")
     uris = _texts(given, "redirect_uris", most=MOST_REDIRECTS, error="invalid_redirect_uri")
     if not uris and (CODE_GRANT in asked or DEVICE_GRANT not in asked):
         raise OAuthError("invalid_redirect_uri", "redirect_uris is missing.")
@@ -290,7 +292,7 @@ def _checked(document: object) -> ClientMetadata:
 def _scope(given: Mapping[str, Any]) -> str:
     scope = _text(given, "scope")
     if len(scope) > LONGEST_SCOPE or not _SCOPE_TEXT.fullmatch(scope):
-        raise _bad_metadata("scope is too long, or has characters a scope may not have.")
+        raise _bad_metadata("scope is too long or has invalid characters.")
     return scope
 
 

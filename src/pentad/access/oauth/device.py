@@ -1,7 +1,7 @@
 """Device codes (RFC 8628): a program without a browser shows a short code, and a person enters it on a page here.
 
-The short code has 8 letters (34 bits) and lives for ten minutes, and only so many wrong ones may be tried. The program
-polls with the long one, which is a secret and works once.
+The short code has 8 letters (34 bits) and expires after ten minutes, and the number of wrong guesses is limited. The
+program polls with the long code, which is secret and works once.
 """
 
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ _ATTEMPTS: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class DeviceAuthorization:
-    """The answer to a program: its secret code, and the short one to show."""
+    """The response to a program: its secret code, and the short code to show."""
 
     device_code: str = field(repr=False)
     user_code: str
@@ -41,7 +41,7 @@ class DeviceAuthorization:
 
 @dataclass(frozen=True, slots=True)
 class DeviceRequest:
-    """What a person is asked to approve: which program asks, from where, for what."""
+    """A request for a person's approval: which program, from where, and for what."""
 
     user_code: str
     client_id: str
@@ -90,7 +90,7 @@ class DeviceCodes:
         return DeviceAuthorization(device_code, shown(user_code))
 
     async def find(self, user_code: str, *, user: str) -> DeviceRequest | None:
-        """The request behind a short code; RateLimited after too many wrong ones of this user."""
+        """The request behind a short code; RateLimited after too many wrong codes from this user."""
         if wait := self._wrong.spend(user.lower()):
             raise RateLimited("Too many wrong codes.", retry_after=wait, hint="Wait a minute, then check the code.")
         code = _plain(user_code)
@@ -104,14 +104,15 @@ class DeviceCodes:
         )
 
     async def approve(self, user_code: str, *, user: str, scopes: frozenset[str], grant_until: float) -> bool:
-        """Let the program in; False if the code was decided or has expired meanwhile."""
+        """Approve the program; False if the code was already decided or has expired."""
         return await self._decide(user_code, "approved", user, scopes, grant_until)
 
     async def deny(self, user_code: str, *, user: str) -> bool:
         return await self._decide(user_code, "denied", user, frozenset(), 0.0)
 
     async def redeem(self, device_code: str, client: Client) -> IssuedTokens:
-        """Tokens, once the person has approved; OAuthError says how the program should go on."""
+        """Exchange the code for tokens once the person has approved; until then OAuthError tells the program how to
+        continue."""
         if kind_of(device_code) != "device":
             raise OAuthError("invalid_grant", "The device code is unknown.")
         now = self._clock.now()
@@ -127,7 +128,7 @@ class DeviceCodes:
                 is_early = found.polled_at is not None and now - found.polled_at < found.pause
                 store.device_polled(tx, key, now, found.pause + INTERVAL if is_early else found.pause)
                 if is_early:
-                    return OAuthError("slow_down", "Wait longer between two requests.")
+                    return OAuthError("slow_down", "Wait longer between requests.")
                 return OAuthError("authorization_pending", "Nobody has approved the code yet.")
             if found.state == "denied" or found.user_key is None or not store.user_exists(tx, found.user_key):
                 return OAuthError("access_denied", "The request was denied.")
@@ -154,7 +155,7 @@ class DeviceCodes:
         return await self._db.write(lambda tx: store.decide_device(tx, code, state, user.lower(), text, until, now))
 
     def _user_code(self) -> str:
-        """Eight letters, each equally likely: bytes that would favour some are left out."""
+        """Eight letters, each equally likely: bytes that would bias the choice are skipped."""
         letters = ""
         while len(letters) < _LENGTH:
             letters += "".join(
@@ -164,7 +165,7 @@ class DeviceCodes:
 
 
 def shown(user_code: str) -> str:
-    """A short code as people read it: BCDF-GHJK."""
+    """A short code formatted for display: BCDF-GHJK."""
     plain = _plain(user_code)
     return f"{plain[: _LENGTH // 2]}-{plain[_LENGTH // 2 :]}"
 

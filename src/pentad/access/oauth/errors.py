@@ -1,4 +1,4 @@
-"""The one error of the authorization server, in the words of RFC 6749, 7591, 8628 and 8707."""
+"""The authorization server's error, with the codes of RFC 6749, 7591, 8628 and 8707."""
 
 from typing import Final
 
@@ -6,7 +6,7 @@ _STATUSES: Final = {"invalid_client": 401, "slow_down": 400, "temporarily_unavai
 
 
 class OAuthError(Exception):
-    """What is sent to a client: `error`, and a sentence for the developer (ASCII, without quotes and backslashes)."""
+    """An error for the client: `error`, and a sentence for its developer (ASCII, without quotes and backslashes)."""
 
     def __init__(self, error: str, description: str) -> None:
         super().__init__(f"{error}: {description}")

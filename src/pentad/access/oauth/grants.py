@@ -1,10 +1,11 @@
 """Grants and their tokens. A grant is one consent of a user for one client; its tokens end with it.
 
 - A code works once, for a minute, for the client, redirect URI and PKCE verifier it was made for. A second use ends the
-  grant: somebody else has the code.
-- A refresh token is replaced at each use. The old one stays good for a minute: parallel calls and several processes
-  with one token are normal, and each must end with a token that works. A later use is theft and ends the grant.
-- What a token may do is decided at each call: what was granted and the user may still do.
+grant, because someone else has the code.
+- A refresh token is replaced at each use. The old one remains valid for a minute, because parallel calls and several
+processes with one token are normal, and each must end up with a token that works. A later use means theft and ends the
+grant.
+- A token's rights are computed at each call: whatever was granted that the user may still do.
 """
 
 import base64
@@ -53,7 +54,7 @@ _BAD_REFRESH: Final = "The refresh token is unknown, expired or revoked."
 
 @dataclass(frozen=True, slots=True)
 class Lifetimes:
-    """How long things live, in seconds."""
+    """Lifetimes, in seconds."""
 
     access: float = 3600.0
     refresh: float = 30 * 86_400.0
@@ -62,7 +63,7 @@ class Lifetimes:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """One consent: which client may do what, where, for how long, in a user's name."""
+    """One consent: which client may do what, where and for how long on a user's behalf."""
 
     id: str
     user: str
@@ -83,7 +84,7 @@ class Grant:
 
     @property
     def client_host(self) -> str:
-        """Where the client sent the user back to; empty for a device."""
+        """The host of the redirect URI; empty for a device."""
         return redirect_host(self.redirect_uri) if self.redirect_uri else ""
 
     def is_live(self, now: float) -> bool:
@@ -92,7 +93,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Consent:
-    """What a user has agreed to."""
+    """The terms a user has agreed to."""
 
     user: str
     client_id: str
@@ -124,7 +125,7 @@ class VerifiedGrant:
 class Grants:
     """The grants of one store. `on_change` is called with each grant whose cached credentials are void.
 
-    `report` is told of thefts: the grant and a sentence.
+    `report` is called when a theft is detected, with the grant and a sentence.
     """
 
     def __init__(
@@ -150,7 +151,7 @@ class Grants:
         return TokenIssue(self._randomness, self.lifetimes, self._clock.now())
 
     def grant_until(self) -> float:
-        """When a grant made now ends."""
+        """When a grant made now expires."""
         return self._clock.now() + self.lifetimes.grant
 
     async def make_code(self, consent: Consent, *, redirect_uri: str, challenge: str) -> str:
@@ -174,7 +175,7 @@ class Grants:
     async def redeem(
         self, code: str, client: Client, *, redirect_uri: str | None, verifier: str, resources: Sequence[str] = ()
     ) -> IssuedTokens:
-        """Tokens for a code. What is wrong does not spend it; a second use ends the grant of the first."""
+        """Exchange a code for tokens. A faulty request does not use up the code; a second use ends the grant."""
         if kind_of(code) != "code":
             raise OAuthError("invalid_grant", _BAD_CODE)
         now = self._clock.now()
@@ -233,7 +234,7 @@ class Grants:
                 return _ended(tx, grant.id, now, "A refresh token was used again long after it was replaced.")
             granted = scopes_from_text(grant.scopes)
             if exceeding(asked or (), granted):
-                raise OAuthError("invalid_scope", "A refresh can narrow the scope, not widen it.")
+                raise OAuthError("invalid_scope", "A refresh can narrow the scope but not widen it.")
             for_token = narrowed_resources(resources, grant.resources)
             store.replace_token(tx, digest(token), now)
             return issue.tokens(tx, grant, asked or granted, for_token)
@@ -245,7 +246,8 @@ class Grants:
         return issued
 
     async def revoke_token(self, token: str, client: Client) -> None:
-        """End a token (RFC 7009), a refresh token with its whole grant. Ignores unknown tokens and other clients'."""
+        """Revoke a token (RFC 7009). Revoking a refresh token ends its whole grant. Unknown tokens and those of other
+        clients are ignored."""
         now = self._clock.now()
 
         def work(tx: Transaction) -> str | None:
@@ -263,7 +265,7 @@ class Grants:
             self._changed(grant_id)
 
     async def verify(self, token: str) -> VerifiedGrant | None:
-        """The principal of an access token, or None whatever is wrong with it."""
+        """The principal of an access token, or None if it is invalid for any reason."""
         row = None if kind_of(token) != "access" else await self._db.lookup(store.ACCESS, digest(token))
         if row is None:
             return None
@@ -288,14 +290,14 @@ class Grants:
         return [_grant(one) for one in await self._db.read(lambda rows: store.grants_of_user(rows, user.lower()))]
 
     async def find(self, grant_id: str) -> Grant | None:
-        """A grant by its id, also if it has ended."""
+        """A grant by its id, even if it has ended."""
         if not _GRANT_ID.fullmatch(grant_id):
             return None
         found = await self._db.read(lambda rows: store.grant(rows, grant_id))
         return None if found is None else _grant(found)
 
     async def remembered(self, user: str, client_id: str, scopes: Iterable[str], resources: str) -> Grant | None:
-        """A live grant of the user for this client that allows at least this, and lasts the longest."""
+        """The longest-lasting live grant of the user for this client that allows at least this."""
         asked, wanted, now = frozenset(scopes), frozenset(resources.split()), self._clock.now()
 
         def work(rows: Rows) -> list[Grant]:
@@ -309,7 +311,7 @@ class Grants:
         return max(fitting, key=lambda one: one.expires_at, default=None)
 
     async def revoke(self, grant_id: str, *, user: str | None = None, why: str = "It was revoked.") -> Grant:
-        """End a grant for good. With `user`, the grants of other users look unknown."""
+        """End a grant for good. With `user`, other users' grants are treated as unknown."""
         now = self._clock.now()
 
         def work(tx: Transaction) -> Grant:
@@ -324,7 +326,7 @@ class Grants:
         return grant
 
     async def revoke_client(self, user: str | None, client_id: str, *, why: str = "It was revoked.") -> int:
-        """End every live grant for a client, of one user or (with None) of all; returns how many there were."""
+        """End every live grant for a client, of one user or (with None) of all users; returns the number."""
         now = self._clock.now()
 
         def work(tx: Transaction) -> list[str]:
@@ -352,7 +354,8 @@ class Grants:
             await self.prune()
 
     async def _record_use(self, grant_id: str, now: float) -> None:
-        """A read-only store must still let tokens in, so a failure here is only logged."""
+        """Record when a grant was used. A failure is only logged, because tokens must still work while the store is
+        read-only."""
         try:
             await self._db.write(lambda tx: store.grant_used(tx, grant_id, now, LAST_USE_EVERY))
         except PentadError as error:
@@ -370,7 +373,7 @@ class Grants:
 
 
 class TokenIssue:
-    """The new tokens of one answer. Made before the unit of work that stores them, because that may run twice."""
+    """The new tokens of one response. Made before the unit of work that stores them, because that may run twice."""
 
     def __init__(self, randomness: Randomness, lifetimes: Lifetimes, now: float) -> None:
         self.grant_id = opaque_id(randomness, 12)
@@ -380,7 +383,7 @@ class TokenIssue:
         self._now = now
 
     def first_tokens(self, tx: Transaction, consent: Consent, redirect_uri: str, resources: str) -> IssuedTokens:
-        """Make the grant of a consent, and its first tokens. The oldest grants beyond the limit end."""
+        """Create the grant of a consent and its first tokens. The oldest grants beyond the limit end."""
         grant = StoredGrant(
             self.grant_id,
             consent.user,
@@ -419,7 +422,7 @@ class TokenIssue:
 
 
 def _ended(tx: Transaction, grant_id: str, now: float, why: str) -> Grant:
-    """End a grant because something of it was used twice; `revoked_why` is None if it had ended before."""
+    """End a grant because one of its codes or tokens was reused; `revoked_why` is None if it had ended before."""
     found = store.grant(tx, grant_id)
     if found is None:
         raise OAuthError("invalid_grant", _BAD_CODE)
@@ -428,7 +431,7 @@ def _ended(tx: Transaction, grant_id: str, now: float, why: str) -> Grant:
 
 
 def _fits_challenge(verifier: str, challenge: str) -> bool:
-    """PKCE with S256 (RFC 7636, 4.6), the only method there is here."""
+    """Check PKCE with S256 (RFC 7636, 4.6), the only supported method."""
     if not _VERIFIER.fullmatch(verifier):
         return False
     hashed = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode("ascii")).digest()).rstrip(b"=")

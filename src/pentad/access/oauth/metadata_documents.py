@@ -1,8 +1,8 @@
 """Client ID metadata documents: a client whose id is an https URL, described by the JSON document at that URL.
 
-The URL comes from a stranger, so it is fetched through the address guard, without redirects, 5 KB at most, and only so
-often for one host and in all: a request to this server must not become many to another. Errors are not cached; a URL
-that failed is left alone for a while. What went wrong is not told to the browser, which could use it to look around in
+The URL comes from a stranger, so it is fetched through the address guard, without redirects, up to 5 KB, and at a
+limited rate per host and in total, so that this server cannot be used to flood another. Errors are not cached, but a
+URL that failed is not fetched again for a while. The browser is not told what went wrong; it could use that to probe
 our network.
 """
 
@@ -42,7 +42,7 @@ _ASSERTION: Final = "private_key_jwt"
 
 
 class ClientMetadata(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What Pentad uses of a client's metadata (RFC 7591)."""
+    """The parts of a client's metadata (RFC 7591) that Pentad uses."""
 
     client_name: str = ""
     redirect_uris: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ class ClientMetadata(msgspec.Struct, frozen=True, omit_defaults=True):
     scope: str = ""
     application_type: str = ""
     may_be_public: bool = True
-    """Whether it may redeem codes without proving who it is."""
+    """Whether it may redeem codes without authenticating."""
     jwks_uri: str | None = None
     jwks: dict[str, Any] | None = None
 
@@ -81,20 +81,20 @@ KNOWN: Final[Mapping[str, ClientMetadata]] = {
         "Visual Studio Code", "http://127.0.0.1:33418/", "https://vscode.dev/redirect"
     ),
 }
-"""Documents of well-known clients, for when they cannot be read: some sites answer servers with a bot challenge, and a
-server without a way out has none to ask."""
+"""Documents of well-known clients, for when they cannot be fetched: some sites send servers a bot challenge, and some
+servers have no internet access."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadDocument:
-    """A valid document, and for how many seconds it needs not be read again."""
+    """A valid document, and how many seconds it stays fresh."""
 
     metadata: ClientMetadata
     fresh_seconds: float
 
 
 def is_document_url(client_id: str) -> bool:
-    """Whether a client id is the URL of a metadata document: https, with a path, and nothing that could mislead."""
+    """Whether a client id is a valid URL of a metadata document: https, with a path, and nothing misleading."""
     if len(client_id) > _LONGEST_URL or not _URL.fullmatch(client_id) or "#" in client_id or "\\" in client_id:
         return False
     try:
@@ -137,7 +137,7 @@ class DocumentReader:
             raise _unreadable()
         host = urlsplit(url).hostname or ""
         if self._per_host.spend(host) or self._overall.spend(""):
-            raise OAuthError("temporarily_unavailable", "Too many client documents were asked for. Try again later.")
+            raise OAuthError("temporarily_unavailable", "Too many client documents were requested. Try again later.")
         try:
             async with self._places:
                 fetched = await self._fetcher.fetch(
@@ -156,7 +156,7 @@ class DocumentReader:
 
 
 def clean_name(text: str) -> str:
-    """A name as people may see it: one line, without control and direction characters, not too long."""
+    """A name that is safe to display: one line, without control and direction characters, not too long."""
     kept = "".join(" " if one.isspace() else one for one in text[: 10 * LONGEST_NAME] if _is_shown(one))
     kept = " ".join(kept.split())
     return kept if len(kept) <= LONGEST_NAME else kept[: LONGEST_NAME - 1] + "…"
@@ -178,7 +178,8 @@ def _checked(url: str, fetched: Fetched) -> ClientMetadata:
 
 
 def checked_document(url: str, document: Mapping[str, Any]) -> ClientMetadata:
-    """What is used of a document; OAuthError if it breaks a rule. Unknown fields and grant types are no reason."""
+    """Validate a document and return the parts that are used; OAuthError if it breaks a rule. Unknown fields and grant
+    types are allowed."""
     if document.get("client_id") != url:
         raise _invalid("its client_id is not its URL")
     name, uris = document.get("client_name"), document.get("redirect_uris")
@@ -201,7 +202,7 @@ def checked_document(url: str, document: Mapping[str, Any]) -> ClientMetadata:
 
 
 def _methods(document: Mapping[str, Any]) -> dict[str, Any]:
-    """How the client may authenticate. Some documents list all methods they know beside the one they prefer."""
+    """The client's authentication methods. Some documents list all methods they know besides the preferred one."""
     method = document.get("token_endpoint_auth_method", "none")
     listed = document.get("token_endpoint_auth_methods_supported")
     methods = {method, *(cast("list[Any]", listed) if isinstance(listed, list) else ())}

@@ -1,6 +1,6 @@
 """Codes and tokens: `pentad-<kind>-<43 characters>`, 255 random bits, stored only as SHA-256.
 
-They cannot be guessed, so a fast hash protects them, and looking them up by hash takes the same time for any guess.
+They cannot be guessed, so a fast hash is enough, and looking them up by hash takes the same time for any guess.
 """
 
 import hashlib
@@ -12,7 +12,6 @@ from pentad.kernel.ids import opaque_id
 
 Kind = Literal["access", "refresh", "code", "device", "secret"]
 
-ACCESS_PREFIX: Final = "pentad-access-"
 _TOKEN: Final = re.compile(r"pentad-([a-z]{4,10})-[A-Za-z0-9_-]{43}")
 
 
@@ -28,5 +27,5 @@ def kind_of(text: str) -> str | None:
 
 
 def digest(token: str) -> bytes:
-    """What is stored of a token."""
+    """The stored hash of a token."""
     return hashlib.sha256(token.encode("utf-8")).digest()

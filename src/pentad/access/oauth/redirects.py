@@ -1,4 +1,4 @@
-"""Redirect URIs: which may be registered, and which of the registered ones a request means.
+"""Redirect URIs: which may be registered, and whether a request's URI matches a registered one.
 
 A request must repeat a registered URI character by character. Only the port of a loopback URI may differ (RFC 8252,
 7.3), because a program on the user's machine listens on any port that is free.
@@ -44,23 +44,26 @@ def redirect_problem(uri: str) -> str | None:
         if not uri.startswith(f"{parts.scheme}://") or not _HOST.fullmatch(host) or port == 0:
             return "A redirect URI is a URL with a host."
         if parts.scheme == "http" and redirect_kind(uri) != "loopback":
-            return "A redirect URI uses https, unless it leads to the own machine (127.0.0.1, [::1] or localhost)."
+            return "A redirect URI must use https, except to the user's own machine (127.0.0.1, [::1] or localhost)."
         return None
     found = _CUSTOM.fullmatch(uri)
     if found is None or found[1] in _NEVER:
-        return "A redirect URI is https, http on the own machine, or a scheme of the client such as com.example.app:/"
+        return (
+            "A redirect URI must be https, http to the user's own machine, or a scheme of the client such as"
+            " com.example.app:/"
+        )
     return None
 
 
 def redirect_kind(uri: str) -> RedirectKind:
-    """Whether a URI leads to a web site, to the user's machine, or to a program that claims its scheme."""
+    """Whether a URI leads to a website, to the user's machine, or to a program that claims its scheme."""
     if _LOOPBACK.fullmatch(uri):
         return "loopback"
     return "web" if uri.startswith(("https://", "http://")) else "custom"
 
 
 def redirect_host(uri: str) -> str:
-    """What people are shown of a URI: its host, or the scheme of a program."""
+    """The part of a URI to show to people: its host, or the scheme of a program."""
     if redirect_kind(uri) == "custom":
         return uri.partition(":")[0] + "://"
     return urlsplit(uri).netloc.lower()

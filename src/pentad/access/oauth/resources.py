@@ -1,8 +1,8 @@
 """Resource indicators (RFC 8707): the paths of this server a token is for.
 
-Clients send the URL of the endpoint they use. It must be on this server; scheme and host are compared regardless of
-case, a default port and one trailing slash are ignored, everything else is exact. A token for `/` is good everywhere.
-Several resources are stored as paths with spaces between them.
+Clients send the URL of the endpoint they use. It must be on this server. Scheme and host are compared regardless of
+case, a default port and one trailing slash are ignored, and everything else must match exactly. A token for `/` is
+valid everywhere. Several resources are stored as paths with spaces between them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -41,7 +41,8 @@ def to_text(paths: Iterable[str]) -> str:
 
 
 def narrowed_resources(asked: Sequence[str], granted: str) -> str:
-    """The resources of a token: those asked for, all within the grant; all of the grant's if none is named."""
+    """The resources of a token: those requested, which must be within the grant, or all of the grant's if none is
+    named."""
     if not asked:
         return granted
     allowed = granted.split()
@@ -51,5 +52,5 @@ def narrowed_resources(asked: Sequence[str], granted: str) -> str:
 
 
 def audience(resources: str) -> str | None:
-    """What a principal keeps of a token's resources: None if the token is good everywhere."""
+    """The audience of a token's principal: its resources, or None if the token is valid everywhere."""
     return None if EVERYWHERE in resources.split() else resources

@@ -39,7 +39,7 @@ def trim_unused(tx: Transaction, address: str, host: str, most: int) -> None:
 
 
 def prune_clients(tx: Transaction, now: float, *, unused_before: float, used_before: float, most: int) -> None:
-    """Remove clients without a live grant that were not used for long; then never-used ones beyond `most`."""
+    """Remove long-unused clients without a live grant, then never-used ones beyond `most`."""
     tx.run(
         "DELETE FROM oauth_clients WHERE (used_at < ? OR (used_at IS NULL AND created_at < ?))"
         " AND NOT EXISTS (SELECT 1 FROM oauth_grants g WHERE g.client_id = oauth_clients.id"
@@ -146,7 +146,7 @@ def grants_of_user(rows: Rows, user_key: str) -> list[StoredGrant]:
 
 
 def live_grants(rows: Rows, user_key: str, client_id: str, now: float) -> list[StoredGrant]:
-    """The live grants of a user for a client, those that were not used for the longest first."""
+    """The live grants of a user for a client, least recently used first."""
     found = rows.all(
         f"{_GRANTS} WHERE user_key = ? AND client_id = ? AND revoked_at IS NULL AND expires_at > ?"
         " ORDER BY COALESCE(last_used_at, created_at), id",
@@ -156,7 +156,7 @@ def live_grants(rows: Rows, user_key: str, client_id: str, now: float) -> list[S
 
 
 def revoke_grant(tx: Transaction, grant_id: str, now: float, why: str) -> bool:
-    """End a grant and its tokens, and tell all processes; False if it had ended before."""
+    """End a grant and its tokens, and notify all processes; False if it had already ended."""
     changed = tx.run(
         "UPDATE oauth_grants SET revoked_at = ?, revoked_why = ? WHERE id = ? AND revoked_at IS NULL",
         now, why, grant_id,
@@ -195,7 +195,7 @@ ACCESS: Final = (
     " FROM oauth_tokens t JOIN oauth_grants g ON g.id = t.grant_id JOIN users u ON u.name_key = g.user_key"
     " WHERE t.digest = ? AND t.kind = 'access' AND g.revoked_at IS NULL"
 )
-"""What an access token is good for, in one look-up."""
+"""Looks up everything about an access token in one query."""
 
 
 def add_token(tx: Transaction, digest: bytes, token: StoredToken) -> None:
@@ -208,12 +208,12 @@ def token(rows: Rows, digest: bytes) -> StoredToken | None:
 
 
 def replace_token(tx: Transaction, digest: bytes, now: float) -> None:
-    """Start the grace of a refresh token, unless it has started."""
+    """Start the grace period of a refresh token, unless it has started."""
     tx.run("UPDATE oauth_tokens SET replaced_at = ? WHERE digest = ? AND replaced_at IS NULL", now, digest)
 
 
 def remove_token(tx: Transaction, digest: bytes, grant_id: str) -> None:
-    """End one token, and tell all processes."""
+    """End one token, and notify all processes."""
     tx.run("DELETE FROM oauth_tokens WHERE digest = ?", digest)
     tx.signal(CHANNEL, f"grant:{grant_id}")
 
@@ -233,7 +233,7 @@ def trim_tokens(tx: Transaction, grant_id: str, now: float, *, replaced_before: 
 
 
 def prune(tx: Transaction, now: float, *, codes_before: float, grants_before: float) -> None:
-    """Remove what nobody needs any more."""
+    """Remove expired codes and tokens, and grants that ended long ago."""
     tx.run("DELETE FROM oauth_codes WHERE expires_at < ?", codes_before)
     tx.run("DELETE FROM oauth_device_codes WHERE expires_at < ?", codes_before)
     tx.run("DELETE FROM oauth_tokens WHERE expires_at < ?", now)

@@ -1,4 +1,4 @@
-"""Browser sessions over HTTP: which session a cookie means, the CSRF check, and the cookie itself.
+"""Browser sessions over HTTP: finds the session of a cookie, checks the CSRF token, and sets the cookie.
 
 Cookies count at ordinary routes only (the console, REST, login), never at an MCP endpoint or a mounted application, and
 never beside an Authorization header. A browser adds its cookie to requests by itself, so every request that changes
@@ -52,7 +52,7 @@ class BrowserGuard:
         return None if token is None else self._sessions.cached(token)
 
     async def session(self, scope: Scope, headers: Headers) -> BrowserSession:
-        """The browser session behind a request without other credentials."""
+        """The browser session of a request without other credentials."""
         return await self._sessions.find(self._token(scope, headers))
 
     async def check(self, session: BrowserSession, headers: Headers, body: bytes) -> bool:
@@ -147,7 +147,7 @@ def is_form(headers: Headers) -> bool:
 
 
 def wants_page(headers: Headers) -> bool:
-    """Whether a person asks for a page in a browser, by Accept and, where the browser sends it, Sec-Fetch-Mode."""
+    """Whether a person requests a page in a browser, judging by Accept and, if sent, Sec-Fetch-Mode."""
     return b"text/html" in headers.get(b"accept", b"") and headers.get(b"sec-fetch-mode") in _NAVIGATES
 
 

@@ -26,8 +26,8 @@ def address_of(client: str | None) -> str:
 
 
 class CredentialsGuard:
-    """Turns headers into principals. Without an authenticator everyone is the local owner. On a read-only server
-    nobody may change anything."""
+    """Turns headers into principals. Without an authenticator, every caller is the local owner. On a read-only server,
+    no caller may change anything."""
 
     def __init__(self, authenticator: Authenticator | None, logins: AddressBuckets, *, read_only: bool = False) -> None:
         self._authenticator = authenticator
@@ -89,7 +89,7 @@ class CredentialsGuard:
 
 
 def wrong_audience() -> Unauthenticated:
-    """A token is good for its resource only, whatever its scopes are."""
+    """The error for a token used outside its resource, whatever its scopes."""
     return Unauthenticated(
         "The access token is for another resource.", hint="Log in again, naming this URL as the resource."
     )

@@ -1,8 +1,8 @@
-"""Which web pages may call: Origin and Sec-Fetch-Site are checked, and CORS lets an allowed page read the answers.
+"""Decides which web pages may call: checks Origin and Sec-Fetch-Site, and lets allowed pages read responses (CORS).
 
-A browser lets any page send requests to any server, and adds logins it remembers. It also says which page it is:
-`Origin` is the exact scheme, host and port, `Sec-Fetch-Site` how that page relates to us. Only our own pages and those
-of `allowed_origins` may call. A request without either header does not come from a browser.
+A browser lets any page send requests to any server, and adds logins it remembers. It also identifies the page: `Origin`
+is its exact scheme, host and port, `Sec-Fetch-Site` its relation to us. Only our own pages and those of
+`allowed_origins` may call. A request without either header does not come from a browser.
 
 CORS never allows credentials: a page sends its own, in a header it sets itself.
 """
@@ -86,9 +86,9 @@ class OriginGuard:
     def _is_shared(self, scope: Scope, headers: Headers) -> bool:
         """Whether pages of any origin may send this. Credentials that a browser adds by itself never count.
 
-        A browser asks permission before it sends JSON or a method other than GET, HEAD and POST. We grant it without
-        credentials, so the browser leaves out those it remembers. It does not ask before a plain GET; of the
-        credentials it may add there, Basic is the only kind we read, so we refuse that.
+        A browser sends a preflight request before JSON or a method other than GET, HEAD and POST. We allow it without
+        credentials, so the browser omits those it remembers. It sends none before a plain GET; of the credentials it
+        may add there, Basic is the only kind we read, so we refuse that.
         """
         if not f"{scope['path']}/".startswith(self._shared):
             return False
@@ -135,7 +135,7 @@ def _text(header: bytes) -> str:
 
 
 def _origin_hint(origin: bytes) -> str:
-    """The exact setting to add, if the origin can be allowed at all."""
+    """The exact setting to add, if the origin can be allowed."""
     text = _text(origin)
     if origin_of(text) is None or len(text) > 200 or not text.isascii() or not text.isprintable():
         return "Call from a page with an origin of its own that is in allowed_origins."
@@ -146,7 +146,7 @@ def _origin_hint(origin: bytes) -> str:
 
 
 def with_cors(send: Send, origin: bytes) -> Send:
-    """Let a page of this origin read the answer."""
+    """Let a page of this origin read the response."""
 
     async def answer(message: Message) -> None:
         if message["type"] == "http.response.start":

@@ -58,7 +58,7 @@ class UnsupportedMedia(InvalidInput):
 
 
 class NotAcceptable(InvalidInput):
-    """The client accepts no type of answer we have."""
+    """The client accepts none of our response types."""
 
     code = "not_acceptable"
     http_status = 406
@@ -83,7 +83,7 @@ class HostGuard:
         host = headers.get(b"host", b"")
         if not self.is_ours(host):
             raise MisdirectedRequest(
-                "This server does not answer to that Host name.", hint="Add the name to allowed_hosts if it is yours."
+                "This server does not accept that Host name.", hint="Add the name to allowed_hosts if it is yours."
             )
         if target is not None:
             self._check_target(target, host)
@@ -136,7 +136,7 @@ def check_mcp(headers: Headers) -> None:
     accept = b"*/*" if accept is None else accept.lower()
     if b"application/" not in accept and b"text/event-stream" not in accept and b"*/*" not in accept:
         raise NotAcceptable(
-            "Answers are JSON or an event stream.", hint="Send Accept: application/json, text/event-stream."
+            "Responses are JSON or an event stream.", hint="Send Accept: application/json, text/event-stream."
         )
 
 

@@ -1,4 +1,4 @@
-"""Removes secrets from JSON values that are sent, stored or logged, and reports where they were, never what.
+"""Removes secrets from JSON values that are sent, stored or logged, and reports where they were, never their values.
 
 A member is a secret by its name or by its value. Names and pointers in the report are cleaned too, because a key of an
 object can itself be a secret.

@@ -67,7 +67,7 @@ def _placed(name: str, entry: Any, size: int) -> tuple[str, tuple[int, ...], int
 
 
 def _broken(what: str) -> InvalidInput:
-    return InvalidInput(f"The file of weights is damaged. {what}", hint="Fetch it anew.")
+    return InvalidInput(f"The file of weights is damaged. {what}", hint="Fetch it again.")
 
 
 SENTENCES: Final = (
@@ -121,6 +121,6 @@ def check(vectors: "NDArray[Any]", tolerance: float, kind: str) -> None:
 
 def _wrong(what: str) -> PentadError:
     return Unavailable(
-        f"The model does not compute what it should on this machine. {what}",
+        f"The model does not produce the expected vectors on this machine. {what}",
         hint="Search stays lexical. Update onnxruntime and tokenizers, and pull again.",
     )

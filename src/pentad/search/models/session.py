@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Session(Protocol):
-    """What is used of onnxruntime, which has no types of its own."""
+    """The parts of onnxruntime that are used; it has no type annotations."""
 
     def run(self, outputs: Sequence[str], inputs: "Mapping[str, NDArray[Any]]", /) -> "Sequence[NDArray[Any]]": ...
 

@@ -1,6 +1,6 @@
-"""Texts to token ids, the way the model was trained to see them.
+"""Converts text to token ids as in the model's training.
 
-The tokenizer's own file says to cut at 128 and to pad everything to 128: both are overruled here, or half of each
+The tokenizer's own file truncates at 128 and pads everything to 128; both are overridden here, because half of each
 passage would be lost and every short text would cost as much as a long one.
 """
 
@@ -23,7 +23,7 @@ class Encoded(Protocol):
 
 
 class Tokenizer(Protocol):
-    """What is used of the tokenizers library, whose own types are incomplete."""
+    """The parts of the tokenizers library that are used; its own types are incomplete."""
 
     def encode_batch(self, texts: list[str], /) -> list[Encoded]: ...
 
@@ -43,7 +43,7 @@ def token_ids(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
 
 
 def normalised(text: str) -> str:
-    """The text in the form that is embedded; an empty one has no meaning a vector could stand for."""
+    """The text in the form that is embedded; empty if there is nothing to embed."""
     if not (plain := unicodedata.normalize("NFKC", text).strip()):
         raise InvalidInput("An empty text cannot be embedded.", hint="Leave it out.")
     return plain

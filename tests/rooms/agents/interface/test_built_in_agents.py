@@ -95,7 +95,7 @@ async def test_a_tool_of_another_server_is_called_with_the_key_that_was_set_up(t
         ]
     office, closed = (one["structuredContent"] for one in answers)
     assert office["artifacts"][0]["data"][0]["structuredContent"]["agents"][0]["id"] == "pentad/echo"
-    assert (closed["state"], closed["text"].startswith("The server wants a login.")) == ("failed", True)
+    assert (closed["state"], closed["text"].startswith("The server requires a login.")) == ("failed", True)
 
 
 def test_servers_are_read_from_a_table_or_a_text_and_a_bad_one_is_named() -> None:

@@ -208,7 +208,7 @@ async def test_what_is_not_what_was_lent_is_not_taken(tmp_path: Path, monkeypatc
     async with pair(tmp_path) as both:
         task = await both.call("agents_send_task", agent="far/weigher", text="weigh", context=LARGER)
         assert task["state"] == "failed"
-        assert "its hash is another" in task["text"]
+        assert "its hash differs" in task["text"]
         assert f"{both.site}/agents/_content/... " in task["text"], "the address itself is nobody's to read"
 
 

@@ -207,7 +207,7 @@ async def test_a_server_that_never_answers_is_given_up():
     fetcher = HttpFetcher(FetchPolicy(timeout=0.1))
     try:
         async with answering(never) as port:
-            with pytest.raises(Unavailable, match="did not answer within"):
+            with pytest.raises(Unavailable, match="did not respond within"):
                 await RemoteSchemas(f"127.0.0.1:{port}", fetcher).versions()
             gone.set()
     finally:

@@ -167,7 +167,7 @@ async def test_without_vectors_words_decide_and_it_is_said(hints: Hints) -> None
     await hints.embed()
     hints.embedder.broken = True
     found = await hints.find("bee")
-    assert (found.retrieval, found.lexical_because) == ("lexical", "The embedding model did not answer.")
+    assert (found.retrieval, found.lexical_because) == ("lexical", "The embedding model did not respond.")
     assert wards(found) == ["bees"]
 
 
