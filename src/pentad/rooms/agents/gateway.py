@@ -291,7 +291,7 @@ class MountedAgent:
 
 
 class Gateway:
-    """The mounted agents of this server: keeps their cards up to date, and ends remote tasks whose task here is over."""
+    """The agents mounted on this server: keeps their cards up to date, and ends remote tasks that are over here."""
 
     def __init__(self, forwarded: ForwardedTasks, clock: Clock) -> None:
         self.mounted: dict[str, MountedAgent] = {}

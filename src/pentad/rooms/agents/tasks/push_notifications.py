@@ -117,8 +117,8 @@ class PushConfigs:
     async def get(
         self, caller: Principal, task_id: str, config_id: str | None = None, *, agent: str | None = None
     ) -> PushConfig:
-        """One config without its secrets. The first one if there is no id, or if the id is `default` and unknown: clients
-        that assume one config per task use that id."""
+        """One config without its secrets. The first one if there is no id, or if the id is `default` and unknown:
+        clients that assume one config per task use that id."""
         configs = {one.id: one for one in await self.list(caller, task_id, agent=agent)}
         if config_id in configs:
             return configs[config_id]
