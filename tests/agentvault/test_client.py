@@ -183,12 +183,12 @@ async def test_a_task_id_is_checked_before_anything_is_sent(task_id: Any):
         (lambda _: [], A2AMessageError, "not an object"),
         (lambda _: {"jsonrpc": "2.0"}, A2AMessageError, "neither a result nor an error"),
         (lambda r: {"id": r.json["id"], "result": TASK}, A2AMessageError, "JSON-RPC 2.0"),
-        (lambda _: {"jsonrpc": "2.0", "id": "another", "result": TASK}, A2AMessageError, "another request"),
-        (lambda _: {"jsonrpc": "2.0", "result": TASK}, A2AMessageError, "another request"),
+        (lambda _: {"jsonrpc": "2.0", "id": "another", "result": TASK}, A2AMessageError, "a different request"),
+        (lambda _: {"jsonrpc": "2.0", "result": TASK}, A2AMessageError, "a different request"),
         (lambda _: {"jsonrpc": "2.0", "id": None, "error": "text"}, A2AMessageError, "not an object"),
         (result({"id": "t"}), A2AMessageError, "not a Task: /state: Field required"),
         (result({**TASK, "state": "REJECTED"}), A2AMessageError, "not a Task: /state"),
-        (lambda _: web.Response(text="[" * 200), A2AMessageError, "too much"),
+        (lambda _: web.Response(text="[" * 200), A2AMessageError, "exceeds the limits"),
     ],
 )
 async def test_an_answer_that_is_none_is_refused(answer: Answer, kind: type[Exception], says: str):

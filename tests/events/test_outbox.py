@@ -119,5 +119,5 @@ async def test_old_events_are_removed_and_a_wrong_position_is_refused(stores: St
     await tell(database, "a", "new")
     assert await database.write(lambda tx: remove_before(tx, 100.0, 10)) == 1
     assert [one.subject for one in (await read(database))[0]] == ["new"]
-    with pytest.raises(InvalidInput, match="position"):
+    with pytest.raises(InvalidInput, match="cursor"):
         await read(database, "x")

@@ -118,7 +118,7 @@ async def test_a_source_receives_the_filters_as_values(index: SearchIndex) -> No
         ("", Filters(), "The query is empty."),
         ("x" * 1_001, Filters(), "at most 1000"),
         ("oak", Filters(kinds=("tre",)), "Did you mean 'tree'?"),
-        ("oak", Filters(rooms=("air",)), "There are sea, wood."),
+        ("oak", Filters(rooms=("air",)), "Known: sea, wood."),
         ("oak", Filters(since="yesterday"), "since is 'yesterday'."),
     ],
 )

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Self, TypeVar, 
 
 from pydantic import BaseModel, ValidationError
 
+from pentad.agentvault.channel import MAX_BYTES, MAX_DEPTH, MAX_KEYS, Channel, NotAStream
 from pentad.agentvault.credentials import Credentials, Scheme
 from pentad.agentvault.exceptions import (
     A2AConnectionError,
@@ -37,12 +38,11 @@ from pentad.agentvault.models.a2a_protocol import (
     TaskStatusUpdateEvent,
 )
 from pentad.agentvault.models.agent_card import AgentCard
-from pentad.kernel.default_limits import KIB, MIB
 from pentad.kernel.errors import DeadlineExceeded, InvalidInput, LimitExceeded, PentadError
 from pentad.kernel.ids import uuid7
 from pentad.kernel.json import check_bounds
 from pentad.kernel.secrets.documents import Masked, scrub_json
-from pentad.net.event_stream import CONTENT_TYPE, ServerEvent, events
+from pentad.net.event_stream import ServerEvent
 from pentad.net.fetch import HttpFetcher
 from pentad.net.policy import FetchPolicy
 
@@ -58,12 +58,6 @@ _EVENTS: Final[Mapping[str, type[A2AEvent]]] = {
     "message": TaskMessageEvent,
     "task_artifact": TaskArtifactUpdateEvent,
 }
-_UNAUTHORIZED: Final = 401
-
-MAX_BYTES: Final = 16 * MIB
-MAX_DEPTH: Final = 128
-MAX_KEYS: Final = 200_000
-_ERROR_BYTES: Final = 64 * KIB
 _SHOWN: Final = 200
 _TOO_LARGE_STATUS: Final = 413
 _TOO_LARGE: Final = (
@@ -175,32 +169,32 @@ class AgentVaultClient:
     ) -> AsyncGenerator[A2AEvent]:
         """The events of a task, until the agent ends the stream."""
         request = Request("req-sub-", "tasks/sendSubscribe", self._task_params(task_id, mcp_context))
-        headers = await self._login(agent_card, key_manager)
-        stream = subscribe(
-            self._fetcher, str(agent_card.url), request, headers, seconds=self._seconds, trusted=self._own is not None
-        )
-        async with aclosing(stream) as received:
-            async for event in received:
-                if (read := _event(str(agent_card.url), event)) is not None:
-                    yield read
+        url, channel = str(agent_card.url), self._channel(agent_card, key_manager)
+        stream = channel.stream(
+            "POST", url, {"Cache-Control": "no-store"}, request.body, keep_unfinished=True
+        )  # fmt: skip
+        try:
+            async with aclosing(stream) as received:
+                async for event in received:
+                    if isinstance(event, NotAStream):  # usually an error
+                        result(url, event.status, event.body, request.id)
+                        raise A2AMessageError(f"{url} answered a subscription with something that is not a stream.")
+                    if (read := _event(url, event)) is not None:
+                        yield read
+        except PentadError as error:
+            raise failure(error) from error
 
     async def _call(
         self, card: AgentCard, keys: "KeyManager", prefix: str, method: str, params: Mapping[str, Any]
     ) -> Any:
-        request = Request(prefix, method, params)
-        headers = await self._login(card, keys)
-        url, trusted = str(card.url), self._own is not None
+        request, url = Request(prefix, method, params), str(card.url)
         try:
-            return await call(self._fetcher, url, request, headers, seconds=self._seconds, trusted=trusted)
-        except A2ARemoteAgentError as error:
-            if error.status_code != _UNAUTHORIZED or "Authorization" not in headers:
-                raise
-            renewed = await self._login(card, keys, renew=True)
-            if renewed == headers:
-                raise
-        return await call(self._fetcher, url, request, renewed, seconds=self._seconds, trusted=trusted)
+            answer = await self._channel(card, keys).fetch("POST", url, {}, request.body)
+        except PentadError as error:
+            raise failure(error) from error
+        return result(url, answer.status, answer.body, request.id)
 
-    async def _login(self, card: AgentCard, keys: "KeyManager", *, renew: bool = False) -> dict[str, str]:
+    def _channel(self, card: AgentCard, keys: "KeyManager") -> Channel:
         schemes = [
             Scheme(
                 kind=one.scheme,
@@ -210,7 +204,10 @@ class AgentVaultClient:
             )
             for one in card.auth_schemes
         ]
-        return await self._credentials.headers(card.human_readable_id, schemes, keys, renew=renew)
+        return Channel(
+            self._fetcher, card.human_readable_id, schemes, keys, self._credentials,
+            trusted=self._own is not None, seconds=self._seconds, idle=self._seconds,
+        )  # fmt: skip
 
     def _message_json(self, message: Message, context: dict[str, Any] | MCPContext | None) -> dict[str, Any]:
         try:
@@ -316,46 +313,6 @@ class Request:
             raise A2AMessageError(f"The message cannot be written as JSON: {error}") from error
 
 
-async def call(
-    fetcher: "Fetcher", url: str, request: Request, headers: Mapping[str, str], *, seconds: float, trusted: bool
-) -> Any:
-    """The result of a call. Raises errors of the agent, the network and the response."""
-    try:
-        answer = await fetcher.fetch(
-            url,
-            method="POST",
-            headers={"Content-Type": "application/json", "Accept": "application/json", **headers},
-            body=request.body,
-            max_bytes=MAX_BYTES,
-            timeout=seconds,
-            trusted=trusted,
-        )
-    except PentadError as error:
-        raise failure(error) from error
-    return result(url, answer.status, answer.body, request.id)
-
-
-async def subscribe(
-    fetcher: "Fetcher", url: str, request: Request, headers: Mapping[str, str], *, seconds: float, trusted: bool
-) -> AsyncGenerator[ServerEvent]:
-    """The events of a streaming call. A response that is not a stream is usually an error, and is raised."""
-    sent = {"Content-Type": "application/json", "Accept": CONTENT_TYPE, "Cache-Control": "no-store", **headers}
-    try:
-        async with fetcher.stream(
-            url, method="POST", headers=sent, body=request.body, timeout=seconds, idle=seconds, trusted=trusted
-        ) as answer:
-            if answer.status == 200 and answer.headers.get("content-type", "").startswith(CONTENT_TYPE):
-                async with aclosing(events(answer.chunks, keep_unfinished=True)) as stream:
-                    async for event in stream:
-                        yield event
-                return
-            body = await answer.beginning(_ERROR_BYTES)
-    except PentadError as error:
-        raise failure(error) from error
-    result(url, answer.status, body, request.id)
-    raise A2AMessageError(f"{url} answered a subscription with something that is not a stream.")
-
-
 def result(url: str, status: int, body: bytes, request_id: str) -> Any:
     """The result in a JSON-RPC response."""
     if not 200 <= status < 300:
@@ -387,7 +344,7 @@ def parse(url: str, text: bytes | str) -> Any:
         check_bounds(body, depth=MAX_DEPTH, keys=MAX_KEYS)
         return json.loads(body)
     except LimitExceeded as error:
-        raise A2AMessageError(f"The answer of {url} is too large: {error.message}") from None
+        raise A2AMessageError(f"The answer of {url} exceeds the limits: {error.message}") from None
     except (ValueError, RecursionError) as error:
         raise A2AMessageError(f"{url} answered with something that is not JSON.") from error
 

@@ -291,7 +291,7 @@ class MountedAgent:
 
 
 class Gateway:
-    """Mounted agents of this server. Keeps their cards up to date, and ends remote tasks whose local task is over."""
+    """The agents mounted on this server: keeps their cards up to date, and ends remote tasks that are over here."""
 
     def __init__(self, forwarded: ForwardedTasks, clock: Clock) -> None:
         self.mounted: dict[str, MountedAgent] = {}

@@ -398,7 +398,10 @@ async def test_a_tenant_is_in_the_params_or_in_the_path():
             card = found.agent.card
             place = {"url": card["url"], "protocolBinding": binding, "protocolVersion": "1.0", "tenant": "a b"}
             agent = RemoteAgent(
-                card | {"supportedInterfaces": [place]}, found.agent._transport.fetcher, trusted=True, dialect="1.0"
+                card | {"supportedInterfaces": [place]},
+                found.agent._transport._channel.fetcher,
+                trusted=True,
+                dialect="1.0",
             )
             assert (await agent.get("t/1")).state == "completed"
     assert seen == [("/a2a", "a b"), ("/a2a/a b/tasks/t/1", None)]

@@ -12,6 +12,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from pentad.agentvault.channel import MAX_DEPTH, MAX_KEYS, Channel
+from pentad.agentvault.credentials import Credentials
 from pentad.kernel.errors import (
     Conflict,
     DeadlineExceeded,
@@ -25,7 +27,7 @@ from pentad.kernel.secrets.documents import Masked
 from pentad.rooms.agents.client.card_endpoints import agent_name, best_interface, schemes
 from pentad.rooms.agents.client.card_verification import verify
 from pentad.rooms.agents.client.protocol_client import ProtocolClient, StreamItem, open_client
-from pentad.rooms.agents.client.transport import MAX_DEPTH, MAX_KEYS, Transport
+from pentad.rooms.agents.client.transport import Transport
 from pentad.rooms.agents.codecs.base import SendRequest
 from pentad.rooms.agents.context.extension import params_of
 from pentad.rooms.agents.context.outbound import LinkProvider, prepare_context
@@ -98,8 +100,9 @@ class RemoteAgent:
         self.name = agent_name(card)
         self.interface = best_interface(card, dialect)
         reached = trusted and (card_url is None or _origin(card_url) == _origin(self.interface.url))
+        credentials = Credentials(fetcher, trusted=reached)
         self._transport = Transport(
-            fetcher, self.name, schemes(card, service), keys, trusted=reached, seconds=seconds, idle=idle
+            Channel(fetcher, self.name, schemes(card, service), keys, credentials, reached, seconds, idle)
         )
         self._extensions = tuple(extensions)
         self._links = links

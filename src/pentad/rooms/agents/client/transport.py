@@ -3,31 +3,24 @@
 Knows no dialect.
 """
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import aclosing, contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from pentad.agentvault.credentials import Credentials, Scheme
+from pentad.agentvault.channel import ERROR_BYTES, MAX_DEPTH, MAX_KEYS, Channel
 from pentad.agentvault.exceptions import A2AAuthenticationError
-from pentad.kernel.default_limits import KIB, MIB
 from pentad.kernel.errors import Forbidden, LimitExceeded
 from pentad.kernel.ids import uuid7
 from pentad.kernel.json import check_bounds
-from pentad.net.event_stream import CONTENT_TYPE, ServerEvent, events
+from pentad.net.event_stream import ServerEvent
 from pentad.rooms.agents.codecs.errors import decode_http_error, decode_rpc_error, invalid_answer
 from pentad.rooms.agents.models import Dialect
 
 if TYPE_CHECKING:
-    from pentad.agentvault.key_manager import KeyManager
-    from pentad.kernel.ports import Fetched, Fetcher
+    from pentad.kernel.ports import Fetched
 
-MAX_BYTES: Final = 16 * MIB
-MAX_DEPTH: Final = 128
-MAX_KEYS: Final = 200_000
-_ERROR_BYTES: Final = 64 * KIB
 _encode: Final = msgspec.json.Encoder().encode
 
 
@@ -47,21 +40,12 @@ _rpc: Final = msgspec.json.Decoder(RpcIn)
 _any: Final = msgspec.json.Decoder()
 
 
-@dataclass(slots=True)
 class Transport:
-    """Calls one agent. `keys` is None if no credentials are sent."""
+    """Calls one agent over a channel."""
 
-    fetcher: "Fetcher"
-    peer: str
-    schemes: Sequence[Scheme]
-    keys: "KeyManager | None"
-    trusted: bool
-    seconds: float
-    idle: float
-    _credentials: Credentials = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._credentials = Credentials(self.fetcher, trusted=self.trusted)
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self.peer = channel.agent
 
     async def rpc(
         self, url: str, method: str, params: Mapping[str, Any], dialect: Dialect, headers: Mapping[str, str]
@@ -97,27 +81,15 @@ class Transport:
         self, method: str, url: str, headers: Mapping[str, str], body: bytes | None
     ) -> AsyncGenerator[ServerEvent | bytes]:
         """The events of a stream; one bytes object if the response succeeded but is not a stream."""
-        sent = {**await self._headers(headers), "Accept": CONTENT_TYPE}
-        if body is not None:
-            sent["Content-Type"] = "application/json"
-        async with self.fetcher.stream(
-            url,
-            method=method,
-            headers=sent,
-            body=body,
-            timeout=self.seconds,
-            idle=self.idle,
-            trusted=self.trusted,
-        ) as answer:
-            if answer.status == 200 and answer.headers.get("content-type", "").startswith(CONTENT_TYPE):
-                async with aclosing(events(answer.chunks, max_event_bytes=MAX_BYTES)) as found:
-                    async for event in found:
+        with _no_credentials(self.peer):
+            async with aclosing(self._channel.stream(method, url, headers, body)) as found:
+                async for event in found:
+                    if isinstance(event, ServerEvent):
                         yield event
-                return
-            start = await answer.beginning(_ERROR_BYTES)
-            if not 200 <= answer.status < 300 and not _has_rpc_error(start):
-                raise self._http_error(answer.status, answer.headers, start)
-        yield start
+                        continue
+                    if not 200 <= event.status < 300 and not _has_rpc_error(event.body):
+                        raise self._http_error(event.status, event.headers, event.body)
+                    yield event.body
 
     def read_rpc(self, event: ServerEvent, dialect: Dialect) -> bytes:
         """The result in one event of a JSON-RPC stream."""
@@ -132,35 +104,8 @@ class Transport:
         return body
 
     async def _fetch(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> "Fetched":
-        sent = {**await self._headers(headers), "Accept": "application/json"}
-        if body is not None:
-            sent["Content-Type"] = "application/json"
-        answer = await self._fetch_once(method, url, sent, body)
-        if answer.status == 401 and any(scheme.kind == "oauth2" for scheme in self.schemes):
-            renewed = {**sent, **await self._headers(headers, renew=True)}
-            if renewed != sent:
-                return await self._fetch_once(method, url, renewed, body)
-        return answer
-
-    async def _fetch_once(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> "Fetched":
-        return await self.fetcher.fetch(
-            url,
-            method=method,
-            headers=headers,
-            body=body,
-            max_bytes=MAX_BYTES,
-            timeout=self.seconds,
-            trusted=self.trusted,
-        )
-
-    async def _headers(self, headers: Mapping[str, str], *, renew: bool = False) -> dict[str, str]:
-        if self.keys is None:
-            return dict(headers)
-        try:
-            login = await self._credentials.headers(self.peer, self.schemes, self.keys, renew=renew)
-        except A2AAuthenticationError as error:
-            raise Forbidden(str(error), details={"reason": "no-credentials", "peer": self.peer}) from error
-        return {**headers, **login}
+        with _no_credentials(self.peer):
+            return await self._channel.fetch(method, url, headers, body)
 
     def _result(self, body: bytes, request_id: str | None, dialect: Dialect) -> bytes:
         try:
@@ -179,8 +124,17 @@ class Transport:
         try:
             content: Any = _any.decode(self.bounded(body))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            content = body[:_ERROR_BYTES].decode("utf-8", "replace")
+            content = body[:ERROR_BYTES].decode("utf-8", "replace")
         return decode_http_error(self.peer, status, content, headers.get("retry-after"))
+
+
+@contextmanager
+def _no_credentials(peer: str) -> Generator[None]:
+    """Forbidden if there are no credentials for the agent."""
+    try:
+        yield
+    except A2AAuthenticationError as error:
+        raise Forbidden(str(error), details={"reason": "no-credentials", "peer": peer}) from error
 
 
 def _request(method: str, params: Mapping[str, Any]) -> tuple[str, bytes]:
@@ -191,6 +145,6 @@ def _request(method: str, params: Mapping[str, Any]) -> tuple[str, bytes]:
 def _has_rpc_error(body: bytes) -> bool:
     """Whether an HTTP error contains a JSON-RPC error, which says more."""
     try:
-        return _rpc.decode(body[:_ERROR_BYTES]).jsonrpc == "2.0"
+        return _rpc.decode(body[:ERROR_BYTES]).jsonrpc == "2.0"
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False

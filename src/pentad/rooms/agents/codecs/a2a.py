@@ -35,6 +35,7 @@ from pentad.rooms.agents.models import (
 M = TypeVar("M")
 P = TypeVar("P")
 Text = str | None
+UpdateKind = Literal["status-update", "artifact-update"]
 
 
 class MessageIn(Struct, Generic[P], rename="camel"):
@@ -115,13 +116,7 @@ class A2aCodec(Codec):
     def encode_part(self, part: Part) -> Json:
         raise NotImplementedError
 
-    def wrap_update(
-        self,
-        kind: Literal["status-update", "artifact-update"],
-        update: Json,
-        flags: Mapping[str, bool],
-        metadata: Json | None,
-    ) -> Json:
+    def wrap_update(self, kind: UpdateKind, update: Json, flags: Mapping[str, bool], metadata: Json | None) -> Json:
         raise NotImplementedError
 
     def encode_delivery(self, request: SendRequest) -> Json:

@@ -1,13 +1,13 @@
 """A2A 0.3: `kind` says what an object is, states are lower case, `final` ends a stream."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Final
 
 import msgspec
 from msgspec import UNSET, Raw, Struct
 
 from pentad.rooms.agents.codecs import a2a
-from pentad.rooms.agents.codecs.a2a import A2aCodec, Text, checked_length, not_an_answer
+from pentad.rooms.agents.codecs.a2a import A2aCodec, Text, UpdateKind, checked_length, not_an_answer
 from pentad.rooms.agents.codecs.base import (
     Operation,
     PushQuery,
@@ -232,13 +232,7 @@ class A2aV03(A2aCodec):
             body["metadata"] = metadata
         return body
 
-    def wrap_update(
-        self,
-        kind: Literal["status-update", "artifact-update"],
-        update: Json,
-        flags: Mapping[str, bool],
-        metadata: Json | None,
-    ) -> Json:
+    def wrap_update(self, kind: UpdateKind, update: Json, flags: Mapping[str, bool], metadata: Json | None) -> Json:
         body = {"kind": kind, **update, **flags}
         if metadata:
             body["metadata"] = metadata

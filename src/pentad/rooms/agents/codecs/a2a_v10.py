@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from pentad.rooms.agents.codecs import a2a
-from pentad.rooms.agents.codecs.a2a import A2aCodec, Text, checked_length, not_an_answer
+from pentad.rooms.agents.codecs.a2a import A2aCodec, Text, UpdateKind, checked_length, not_an_answer
 from pentad.rooms.agents.codecs.base import (
     ListQuery,
     Operation,
@@ -309,13 +309,7 @@ class A2aV10(A2aCodec):
             body["metadata"] = part.metadata
         return body
 
-    def wrap_update(
-        self,
-        kind: Literal["status-update", "artifact-update"],
-        update: Json,
-        flags: Mapping[str, bool],
-        metadata: Json | None,
-    ) -> Json:
+    def wrap_update(self, kind: UpdateKind, update: Json, flags: Mapping[str, bool], metadata: Json | None) -> Json:
         for name, is_set in flags.items():
             if is_set and name != "final":  # 1.0 has no `final`: the end of the stream says it
                 update[name] = True

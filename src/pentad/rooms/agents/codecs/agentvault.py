@@ -352,8 +352,8 @@ class AgentVaultCodec(Codec):
 class SharedCodec(AgentVaultCodec):
     """`tasks/get` and `tasks/cancel`, which AgentVault and A2A 0.3 both have.
 
-    The path, the version header and the dialect that created the task decide which client is asking. Otherwise the
-    result is one object that both kinds of clients accept.
+    The path, the version header and the dialect that created the task decide which client is asking. If they do not,
+    the result is one object that both kinds of clients accept.
     """
 
     def __init__(self, file_url: FileUrl, surface: Literal["", "av", "a2a"]) -> None:

@@ -12,8 +12,8 @@ import threading
 import traceback
 from base64 import b64decode
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Final
@@ -49,7 +49,7 @@ from pentad.rooms.agents.hosting.command_protocol import (
     end_line,
     error_in,
 )
-from pentad.rooms.agents.hosting.turn import ChildTask, ConversationPage, Turn, TurnOver
+from pentad.rooms.agents.hosting.turn import ChildTask, ConversationPage, Turn, TurnOver, Work, in_branch
 from pentad.rooms.agents.models import (
     ApprovalRequest,
     ArtifactEvent,
@@ -131,7 +131,7 @@ class ChildRun:
     def branches(self, count: int) -> list[AbstractContextManager[None]]:
         line = Branches(id=self._next(), count=count, branch=_branch.get())
         self.send(line)
-        return [_in_branch(f"{line.id}.{number}") for number in range(count)]
+        return [in_branch(_branch, f"{line.id}.{number}") for number in range(count)]
 
     async def decision(self, request: ApprovalRequest) -> Json:
         return await self.call("approve", msgspec.to_builtins(request))
@@ -164,15 +164,9 @@ class ChildRun:
         answer = await self._asked(Question(id=self._next(), parts=parts, state=state, branch=_branch.get()))
         return msgspec.convert(answer, Message)
 
-    async def remembered(
-        self,
-        kind: str,
-        name: str,
-        work: Callable[[], Awaitable[Any]],
-        *,
-        repeatable: bool = False,
-        waits: bool = False,
-    ) -> Any:
+    async def durable_call(
+        self, kind: str, name: str, work: Work, *, repeatable: bool = False, waits: bool = False
+    ) -> Any:  # fmt: skip
         if kind != "step" or waits:
             raise RuntimeError(f"A process has no {kind} of its own.")
         line = StepLine(id=self._next(), name=name, repeatable=repeatable, branch=_branch.get())
@@ -297,15 +291,6 @@ class ChildFile:
 
     async def _place(self) -> Path:
         return Path(await self._run.call("file", {"part": msgspec.to_builtins(self._part)}))
-
-
-@contextmanager
-def _in_branch(branch: str) -> Generator[None]:
-    token = _branch.set(branch)
-    try:
-        yield
-    finally:
-        _branch.reset(token)
 
 
 async def _run(spec: str, write: Callable[[bytes], None]) -> None:

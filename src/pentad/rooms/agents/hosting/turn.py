@@ -8,7 +8,8 @@ import asyncio
 import inspect
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, NoReturn, Protocol, TypeAlias
@@ -38,6 +39,8 @@ from pentad.rooms.agents.models import (
 
 Content: TypeAlias = "str | Json | list[Any] | Part | Sequence[Part] | Message | None"
 """What an agent can say: a text, a JSON value, parts, or a whole message."""
+Work: TypeAlias = Callable[[], Awaitable[Any]]
+"""The work of a durable call."""
 
 _LONGEST_PAUSE: Final = 60.0
 _KINDS: Final = "exactly one of text, data, raw, url and file"
@@ -87,6 +90,16 @@ class ConversationPage(Struct, frozen=True):
     next: str | None = None
 
 
+@contextmanager
+def in_branch(variable: ContextVar[str], branch: str) -> Generator[None]:
+    """Set the branch of `Turn.gather` that runs inside the block."""
+    token = variable.set(branch)
+    try:
+        yield
+    finally:
+        variable.reset(token)
+
+
 class Rooms(Protocol):
     """The rooms, as one run may use them (`tasks/room_calls.py`)."""
 
@@ -130,15 +143,9 @@ class TurnRun(Protocol):
 
     async def answer(self, question: StatusEvent) -> Message: ...
 
-    async def remembered(
-        self,
-        kind: str,
-        name: str,
-        work: Callable[[], Awaitable[Any]],
-        *,
-        repeatable: bool = False,
-        waits: bool = False,
-    ) -> Any:
+    async def durable_call(
+        self, kind: str, name: str, work: Work, *, repeatable: bool = False, waits: bool = False
+    ) -> Any:  # fmt: skip
         """The next durable call of the turn. If an earlier run made it, its result is returned, or its error raised.
 
         Otherwise the work runs and its JSON result is stored. If the process ended while it ran, it runs again only if
@@ -434,7 +441,7 @@ class Turn:
         effect; a `repeatable` one runs again instead. If it fails, `attempts` says how often to try, with growing
         pauses; the last error is stored and raised as `StepFailed`.
         """
-        return await self._run.remembered("step", name, lambda: _attempt(work, args, attempts), repeatable=repeatable)
+        return await self._run.durable_call("step", name, lambda: _attempt(work, args, attempts), repeatable=repeatable)
 
     async def sleep(self, seconds: float = 0.0, *, until: datetime | float | None = None) -> None:
         """Sleep for some seconds, or until a time. Survives restarts."""

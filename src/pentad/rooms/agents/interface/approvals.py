@@ -178,15 +178,15 @@ async def _decide(call: Call[Agents], approval: Approval, decision: str, reason:
 
 def approval_routes(agents: Agents) -> "list[BaseRoute]":
     """REST: the inbox, one approval, and its decision."""
+    from pentad.rooms.agents.interface.rest import number_in
+
     inbox = agents.tasks.approvals
 
     async def listed(request: "Request", principal: Principal) -> dict[str, Any]:
         query = request.query_params
-        limit = query.get("limit") or str(_DEFAULT_PAGE)
-        if not (limit.isdecimal() and len(limit) <= 3 and 1 <= int(limit) <= MAX_PAGE):
-            raise InvalidInput(f"limit is {limit[:40]!r}.", hint=f"Give a number from 1 to {MAX_PAGE}.")
+        limit = number_in(query.get("limit"), "limit", _DEFAULT_PAGE, 1, MAX_PAGE)
         pending, cursor = not is_yes(query.get("all")), query.get("cursor") or None
-        return _json(await list_approvals(inbox, principal, pending=pending, limit=int(limit), cursor=cursor))
+        return _json(await list_approvals(inbox, principal, pending=pending, limit=limit, cursor=cursor))
 
     async def one(request: "Request", principal: Principal) -> dict[str, Any]:
         return _json(approval_view(inbox, principal, await inbox.get(principal, request.path_params["id"])))

@@ -10,7 +10,6 @@ from pentad.platform import Operation, protected_route
 from pentad.rooms.agents.delegation import delegate
 from pentad.rooms.agents.interface.presentation import TaskView, delegation_view
 from pentad.rooms.agents.interface.tools import DelegateArguments, task_request
-from pentad.rooms.agents.models import Event
 from pentad.rooms.agents.service import Agents
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ def delegate_routes(agents: Agents) -> "list[BaseRoute]":
                 hint='Send {"work": "...", "dry_run": true}.',
             ) from None
         seconds = given.seconds if given.wait else 0.0
-        delegated = await delegate(agents, principal, task_request(given), seconds=seconds, on_event=_ignore)
+        delegated = await delegate(agents, principal, task_request(given), seconds=seconds)
         return delegation_view(delegated).model_dump(exclude_none=True)
 
     operation = Operation(
@@ -41,7 +40,3 @@ def delegate_routes(agents: Agents) -> "list[BaseRoute]":
         body=DelegateArguments, answer=TaskView,
     )  # fmt: skip
     return [protected_route("POST", PATH, "agents:write", operation, delegate_work)]
-
-
-async def _ignore(_event: Event) -> None:
-    """A plain answer has no place for progress; follow the task instead."""

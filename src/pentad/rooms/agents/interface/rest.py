@@ -156,7 +156,8 @@ class _Routes:
         }
 
     async def _list(self, query: Query, exchange: HttpExchange) -> dict[str, Any]:
-        limit, offset = _number(query, "limit", 100, 1, MAX_PAGE), _number(query, "skip", 0, 0, 2**53)
+        limit = number_in(_text(query, "limit", 20), "limit", 100, 1, MAX_PAGE)
+        offset = number_in(_text(query, "skip", 20), "skip", 0, 0, 2**53)
         owned = bool(_flag(query, "owned_only"))
         if owned and exchange.principal.kind == "anonymous":
             raise Unauthenticated("owned_only needs credentials.")
@@ -276,8 +277,8 @@ def _flag(query: Query, name: str) -> bool | None:
     raise InvalidInput(f"{name} is {text[:40]!r}.", hint="Write true or false.")
 
 
-def _number(query: Query, name: str, default: int, least: int, most: int) -> int:
-    text = query.get(name, [""])[0]
+def number_in(text: str | None, name: str, default: int, least: int, most: int) -> int:
+    """The number in a parameter of a query."""
     if not text:
         return default
     if not (text.isascii() and text.isdigit() and len(text) < 17) or not least <= int(text) <= most:
@@ -360,10 +361,9 @@ def command_routes(agents: Agents) -> list[BaseRoute]:
     """What `pentad agents tasks` and `pentad agents keys` ask for with --url."""
 
     async def tasks(request: Request, principal: Principal) -> dict[str, Any]:
-        limit = request.query_params.get("limit") or str(_DEFAULT_TASKS)
-        if not (limit.isdecimal() and len(limit) <= 3 and 1 <= int(limit) <= _MAX_TASKS):
-            raise InvalidInput(f"limit is {limit[:40]!r}.", hint=f"Give a number from 1 to {_MAX_TASKS}.")
-        return {"tasks": await list_tasks(agents, principal, request.query_params.get("state") or None, int(limit))}
+        query = request.query_params
+        limit = number_in(query.get("limit"), "limit", _DEFAULT_TASKS, 1, _MAX_TASKS)
+        return {"tasks": await list_tasks(agents, principal, query.get("state") or None, limit)}
 
     async def trace(request: Request, principal: Principal) -> dict[str, Any]:
         return trace_json(await agents.tasks.trace(principal, request.path_params["task"]))

@@ -6,7 +6,7 @@ the rules.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded, Overloaded, PentadError, Unavailable
 from pentad.kernel.incidents import log_failure
 from pentad.kernel.principal import Principal
-from pentad.rooms.agents.hosting.turn import TurnOver
+from pentad.rooms.agents.hosting.turn import TurnOver, Work
 from pentad.rooms.agents.models import (
     INTERRUPTED,
     ApprovalRequest,
@@ -142,15 +142,9 @@ class DurableCalls(RunEvents):
 
     # The calls
 
-    async def remembered(
-        self,
-        kind: str,
-        name: str,
-        work: Callable[[], Awaitable[Any]],
-        *,
-        repeatable: bool = False,
-        waits: bool = False,
-    ) -> Any:
+    async def durable_call(
+        self, kind: str, name: str, work: Work, *, repeatable: bool = False, waits: bool = False
+    ) -> Any:  # fmt: skip
         step = self._next_step(kind, name)
         if step.ended:
             return await self._recall(step)

@@ -9,8 +9,8 @@ import hashlib
 import inspect
 import sys
 from collections import Counter
-from collections.abc import Generator, Iterable, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any, Final
@@ -23,6 +23,7 @@ from pentad.kernel.errors import PentadError, error_from_json
 from pentad.kernel.incidents import internal_error
 from pentad.kernel.ports import Rows, Transaction
 from pentad.rooms.agents.hosting.hosted_agent import HostedAgent
+from pentad.rooms.agents.hosting.turn import in_branch
 
 QUESTION: Final = "ask"
 APPROVAL: Final = "approval"
@@ -148,7 +149,7 @@ class Journal:
         branch = _branch.get()
         self._counts[f"{branch}+"] += 1
         fork = f"{branch}{self._counts[branch]}+{self._counts[f'{branch}+']}"
-        return [_in_branch(f"{fork}.{number}.") for number in range(count)]
+        return [in_branch(_branch, f"{fork}.{number}.") for number in range(count)]
 
     def check_finished(self) -> None:
         """CodeChanged if an earlier run made calls that this one did not."""
@@ -177,15 +178,6 @@ class Journal:
 def leave_branches() -> None:
     """A turn begins outside all branches, even if a branch of another turn started it."""
     _branch.set("")
-
-
-@contextmanager
-def _in_branch(branch: str) -> Generator[None]:
-    token = _branch.set(branch)
-    try:
-        yield
-    finally:
-        _branch.reset(token)
 
 
 def needs_pin(steps: Iterable[Step]) -> bool:

@@ -49,7 +49,7 @@ class RoomCalls:
         if name == SEND_TOOL:
             return await self._send_by_tool(arguments)
         repeatable = self._log.neighbours.only_reads(name)
-        return await self._remembered("tool", name, lambda: self._tool(name, arguments), repeatable=repeatable)
+        return await self._durable_call("tool", name, lambda: self._tool(name, arguments), repeatable=repeatable)
 
     async def _send_by_tool(self, arguments: Mapping[str, Any]) -> Any:
         """What the tool returns. The task belongs to this one, as one of `send` does."""
@@ -64,7 +64,7 @@ class RoomCalls:
             query |= {name: arguments[name] for name in ("max_characters",) if name in arguments}
             return await self._tool(_GET, query)
 
-        return await self._remembered("tool", SEND_TOOL, work, starts_task=True)
+        return await self._durable_call("tool", SEND_TOOL, work, starts_task=True)
 
     async def read(self, uri: str) -> Any:
         """A resource: JSON decoded, other text as it is, anything else as bytes."""
@@ -73,7 +73,7 @@ class RoomCalls:
             contents = await self._log.neighbours.read(self._run.caller, uri)
             return msgspec.to_builtins(contents)
 
-        found = msgspec.convert(await self._remembered("read", uri, work, repeatable=True), list[Contents])
+        found = msgspec.convert(await self._durable_call("read", uri, work, repeatable=True), list[Contents])
         return _value(found[0]) if len(found) == 1 else [_value(one) for one in found]
 
     async def search(self, query: str, rooms: Sequence[str] | None, limit: int) -> Json:
@@ -81,7 +81,7 @@ class RoomCalls:
         arguments: Json = {"query": query, "limit": limit}
         if rooms is not None:
             arguments["rooms"] = list(rooms)
-        return await self._remembered("search", query, lambda: self._tool(_SEARCH, arguments), repeatable=True)
+        return await self._durable_call("search", query, lambda: self._tool(_SEARCH, arguments), repeatable=True)
 
     async def send(
         self, agent: "str | ChildTask", message: Json, *, budget: Json | None, hosted: bool
@@ -110,7 +110,7 @@ class RoomCalls:
                 view = await self._tool(_GET, query)
             return {**view, "agent": chosen}
 
-        view = await self._remembered("send", name, work, starts_task=True)
+        view = await self._durable_call("send", name, work, starts_task=True)
         return msgspec.convert(view, ChildTask)
 
     async def _choose(self, description: str, *, hosted: bool) -> str:
@@ -161,7 +161,7 @@ class RoomCalls:
         structured = result.get("structuredContent")
         return text_of(result) if structured is None else structured
 
-    async def _remembered(
+    async def _durable_call(
         self,
         kind: str,
         name: str,
@@ -200,7 +200,7 @@ class RoomCalls:
             with making_call(call, run.caller.id):
                 return await work()
 
-        return await run.remembered(kind, name, traced, repeatable=repeatable, waits=starts_task)
+        return await run.durable_call(kind, name, traced, repeatable=repeatable, waits=starts_task)
 
 
 def _value(one: Contents) -> Any:

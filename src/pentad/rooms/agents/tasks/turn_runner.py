@@ -95,7 +95,7 @@ class Run(DurableCalls):
             made = await files.write(task.owner, content, name=name, media_type=media_type, task=task.id)
             return files.url(made.id)
 
-        return await self.remembered(FILE, clean_name(name), write, repeatable=True)
+        return await self.durable_call(FILE, clean_name(name), write, repeatable=True)
 
     async def first_step(self) -> None:
         """Start, and let the agent run until its first pause. If the caller gives up before that, the run stops."""
