@@ -87,6 +87,7 @@ async def test_a_hit_says_its_state_unless_it_is_approved(site: Site) -> None:
     await site.directory.states.set(LOCAL, [hit.cid], "withdrawn", "It leaks.")
     (hit,) = (await site.directory.search.find(Query(words="weather"))).hits
     assert hit.as_json()["state"] == "withdrawn"
+    assert (await site.call("agntcy_dir_pull_record", cid=hit.cid))["state"] == "withdrawn"
 
 
 @pytest.mark.requirement("dir:states:names")
