@@ -251,6 +251,16 @@ async def test_a_server_json_in_an_old_form_is_served_in_the_new_one(site: Site)
     assert package["transport"] == {"type": "stdio"}
 
 
+@pytest.mark.requirement("dir:registry:list")
+async def test_addresses_that_are_not_http_do_not_reach_hosts(site: Site) -> None:
+    good = {"type": "streamable-http", "url": "https://weather.example.org/mcp"}
+    bad = {"type": "sse", "url": "javascript:alert(1)"}
+    for name, remotes in (("org.example/half", [bad, good]), ("org.example/bad", [bad])):
+        await site.directory.importer.import_one(LOCAL, json.dumps(server(name, remotes=remotes)), "mcp")
+    assert await names(site) == ["org.example/half"]
+    assert (await site.client().version("org.example/half")).server["remotes"] == [good]
+
+
 async def words(site: Site) -> list[tuple[str, str | None]]:
     """The versions that a search in words finds, each with its state unless it is approved."""
     found = await site.directory.search.find(Query(words="weather place"))
