@@ -1,1 +1,1 @@
-"""The directory, measured."""
+"""Benchmarks of the directory."""

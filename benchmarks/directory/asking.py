@@ -1,4 +1,4 @@
-"""The directory's tools, called over HTTP by a client that costs little: pushing records, and finding them again."""
+"""Calls the directory's tools over HTTP with a cheap client: pushing records, and searching for them."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -35,7 +35,7 @@ def headers(tool: str) -> dict[str, str]:
 
 
 def result(answer: bytes) -> dict[str, Any]:
-    """What a tool answered; a failure ends the run."""
+    """The answer of a tool; a failure ends the run."""
     said: dict[str, Any] = json.loads(answer).get("result", {}).get("structuredContent", {})
     if not said or said.get("error_message"):
         raise SystemExit(f"A server under measurement answered wrongly: {answer[:500]!r}")
@@ -43,7 +43,7 @@ def result(answer: bytes) -> dict[str, Any]:
 
 
 def pushing(server: Server, numbers: Sequence[int]) -> tuple[float, float]:
-    """Push these records, one a call, over four connections; the seconds, and those of CPU the server took."""
+    """Push these records, one per call, over four connections. Returns the seconds, and the server's CPU seconds."""
     bodies = [call(PUSH, {"record_json": json.dumps(complete(number))}) for number in numbers]
     loading = Loading(server.port, headers(PUSH))
     before, start = server.cpu_seconds(), perf_counter()
@@ -56,12 +56,12 @@ def pushing(server: Server, numbers: Sequence[int]) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Something that is looked for, of another record each time."""
+    """A search, for another record each time."""
 
     title: str
     arguments: Callable[[int], dict[str, Any]]
     one: bool
-    """Exactly one record answers."""
+    """Exactly one record matches."""
 
 
 ASKED: Final = (
@@ -82,7 +82,7 @@ ASKED: Final = (
 
 @dataclass(slots=True)
 class Asking:
-    """One client that asks one thing after the other, and what it measured, by title."""
+    """A client that repeats searches, and its measurements by title."""
 
     server: Server
     records: int

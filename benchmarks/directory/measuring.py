@@ -1,5 +1,6 @@
-"""The directory, measured: validation beside other validators, records over gRPC and MCP, search and registry as they
-grow."""
+"""Measures the directory: validation beside other validators, records over gRPC and MCP, search and registry as they
+grow.
+"""
 
 from benchmarks.directory.registry import listing
 from benchmarks.directory.searching import searching

@@ -1,4 +1,4 @@
-"""What MCP hosts and other registries ask of the registry as it grows: pages, one server, and what has changed."""
+"""Measures the registry as it grows: pages, one server, and changes since a time."""
 
 import asyncio
 import tempfile
@@ -26,7 +26,7 @@ from pentad.storage.open import open_database
 _SMALL: Final = 5_000
 _BATCH: Final = 2_500
 _CHANGED: Final = 50
-"""Servers that changed after the moment that is asked for, however large the store is."""
+"""The number of servers changed after the time in the request, regardless of the store's size."""
 _BEFORE, _SINCE, _AFTER = 1_000.0, 2_000.0, 3_000.0
 _PAGE: Final = 50
 
@@ -39,7 +39,7 @@ def server(number: int) -> dict[str, Any]:
 
 
 async def grown(sizes: tuple[int, ...], rounds: int, turns: int = 20) -> list[Lane]:
-    """One registry that grows from size to size, asked at each."""
+    """A registry that grows from size to size, measured at each."""
     lanes: list[Lane] = []
     with tempfile.TemporaryDirectory() as folder:
         database = await open_database(None, Path(folder))

@@ -1,8 +1,8 @@
-"""What finding records costs as the directory grows: the same questions, with as many hits, in ever larger stores.
+"""Measures search as the directory grows: the same queries, with as many hits, in ever larger stores.
 
-The store is filled directly, in large batches, and asked in this process, so that a figure is the search itself. The
-questions are asked in turn, medians are shown, and every answer is checked. CPU time is the honest figure on a busy
-machine: wall time contains the waiting.
+The store is filled directly, in large batches, and searched in this process, so a figure is the search itself. Queries
+take turns, medians are shown, and every answer is checked. On a busy machine CPU time is the reliable figure: wall time
+includes waiting.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ _TOLD: Final = 40
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Something asked again and again, of other records each time, and how many hits it must have."""
+    """A query repeated for other records each time, and the number of hits it must have."""
 
     title: str
     selective: bool
@@ -91,7 +91,7 @@ QUESTIONS: Final = (
 
 @dataclass(slots=True)
 class Lane:
-    """A store of one size and what was measured on it: milliseconds and microseconds of CPU, by question."""
+    """A store of one size and its measurements by query: milliseconds, and microseconds of CPU."""
 
     size: int
     millis: dict[str, float] = field(default_factory=dict[str, float])
@@ -99,12 +99,12 @@ class Lane:
 
 
 def drafts(numbers: range) -> list[store.Draft]:
-    """Records as they will be kept."""
+    """Drafts of records."""
     return [draft_record(record(number)) for number in numbers]
 
 
 async def fill(database: Database, first: int, last: int) -> None:
-    """Write records in large batches, which another process makes on the core that servers have at other times."""
+    """Write records in large batches, prepared by another process on the core that otherwise runs servers."""
     batches = [range(start, min(start + _BATCH, last)) for start in range(first, last, _BATCH)]
     with ProcessPoolExecutor(1, get_context("spawn"), move_to, (server_core(),)) as maker:
         coming: deque[Future[list[store.Draft]]] = deque()
@@ -124,7 +124,7 @@ def _write(tx: Transaction, database: Database, made: list[store.Draft]) -> None
 
 
 async def ask(search: RecordSearch, lane: Lane, rounds: int, turns: int) -> None:
-    """Ask every question in turn, round by round; medians over all of them."""
+    """Run every query in turn, round by round. Returns medians."""
     for question in QUESTIONS:
         times: list[float] = []
         cpu: list[float] = []
@@ -140,7 +140,7 @@ async def ask(search: RecordSearch, lane: Lane, rounds: int, turns: int) -> None
 
 
 async def grown(sizes: tuple[int, ...], rounds: int, turns: int = 20) -> list[Lane]:
-    """One store that grows from size to size, asked at each."""
+    """A store that grows from size to size, measured at each."""
     lanes: list[Lane] = []
     with tempfile.TemporaryDirectory() as folder:
         database = await open_database(None, Path(folder))

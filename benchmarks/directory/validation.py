@@ -1,7 +1,7 @@
-"""What validating a record costs: Pentad beside `jsonschema` and `jsonschema-rs` on the schema Pentad generates.
+"""Measures validation: Pentad beside `jsonschema` and `jsonschema-rs` on the schema Pentad generates.
 
-All three are given the same parsed record and a validator made beforehand. The rivals only say yes; Pentad also gives
-the warnings and would give codes, places and repairs. CPU time, in turns, medians.
+All three get the same parsed record and a prepared validator. The rivals only say yes; Pentad also gives warnings and
+could give codes, places and repairs. CPU time, in turns, medians.
 """
 
 from collections.abc import Callable

@@ -1,8 +1,8 @@
-"""What pushing, pulling and asking cost: over gRPC, beside a server that only keeps a dictionary, and over MCP.
+"""Measures pushing, pulling and searching: over gRPC, beside a server that only keeps a dictionary, and over MCP.
 
-The client sends and receives bytes that were made beforehand, so it costs little and the same for both servers. The
-rival gets a share of the records: it has no index that could grow, and all of them would take it minutes. Servers take
-turns in rounds, medians are shown, and every answer is counted.
+The client sends and receives prepared bytes, so it costs little, and the same for both servers. The rival gets a share
+of the records: it has no index that could grow, and all of them would take minutes. Servers take turns in rounds,
+medians are shown, and every answer is counted.
 """
 
 import asyncio
@@ -32,9 +32,9 @@ _SERVER: Final = ROOT / "benchmarks" / "rivals" / "record_server.py"
 _UNLIMITED: Final = {"PENTAD_LIMITS_CALLS_PER_SECOND": "0"}
 _STORE: Final = "/agntcy.dir.store.v1.StoreService/"
 _SHARE: Final = 10
-"""The rival is given one record for this many of Pentad's."""
+"""The rival gets one record for this many of Pentad's."""
 _PULLED: Final = 5
-"""Pentad gives back one record for this many it was given."""
+"""One of this many pushed records is pulled from Pentad."""
 _OVER_MCP: Final = 50
 _TURNS: Final = 40
 _READY_SECONDS: Final = 30.0
@@ -42,7 +42,7 @@ _READY_SECONDS: Final = 30.0
 
 @dataclass(slots=True)
 class Lane:
-    """One server, and what was measured on it: records a second and microseconds of CPU for one, by method."""
+    """A server and its measurements by method: records per second, and microseconds of CPU per record."""
 
     server: Server
     port: int
@@ -51,11 +51,11 @@ class Lane:
     cpu: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
 
     def push(self, numbers: Sequence[int]) -> None:
-        """Every answer is the reference of a record, ready to be sent back."""
+        """Push records. Every answer is a reference, ready to be sent back."""
         self.refs += self._measured("Push", [encoded_record(canonical_json(complete(one)).decode()) for one in numbers])
 
     def pull(self, count: int) -> None:
-        """Records from all over the store."""
+        """Pull records from all over the store."""
         answers = self._measured("Pull", Random(count).sample(self.refs, count))
         if min(map(len, answers)) < len(self.refs[0]):
             raise SystemExit("A server under measurement gave back no record.")

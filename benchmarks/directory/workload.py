@@ -1,4 +1,4 @@
-"""Records to fill a directory with: believable, and always the same for a number."""
+"""Realistic records to fill a directory with, always the same for a number."""
 
 from functools import cache
 from random import Random
@@ -8,7 +8,7 @@ from pentad.rooms.directory.oasf.taxonomy import ClassEntry, taxonomy
 from pentad.rooms.directory.oasf.versions import Family
 
 RARE: Final = 60
-"""Records that have the rare skill and the rare versions, however large the store is."""
+"""The number of records with the rare skill and rare versions, regardless of the store's size."""
 
 _FIRST: Final = ("quiet", "amber", "swift", "copper", "silent", "northern", "gentle", "bright", "hollow", "scarlet")
 _SECOND: Final = ("heron", "ledger", "falcon", "harbor", "lantern", "meadow", "comet", "anvil", "orchid", "compass")
@@ -33,7 +33,7 @@ def rare_skill() -> ClassEntry:
 
 
 def record(number: int) -> dict[str, Any]:
-    """A record with everything people search by."""
+    """A record with everything that people search by."""
     chance = Random(number)
     skills, domains = _classes("skill"), _classes("domain")
     chosen = {skills[int((len(skills) - 1) * chance.random() ** 3)] for _ in range(chance.randint(1, 3))}
@@ -56,7 +56,7 @@ def record(number: int) -> dict[str, Any]:
 
 
 def complete(number: int) -> dict[str, Any]:
-    """The same record with an A2A card of three skills, as agents that others call have one: some 3 KB."""
+    """The same record with an A2A card of three skills; about 3 KB."""
     plain = record(number)
     skills = [
         {

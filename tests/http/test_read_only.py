@@ -13,7 +13,7 @@ from pentad.kernel.principal import ANONYMOUS, LOCAL, Principal
 from pentad.settings.model import Settings
 from tests.behaviour.clients import HTTP_MODERN, MEMORY, SESSION, HttpClient, Wire, wire_name
 from tests.behaviour.connecting import connect_http, connected_in_memory, front_of
-from tests.behaviour.directory.door import record
+from tests.behaviour.directory.directory_client import record
 from tests.behaviour.http_wire import HttpAnswer, send
 
 pytestmark = pytest.mark.anyio

@@ -23,7 +23,7 @@ from pentad.rooms.finder import find_rooms
 from pentad.settings.model import Settings
 from tests.behaviour.agents.payer import payer
 from tests.behaviour.avatars.folders import keeper
-from tests.behaviour.directory.door import record
+from tests.behaviour.directory.directory_client import record
 from tests.rooms.directory.translate.sources import SERVER, SKILL
 from tests.waiting import until, until_true
 

@@ -1,4 +1,4 @@
-"""The directory alone, over every way to it."""
+"""Fixtures: the directory alone, over every kind of connection."""
 
 import subprocess
 from collections.abc import AsyncIterator, Iterator
@@ -8,8 +8,8 @@ import pytest
 from pentad.app import App, open_app
 from pentad.settings.model import Settings
 from tests.behaviour.connecting import connected_in_memory, stdio_child
-from tests.behaviour.directory.door import Door
-from tests.behaviour.directory.ways import WAYS, name_of, opened
+from tests.behaviour.directory.connections import CONNECTIONS, name_of, opened
+from tests.behaviour.directory.directory_client import DirectoryClient
 
 
 @pytest.fixture(scope="module")
@@ -31,16 +31,16 @@ def modern_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator["subp
         yield child
 
 
-@pytest.fixture(params=WAYS, ids=name_of)
-async def door(request: pytest.FixtureRequest, site: App) -> AsyncIterator[Door]:
-    """The directory, over each way in turn."""
+@pytest.fixture(params=CONNECTIONS, ids=name_of)
+async def directory(request: pytest.FixtureRequest, site: App) -> AsyncIterator[DirectoryClient]:
+    """The directory, over each kind of connection in turn."""
     child = "modern_directory" if request.param[0].modern else "legacy_directory"
-    async with opened(request.param, site, lambda: request.getfixturevalue(child)) as door:
-        yield door
+    async with opened(request.param, site, lambda: request.getfixturevalue(child)) as directory:
+        yield directory
 
 
 @pytest.fixture
-async def quick(site: App) -> AsyncIterator[Door]:
-    """The directory over the shortest way, where the way does not matter."""
-    async with connected_in_memory(site, WAYS[0][0], {}) as client:
-        yield Door(client)
+async def in_memory(site: App) -> AsyncIterator[DirectoryClient]:
+    """The directory in memory, for tests that do not depend on the connection."""
+    async with connected_in_memory(site, CONNECTIONS[0][0], {}) as client:
+        yield DirectoryClient(client)

@@ -1,4 +1,4 @@
-"""What an import leaves behind: no secret in the answer, the store, the log or the audit trail."""
+"""Imports leave no secret in the answer, the store, the log or the audit trail."""
 
 import base64
 import json
@@ -13,8 +13,8 @@ from pentad.app import open_app
 from pentad.rooms.directory.records.namespaces import Namespaces
 from pentad.settings.model import Settings
 from tests.behaviour.connecting import connected_in_memory
-from tests.behaviour.directory.door import Door
-from tests.behaviour.directory.ways import WAYS
+from tests.behaviour.directory.connections import CONNECTIONS
+from tests.behaviour.directory.directory_client import DirectoryClient
 from tests.rooms.directory.translate.secret_shapes import MIXED, SHAPES, WORD, Shape, started
 from tests.stores import stored_text
 
@@ -46,13 +46,13 @@ async def test_no_secret_is_in_the_answer_the_store_the_log_or_the_audit_trail(
     answers: list[str] = []
     async with open_app(Settings(data=tmp_path, database=database_url, rooms=("directory",), auth="none")) as app:
         await Namespaces(app.database).set("", immutable=False)  # shapes of one source share its name and version
-        async with connected_in_memory(app, WAYS[0][0], {}) as client:
-            door = Door(client)
+        async with connected_in_memory(app, CONNECTIONS[0][0], {}) as client:
+            directory = DirectoryClient(client)
             for suspicious in ("refuse", "withhold"):
                 sources = [{"content": text_of(one), "format": one.form, "label": one.id} for one in SHAPES]
                 outcomes: list[dict[str, Any]] = []
                 for part in (sources[::2], sources[1::2]):
-                    answer = await door.ask(
+                    answer = await directory.ask(
                         "directory_import", sources=part, skills=["summarization"], suspicious=suspicious
                     )
                     outcomes += answer["outcomes"]
@@ -67,11 +67,11 @@ async def test_no_secret_is_in_the_answer_the_store_the_log_or_the_audit_trail(
                 answers.append(json.dumps(outcomes, ensure_ascii=False))
                 for one in outcomes:
                     if one.get("cid"):
-                        pulled = await door.ask("agntcy_dir_pull_record", cid=one["cid"])
+                        pulled = await directory.ask("agntcy_dir_pull_record", cid=one["cid"])
                         answers.append(pulled["record_data"])
             for shape in SHAPES:
                 for more in ({}, {"enrich": True}, {"schema_version": "0.8.0"}):
-                    one = await door.ask(
+                    one = await directory.ask(
                         "agntcy_oasf_import_record", source_data=text_of(shape), source_format=shape.form, **more
                     )
                     answers.append(json.dumps(one, ensure_ascii=False) + one.get("record_json", ""))
@@ -88,24 +88,24 @@ async def test_no_secret_is_in_the_answer_the_store_the_log_or_the_audit_trail(
 
 
 @pytest.mark.requirement("dir:import:secrets", "dir:import:suspicious")
-async def test_every_wire_withholds_refuses_and_says_so(door: Door) -> None:
+async def test_every_wire_withholds_refuses_and_says_so(directory: DirectoryClient) -> None:
     config = json.dumps(started("x", "--api-key", WORD, API_TOKEN=WORD))
-    plain = await door.ask("agntcy_oasf_import_record", source_data=config, source_format="claude")
+    plain = await directory.ask("agntcy_oasf_import_record", source_data=config, source_format="claude")
     assert WORD not in unpacked(json.dumps(plain))
     assert {one["path"] for one in plain["withheld"]} == {"mcpServers.notes.args[2]", "mcpServers.notes.env.API_TOKEN"}
     assert all(one["kind"] for one in plain["withheld"])
     doubtful: dict[str, Any] = {"source_data": json.dumps(started("x", NOTE=MIXED)), "source_format": "claude"}
     for more in ({}, {"push": True}):
-        refused = await door.ask("agntcy_oasf_import_record", **doubtful, **more)
+        refused = await directory.ask("agntcy_oasf_import_record", **doubtful, **more)
         assert refused.keys() == {"error_message", "status", "suspicious"}
         assert refused["status"] == "suspicious"
         assert refused["error_message"].startswith("Failed to import from Claude format: values that look like secrets")
         assert [one["path"] for one in refused["suspicious"]] == ["mcpServers.notes.env.NOTE"]
         assert MIXED not in json.dumps(refused)
-        withheld = await door.ask("agntcy_oasf_import_record", **doubtful, **more, suspicious="withhold")
+        withheld = await directory.ask("agntcy_oasf_import_record", **doubtful, **more, suspicious="withhold")
         assert MIXED not in unpacked(json.dumps(withheld))
-        kept = await door.ask("agntcy_oasf_import_record", **doubtful, **more, suspicious="keep")
+        kept = await directory.ask("agntcy_oasf_import_record", **doubtful, **more, suspicious="keep")
         assert MIXED in kept["record_json"]
     source: dict[str, Any] = {"sources": [{"content": doubtful["source_data"]}]}
-    answer = await door.ask("directory_import", **source)
+    answer = await directory.ask("directory_import", **source)
     assert (answer["failed"], answer["outcomes"][0]["status"]) == (1, "suspicious")

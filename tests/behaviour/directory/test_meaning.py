@@ -1,4 +1,4 @@
-"""`query` with the embedding model: what shares no word is found, and every hit says what it owes to what."""
+"""`query` with the embedding model: finds records without shared words, and explains every hit."""
 
 import subprocess
 from collections.abc import AsyncIterator, Iterator
@@ -10,8 +10,8 @@ from pentad.app import App
 from pentad.search.models.catalogue import PulledModel
 from pentad.search.relevance import RELATED
 from tests.behaviour.clients import Wire, wire_name
-from tests.behaviour.directory.door import Door, record
-from tests.behaviour.embedding import WAYS, app_with_model, child_with_model, connected
+from tests.behaviour.directory.directory_client import DirectoryClient, record
+from tests.behaviour.embedding import CONNECTIONS, app_with_model, child_with_model, connected
 
 pytestmark = pytest.mark.anyio
 
@@ -33,34 +33,36 @@ def child(site: App, home: Path, pulled_model: PulledModel) -> Iterator["subproc
         yield child
 
 
-@pytest.fixture(params=WAYS, ids=wire_name)
-async def door(request: pytest.FixtureRequest, site: App, child: "subprocess.Popen[bytes]") -> AsyncIterator[Door]:
+@pytest.fixture(params=CONNECTIONS, ids=wire_name)
+async def directory(
+    request: pytest.FixtureRequest, site: App, child: "subprocess.Popen[bytes]"
+) -> AsyncIterator[DirectoryClient]:
     wire: Wire = request.param
     async with connected(site, child, wire) as client:
-        yield Door(client)
+        yield DirectoryClient(client)
 
 
 @pytest.mark.requirement("dir:search:hybrid")
-async def test_a_query_finds_by_meaning_too_and_explains_each_hit(door: Door, site: App):
+async def test_a_query_finds_by_meaning_too_and_explains_each_hit(directory: DirectoryClient, site: App):
     scribe = record(description="Turns speech into written notes.")
-    cid = await door.push(scribe)
+    cid = await directory.push(scribe)
     pilot = record(description="Steers boats through fog.")
-    await door.push(pilot)
+    await directory.push(pilot)
     await site.search.embed_pending()
-    found = await door.ask("agntcy_dir_search_local", query="audio transcription", names=[scribe["name"]])
+    found = await directory.ask("agntcy_dir_search_local", query="audio transcription", names=[scribe["name"]])
     assert (found["retrieval"], found["record_cids"], found["total_count"]) == ("hybrid", [cid], 1)
     (hit,) = found["hits"]
     assert hit["meaning"] > 0.3
     assert [reason["field"] for reason in hit["why"]] == ["meaning"]
-    both = await door.ask("agntcy_dir_search_local", query="written audio", names=[scribe["name"]])
+    both = await directory.ask("agntcy_dir_search_local", query="written audio", names=[scribe["name"]])
     (hit,) = both["hits"]
     assert {"meaning", "description"} == {reason["field"] for reason in hit["why"]}
     assert hit["score"] == pytest.approx(sum(reason["contribution"] for reason in hit["why"]))
     names = [scribe["name"], pilot["name"]]
-    good = await door.ask("agntcy_dir_search_local", query="notes of a speech", names=names)
+    good = await directory.ask("agntcy_dir_search_local", query="notes of a speech", names=names)
     assert (good["retrieval"], good["record_cids"], good["total_count"]) == ("hybrid", [cid], 1)
     assert "no_good_match" not in good
-    nothing = await door.ask("agntcy_dir_search_local", query="recipe for soup", names=[scribe["name"]])
+    nothing = await directory.ask("agntcy_dir_search_local", query="recipe for soup", names=[scribe["name"]])
     assert (nothing["retrieval"], nothing["record_cids"], nothing["no_good_match"]) == ("hybrid", [cid], True)
     (nearest,) = nothing["hits"]
     assert nearest["score"] < RELATED

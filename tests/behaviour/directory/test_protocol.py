@@ -1,4 +1,4 @@
-"""How the directory presents itself to a client: its name, its capabilities, its tools, and odd handshakes."""
+"""The directory's protocol surface: name, capabilities, tools, and unusual handshakes."""
 
 import asyncio
 import json
@@ -8,8 +8,8 @@ import pytest
 from pentad.app import App
 from tests.behaviour.clients import ConnectionClient, Wire
 from tests.behaviour.connecting import connect_http
-from tests.behaviour.directory.door import Door
-from tests.behaviour.directory.ways import OWN_PATH
+from tests.behaviour.directory.connections import OWN_PATH
+from tests.behaviour.directory.directory_client import DirectoryClient
 
 pytestmark = pytest.mark.anyio
 
@@ -43,11 +43,11 @@ async def test_the_oldest_handshake_meets_the_server_its_document_describes(site
 
 
 @pytest.mark.requirement("dir:server:identity")
-async def test_over_stdio_too(legacy_directory: "object", door: Door) -> None:
-    if isinstance(door.client, ConnectionClient) and door.client.wire == Wire("stdio", "2024-11-05"):
-        info = door.client.server["serverInfo"]
+async def test_over_stdio_too(legacy_directory: "object", directory: DirectoryClient) -> None:
+    if isinstance(directory.client, ConnectionClient) and directory.client.wire == Wire("stdio", "2024-11-05"):
+        info = directory.client.server["serverInfo"]
         assert (info["name"], info["version"]) == ("dir-mcp-server", "v0.1.0")
-    assert (await door.ask("agntcy_oasf_list_versions"))["count"] == 5
+    assert (await directory.ask("agntcy_oasf_list_versions"))["count"] == 5
 
 
 @pytest.mark.requirement("dir:server:bare-initialized")
@@ -68,10 +68,10 @@ def _message(**members: object) -> bytes:
 
 
 @pytest.mark.requirement("dir:server:tools")
-async def test_the_twelve_tools_are_there_and_few_others(door: Door) -> None:
-    tools = {tool["name"]: tool for tool in await door.client.everything("tools/list", "tools")}
+async def test_the_twelve_tools_are_there_and_few_others(directory: DirectoryClient) -> None:
+    tools = {tool["name"]: tool for tool in await directory.client.everything("tools/list", "tools")}
     assert tools.keys() == ORIGINAL | OWN
-    if door.client.wire.revision == "2024-11-05":
+    if directory.client.wire.revision == "2024-11-05":
         return
     for name, tool in tools.items():
         hints = tool["annotations"]
@@ -81,7 +81,7 @@ async def test_the_twelve_tools_are_there_and_few_others(door: Door) -> None:
 
 
 @pytest.mark.requirement("dir:server:arguments-strict")
-async def test_every_tool_but_the_search_lists_a_closed_schema(quick: Door) -> None:
-    for tool in await quick.client.everything("tools/list", "tools"):
+async def test_every_tool_but_the_search_lists_a_closed_schema(in_memory: DirectoryClient) -> None:
+    for tool in await in_memory.client.everything("tools/list", "tools"):
         closed = tool["inputSchema"].get("additionalProperties") is False
         assert closed is (tool["name"] != "agntcy_dir_search_local"), tool["name"]

@@ -1,4 +1,4 @@
-"""The room as a whole: its settings, who may do what, both stores, several processes, and the way it closes."""
+"""The whole room: settings, rights, both stores, several processes, and closing."""
 
 import asyncio
 import contextlib

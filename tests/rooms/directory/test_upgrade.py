@@ -1,4 +1,4 @@
-"""A store from before there were states, a registry, a trust policy and peers."""
+"""Upgrading a store from before states, the registry, the trust policy and peers."""
 
 from contextlib import closing
 from pathlib import Path

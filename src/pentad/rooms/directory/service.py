@@ -13,11 +13,11 @@ from pentad.kernel.errors import InvalidInput, Misconfigured
 from pentad.kernel.ports import Fetcher
 from pentad.kernel.principal import Principal
 from pentad.platform import Platform
-from pentad.rooms.directory.catalogue import ListedRecords
 from pentad.rooms.directory.federation.connections import PeerConnections
 from pentad.rooms.directory.federation.peer_search import PeerSearch
 from pentad.rooms.directory.federation.peers import Peers
 from pentad.rooms.directory.federation.subscription import Subscriptions
+from pentad.rooms.directory.listed_records import ListedRecords
 from pentad.rooms.directory.models import NamedRef, NameVerdict, Pushed, Record, SignatureVerdict
 from pentad.rooms.directory.oasf.schema_source import EmbeddedSchemas, RemoteSchemas, SchemaSource
 from pentad.rooms.directory.oasf.versions import EMBEDDED, NEWEST

@@ -169,9 +169,9 @@ def _supersede(tx: Transaction, names: Iterable[str]) -> None:
     for part in chunks([digest_of(Term(Kind.NAME, name)) for name in {name.lower() for name in names}]):
         newest: dict[tuple[int, bool], tuple[int, str, int]] = {}
         older: list[int] = []
-        for term, is_held, *place in tx.all(_SEVERAL_OF_NAME.format(marks(len(part))), *part):
+        for term, is_quarantined, *place in tx.all(_SEVERAL_OF_NAME.format(marks(len(part))), *part):
             usable, key, record = place
-            own, group = (usable, key, record), (term, bool(is_held))
+            own, group = (usable, key, record), (term, bool(is_quarantined))
             other = newest.setdefault(group, own)
             newest[group] = max(other, own)
             if other != own:

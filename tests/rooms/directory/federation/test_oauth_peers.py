@@ -1,4 +1,4 @@
-"""A peer that is followed with OAuth client credentials: an issuer on this machine, whose tokens the peer accepts."""
+"""Following a peer with OAuth client credentials from a local issuer that the peer accepts."""
 
 import json
 import time

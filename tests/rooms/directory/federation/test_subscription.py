@@ -1,4 +1,4 @@
-"""Directories that follow one another: whole servers with logins, over gRPC."""
+"""Directories that follow each other: whole servers with logins, over gRPC."""
 
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import ExitStack

@@ -1,4 +1,4 @@
-"""The demo's records: there, valid, spread over every version, and left alone once they are there."""
+"""The demo's records: present, valid, in every OASF version, and unchanged by a second start."""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
@@ -104,7 +104,7 @@ async def test_they_are_found_as_one_would_ask(directory: Directory, query: Quer
 
 
 async def _state(directory: Directory) -> tuple[int, int, int]:
-    """How many records, publications and statements about the signed record there are."""
+    """The number of records, publications, and referrers of the signed record."""
     (signed,) = [one.cid for one in RECORDS if (one.data["name"], one.data["version"]) == SIGNED]
     statements = await directory.referrers.pull(signed)
     return await directory.records.count(), len(await directory.publications.list()), len(statements)

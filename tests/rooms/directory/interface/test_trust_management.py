@@ -1,4 +1,4 @@
-"""The trust policy and the peers over MCP, REST and the command line say the same."""
+"""The trust policy and peers agree over MCP, REST and the command line."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The validator and the generated JSON Schema judge alike, with the exceptions that `oasf/json_schema.py` names."""
+"""The validator and the generated JSON Schema agree, with the exceptions in `oasf/json_schema.py`."""
 
 from functools import cache
 from typing import Any

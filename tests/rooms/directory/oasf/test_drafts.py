@@ -1,4 +1,4 @@
-"""Drafts as language models write them become valid records, and what only a person knows becomes a question."""
+"""Drafts as language models write them become valid records; missing information becomes a question."""
 
 import json
 from typing import Any

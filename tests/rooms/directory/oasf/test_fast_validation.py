@@ -1,4 +1,4 @@
-"""The quick yes for records and modules: whatever it takes is right, and it takes what is usual."""
+"""The fast path accepts only valid records and modules, and accepts the common ones."""
 
 from copy import deepcopy
 from functools import cache

@@ -1,4 +1,4 @@
-"""A class carried to another version is the class that means the same there."""
+"""A class maps to the class with the same meaning in another version."""
 
 import pytest
 

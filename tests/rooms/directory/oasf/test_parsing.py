@@ -1,4 +1,4 @@
-"""What is no record is refused while it is read, and the refusal says why."""
+"""Texts that are not records are refused with the reason."""
 
 import json
 from contextlib import suppress

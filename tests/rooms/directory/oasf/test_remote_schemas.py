@@ -1,4 +1,4 @@
-"""An OASF server is asked over its API; a dead, slow or babbling one is an error that says so."""
+"""Schemas from an OASF server; a dead, slow or misbehaving one gives a clear error."""
 
 import asyncio
 from collections.abc import AsyncGenerator

@@ -1,4 +1,4 @@
-"""A repair does what there is only one way to do, says so as a patch, and never makes a record worse."""
+"""A repair applies only unambiguous fixes, returns them as a patch, and never makes a record worse."""
 
 from typing import Any
 

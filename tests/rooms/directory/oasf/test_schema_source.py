@@ -1,4 +1,4 @@
-"""The embedded tables answer what an OASF server would."""
+"""The embedded tables answer as an OASF server would."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Classes for a free text, from its words alone: always the same answer, and what no word speaks for is a guess."""
+"""Class suggestions for free text: deterministic, and marked as guesses when no word supports them."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What real descriptions are given: the first suggestion is one a careful person accepts, and none is absurd."""
+"""Suggestions for real descriptions: the first one is acceptable, and none is absurd."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The embedded tables hold what the framework's own do: so many rows, and these among them."""
+"""The embedded tables match the framework's own: row counts, and selected rows."""
 
 from importlib.resources import files
 

@@ -1,4 +1,4 @@
-"""Each thing that can be wrong with a record is found, at its place, in the words the reference uses."""
+"""The validator finds every kind of error at its place, with the messages of the reference."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""A record's version is read by the tables of its line, and the report says when they are not its own."""
+"""A record is validated by the tables of its version line, and the report says if these are not its own."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Events: told with the commit, filtered, bounded, and heard in every process."""
+"""Events: sent on commit, filtered, bounded, and delivered to every process."""
 
 import asyncio
 

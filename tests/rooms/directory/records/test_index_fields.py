@@ -1,4 +1,4 @@
-"""What is indexed of a record, for every schema version."""
+"""The indexed fields of a record, for every schema version."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Whatever is pushed, deleted, published and asked in whatever order: the store says what plain dictionaries say."""
+"""Model-based test: after any sequence of operations the store agrees with plain dictionaries."""
 
 import asyncio
 from collections.abc import Coroutine, Iterator

@@ -1,4 +1,4 @@
-"""A version, once pushed, is final, unless its namespace says otherwise."""
+"""A pushed version is final unless its namespace says otherwise."""
 
 from typing import Any
 

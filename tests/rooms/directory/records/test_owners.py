@@ -1,4 +1,4 @@
-"""Syncs and publications that go on without their caller take the right to write that it has by then."""
+"""Background syncs and publications need the requester's current right to write."""
 
 from collections.abc import AsyncIterator
 

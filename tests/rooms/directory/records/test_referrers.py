@@ -1,4 +1,4 @@
-"""Statements about records: kept under their own CIDs, found by type and CID, gone with the record."""
+"""Referrers: stored under their own CIDs, found by type and CID, deleted with the record."""
 
 from typing import Any
 

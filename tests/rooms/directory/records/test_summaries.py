@@ -1,4 +1,4 @@
-"""Records in a few words, on both stores."""
+"""Summaries of records, on both stores."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Copying records from another directory: its bookkeeping, its states, and whom it trusts."""
+"""Syncs from another directory: bookkeeping, states, and address checks."""
 
 import asyncio
 import uuid

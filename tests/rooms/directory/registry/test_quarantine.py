@@ -1,4 +1,4 @@
-"""States and quarantine together: what is held back reaches no host, whoever approved it."""
+"""States and quarantine together: hosts never see a quarantined record, even if it is approved."""
 
 import json
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""The registry over HTTP, as a client written from its public documentation sees it."""
+"""The registry over HTTP, with a client written from the public documentation."""
 
 import json
 from collections.abc import AsyncIterator

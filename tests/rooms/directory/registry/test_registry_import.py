@@ -1,4 +1,4 @@
-"""Another registry is imported by its address, and its changes follow."""
+"""Importing another registry by its address, and then its changes."""
 
 import json
 from collections.abc import AsyncIterator, Mapping

@@ -87,6 +87,7 @@ async def test_a_hit_says_its_state_unless_it_is_approved(site: Site) -> None:
     await site.directory.states.set(LOCAL, [hit.cid], "withdrawn", "It leaks.")
     (hit,) = (await site.directory.search.find(Query(words="weather"))).hits
     assert hit.as_json()["state"] == "withdrawn"
+    assert (await site.call("agntcy_dir_pull_record", cid=hit.cid))["state"] == "withdrawn"
 
 
 @pytest.mark.requirement("dir:states:names")
@@ -248,6 +249,16 @@ async def test_a_server_json_in_an_old_form_is_served_in_the_new_one(site: Site)
     assert (image["registryType"], image["identifier"]) == ("oci", "ghcr.io/vendor/notes:0.3.1")
     assert "version" not in image, "an image has it in its name"
     assert package["transport"] == {"type": "stdio"}
+
+
+@pytest.mark.requirement("dir:registry:list")
+async def test_addresses_that_are_not_http_do_not_reach_hosts(site: Site) -> None:
+    good = {"type": "streamable-http", "url": "https://weather.example.org/mcp"}
+    bad = {"type": "sse", "url": "javascript:alert(1)"}
+    for name, remotes in (("org.example/half", [bad, good]), ("org.example/bad", [bad])):
+        await site.directory.importer.import_one(LOCAL, json.dumps(server(name, remotes=remotes)), "mcp")
+    assert await names(site) == ["org.example/half"]
+    assert (await site.client().version("org.example/half")).server["remotes"] == [good]
 
 
 async def words(site: Site) -> list[tuple[str, str | None]]:

@@ -1,4 +1,4 @@
-"""How the settings for a directory elsewhere are read, and what is wrong with them told when the room opens."""
+"""Settings for a remote directory: reading them, and errors when the room opens."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""The directory of this process as the node the record tools speak to."""
+"""The directory of this process as the node that the record tools use."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Tokens for a directory elsewhere, from a real issuer on this machine."""
+"""Tokens for a remote directory, from a real local issuer."""
 
 import asyncio
 import base64

@@ -1,4 +1,4 @@
-"""A directory elsewhere: everything the record tools ask of a node, in every way to get in."""
+"""A remote directory: every operation of a node, with every kind of authentication."""
 
 import asyncio
 import base64

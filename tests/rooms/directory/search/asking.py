@@ -1,4 +1,4 @@
-"""Made-up records and questions, from few letters, so that they meet."""
+"""Generated records and queries, from few letters, so that they match often."""
 
 from typing import Any
 

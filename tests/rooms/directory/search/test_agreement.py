@@ -1,4 +1,4 @@
-"""SQLite, PostgreSQL and the plain evaluator give one answer to every question that can be made up."""
+"""SQLite, PostgreSQL and a plain evaluator agree on every generated query."""
 
 from dataclasses import replace
 from typing import Any

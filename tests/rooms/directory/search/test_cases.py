@@ -1,4 +1,4 @@
-"""Searches as people make them, each with the records it must find."""
+"""Typical searches, each with the records it must find."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Patterns mean the same in both stores, and what their definition says."""
+"""Patterns match the same values in both stores, as defined."""
 
 import pytest
 from hypothesis import Phase, given, settings

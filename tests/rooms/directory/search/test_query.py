@@ -1,4 +1,4 @@
-"""What a tool's arguments mean, and what is refused before the store is asked."""
+"""The query in a tool's arguments, and what is refused before the store is read."""
 
 from typing import Any
 

@@ -1,7 +1,7 @@
-"""Questions over the judged agents: the right record is first or among the first three, and nothing is made up.
+"""Judged questions: the right record is first or among the first three, and unanswerable questions have no good match.
 
-Only the half of the questions that nobody looked at while the search was tuned is asked here. German and Spanish are
-measured by the benchmark: the embedding model knows English.
+Only the held-out half of the questions is asked, which was not looked at during tuning. German and Spanish are measured
+by the benchmark: the embedding model knows English.
 """
 
 from collections.abc import AsyncIterator

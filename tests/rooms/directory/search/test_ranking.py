@@ -1,4 +1,4 @@
-"""Search by words and meaning together: what is found, why, what filters and cursors do, and what happens without."""
+"""Search by words and meaning: hits, explanations, filters and cursors, and search without a model."""
 
 from collections.abc import AsyncIterator, Sequence
 

@@ -1,4 +1,4 @@
-"""Keys sort as versions and times do."""
+"""Sort keys order versions and times."""
 
 import pytest
 from hypothesis import example, given

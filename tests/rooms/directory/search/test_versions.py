@@ -1,4 +1,4 @@
-"""Versions of one agent: a search in words shows the newest, filters and `latest: false` show all."""
+"""Versions of one agent: search by words shows the newest; filters and `latest: false` show all."""
 
 from importlib.resources import files
 

@@ -1,4 +1,4 @@
-"""Search in words: what is found, in which order, why, and the same on both stores."""
+"""Search by words: hits, order and explanations, the same on both stores."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""Skill bundles, the honest and the hostile."""
+"""Skill bundles, valid and malicious."""
 
 import gzip
 import io

@@ -1,4 +1,4 @@
-"""Two records, told apart by meaning."""
+"""Comparing two records by meaning."""
 
 from copy import deepcopy
 from typing import Any

@@ -1,4 +1,4 @@
-"""The table of formats and the ways through it."""
+"""The table of formats, and the functions that use it."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""An import gets skills it can be valid with, and says which of them are only a guess."""
+"""Imports get the skills they need to be valid, and mark guesses."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Records to the configurations of hosts, and what is taken from such a configuration."""
+"""Records to host configurations, and imports from them."""
 
 import json
 from typing import Any

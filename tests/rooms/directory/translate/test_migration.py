@@ -1,4 +1,4 @@
-"""Records between OASF versions: valid, or it is said why not; and nothing goes without a word."""
+"""Migrations between OASF versions: the result is valid or says why not, and no loss goes unreported."""
 
 import re
 from itertools import product

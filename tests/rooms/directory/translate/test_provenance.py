@@ -1,4 +1,6 @@
-"""What an imported record says of its origin: date, version, authors and description are the source's, or say so."""
+"""The provenance of imported records: date, version, authors and description come from the source, or say where they
+come from.
+"""
 
 import json
 import os

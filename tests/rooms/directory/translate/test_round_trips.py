@@ -1,4 +1,4 @@
-"""There and back again: equal, or the loss is told."""
+"""Round trips are equal, or report a loss."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""A valid record is imported as it is; only a caller who asks for another version gets another record."""
+"""A valid record is imported unchanged unless the caller asks for another version."""
 
 import json
 from typing import Any

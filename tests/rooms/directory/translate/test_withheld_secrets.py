@@ -1,4 +1,4 @@
-"""No secret of a source gets into the record made from it; what only may be one is for the caller to decide."""
+"""No secret in a source reaches its record; the caller decides about possible secrets."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""Keys are read strictly, whoever wrote them, and from where their owner may keep them."""
+"""Keys are read strictly, and only from places their owner may use."""
 
 import base64
 import contextlib

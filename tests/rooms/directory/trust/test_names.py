@@ -1,4 +1,4 @@
-"""A name with a domain in it is the domain's: it must publish the key that signed."""
+"""A domain in a name must publish the signing key to vouch for the name."""
 
 import json
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""Whose signatures count: named keys and issuers by namespace, and the quarantine for all other records."""
+"""The trust policy: keys and issuers by namespace, and the quarantine for all other records."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Records are signed with a key and checked; whatever is wrong with a signature is an answer, never an error."""
+"""Signing and verifying records; a bad signature is a result, never an exception."""
 
 import base64
 from typing import Any

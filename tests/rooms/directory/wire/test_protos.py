@@ -1,4 +1,4 @@
-"""The committed code is what the committed messages generate, and the server serves what they declare."""
+"""The committed protobuf code matches the .proto files, and the server implements every declared method."""
 
 import subprocess
 import sys

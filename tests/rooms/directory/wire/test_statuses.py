@@ -1,4 +1,4 @@
-"""Failures as gRPC statuses, and back."""
+"""Errors to gRPC statuses and back."""
 
 import pytest
 from grpc import StatusCode

@@ -1,4 +1,4 @@
-"""The hand-made Struct codec agrees with protobuf's own on everything protobuf can say."""
+"""The Struct codec agrees with protobuf's own on every possible input."""
 
 import math
 from typing import Any

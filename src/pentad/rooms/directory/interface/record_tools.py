@@ -272,8 +272,12 @@ async def pull_record(arguments: CidArguments, call: Call[Directory]) -> ToolRes
         )
         return tool_result(PulledRecord(error_message=f"Failed to pull record: {reason}"))
     answer = PulledRecord(record_data=record.text)
-    if call.service.is_local and (reason := (await call.service.records.trust(record.cid)).quarantined) is not None:
-        answer.quarantined = reason
+    if call.service.is_local:
+        mark = await call.service.records.trust(record.cid)
+        if mark.quarantined is not None:
+            answer.quarantined = mark.quarantined
+        if mark.state is not None:
+            answer.state = mark.state
     return tool_result(answer)
 
 

@@ -95,10 +95,9 @@ async def resolve(arguments: ReferenceArguments, call: Call[Directory]) -> Resol
     found = await directory.node.find(arguments.reference)
     versions = await directory.node.versions(found.name)
     shown = [Ref(**_ref(one)) for one in versions[:MOST_VERSIONS]]
-    state = (await directory.states.get(found.cid)).state if directory.is_local else "approved"
     return Resolved(
         **_ref(found),
-        state=None if state == "approved" else state,
+        state=(await directory.records.trust(found.cid)).state if directory.is_local else None,
         versions=shown,
         more_versions=len(versions) - len(shown),
     )

@@ -86,11 +86,13 @@ class FoundRecords(BaseModel):
 
 
 class PulledRecord(BaseModel):
-    """`quarantined` is the reason if the record is in quarantine, where searches do not find it."""
+    """`quarantined` is the reason if the record is in quarantine, where searches do not find it. `state` is its state
+    unless it is approved."""
 
     record_data: str | None = None
     error_message: str | None = None
     quarantined: str | None = None
+    state: str | None = None
 
 
 class Signer(BaseModel):

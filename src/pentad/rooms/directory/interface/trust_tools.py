@@ -97,8 +97,8 @@ async def quarantined_records(directory: Directory, after: str = "") -> list[Qua
 
 
 def policy_view(state: PolicyState) -> PolicyView:
-    told: dict[str, Any] = state.as_json()
-    return PolicyView.model_validate(told)
+    fields: dict[str, Any] = state.as_json()
+    return PolicyView.model_validate(fields)
 
 
 TRUST_TOOLS: Final = (trust,)

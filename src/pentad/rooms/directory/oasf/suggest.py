@@ -34,7 +34,7 @@ Phrase = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Association:
-    """How strongly a phrase speaks for a class."""
+    """How strongly a phrase indicates a class."""
 
     entry: ClassEntry
     weight: float

@@ -14,7 +14,7 @@ from pentad.kernel.ports import Dialect, Rows, Transaction
 from pentad.rooms.directory.store import chunks, ids_of, marks
 
 MOST_CHANGES: Final = 500
-NOT_TOLD: Final = ("draft", "withdrawn")
+NOT_SHARED: Final = ("draft", "withdrawn")
 """Followers do not receive records in these states, and drop their copies."""
 _POSITION: Final = re.compile(r"([0-9a-f]{16})-(\d{1,18})-(\d{1,18})-([a-z2-7]{0,100})-([a-z2-7]{0,100})")
 """The store, the last row ids of records and changes, and their CIDs."""

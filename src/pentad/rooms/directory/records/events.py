@@ -173,9 +173,9 @@ class Events:
                     known = None
             entries.append((resource, known))
         changed = resources if new is None else [one for one in resources if one in new]
-        if changed and (told := KINDS.get(kind)) is not None:
-            prefix = "directory://records/" if told.startswith("record.") else ""
-            outbox.emit(tx, "directory", told, [prefix + one for one in changed], at=self._clock.now(), data=metadata)
+        if changed and (name := KINDS.get(kind)) is not None:
+            prefix = "directory://records/" if name.startswith("record.") else ""
+            outbox.emit(tx, "directory", name, [prefix + one for one in changed], at=self._clock.now(), data=metadata)
         for part in _split(entries):
             payload = _Signal(int(kind), str(uuid7(self._clock)), self._clock.now(), part, _shortened(metadata or {}))
             tx.signal(CHANNEL, msgspec.json.encode(payload).decode())

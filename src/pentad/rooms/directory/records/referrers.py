@@ -133,8 +133,8 @@ class Referrers:
         record, types = _record(tx, record_cid), {referrer.type for referrer in referrers}
         _update_record(tx, record, types)
         if types & {SIGNATURE, PUBLIC_KEY}:
-            is_held = quarantine_unchecked(tx, record, namespaces(tx))
-            if is_held and self._observer is not None:
+            is_quarantined = quarantine_unchecked(tx, record, namespaces(tx))
+            if is_quarantined and self._observer is not None:
                 self._observer.visibility_changed(tx, [record], self._clock.now())
         note_changes(tx, [record_cid])
 

@@ -17,7 +17,7 @@ from pentad.mcp.changes import resource_updated
 from pentad.mcp.rights import refuse_read_only
 from pentad.rooms.directory import store
 from pentad.rooms.directory.models import STATES, State
-from pentad.rooms.directory.records.changes import NOT_TOLD, note_changes
+from pentad.rooms.directory.records.changes import NOT_SHARED, note_changes
 from pentad.rooms.directory.records.service import may_approve, record_not_found
 from pentad.rooms.directory.records.trust_marks import VisibilityObserver
 
@@ -121,11 +121,11 @@ class States:
                 record, old, state, reason, who.id, now,
             )  # fmt: skip
             changed.append(record)
-            if (old in NOT_TOLD) != (state in NOT_TOLD):
+            if (old in NOT_SHARED) != (state in NOT_SHARED):
                 note_changes(tx, [cid])
             resource_updated(tx, f"directory://records/{cid}")
-            told = {"state": state, "reason": reason}
-            outbox.emit(tx, "directory", CHANGED, [f"directory://records/{cid}"], at=now, principal=who.id, data=told)
+            change = {"state": state, "reason": reason}
+            outbox.emit(tx, "directory", CHANGED, [f"directory://records/{cid}"], at=now, principal=who.id, data=change)
         self._observer.visibility_changed(tx, changed, now)
 
 

@@ -50,9 +50,9 @@ def quarantine_new(tx: Transaction, records: Mapping[int, Draft], rules: Sequenc
     by_name = {one.namespace: one.quarantine for one in rules}
     if not any(by_name.values()):
         return []
-    held = [record for record, draft in records.items() if rule_for(draft.fields.name, by_name)]
-    quarantine(tx, held, UNSIGNED)
-    return held
+    quarantined = [record for record, draft in records.items() if rule_for(draft.fields.name, by_name)]
+    quarantine(tx, quarantined, UNSIGNED)
+    return quarantined
 
 
 def quarantine_unchecked(tx: Transaction, record: int, rules: Sequence[Namespace]) -> bool:
@@ -67,10 +67,10 @@ def quarantine_unchecked(tx: Transaction, record: int, rules: Sequence[Namespace
         " FROM directory_records r WHERE r.id = ?",
         SIGNATURE, record,
     ) or ("", 1, 0)  # fmt: skip
-    is_held = bool(rule_for(name, by_name)) and not listed
-    if is_held:
+    is_quarantined = bool(rule_for(name, by_name)) and not listed
+    if is_quarantined:
         quarantine(tx, [record], UNCHECKED if signed else UNSIGNED)
-    return is_held
+    return is_quarantined
 
 
 def quarantine(tx: Transaction, records: Sequence[int], reason: str) -> None:
@@ -99,11 +99,11 @@ def trust_marks(rows: Rows, cids: Sequence[str]) -> dict[str, TrustMark]:
 
 def quarantined_among(rows: Rows, records: Sequence[int]) -> set[int]:
     """Which of these row ids are in quarantine."""
-    held: set[int] = set()
+    quarantined: set[int] = set()
     for part in chunks(records):
         sql = f"SELECT record FROM directory_quarantine WHERE record IN ({marks(len(part))})"  # noqa: S608  only marks
-        held |= {record for (record,) in rows.all(sql, *part)}
-    return held
+        quarantined |= {record for (record,) in rows.all(sql, *part)}
+    return quarantined
 
 
 def quarantined_records(rows: Rows, limit: int, after: str = "") -> list[QuarantinedRecord]:

@@ -76,12 +76,12 @@ class ServerEntries:
             row = tx.one(_SEEN, record)
             if row is None:
                 continue
-            name, published_at, old, state, is_held, reason = row[0], row[1], (row[2], row[3]), row[4], row[5], row[6]
-            status = "" if is_held else STATUSES[state]
+            name, published_at, *old, state, is_quarantined, reason = row
+            status = "" if is_quarantined else STATUSES[state]
             message = (reason or "") if status in ("deprecated", DELETED) else ""
             if not status and published_at is not None:  # hosts that have seen it must learn that it is gone
-                status, message = DELETED, QUARANTINE_MESSAGE if is_held else ""
-            if (status, message) != old:
+                status, message = DELETED, QUARANTINE_MESSAGE if is_quarantined else ""
+            if [status, message] != old:
                 tx.run(
                     "UPDATE directory_servers SET status = ?, message = ?, status_changed_at = ? WHERE record = ?",
                     status, message, _moment(now), record,
@@ -106,13 +106,13 @@ class ServerEntries:
         moment = _moment(now)
         names: dict[str, set[int]] = {}
         rows: list[tuple[Any, ...]] = []
-        held = quarantined_among(tx, list(records))
+        quarantined = quarantined_among(tx, list(records))
         for record, (text, state) in records.items():
             server = _server(text)
             if server is not None:
                 names.setdefault(server.name, set()).add(record)
                 key = version_key(server.version)
-                status = "" if record in held else STATUSES[state]
+                status = "" if record in quarantined else STATUSES[state]
                 rows.append((record, server.name, server.version, key, server.name.lower(), status, "", moment, moment))
         tx.run_many(
             "INSERT INTO directory_servers (record, name, version, version_key, folded, status, message, is_current,"

@@ -1,7 +1,7 @@
 """The `server.json` of a record: the original bytes if the record was made from one.
 
 Hosts reject a whole page for one entry they cannot read. So an original in an old form, or without a valid name,
-description or version, is rewritten from the record. If that fails too, the record is not a server.
+description, version or address, is rewritten from the record. If that fails too, the record is not a server.
 """
 
 import re
@@ -19,6 +19,8 @@ from pentad.rooms.directory.translate.server_json_import import current_form, ta
 from pentad.rooms.directory.translate.untrusted_json import mapping_of, objects_of, text_of
 
 NAME: Final = re.compile(r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+")
+_ADDRESS: Final = re.compile(r"(?:https?://|\{[A-Za-z_][A-Za-z0-9_-]*\})\S*")
+"""An http address, or a template that begins with a variable."""
 SHORTEST_NAME: Final = 3
 LONGEST_NAME: Final = 200
 LONGEST_VERSION: Final = 255
@@ -46,12 +48,19 @@ def server_file(record: dict[str, Any]) -> ServerFile | None:
         content = _original(record, server) or _written({**server, "description": shortened(server["description"])})
         return ServerFile(server["name"], server["version"], content)
     repaired = _repaired(record, server)
+    if not (repaired.get("packages") or repaired.get("remotes")):
+        return None
     return ServerFile(repaired["name"], repaired["version"], _written(repaired)) if _is_readable(repaired) else None
 
 
 def is_name(name: str) -> bool:
     """Whether this is a valid server name."""
     return SHORTEST_NAME <= len(name) <= LONGEST_NAME and NAME.fullmatch(name) is not None
+
+
+def has_address(transport: dict[str, Any]) -> bool:
+    """Whether a transport over HTTP has a URL that hosts can use."""
+    return _ADDRESS.fullmatch(text_of(transport.get("url")) or "") is not None
 
 
 def tombstone(name: str, version: str) -> bytes:
@@ -65,7 +74,8 @@ def _is_readable(server: dict[str, Any]) -> bool:
         return False
     is_new = not any("registry_name" in one or "registry_type" in one for one in objects_of(server.get("packages")))
     is_named = len(version) <= LONGEST_VERSION and version != LATEST and "\0" not in version
-    return is_named and text_of(server.get("description")) is not None and is_new
+    is_reachable = all(map(has_address, objects_of(server.get("remotes"))))
+    return is_named and text_of(server.get("description")) is not None and is_new and is_reachable
 
 
 def _original(record: dict[str, Any], server: dict[str, Any]) -> bytes | None:
@@ -95,7 +105,7 @@ def _repaired(record: dict[str, Any], server: dict[str, Any]) -> dict[str, Any]:
         "description": shortened(described),
         "version": text_of(current.get("version")) or text_of(record.get("version")),
         "packages": [_without_none(one) for one in current["packages"]],
-        "remotes": [_without_none(one) for one in current["remotes"]],
+        "remotes": [_without_none(one) for one in current["remotes"] if has_address(one)],
     }
     fields.pop("version_detail", None)
     return {key: value for key, value in mapping_of(fields).items() if value not in (None, [], {}, "")}

@@ -5,7 +5,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from pentad.rooms.directory.registry.server_files import LATEST, LONGEST_DESCRIPTION, LONGEST_VERSION, is_name
+from pentad.rooms.directory.registry.server_files import (
+    LATEST,
+    LONGEST_DESCRIPTION,
+    LONGEST_VERSION,
+    has_address,
+    is_name,
+)
 from pentad.rooms.directory.translate.untrusted_json import items_of, mapping_of, text_of
 
 _RANGE: Final = re.compile(r"[\^~<>=]|\|\||\s-\s|(?:^|[.v])[xX*](?:$|[.-])|^\*$")
@@ -13,8 +19,6 @@ _REMOTES: Final = ("streamable-http", "sse")
 _LONGEST_TITLE: Final = 100
 _LONGEST_ADDRESS: Final = 255
 _URL: Final = re.compile(r"https?://[^\s/]")
-_TRANSPORT_URL: Final = re.compile(r"(?:https?://|\{[A-Za-z_][A-Za-z0-9_-]*\})\S*")
-"""An address, or a template that begins with a variable."""
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 
 
@@ -101,7 +105,7 @@ def _transport(value: Any, path: str, kinds: tuple[str, ...]) -> Iterator[Issue]
     kind = transport.get("type")
     if kind not in kinds:
         yield Issue(f"{path}.type", f"a transport is one of {', '.join(kinds)}")
-    elif kind != "stdio" and not _TRANSPORT_URL.fullmatch(text_of(transport.get("url")) or ""):
+    elif kind != "stdio" and not has_address(transport):
         yield Issue(f"{path}.url", "a transport over HTTP has a url that begins with http://, https:// or a {variable}")
     yield from _variables(transport, path)
     yield from _named(transport, "headers", path)

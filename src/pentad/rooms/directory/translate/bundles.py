@@ -118,7 +118,7 @@ def checked_path(name: str) -> str:
     if "\\" in name or any(ord(character) < 32 or ord(character) == 127 for character in name):
         raise InvalidInput(f"the bundle has a path with characters that are not allowed: {quoted}")
     if any(part in ("", ".", "..") for part in parts) or not parts:
-        raise InvalidInput(f"the bundle has a path that leads out of its folder: {quoted}", hint="Pack it anew.")
+        raise InvalidInput(f"the bundle has a path that leads out of its folder: {quoted}", hint="Pack it again.")
     if len(name) > _LONGEST or len(parts) > _DEEPEST:
         raise LimitExceeded(f"the bundle has a path that is too long: {quoted}")
     return "/".join(parts)
@@ -150,7 +150,7 @@ def _zip_members(content: bytes) -> Iterator[Member]:
                 if not entry.is_dir():
                     yield Member(checked_path(entry.filename), archive.read(entry))
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError, RuntimeError, OSError) as error:
-        raise InvalidInput("the bundle is not a zip archive that can be read", hint="Pack it anew.") from error
+        raise InvalidInput("the bundle is not a zip archive that can be read", hint="Pack it again.") from error
 
 
 def _check_entry(entry: zipfile.ZipInfo) -> None:
@@ -184,7 +184,7 @@ def _tar_members(content: bytes) -> Iterator[Member]:
                 file = archive.extractfile(entry)
                 yield Member(path, file.read() if file else b"")
     except (tarfile.TarError, EOFError, ValueError, OSError) as error:
-        raise InvalidInput("the bundle is not a tar archive that can be read", hint="Pack it anew.") from error
+        raise InvalidInput("the bundle is not a tar archive that can be read", hint="Pack it again.") from error
 
 
 def _gunzip(content: bytes) -> bytes:
@@ -194,10 +194,10 @@ def _gunzip(content: bytes) -> bytes:
     try:
         plain = unpacker.decompress(content, most)
     except zlib.error as error:
-        raise InvalidInput("the bundle is not a gzip file that can be read", hint="Pack it anew.") from error
+        raise InvalidInput("the bundle is not a gzip file that can be read", hint="Pack it again.") from error
     if not unpacker.eof:
         if len(plain) < most:
-            raise InvalidInput("the bundle is cut off", hint="Pack it anew.")
+            raise InvalidInput("the bundle is cut off", hint="Pack it again.")
         raise LimitExceeded(f"the bundle unpacks to more than {MOST_UNPACKED} bytes", hint="Leave files out.")
     _check_ratio(len(plain), len(content))
     return plain

@@ -143,12 +143,12 @@ def _store(tx: Transaction, row: Row, policy: Policy, rules: Sequence[Namespace]
     trusted = int(bool(evaluated.trusted_by))
     if trusted != was_trusted:
         tx.run("UPDATE directory_records SET trusted = ? WHERE id = ?", trusted, record)
-    told = {"trusted_by": evaluated.trusted_by, "reason": evaluated.reason}
-    body = None if verified is None else msgspec.json.encode(told).decode()
+    stored = {"trusted_by": evaluated.trusted_by, "reason": evaluated.reason}
+    body = None if verified is None else msgspec.json.encode(stored).decode()
     if body != old_body:
         tx.run(_SAVE, record, trusted, body, now) if body is not None else tx.run(_FORGET, record)
-    is_held = not trusted and not listed and rule_for(name, {one.namespace: one.quarantine for one in rules})
-    reason = evaluated.reason if is_held else None
+    is_quarantined = not trusted and not listed and rule_for(name, {one.namespace: one.quarantine for one in rules})
+    reason = evaluated.reason if is_quarantined else None
     if reason is not None and reason != old_reason:
         quarantine(tx, [record], reason)
     elif reason is None and old_reason is not None:

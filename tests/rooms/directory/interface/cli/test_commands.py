@@ -1,4 +1,4 @@
-"""`pentad directory`: what its verbs print, where, and how they end."""
+"""`pentad directory`: output, streams and exit codes of its commands."""
 
 import io
 import json

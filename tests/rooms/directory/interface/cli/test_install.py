@@ -1,4 +1,4 @@
-"""`pentad directory install` writes the configuration of a client, and no secret into it."""
+"""`pentad directory install` writes a client's configuration without secrets."""
 
 import json
 import tomllib

@@ -1,4 +1,4 @@
-"""Who may call over gRPC: the same logins, scopes, allowances and audit trail as over HTTP, and certificates."""
+"""Access over gRPC: the same logins, scopes, limits and audit trail as over HTTP, plus certificates."""
 
 import asyncio
 import base64

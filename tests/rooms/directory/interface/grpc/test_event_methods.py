@@ -1,4 +1,4 @@
-"""EventService: what happens is heard by every listener, in every process on the store."""
+"""EventService: every listener hears every event, in every process on the store."""
 
 import asyncio
 from pathlib import Path

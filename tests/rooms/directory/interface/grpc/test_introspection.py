@@ -1,4 +1,4 @@
-"""Health checks and reflection: open to everybody, and what they tell is true."""
+"""Health checks and reflection need no login and are accurate."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

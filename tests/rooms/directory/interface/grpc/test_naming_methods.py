@@ -1,4 +1,4 @@
-"""NamingService and SignService: records by name, and who stands behind them."""
+"""NamingService and SignService: records by name, and their signers."""
 
 import base64
 import uuid

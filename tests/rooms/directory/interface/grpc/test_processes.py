@@ -1,4 +1,4 @@
-"""The gRPC server as part of real processes: announced, shared by workers, and clear about a taken port."""
+"""The gRPC server in real processes: announced, shared by workers, and with a clear error for a port in use."""
 
 import signal
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Reading ahead: what arrived together is taken together, in order, and never too much of it."""
+"""Reading ahead: messages that arrive together are processed together, in order, within limits."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""SearchService: the directory's search as its wire form."""
+"""SearchService: the directory's search over gRPC."""
 
 from typing import Any
 

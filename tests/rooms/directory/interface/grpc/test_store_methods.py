@@ -1,4 +1,4 @@
-"""StoreService's record methods: what they answer, in which order, and how they refuse."""
+"""StoreService's record methods: answers, their order, and refusals."""
 
 import pytest
 from google.protobuf.json_format import MessageToDict

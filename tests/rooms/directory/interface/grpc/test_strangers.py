@@ -1,4 +1,4 @@
-"""Callers that have not proved who they are have the same bounds over gRPC as over HTTP, and the very same ones."""
+"""Unauthenticated callers share one set of limits over gRPC and HTTP."""
 
 import asyncio
 import base64

@@ -1,4 +1,4 @@
-"""SyncService: orders to copy another directory's records, carried out over gRPC."""
+"""SyncService: requests to copy another directory's records."""
 
 import uuid
 from datetime import datetime

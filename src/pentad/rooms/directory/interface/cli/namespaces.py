@@ -65,9 +65,9 @@ def set_namespace(namespace: str, immutable: bool | None, quarantine: bool | Non
     _namespaces(target, "PUT", query, lambda rules: rules.set(namespace, **given))
     where = namespace or "all other namespaces"
     if immutable is not None:
-        say(f"Versions in {where} are {'final' if immutable else 'replaceable'} now.")
+        say(f"Versions in {where} are now {'final' if immutable else 'replaceable'}.")
     if quarantine is not None:
-        say(f"Records in {where} that are not trusted are {'in quarantine' if quarantine else 'found'} now.")
+        say(f"Untrusted records in {where} are now {'in quarantine' if quarantine else 'found'}.")
 
 
 @namespaces.command("remove")
@@ -76,7 +76,7 @@ def set_namespace(namespace: str, immutable: bool | None, quarantine: bool | Non
 def remove_namespace(namespace: str, target: "Target") -> None:
     """Remove the rules of NAMESPACE, so that those above it apply."""
     _namespaces(target, "DELETE", {"namespace": namespace}, lambda rules: rules.remove(namespace))
-    say(f"{namespace} has no rules of its own now.")
+    say(f"{namespace} no longer has its own rules.")
 
 
 def _namespaces(

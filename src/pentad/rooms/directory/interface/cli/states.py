@@ -72,7 +72,7 @@ def set_state(record: str, name: str, reason: str, as_json: bool, target: "Targe
     if as_json:
         print_json(found)
         return
-    say(f"{found['name']} {found['version']} is {name} now.")
+    say(f"{found['name']} {found['version']} is now {name}.")
     _say_quarantine(found)
 
 

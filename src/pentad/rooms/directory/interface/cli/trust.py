@@ -59,7 +59,7 @@ def add_entry(
     """Trust a key or an issuer as NAME. Without entries any valid signature is trusted; the first entry ends that."""
     pem = None if key is None else read(key).decode("utf-8", "replace")
     found = _trust(target, action="add", name=name, namespace=namespace, key=pem, issuer=issuer)
-    _report(found, as_json, f"{name} is trusted for {namespace or 'all names'} now.")
+    _report(found, as_json, f"{name} is now trusted for {namespace or 'all names'}.")
 
 
 @trust.command("remove")

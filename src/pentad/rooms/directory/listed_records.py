@@ -10,17 +10,25 @@ from dataclasses import replace
 from typing import Any, Final
 
 from pentad.access.signing_keys import KeyRing
-from pentad.kernel.clock import Clock
+from pentad.kernel.clock import Clock, iso
 from pentad.kernel.ports import Database, Transaction
 from pentad.kernel.principal import Principal
 from pentad.listings.listing import Listing
 from pentad.rooms.directory.records import listed
 from pentad.rooms.directory.records.service import Records, draft_record
-from pentad.rooms.directory.translate.listings import listing_record
+from pentad.rooms.directory.translate.a2a_cards import MODULES
+from pentad.rooms.directory.translate.enrichment import enrich
+from pentad.rooms.directory.translate.envelope import SCHEMA_VERSION
+from pentad.rooms.directory.translate.secret_redaction import redact_secrets
+from pentad.rooms.directory.translate.untrusted_json import mapping_of
 from pentad.rooms.directory.trust.service import Trust
 
 SERVER: Final = Principal("server", "server", frozenset({"directory:*"}), kind="local")
 """The principal that pushes and signs these records."""
+LISTED_BY: Final = "listed_by"
+"""The annotation that marks a record the server made; its value is `pentad`."""
+SUGGESTED: Final = "suggested_classes"
+"""The annotation with the skills and domains that were suggested from the listing's words, not declared."""
 
 
 class ListedRecords:
@@ -83,3 +91,40 @@ class ListedRecords:
 
         await self._database.write(work)
         return draft.cid
+
+
+def listing_record(listing: Listing, created_at: float) -> dict[str, Any]:
+    """The OASF record of a listing. The same listing and date always give the same record."""
+    modules = {name: _without_secrets(name, data) for name, data in listing.modules.items()}
+    record: dict[str, Any] = {
+        "name": listing.name,
+        "version": listing.version,
+        "schema_version": SCHEMA_VERSION,
+        "description": _described(listing, modules),
+        "authors": [listing.provider],
+        "created_at": iso(created_at),
+        "skills": [],
+        "domains": [],
+        "modules": [{"name": name, "data": data} for name, data in modules.items()],
+        "annotations": {**listing.annotations, LISTED_BY: "pentad", "listing": listing.key},
+    }
+    if listing.url:
+        record["locators"] = [{"type": "url", "urls": [listing.url]}]
+    if suggested := enrich(record, SCHEMA_VERSION, listing.skills, listing.domains):
+        record["annotations"][SUGGESTED] = ", ".join(one.name for one in suggested)
+    return record
+
+
+def _without_secrets(module: str, data: Mapping[str, Any]) -> dict[str, Any]:
+    """The data of a module. Records are public, and a card may come from anyone."""
+    if module != MODULES[0]:
+        return dict(data)
+    card = redact_secrets("a2a", mapping_of(data.get("card_data")), "withhold").result
+    return {**data, "card_data": card}
+
+
+def _described(listing: Listing, modules: Mapping[str, Mapping[str, Any]]) -> str:
+    """The listing's description, or the card's without secrets if the two are the same."""
+    given = mapping_of(listing.modules.get(MODULES[0], {}).get("card_data")).get("description")
+    card = mapping_of(modules.get(MODULES[0], {}).get("card_data"))
+    return str(card["description"]) if given == listing.description else listing.description

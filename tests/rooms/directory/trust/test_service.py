@@ -1,4 +1,4 @@
-"""Trust is what the gRPC server and the tools expect, and costs nothing before it is used."""
+"""The trust service as the gRPC server and tools use it; it loads no cryptography before first use."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""A client of the directory on any wire, which checks of every answer what holds for all of them."""
+"""A client of the directory over any connection. It checks what holds for every answer."""
 
 import itertools
 import json
@@ -12,17 +12,17 @@ _NUMBERS = itertools.count(1)
 
 
 @dataclass
-class Door:
+class DirectoryClient:
     """One open connection."""
 
     client: Client
 
     async def ask(self, tool: str, **arguments: Any) -> Object:
-        """What a tool answers. A failure of business is a field of it, never an error of the tool."""
+        """The answer of a tool. Expected failures are fields of it, never tool errors."""
         return (await self.client.call(tool, arguments)).answer(self.client.wire)
 
     async def refused(self, tool: str, **arguments: Any) -> str:
-        """What a tool complains about, when it refuses."""
+        """The message with which a tool refuses."""
         return (await self.client.call(tool, arguments)).complaint
 
     async def prompt(self, name: str, **arguments: str) -> str:
@@ -49,7 +49,7 @@ class Door:
 
 
 def unique(word: str = "agent") -> str:
-    """A name no other test has."""
+    """A name that no other test uses."""
     return f"example.org/{word}-{next(_NUMBERS)}"
 
 

@@ -1,4 +1,4 @@
-"""Every way to the directory: in memory, over stdio as Cursor starts it, and over HTTP at both paths."""
+"""Every kind of connection to the directory: in memory, over stdio as Cursor starts it, and over HTTP at both paths."""
 
 import contextlib
 import subprocess
@@ -7,14 +7,14 @@ from collections.abc import AsyncGenerator, Callable
 from pentad.app import App
 from tests.behaviour.clients import MODERN, Wire
 from tests.behaviour.connecting import connect_http, connected_in_memory, connected_over_stdio
-from tests.behaviour.directory.door import Door
+from tests.behaviour.directory.directory_client import DirectoryClient
 
 OWN_PATH = "/rooms/directory/mcp"
 
-Way = tuple[Wire, str]
+Connection = tuple[Wire, str]
 """A wire, and the path where it is HTTP."""
 
-WAYS: tuple[Way, ...] = (
+CONNECTIONS: tuple[Connection, ...] = (
     (Wire("memory", "2025-11-25"), ""),
     (Wire("stdio", "2024-11-05"), ""),
     (Wire("stdio", MODERN), ""),
@@ -24,19 +24,21 @@ WAYS: tuple[Way, ...] = (
 )
 
 
-def name_of(way: Way) -> str:
-    return f"{way[0].transport}{way[1].replace('/', '-')}-{way[0].revision}"
+def name_of(connection: Connection) -> str:
+    return f"{connection[0].transport}{connection[1].replace('/', '-')}-{connection[0].revision}"
 
 
 @contextlib.asynccontextmanager
-async def opened(way: Way, app: App, child: "Callable[[], subprocess.Popen[bytes]]") -> AsyncGenerator[Door]:
-    """The directory over this way: that of the app, or of the child where the way is stdio."""
-    wire, path = way
+async def opened(
+    connection: Connection, app: App, child: "Callable[[], subprocess.Popen[bytes]]"
+) -> AsyncGenerator[DirectoryClient]:
+    """Connect to the app's directory, or to the child's over stdio."""
+    wire, path = connection
     if wire.http:
         client = await connect_http(app, wire, path=path)
-        yield Door(client)
+        yield DirectoryClient(client)
         await client.close()
         return
     connected = connected_over_stdio(child(), wire, {}) if wire.transport == "stdio" else None
     async with connected or connected_in_memory(app, wire, {}) as client:
-        yield Door(client)
+        yield DirectoryClient(client)

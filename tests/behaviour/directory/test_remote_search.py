@@ -1,6 +1,6 @@
-"""What a search asks of a directory elsewhere: one query for each value, over every way in.
+"""The requests that a search sends to a remote directory: one query per value, over every connection.
 
-The other directory is a search service in this process, which notes what it is asked.
+The remote directory is a search service in this process that records its requests.
 """
 
 import subprocess
@@ -15,8 +15,8 @@ from pentad.app import App, open_app
 from pentad.rooms.directory.wire.protos import search_pb2
 from pentad.settings.sources import load_settings
 from tests.behaviour.connecting import stdio_child
-from tests.behaviour.directory.door import Door
-from tests.behaviour.directory.ways import WAYS, name_of, opened
+from tests.behaviour.directory.connections import CONNECTIONS, name_of, opened
+from tests.behaviour.directory.directory_client import DirectoryClient
 from tests.rooms.directory.remote.test_remote_node import UNKNOWN, other_server
 
 pytestmark = pytest.mark.anyio
@@ -73,13 +73,15 @@ def pointed_child(
         yield child
 
 
-@pytest.fixture(params=WAYS, ids=name_of)
-async def pointed(request: pytest.FixtureRequest, pointed_site: App, elsewhere: Elsewhere) -> AsyncIterator[Door]:
-    """A room that is pointed at the other directory, over each way in turn."""
+@pytest.fixture(params=CONNECTIONS, ids=name_of)
+async def pointed(
+    request: pytest.FixtureRequest, pointed_site: App, elsewhere: Elsewhere
+) -> AsyncIterator[DirectoryClient]:
+    """A room configured to use the remote directory, over each connection in turn."""
     elsewhere.searches.clear()
     elsewhere.counts.clear()
-    async with opened(request.param, pointed_site, lambda: request.getfixturevalue("pointed_child")) as door:
-        yield door
+    async with opened(request.param, pointed_site, lambda: request.getfixturevalue("pointed_child")) as directory:
+        yield directory
 
 
 def asked(request: search_pb2.SearchCIDsRequest | search_pb2.CountRecordsRequest) -> Asked:
@@ -117,7 +119,9 @@ ARRAYS = (
 
 
 @pytest.mark.requirement("dir:search:query-per-value")
-async def test_every_value_of_every_array_is_one_query_in_the_known_order(pointed: Door, elsewhere: Elsewhere) -> None:
+async def test_every_value_of_every_array_is_one_query_in_the_known_order(
+    pointed: DirectoryClient, elsewhere: Elsewhere
+) -> None:
     answer = await pointed.ask("agntcy_dir_search_local", **NINE, limit=7, offset=2)
     assert answer == {"record_cids": [UNKNOWN], "count": 1, "has_more": False, "total_count": 1}
     (nine,) = elsewhere.searches
@@ -136,7 +140,7 @@ async def test_every_value_of_every_array_is_one_query_in_the_known_order(pointe
 
 @pytest.mark.requirement("dir:search:no-empty-query")
 async def test_a_search_without_a_value_asks_the_other_directory_for_nothing(
-    pointed: Door, elsewhere: Elsewhere
+    pointed: DirectoryClient, elsewhere: Elsewhere
 ) -> None:
     refused = {"count": 0, "has_more": False, "error_message": "at least one query filter must be provided"}
     assert await pointed.ask("agntcy_dir_search_local") == refused

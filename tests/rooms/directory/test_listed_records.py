@@ -3,8 +3,8 @@
 import pytest
 
 from pentad.listings.listing import Listing
+from pentad.rooms.directory.listed_records import listing_record
 from pentad.rooms.directory.oasf.schema_source import EmbeddedSchemas
-from pentad.rooms.directory.translate.listings import listing_record
 
 pytestmark = pytest.mark.anyio
 
