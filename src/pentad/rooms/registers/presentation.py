@@ -208,7 +208,7 @@ def hidden_in(
 
     None instead of a function if nothing is hidden from the caller.
     """
-    if access.is_free(caller):
+    if access.is_unrestricted(caller):
         return None
 
     def hidden(stored: StoredObject) -> frozenset[str] | None:

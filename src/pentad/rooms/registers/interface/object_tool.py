@@ -177,7 +177,8 @@ class ObjectActions:
         self._given = arguments
 
     async def run(self) -> Answer:
-        check_budget(self._given.max_tokens)
+        if self._given.max_tokens is not None:
+            check_budget(self._given.max_tokens)
         if self._given.action == "list" and self._given.aggregate is not None:
             _AGGREGATE_READS.refuse_unread(self._given, "aggregate", "A list with aggregate")
         elif not self._given.model_fields_set <= _READS.fields[self._given.action]:
@@ -495,7 +496,7 @@ class ObjectActions:
         return self._present(pair, stored, tuple(fields) if fields is not None else None)
 
     def _fitted(self, wire: Answer) -> Answer:
-        return fit_one(wire, self._given.max_tokens, has_fields=True)
+        return wire if self._given.max_tokens is None else fit_one(wire, self._given.max_tokens, has_fields=True)
 
     def _planned(self, plan: Plan) -> Answer:
         """A plan within the budget, refused rows first."""

@@ -114,7 +114,7 @@ async def generate_tools(registers: Registers, principal: Principal, names: Sequ
 def _tools_of(registers: Registers, caller: Caller, pair: Pair, label: str, plural: str) -> Sequence[Tool]:
     access, register, schema = registers.access, pair.register, pair.schema
     hidden = access.hidden(caller, pair)
-    fixed = frozenset(name for name in pair.definition.properties if not access.sets(caller, pair, name))
+    fixed = frozenset(name for name in pair.definition.properties if not access.may_set(caller, pair, name))
     verbs: tuple[Verb, ...] = tuple(verb for verb in _USES if _may(registers, caller, pair, verb))
     key = (
         register.id,

@@ -67,7 +67,7 @@ def visibility_of(
     rows: Rows, access: AccessRules, caller: Caller, pair_of: Callable[[int, int], Pair]
 ) -> Visibility | None:  # fmt: skip
     """What the caller may see; None if that is everything."""
-    return None if access.is_free(caller) else Visibility(rows, access, caller, pair_of)
+    return None if access.is_unrestricted(caller) else Visibility(rows, access, caller, pair_of)
 
 
 Found = ExistingObject | InvalidInput | None
@@ -133,12 +133,12 @@ def _find_named(
 ) -> dict[int | str, ExistingObject]:  # fmt: skip
     """The objects by uuid, id or slug; of several with one slug the first that the caller may see."""
     found: dict[int | str, ExistingObject] = {}
-    is_free = access.is_free(caller)
-    start, most = 0, 1 if is_free else store.CHUNK
+    is_unrestricted = access.is_unrestricted(caller)
+    start, most = 0, 1 if is_unrestricted else store.CHUNK
     while refs:
         candidates = store.existing_by_refs(rows, pair.register.id, pair.schema.id, refs, start, most)
         for ref, objects in candidates.items():
-            seen = (one for one in objects if is_free or access.sees_object(caller, pair, one.stored))
+            seen = (one for one in objects if is_unrestricted or access.sees_object(caller, pair, one.stored))
             if (first := next(seen, None)) is not None:
                 found[ref] = first
         refs = [ref for ref, objects in candidates.items() if ref not in found and len(objects) == most]

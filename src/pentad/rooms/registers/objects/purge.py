@@ -76,7 +76,7 @@ def check_count(count: int) -> None:
 
 def may_purge(access: AccessRules, caller: Caller, pair: Pair, stored: StoredObject) -> bool:
     """Whether the caller may see a deleted object and purge it."""
-    if access.is_free(caller):
+    if access.is_unrestricted(caller):
         return True
     try:
         access.check_object(caller, pair, "delete", stored)

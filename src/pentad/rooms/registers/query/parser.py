@@ -37,7 +37,7 @@ from pentad.rooms.registers.query.models import (
     Terms,
 )
 from pentad.rooms.registers.query.query_fields import (
-    LeadsElsewhere,
+    NeedsRelatedSchemas,
     QueryField,
     QuerySchema,
     is_metadata,
@@ -206,7 +206,7 @@ def parse_fields(schema: QuerySchema, raw: Any) -> tuple[str, ...] | None:
     """The names of an object's own properties and metadata to show, or None for all of them."""
     try:
         names, related = _read_fields(schema, raw)
-    except LeadsElsewhere as error:  # it does not matter what lies there: only own properties are shown
+    except NeedsRelatedSchemas as error:  # it does not matter what lies there: only own properties are shown
         raise InvalidInput(error.message, hint=error.hint, details=error.details) from None
     if related:
         raise InvalidInput(
