@@ -99,7 +99,7 @@ class AccessRules:
         return silent and bool(self._block(schema).given("read", _EVERYBODY))
 
     def audience(self, entity: Register | Schema, *, public: bool) -> Audience:
-        """Everybody for whom `sees` is true; `public` says whether that is everybody at all."""
+        """The callers for whom `sees` is true; `public` if that is everyone."""
         block = self._block(entity)
         named = (tuple({grant.group: None for grant in block.grants["read"]}),) if block.covers("read") else ()
         return Audience(public, entity.organisation, entity.body.get("owner"), named)
@@ -214,7 +214,7 @@ class AccessRules:
         return stored.owner == principal.id or self._grants(principal, pair, "read", stored.data)
 
     def object_audience(self, pair: Pair, stored: StoredObject) -> Audience:
-        """Everybody for whom `sees_object` is true, for when the object is gone.
+        """The callers for whom `sees_object` is true, to notify them when the object is gone.
 
         Leaves out those who see it only through a rule on `$userId`.
         """
@@ -411,7 +411,7 @@ class AccessRules:
         return known[2]
 
     def _guarded_properties(self, pair: Pair) -> dict[str, Block]:
-        """The properties that have an authorization block of their own, also those that only the past has."""
+        """The properties with an authorization block, also properties that exist only in the past."""
         definition = pair.definition
         known = self._guarded.get(pair.schema.id)
         if known is None or known[0] is not definition:

@@ -470,7 +470,7 @@ class ObjectActions:
         return {"purged": True, "id": self._given.id}
 
     async def _deleted(self, pair: Pair) -> Query:
-        """Which deleted objects are meant: those the filter finds, or all."""
+        """The query for deleted objects: those the filter finds, or all of them."""
         raw = {"filter": self._given.filter, "deleted": "only"}
         return await self._registers.objects.query_of(self._caller, pair, raw)
 
@@ -521,7 +521,7 @@ def _next_step(plan: Plan) -> Answer:
 
 
 def actions_of(arguments: Mapping[str, Any]) -> set[str]:
-    """The actions of a call, for rules about them: those of each row, and all a plan may contain."""
+    """The actions of a call, for access rules: those of each row, and for a plan all it may contain."""
     action: str = arguments["action"]
     if action == "bulk":
         rows: list[dict[str, Any]] = arguments.get("operations") or []

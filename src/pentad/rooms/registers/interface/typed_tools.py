@@ -90,7 +90,7 @@ _kept: Final = WeakKeyDictionary[Registers, LruCache[tuple[Any, ...], Sequence[T
 
 
 async def generate_tools(registers: Registers, principal: Principal, names: Sequence[str]) -> Generated:
-    """The tools of those schemas that the caller may know of; see `Room.generated_tools`."""
+    """The tools of the schemas the caller may know of; see `Room.generated_tools`."""
     caller = Caller(principal)
     labels = tool_labels([name for name in names if "/" in name])
     tools: list[Tool] = []

@@ -36,7 +36,7 @@ class HistoryAccess:
         self._access = access
 
     def time_of(self, rows: Rows, caller: Caller, as_of: AsOf) -> float:
-        """The time a point in the past means; a change the caller may not read stands for none."""
+        """The time of a point in the past. NotFound for a change the caller may not read."""
         if as_of.change is None:
             return 0.0 if as_of.at is None else as_of.at
         found = change_log.get_change(rows, self._dialect, as_of.change)

@@ -1,4 +1,4 @@
-"""Finds the object a caller refers to, by reference or (for an upsert) by key, among those it may see.
+"""Finds the object a caller names, by reference or (for an upsert) by key, among the objects the caller may see.
 
 A hidden object is never found, even if it comes first among several with the same slug or key.
 """
@@ -107,7 +107,7 @@ def _choose(
     access: AccessRules, caller: Caller, pair: Pair, ref: int | str, named: ExistingObject | None,
     by_value: Mapping[str, ExistingObject],
 ) -> Found:  # fmt: skip
-    """The one object among those that have the name or the value."""
+    """The one object that has the name or the value."""
     found = dict(by_value)
     if named is not None and not (named.stored.is_deleted and found):
         found[named.stored.uuid] = named
@@ -226,7 +226,7 @@ def find_targets(
 
 
 def count_distinct(steps: Sequence[WriteStep], found: Sequence[ExistingObject | None]) -> int:
-    """How many steps from the first on are about different objects."""
+    """How many steps, from the first on, change different objects."""
     seen: set[str | tuple[str, ...]] = set()
     for place, (step, existing) in enumerate(zip(steps, found, strict=True)):
         mark: str | tuple[str, ...] | None = None

@@ -106,7 +106,7 @@ def parse_query(schema: QuerySchema, raw: Mapping[str, Any], now: float, *, rela
 
 
 def _read_deleted(raw: Mapping[str, Any]) -> Literal["include", "only"] | None:
-    """Whether deleted objects are included, or nothing but deleted objects is asked for."""
+    """Whether deleted objects are included, or are the only ones."""
     given = raw.get("deleted")
     if given in ("include", "only"):
         return given

@@ -208,7 +208,7 @@ def resolve_field(schema: QuerySchema, name: str, *, before: str = "", passed: i
 
 @dataclass(frozen=True, slots=True)
 class NamePart:
-    """The part of a name that belongs to one schema; `path` is that of the property, None for anything else.
+    """The part of a name that belongs to one schema; `path` is the path of the property, None for anything else.
 
     A name that leads back to a schema that refers here has that schema and the path of its reference in `back`.
     """
