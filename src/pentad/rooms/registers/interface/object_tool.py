@@ -19,7 +19,6 @@ from pentad.rooms.registers.interface.response_budget import (
     fit_facets,
     fit_lists,
     fit_one,
-    more_to_read,
 )
 from pentad.rooms.registers.models import Caller, Operation, Pair, StoredObject
 from pentad.rooms.registers.objects import change_log
@@ -219,10 +218,7 @@ class ObjectActions:
             if fitted.rows_cut and found.cursor_after is not None:
                 cursor = found.cursor_after(len(fitted.rows))
             if cursor is not None:
-                body |= {
-                    "cursor": cursor,
-                    **more_to_read(len(fitted.rows), found.total, "this cursor", first=given.cursor is None),
-                }
+                body |= fitted.next_page(cursor, found.total, first=given.cursor is None)
             if facets:
                 body["facets"] = facets
             if left_out:
@@ -248,11 +244,7 @@ class ObjectActions:
                 body["total"] = found.total
             if found.more or fitted.rows_cut:
                 cursor = str(query.offset + len(fitted.rows))
-                body |= {
-                    "more": True,
-                    "cursor": cursor,
-                    **more_to_read(len(fitted.rows), None, "this cursor", "group", first=offset == 0),
-                }
+                body |= {"more": True, **fitted.next_page(cursor, None, "group", first=offset == 0)}
             return body if found.retrieval is None else {**body, "retrieval": found.retrieval}
 
         return build_response(found.groups, given.max_tokens, build)
@@ -298,7 +290,7 @@ class ObjectActions:
         def build(fitted: Fitted) -> Answer:
             body: Answer = {"results": fitted.rows, "total": found.total}
             if (shown := offset + len(fitted.rows)) < found.total and fitted.rows:
-                body |= {"cursor": str(shown), **more_to_read(len(fitted.rows), found.total, "this cursor")}
+                body |= fitted.next_page(str(shown), found.total)
             return body
 
         return build_response(rows, given.max_tokens, build)
@@ -313,10 +305,7 @@ class ObjectActions:
             body: Answer = {"results": fitted.rows}
             if fitted.rows and (fitted.rows_cut or len(changes) == limit):
                 cursor = changes[len(fitted.rows) - 1].cursor
-                body |= {
-                    "cursor": cursor,
-                    **more_to_read(len(fitted.rows), None, "this cursor", "change", first=given.cursor is None),
-                }
+                body |= fitted.next_page(cursor, None, "change", first=given.cursor is None)
             return body
 
         return build_response([_change_row(change) for change in changes], given.max_tokens, build)
@@ -344,7 +333,7 @@ class ObjectActions:
             ends_at = rows[len(fitted.rows) - 1]["cursor"] if fitted.rows_cut else cursor
             body: Answer = {"results": fitted.rows, "cursor": ends_at}
             if fitted.rows and (fitted.rows_cut or len(changes) == limit):
-                body |= more_to_read(len(fitted.rows), None, "this cursor", "change", first=given.cursor is None)
+                body |= fitted.next_page(ends_at, None, "change", first=given.cursor is None)
             return body
 
         return build_response(rows, given.max_tokens, build)
