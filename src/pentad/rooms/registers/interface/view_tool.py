@@ -147,7 +147,7 @@ async def _run(registers: Registers, caller: Caller, arguments: ViewsArguments) 
         budget = _DEFAULT_TOKENS
 
     def build(fitted: Fitted) -> dict[str, Any]:
-        body = {**page.wire(), "results": fitted.rows}
+        body: dict[str, Any] = {**page.wire(), "results": fitted.rows}
         if fitted.rows_cut and page.cursor_after is not None:
             body["cursor"] = page.cursor_after(len(fitted.rows))
         if "cursor" in body:
