@@ -437,7 +437,7 @@ class Outcome(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Audience(msgspec.Struct, frozen=True, array_like=True):
-    """Who may hear of a change: everybody, or the owner and those in a group of each set.
+    """Who may be notified of a change: everyone, or the owner and callers in a group of each set.
 
     If an organisation is named, only its members are meant. Administrators belong to every audience.
 

@@ -109,7 +109,7 @@ def tolerated_in(access: AccessRules, caller: Caller, pair: Pair, rules: Mapping
 
 
 def present_outcomes(access: AccessRules, caller: Caller, pair: Pair, outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """The result of each row of a bulk write, counts by status, and warnings about what was stored all the same."""
+    """The result of each row of a bulk write, counts by status, and warnings about what was stored anyway."""
     undeclared = Counter(name for outcome in outcomes for name in outcome.undeclared)
     tolerated = Counter(one for outcome in outcomes for one in outcome.tolerated)
     counts: dict[str, int] = {}
@@ -208,7 +208,7 @@ def hidden_in(
 
     None instead of a function if nothing is hidden from the caller.
     """
-    if access.is_free(caller):
+    if access.is_unrestricted(caller):
         return None
 
     def hidden(stored: StoredObject) -> frozenset[str] | None:

@@ -6,7 +6,6 @@ It only assembles the parts. The parts know the store and the access rules, but 
 from pentad.platform import Platform
 from pentad.rooms.registers.access.organisations import Organisations
 from pentad.rooms.registers.access.rules import AccessRules
-from pentad.rooms.registers.attachments.files import Files
 from pentad.rooms.registers.attachments.service import Attachments
 from pentad.rooms.registers.attachments.text import AttachmentTexts
 from pentad.rooms.registers.attachments.upload_links import UploadLinks
@@ -37,9 +36,9 @@ class Registers:
         self.history = History(database, clock, self.catalogue, self.access, self.objects)
         undo = Undo(database.dialect, self.catalogue, self.access, self.objects, self.history)
         self.plans = Plans(database, clock, self.catalogue, self.access, self.objects, undo)
-        self.files = Files(database, clock, platform.jobs, platform.limits.upload_bytes)
-        self.attachments = Attachments(self.access, self.objects, self.files)
-        self.attachment_texts = AttachmentTexts(database, self.files)
+        most_bytes = platform.limits.upload_bytes
+        self.attachments = Attachments(database, clock, platform.jobs, most_bytes, self.access, self.objects)
+        self.attachment_texts = AttachmentTexts(database, self.attachments)
         self.upload_links = UploadLinks(database, clock, self.objects, self.attachments, platform.owner_now)
         self.webhooks = Webhooks(platform, self.catalogue, self.access)
         self.transfer = Transfer(database, self.objects, self.access)

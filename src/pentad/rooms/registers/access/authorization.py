@@ -103,7 +103,7 @@ class Block:
 
     grants: Mapping[Grantable, tuple[Grant, ...]]
 
-    def speaks_of(self, right: Grantable) -> bool:
+    def covers(self, right: Grantable) -> bool:
         return right in self.grants
 
     def given(self, right: Grantable, groups: frozenset[str]) -> tuple[Grant, ...]:
@@ -112,7 +112,7 @@ class Block:
 
     def gives_all(self, right: Grantable, groups: frozenset[str]) -> bool:
         """Whether the caller has the right on every object, as far as this block is concerned."""
-        return not self.speaks_of(right) or any(not grant.match for grant in self.given(right, groups))
+        return not self.covers(right) or any(not grant.match for grant in self.given(right, groups))
 
 
 NOTHING: Final = Block({})

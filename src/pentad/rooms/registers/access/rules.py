@@ -64,7 +64,7 @@ class AccessRules:
         self._blocks: dict[tuple[str, int, int], tuple[object, object, Block]] = {}
         self._guarded: dict[int, tuple[object, dict[str, Block]]] = {}
 
-    def is_free(self, caller: Caller) -> bool:
+    def is_unrestricted(self, caller: Caller) -> bool:
         """Whether no rule restricts the caller, so that no object or property has to be checked."""
         return is_admin(caller.principal)
 
@@ -84,7 +84,7 @@ class AccessRules:
             return True
         if not principal.may(ROOM, "read") or not self._is_own(principal, entity):
             return False
-        return _owns(principal, entity) or not block.speaks_of("read") or bool(block.given("read", groups(principal)))
+        return _owns(principal, entity) or not block.covers("read") or bool(block.given("read", groups(principal)))
 
     def sees_both(self, caller: Caller, register: Register, schema: Schema) -> bool:
         """The same for a register with one of its schemas.
@@ -95,13 +95,13 @@ class AccessRules:
             return False
         if self.sees(caller, register):
             return True
-        silent = schema.id in register.schemas and not self._block(register).speaks_of("read")
+        silent = schema.id in register.schemas and not self._block(register).covers("read")
         return silent and bool(self._block(schema).given("read", _EVERYBODY))
 
     def audience(self, entity: Register | Schema, *, public: bool) -> Audience:
-        """Everybody for whom `sees` is true; `public` says whether that is everybody at all."""
+        """The callers for whom `sees` is true; `public` if that is everyone."""
         block = self._block(entity)
-        named = (tuple({grant.group: None for grant in block.grants["read"]}),) if block.speaks_of("read") else ()
+        named = (tuple({grant.group: None for grant in block.grants["read"]}),) if block.covers("read") else ()
         return Audience(public, entity.organisation, entity.body.get("owner"), named)
 
     def is_of(self, principal: Principal, audience: Audience) -> bool:
@@ -147,7 +147,7 @@ class AccessRules:
         if is_admin(principal):
             return True
         return principal.may(ROOM, "read" if right == "read" else "write") and all(
-            block.gives_all(right, groups(principal)) for block in self._speaking(pair, right)
+            block.gives_all(right, groups(principal)) for block in self._blocks_for(pair, right)
         )
 
     def require_write(self, caller: Caller) -> None:
@@ -214,7 +214,7 @@ class AccessRules:
         return stored.owner == principal.id or self._grants(principal, pair, "read", stored.data)
 
     def object_audience(self, pair: Pair, stored: StoredObject) -> Audience:
-        """Everybody for whom `sees_object` is true, for when the object is gone.
+        """The callers for whom `sees_object` is true, to notify them when the object is gone.
 
         Leaves out those who see it only through a rule on `$userId`.
         """
@@ -225,7 +225,7 @@ class AccessRules:
 
         named = tuple(
             tuple({grant.group: None for grant in block.grants["read"] if holds(grant)})
-            for block in self._speaking(pair, "read")
+            for block in self._blocks_for(pair, "read")
         )
         return Audience(self._is_public(pair, stored.data), stored.organisation, stored.owner, named)
 
@@ -236,7 +236,7 @@ class AccessRules:
         """
         return self.sees_object(caller, pair, current) and self.sees_object(caller, pair, past)
 
-    def judges_data(self, caller: Caller, pair: Pair) -> bool:
+    def depends_on_data(self, caller: Caller, pair: Pair) -> bool:
         """Whether an object's data decides if the caller may read it; the data may have differed in the past."""
         return any(path[0] != SELF for path in filter_paths(self.row_filter(caller, pair)))
 
@@ -259,7 +259,7 @@ class AccessRules:
         tenant = Compare(_ORGANISATION, "eq", variables["$organisation"])
         owned = Compare(_OWNER, "eq", principal.id)
         parts: list[Filter] = []
-        for block in self._speaking(pair, right):
+        for block in self._blocks_for(pair, right):
             given = block.given(right, groups(principal))
             if not given:
                 return And((tenant, owned))
@@ -270,7 +270,7 @@ class AccessRules:
     def _public_filter(self, pair: Pair) -> Filter | None:
         """Matches the objects that everybody may read; None if there are none."""
         parts: list[Filter] = []
-        for block in self._speaking(pair, "read"):
+        for block in self._blocks_for(pair, "read"):
             given = block.given("read", _EVERYBODY)
             if not given:
                 return None
@@ -301,7 +301,7 @@ class AccessRules:
 
     def hides_some(self, caller: Caller, pair: Pair) -> bool:
         """Whether some object of the pair, now or in the past, may hide something from the caller."""
-        return bool(self.hidden(caller, pair)) or self.judges_data(caller, pair)
+        return bool(self.hidden(caller, pair)) or self.depends_on_data(caller, pair)
 
     def readable(self, caller: Caller, pair: Pair, data: dict[str, Any], owner: str | None = None) -> dict[str, Any]:
         """The data the caller may see; the same dict if nothing is hidden."""
@@ -342,7 +342,7 @@ class AccessRules:
             raise _unsettable(principal, pair, guessed[0])
         return kept
 
-    def sets(self, caller: Caller, pair: Pair, name: str) -> bool:
+    def may_set(self, caller: Caller, pair: Pair, name: str) -> bool:
         """Whether the caller may change a property in every object it may change."""
         block = self._guarded_properties(pair).get(name)
         return block is None or is_admin(caller.principal) or self._allows(caller.principal, block, "update", None)
@@ -351,7 +351,7 @@ class AccessRules:
 
     def _allows(self, principal: Principal, block: Block, right: Right, data: Mapping[str, Any] | None) -> bool:
         """Whether one block grants a right; without data, whether it does so unconditionally."""
-        if not block.speaks_of(right):
+        if not block.covers(right):
             return True
         variables = self._variables(principal)
         return any(
@@ -367,7 +367,7 @@ class AccessRules:
                 data is None or all(one.holds(data, variables) for one in grant.match)
                 for grant in block.given(right, groups(principal))
             )
-            for block in self._speaking(pair, right)
+            for block in self._blocks_for(pair, right)
         )
 
     def _reads_some(self, principal: Principal, pair: Pair) -> bool:
@@ -380,7 +380,7 @@ class AccessRules:
 
     def _is_public(self, pair: Pair, data: Mapping[str, Any] | None) -> bool:
         """Whether everybody may read an object or, without data, all objects of the pair."""
-        speaking = list(self._speaking(pair, "read"))
+        speaking = list(self._blocks_for(pair, "read"))
         return bool(speaking) and all(
             any(
                 not grant.match or (data is not None and all(one.holds(data, {}) for one in grant.match))
@@ -389,11 +389,11 @@ class AccessRules:
             for block in speaking
         )
 
-    def _speaking(self, pair: Pair, right: Right) -> Iterator[Block]:
+    def _blocks_for(self, pair: Pair, right: Right) -> Iterator[Block]:
         """The blocks of the register and the schema that name a right."""
         for entity in (pair.register, pair.schema):
             block = self._block(entity, pair)
-            if block.speaks_of(right):
+            if block.covers(right):
                 yield block
 
     def _block(self, entity: Register | Schema, pair: Pair | None = None) -> Block:
@@ -411,7 +411,7 @@ class AccessRules:
         return known[2]
 
     def _guarded_properties(self, pair: Pair) -> dict[str, Block]:
-        """The properties that have an authorization block of their own, also those that only the past has."""
+        """The properties with an authorization block, also properties that exist only in the past."""
         definition = pair.definition
         known = self._guarded.get(pair.schema.id)
         if known is None or known[0] is not definition:

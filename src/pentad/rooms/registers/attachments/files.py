@@ -1,34 +1,30 @@
 """Files attached to objects, kept in the database: backups include them, every process sees the same files, and purging
 an object deletes its files in the same transaction.
 
-Callers who may see or change the object may see or change its files; check that before calling anything here. Content
-is stored in pieces, so that neither a statement nor a download holds a whole file. A new file is queued for the job
-that extracts its text (`text.py`).
+A new file is queued for the job that extracts its text (`text.py`).
 """
 
 import base64
 import binascii
 import mimetypes
 import re
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any, BinaryIO, Final, Literal
 from urllib.parse import quote
 
 from pentad.documents.document import FORMATS, LINE_FORMATS, Format
-from pentad.jobs.queue import JobQueue
-from pentad.kernel.clock import Clock, iso
+from pentad.kernel.clock import iso
 from pentad.kernel.default_limits import MIB
-from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded, NotFound, Unavailable
-from pentad.kernel.ids import opaque_id
-from pentad.kernel.ports import Database, Row, Transaction
+from pentad.kernel.errors import InvalidInput, NotFound
+from pentad.kernel.ports import Transaction
 
 MOST_FILES: Final = 100
-_PIECE: Final = 1 * MIB
+PIECE: Final = 1 * MIB
 _LONGEST_NAME: Final = 200
 _FORBIDDEN: Final = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|\u200b-\u200f\u202a-\u202e\u2066-\u2069]')
-_SELECT: Final = (
+SELECT: Final = (
     "SELECT files.id, files.name, files.size, files.modified_at, texts.state, texts.problem, texts.characters"
     " FROM files JOIN attachment_texts AS texts ON texts.file = files.id WHERE files.object = ?"
 )
@@ -78,92 +74,6 @@ class Attachment:
         }  # fmt: skip
 
 
-class Files:
-    """The attachments of all objects."""
-
-    def __init__(self, database: Database, clock: Clock, jobs: JobQueue, most_bytes: int) -> None:
-        self._database = database
-        self._clock = clock
-        self._jobs = jobs
-        self.most_bytes = most_bytes
-
-    async def get(self, uuid: str, name: str) -> Attachment:
-        row = await self._database.lookup(f"{_SELECT} AND files.name = ?", uuid, checked_name(name))
-        if row is None:
-            raise _no_file(name)
-        return Attachment(*row)
-
-    async def content(self, attachment: Attachment) -> AsyncIterator[bytes]:
-        """The content, piece by piece. Fails if the file is deleted or replaced meanwhile."""
-        for number in range(-(-attachment.size // _PIECE)):
-            row: Row | None = await self._database.lookup(
-                "SELECT content FROM file_pieces WHERE file = ? AND number = ?", attachment.id, number
-            )
-            if row is None:
-                raise Unavailable(f"The file {attachment.name!r} was replaced meanwhile.", hint="Read it again.")
-            yield bytes(row[0])
-
-    async def part(self, attachment: Attachment, offset: int, size: int) -> bytes:
-        """Some bytes of the content."""
-        first, last = offset // _PIECE, (offset + size) // _PIECE
-        sql = "SELECT content FROM file_pieces WHERE file = ? AND number BETWEEN ? AND ? ORDER BY number"
-        found = await self._database.read(lambda rows: rows.all(sql, attachment.id, first, last))
-        start = offset - first * _PIECE
-        return b"".join(bytes(content) for (content,) in found)[start : start + size]
-
-    async def write(
-        self,
-        uuid: str,
-        given: Sequence[tuple[str, BinaryIO]],
-        also: Callable[[Transaction, Sequence[Attachment]], None],
-    ) -> list[Attachment]:
-        """Attach all of these files or none; a file of the same name is replaced. `also` is part of the transaction."""
-        names = [checked_name(name) for name, _ in given]
-        if len(set(names)) < len(names):
-            raise InvalidInput("Two of the files have the same name.", hint="Rename one of them.")
-        sizes = [source.seek(0, 2) for _, source in given]
-        for size in sizes:
-            if size > self.most_bytes:
-                raise LimitExceeded(f"The file has {size} bytes; the limit is {self.most_bytes}.")
-        now = self._clock.now()
-        made = [
-            Attachment(opaque_id(size=12), name, size, now, _first_state(name, size))
-            for name, size in zip(names, sizes, strict=True)
-        ]
-
-        def write(tx: Transaction) -> None:
-            also(tx, made)
-            for attachment, (_, source) in zip(made, given, strict=True):
-                _store(tx, uuid, attachment, source)
-                if attachment.state == "pending":
-                    self._jobs.enqueue(tx, TEXT_JOB, key=attachment.id)
-            if int(tx.value("SELECT count(*) FROM files WHERE object = ?", uuid)) > MOST_FILES:
-                raise LimitExceeded(f"An object has at most {MOST_FILES} files.", hint="Delete one first.")
-
-        try:
-            await self._database.write(write)
-        except Conflict as error:
-            if error.details == {"rule": "reference"}:
-                raise NotFound(f"Object {uuid} not found.", hint="It was removed for good.") from None
-            raise
-        return made
-
-    async def delete(self, uuid: str, name: str, also: Callable[[Transaction], None]) -> None:
-        checked = checked_name(name)
-
-        def delete(tx: Transaction) -> None:
-            if not tx.run("DELETE FROM files WHERE object = ? AND name = ?", uuid, checked):
-                raise _no_file(name)
-            also(tx)
-
-        await self._database.write(delete)
-
-    async def list(self, uuid: str) -> list[Attachment]:
-        """The files of an object, by name."""
-        found = await self._database.read(lambda rows: rows.all(f"{_SELECT} ORDER BY files.name", uuid))
-        return [Attachment(*row) for row in found]
-
-
 def attachment_uri(object_uri: str, name: str) -> str:
     """The resource that is a file of an object."""
     return f"{object_uri}/attachments/{quote(name, safe='')}"
@@ -175,7 +85,7 @@ def format_of(name: str) -> Format | None:
     return FORMATS.get(suffix) or LINE_FORMATS.get(suffix)
 
 
-def _first_state(name: str, size: int) -> TextState:
+def first_state(name: str, size: int) -> TextState:
     """The state of a new file's text. An empty file has none to wait for."""
     if format_of(name) is None:
         return "unsupported"
@@ -199,7 +109,7 @@ def checked_name(name: str) -> str:
     return name
 
 
-def _store(tx: Transaction, uuid: str, attachment: Attachment, source: BinaryIO) -> None:
+def store_file(tx: Transaction, uuid: str, attachment: Attachment, source: BinaryIO) -> None:
     tx.run("DELETE FROM files WHERE object = ? AND name = ?", uuid, attachment.name)
     tx.run(
         "INSERT INTO files (id, object, name, size, modified_at) VALUES (?, ?, ?, ?, ?)",
@@ -217,7 +127,7 @@ def _store(tx: Transaction, uuid: str, attachment: Attachment, source: BinaryIO)
 def _pieces(source: BinaryIO) -> Iterator[bytes]:
     """Pieces from the beginning: a transaction may have to be run again."""
     source.seek(0)
-    while piece := source.read(_PIECE):
+    while piece := source.read(PIECE):
         yield piece
 
 
@@ -229,5 +139,5 @@ def decode_base64(text: str, argument: str, hint: str) -> bytes:
         raise InvalidInput(f"{argument} is not valid base64.", hint=hint) from None
 
 
-def _no_file(name: str) -> NotFound:
+def no_file(name: str) -> NotFound:
     return NotFound(f"The object has no file {name[:80]!r}.", hint="List its files.", details={"kind": "file"})

@@ -12,7 +12,8 @@ from pentad.kernel.default_limits import MIB
 from pentad.kernel.incidents import internal_error
 from pentad.kernel.ports import Database, Transaction
 from pentad.mcp.changes import resource_updated
-from pentad.rooms.registers.attachments.files import Attachment, Files, TextState, format_of
+from pentad.rooms.registers.attachments.files import Attachment, TextState, format_of
+from pentad.rooms.registers.attachments.service import Attachments
 from pentad.rooms.registers.query.search_words import ATTACHMENT_WORDS, distinct_words
 
 RETRIES: Final = Retries(attempts=3)
@@ -28,9 +29,9 @@ _PLACE: Final = (
 class AttachmentTexts:
     """Extracts texts and reads them."""
 
-    def __init__(self, database: Database, files: Files) -> None:
+    def __init__(self, database: Database, attachments: Attachments) -> None:
         self._database = database
-        self._files = files
+        self._attachments = attachments
 
     async def page(self, attachment: Attachment, offset: int, size: int) -> str:
         """Some characters of an extracted text; empty if there is none."""
@@ -65,11 +66,11 @@ class AttachmentTexts:
         from pentad.documents.sandbox import ReadingLimits, read_text  # few servers ever need it
 
         limits = ReadingLimits(
-            file_bytes=self._files.most_bytes, memory_bytes=1024 * MIB, cpu_seconds=60, wall_seconds=180.0,
+            file_bytes=self._attachments.most_bytes, memory_bytes=1024 * MIB, cpu_seconds=60, wall_seconds=180.0,
             text_characters=LONGEST_TEXT, output_bytes=64 * MIB,
         )  # fmt: skip
         with tempfile.TemporaryFile() as file:
-            async for piece in self._files.content(attachment):
+            async for piece in self._attachments.pieces(attachment):
                 file.write(piece)
             file.seek(0)
             return (await read_text(file, kind, limits)).text

@@ -102,7 +102,7 @@ class CatalogueChanges:
             self._access.check_define(caller, entity)
             entries.check_version(entity, if_version)
             pair_of = self._pairs.pairs_in(rows)
-            with_count = self._access.is_free(caller)
+            with_count = self._access.is_unrestricted(caller)
             refuse_filled(rows, kind, entity, with_count=with_count, purgeable=True)
             found = purgeable(rows, self._access, caller, pair_of, **{kind: entity.id})
             refuse_filled(rows, kind, entity, with_count=with_count, purgeable=found is not None)

@@ -55,7 +55,7 @@ class DefinitionChecks:
     def choose_organisation(self, rows: Rows, caller: Caller, data: Mapping[str, Any], known: str) -> str:
         """The organisation of a register or schema; administrators may name another one by id or slug."""
         given = data.get("organisation")
-        if not given or given == known or not self._access.is_free(caller):
+        if not given or given == known or not self._access.is_unrestricted(caller):
             return known
         found = store.organisation_named(rows, given) if isinstance(given, str) else None
         if found is None:
@@ -83,7 +83,7 @@ class DefinitionChecks:
 
     def refuse_opening(self, rows: Rows, caller: Caller, current: Register, proposed: Register) -> None:
         """Forbidden if the changed register would reveal to its author what the old one hid."""
-        if self._access.is_free(caller):
+        if self._access.is_unrestricted(caller):
             return
         _refuse_changed_readers(self._access, caller, current, proposed)
         for key in proposed.schemas:
@@ -105,7 +105,7 @@ class DefinitionChecks:
             new: "CompiledSchema",
             steps: "Sequence[MigrationStep]",
         ) -> None:
-            if self._access.is_free(caller):
+            if self._access.is_unrestricted(caller):
                 return
             _refuse_widening(self._access, caller, Pair(_NO_REGISTER, current, old), Pair(_NO_REGISTER, proposed, new))
             if not steps:
@@ -157,7 +157,7 @@ def _refuse_migration(
     for pair in pairs:
         hidden = access.hidden(caller, pair)
         for name in sorted({name for step in steps for name in _touched(step)}):
-            if name in hidden or not access.sets(caller, pair, name):
+            if name in hidden or not access.may_set(caller, pair, name):
                 raise _refused(f"The migration changes {name!r}, which you may not read and change in every object.")
         if not (access.has_all(caller, pair, "read") and access.has_all(caller, pair, "update")):
             raise _refused("The migration changes objects that you may not read and change.")

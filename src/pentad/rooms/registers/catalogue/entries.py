@@ -79,7 +79,7 @@ class CatalogueView:
 
     def registers(self) -> list[Register]:
         """All registers the caller may see, each with the schemas it may see."""
-        if not self._access.is_free(self._caller):
+        if not self._access.is_unrestricted(self._caller):
             self._schemas.update((one.id, one) for one in store.all_schemas(self._rows))
         return [self.with_visible_schemas(one) for one in store.all_registers(self._rows) if self.sees(one)]
 
@@ -88,7 +88,7 @@ class CatalogueView:
 
     def with_visible_schemas(self, register: Register) -> Register:
         """A register without the schemas that the caller may not know of."""
-        if self._access.is_free(self._caller):
+        if self._access.is_unrestricted(self._caller):
             return register
         return replace(register, schemas=tuple(key for key in register.schemas if self.schema_in(register, key)))
 

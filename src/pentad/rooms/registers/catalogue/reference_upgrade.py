@@ -84,7 +84,7 @@ class ReferenceUpgrade:
     def _rewritten(
         self, schema: Schema, definition: "CompiledSchema", held: Sequence[ExistingObject]
     ) -> list[PendingChange]:
-        """The changes of those objects that have other references than uuids, if they would still fit the schema."""
+        """The changes of objects whose references are not uuids yet, if they would still fit the schema."""
         found: list[PendingChange] = []
         now = current_time(self._clock)
         for one in held:

@@ -95,7 +95,7 @@ class RegisterEntries(CatalogueEntries):
         gone = [key for key in current.schemas if key not in proposed.schemas]
         if not gone:
             return
-        free, report = self._access.is_free(caller), list[dict[str, Any]]()
+        free, report = self._access.is_unrestricted(caller), list[dict[str, Any]]()
         for schema in filter(None, (store.find_schema(rows, key) for key in gone)):
             count = store.count_pair(rows, current.id, schema.id) if free else None
             if count != 0:
@@ -117,7 +117,7 @@ class RegisterEntries(CatalogueEntries):
             register = self._pairs.register_in(tx, caller, ref)
             self._access.check_define(caller, register)
             entries.check_version(register, if_version)
-            refuse_filled(tx, "register", register, with_count=self._access.is_free(caller))
+            refuse_filled(tx, "register", register, with_count=self._access.is_unrestricted(caller))
             store.delete_entity(tx, "register", register.id)
             return self._changes.announce_change(tx, register)
 

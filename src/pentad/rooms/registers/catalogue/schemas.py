@@ -170,7 +170,7 @@ class SchemaEntries(CatalogueEntries):
 
     async def history(self, caller: Caller, ref: Ref, limit: int = 20, offset: int = 0) -> Page[dict[str, Any]]:
         """The changes of a schema, newest first, for callers who may define it."""
-        discreet = not self._access.is_free(caller)
+        discreet = not self._access.is_unrestricted(caller)
         return await self._with_schema(
             caller, ref, lambda rows, now: schema_history.history(rows, now, limit, offset, discreet=discreet)
         )
@@ -318,7 +318,7 @@ class SchemaEntries(CatalogueEntries):
             self._access.check_define(caller, schema)
             entries.check_version(schema, if_version)
             lock_schemas(tx, self._database.dialect, [schema.id])
-            refuse_filled(tx, "schema", schema, with_count=self._access.is_free(caller))
+            refuse_filled(tx, "schema", schema, with_count=self._access.is_unrestricted(caller))
             self._refuse_composed(tx, caller, schema)
             store.lock_registers(tx, self._database.dialect)
             for register in store.all_registers(tx):

@@ -125,7 +125,7 @@ def _undeclared_properties(old: Mapping[str, Any], new: Mapping[str, Any], path:
 def _changed(
     label: str, old: Mapping[str, Any], new: Mapping[str, Any], special: frozenset[str] = frozenset()
 ) -> Iterator[tuple[str, Any, Any]]:
-    """The members that differ, down to those that are no objects: label, old and new value."""
+    """The members that differ, with objects taken apart: label, old and new value."""
     for name in dict.fromkeys((*old, *new)):
         before, after, where = old.get(name, _ABSENT), new.get(name, _ABSENT), f"{label}{name}"
         if name in special:

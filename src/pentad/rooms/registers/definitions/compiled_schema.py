@@ -285,7 +285,7 @@ class CompiledSchema:
         return add_suggestions(read_failures(failures), data, self._rules.failures, self._definitions_at)
 
     def tolerated(self, data: Mapping[str, Any]) -> list[Problem]:
-        """What is wrong with an object that was stored all the same: with soft validation, rules are advice."""
+        """The problems of an object that was stored anyway, because soft validation only advises."""
         if not self.soft or self.is_valid(data):
             return []
         not_stored = {reference.path[0] for reference in self.written_back if reference.filled}

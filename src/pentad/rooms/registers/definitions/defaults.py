@@ -98,7 +98,7 @@ def read_computed(node: Mapping[str, Any]) -> Computed | None:
 
 
 def dependency_order(computed: Mapping[str, Computed]) -> list[tuple[str, Computed]]:
-    """Each after those it reads; InvalidInput when they read one another in a circle."""
+    """The rules in order, each after the ones it reads. InvalidInput for a circle."""
     done: dict[str, Computed] = {}
     waiting = dict(computed)
     while waiting:

@@ -74,7 +74,7 @@ class EvolutionReport:
 
     `after_migration` counts the objects that fail even after the suggested steps. `orphaned` values would stay in the
     objects under names that the schema no longer declares; `lost` ones would be removed. The report is `complete` for
-    administrators only. For everyone else it covers what they may read and says so, whether or not there is more.
+    administrators only. For everyone else it covers what they may read, and says so even if there is nothing else.
     """
 
     total: int = 0

@@ -139,7 +139,7 @@ def parse_template(text: str) -> Template:
 
 
 def renamed_path(path: tuple[Any, ...], renames: Renames) -> tuple[Any, ...]:
-    """A path after renames: that of the property, or of the nearest one around it that was renamed."""
+    """A path after renames of the property or of one around it; the innermost rename counts."""
     for length in range(len(path), 0, -1):
         if (new := renames.get(path[:length])) is not None:
             return (*new, *path[length:])

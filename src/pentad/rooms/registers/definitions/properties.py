@@ -90,7 +90,7 @@ def walk_properties(properties: Mapping[str, Property]) -> Iterator[Property]:
 
 
 def references_of(properties: Mapping[str, Property]) -> Iterator[Reference]:
-    """Every relation, those inside nested objects and lists of objects included."""
+    """Every relation, also inside nested objects and lists of objects."""
     for found in walk_properties(properties):
         yield from _references(found.definition, found.path, found.definition, nested=False)
 

@@ -58,7 +58,7 @@ def referenced_uuid(value: str) -> str:
 
 
 def canonical_reference(value: str) -> str:
-    """A reference as it is stored: the uuid if it means one, else as it came."""
+    """A reference as it is stored: the uuid if it means one, otherwise unchanged."""
     found = referenced_uuid(value)
     return found if _UUID.fullmatch(found) else value
 

@@ -80,7 +80,7 @@ def check_names(body: Mapping[str, Any], properties: Mapping[str, Property]) -> 
     for name in (name for names in unique_sets(body) for name in names):
         if name not in properties:
             message = f"{name[:200]!r} is not a property."
-            yield _unknown(("configuration", "unique"), "unique", message, name, properties)
+            yield unknown_name(("configuration", "unique"), "unique", message, name, properties)
         elif properties[name].kind is None:
             message = f"{name[:200]!r} is a list or an object, which cannot be unique"
             yield finding(("configuration", "unique"), "unique", message)
@@ -105,7 +105,7 @@ def _check_search(body: Mapping[str, Any]) -> Iterator[Finding]:
     mode = as_mapping(body.get("configuration")).get("search")
     if mode is not None and mode not in SEARCH_MODES:
         path, message = ("configuration", "search"), f"must be one of {', '.join(SEARCH_MODES)}"
-        found = _unknown(path, "search", f"{message}.", str(mode), SEARCH_MODES)
+        found = unknown_name(path, "search", f"{message}.", str(mode), SEARCH_MODES)
         yield found if found.suggestions else finding(path, "search", message)
 
 
@@ -113,7 +113,7 @@ def finding(path: Path, rule: str, message: str, suggestions: Sequence[str] = ()
     return Finding(rule, message, pointer=pointer(path), value=NO_VALUE, suggestions=tuple(suggestions))
 
 
-def _unknown(path: Path, rule: str, message: str, name: str, known: Iterable[str], otherwise: str = "") -> Finding:
+def unknown_name(path: Path, rule: str, message: str, name: str, known: Iterable[str], otherwise: str = "") -> Finding:
     """A finding about an unknown name, with the closest known names."""
     near, _ = nearest_names(name[:200], known)
     guess = f"Did you mean {near[0]!r}?" if near else otherwise
@@ -163,7 +163,7 @@ def _check_type(node: Mapping[str, Any], path: Path) -> Iterator[Finding]:
     for name in types:
         if name not in TYPES and name not in LINK_TYPES:
             listed = f"Types: {', '.join(TYPES)}, file."
-            yield _unknown((*path, "type"), "type", f"{name!r} is not a type.", name, (*TYPES, *LINK_TYPES), listed)
+            yield unknown_name((*path, "type"), "type", f"{name!r} is not a type.", name, (*TYPES, *LINK_TYPES), listed)
     if node.get("format") and "string" in types and not isinstance(node["format"], str):
         yield finding((*path, "format"), "format", "must be the name of a format, such as date or email")
 
@@ -292,7 +292,7 @@ def _check_required(definition: "CompiledSchema") -> Iterator[Finding]:
         return
     for name in sorted(definition.required.difference(definition.properties)):
         message = f"{name[:200]!r} is required, but it is not a property and additionalProperties is false."
-        yield _unknown(("required",), "required", message, name, definition.properties)
+        yield unknown_name(("required",), "required", message, name, definition.properties)
 
 
 def _check_default(path: tuple[str | int, ...], node: Mapping[str, Any]) -> Iterator[Finding]:
@@ -349,7 +349,7 @@ def _check_computed(
     for name in sorted(rule.rule.properties() if rule is not None else ()):
         if name not in definition.properties:
             message = f"reads {name[:200]!r}, which is no property."
-            yield _unknown((*path, "computed"), "computed", message, name, definition.properties)
+            yield unknown_name((*path, "computed"), "computed", message, name, definition.properties)
 
 
 def schema_error(findings: list[Finding]) -> InvalidInput:

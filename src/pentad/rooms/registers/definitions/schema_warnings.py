@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
-from pentad.kernel.problems import Finding, nearest_names
+from pentad.kernel.problems import Finding
 from pentad.kernel.schema import Path
 from pentad.rooms.registers.definitions.formats import KNOWN_FORMATS
 from pentad.rooms.registers.definitions.json_schema import required_names, types_of
 from pentad.rooms.registers.definitions.json_values import as_mapping
 from pentad.rooms.registers.definitions.object_validation import problem_json
-from pentad.rooms.registers.definitions.schema_validation import finding, property_definitions
+from pentad.rooms.registers.definitions.schema_validation import finding, property_definitions, unknown_name
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema
@@ -31,7 +31,7 @@ _KEYWORDS: Final = frozenset({
     "defaultBehavior", "authorization", "allowedTypes", "maxSize", "allowedTags", "autoTags", "objectConfiguration",
     "validateReference", "definitions", "x-index",
 })  # fmt: skip
-"""The keywords that mean something in a property. Others are kept; only those close to one of these look like typos."""
+"""The keywords that have a meaning in a property. Others are kept; one close to a keyword here looks like a typo."""
 
 
 def schema_warnings(definition: "CompiledSchema") -> list[dict[str, Any]]:
@@ -54,7 +54,7 @@ def undeclared_warnings(names: Mapping[str, int] | Sequence[str], known: Collect
     warnings: list[dict[str, Any]] = []
     for name in list(names)[:MOST_WARNINGS]:
         message = "is not a property of the schema; it was stored, but cannot be filtered or sorted by."
-        one = problem_json(_unknown((name,), "undeclared", message, name, known))
+        one = problem_json(unknown_name((name,), "undeclared", message, name, known))
         warnings.append({**one, "rows": names[name]} if isinstance(names, Mapping) else one)
     return warnings
 
@@ -65,27 +65,18 @@ def _check_keywords(path: Path, node: Mapping[str, Any]) -> Iterator[Finding]:
             near = get_close_matches(keyword[:100], _KEYWORDS, n=1, cutoff=_TYPO_RATIO)
             if near:
                 message = f"{keyword[:100]!r} is not a keyword and has no effect."
-                yield _suggestion((*path, keyword), "keyword", message, near)
+                yield finding((*path, keyword), "keyword", f"{message} Did you mean {near[0]!r}?", near)
 
 
 def _check_format(path: Path, node: Mapping[str, Any]) -> Iterator[Finding]:
     given = node.get("format")
     if isinstance(given, str) and given and "string" in types_of(node) and given not in KNOWN_FORMATS:
         message = f"{given[:100]!r} is not a known format and is not checked."
-        yield _unknown((*path, "format"), "format", message, given, KNOWN_FORMATS)
+        yield unknown_name((*path, "format"), "format", message, given, KNOWN_FORMATS)
 
 
 def _check_required(path: Path, node: Mapping[str, Any], declared: Collection[str]) -> Iterator[Finding]:
     for name in required_names(node):
         if name not in declared:
             message = f"requires {name[:100]!r}, which is not a property."
-            yield _unknown((*path, "required"), "required", message, name, declared)
-
-
-def _unknown(path: Path, rule: str, message: str, name: str, known: Collection[str]) -> Finding:
-    near, _ = nearest_names(name[:100], known)
-    return _suggestion(path, rule, message, near)
-
-
-def _suggestion(path: Path, rule: str, message: str, near: list[str]) -> Finding:
-    return finding(path, rule, f"{message} Did you mean {near[0]!r}?" if near else message, near)
+            yield unknown_name((*path, "required"), "required", message, name, declared)

@@ -100,7 +100,7 @@ class AttachmentActions:
         entry = _entry(stored, found)
         if given.content == "base64":
             size = min(given.limit or MOST_BYTES, MOST_BYTES)
-            part = await self._registers.files.part(found, given.offset, size)
+            part = await self._registers.attachments.part(found, given.offset, size)
             return {
                 **entry,
                 "base64": base64.b64encode(part).decode("ascii"),
@@ -140,7 +140,7 @@ class AttachmentActions:
         pair = await registers.catalogue.pair(self._caller, place["register"], place["schema"])
         stored = await registers.attachments.object(self._caller, pair, place["id"])
         found = await registers.attachments.get(stored, place["name"])
-        return b"".join([piece async for piece in registers.files.content(found)])
+        return await registers.attachments.content(found)
 
     async def _upload_link(self) -> Answer:
         platform = self._registers.platform
@@ -154,7 +154,7 @@ class AttachmentActions:
         site = (platform.public_url or platform.site).rstrip("/")
         return {
             "url": f"{site}{UPLOADS}/{token}", "method": "PUT", "expires": iso(expires_at), "name": name,
-            "max_bytes": self._registers.files.most_bytes,
+            "max_bytes": self._registers.attachments.most_bytes,
             "note": "PUT the raw bytes there. The link works once, and anyone who has it can use it.",
         }  # fmt: skip
 

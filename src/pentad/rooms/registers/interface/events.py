@@ -20,7 +20,7 @@ KINDS: Final = {
     "object.locked": "An object was locked.",
     "object.unlocked": "An object was unlocked.",
 }
-"""The same kinds as those of webhooks."""
+"""The kinds of events, the same as for webhooks."""
 
 _TASK: Final = "agents://tasks/"
 

@@ -142,7 +142,7 @@ class _RelatedObjects:
             self._found[uuid] = _Found(pair, wire, len(stored.text))
 
     def put(self, row: dict[str, Any], pair: Pair, names: Names, inside: frozenset[str]) -> dict[str, Any]:
-        """An object with its related ones in place; `inside` holds its own id and those of the objects around it."""
+        """An object with its related ones in place. `inside` holds its id and the ids of the objects around it."""
         for path, below in _split(_relations(pair), names)[0].items():
 
             def place(value: Any, below: Names = below) -> Any:

@@ -19,7 +19,6 @@ from pentad.rooms.registers.interface.response_budget import (
     fit_facets,
     fit_lists,
     fit_one,
-    more_to_read,
 )
 from pentad.rooms.registers.models import Caller, Operation, Pair, StoredObject
 from pentad.rooms.registers.objects import change_log
@@ -177,7 +176,8 @@ class ObjectActions:
         self._given = arguments
 
     async def run(self) -> Answer:
-        check_budget(self._given.max_tokens)
+        if self._given.max_tokens is not None:
+            check_budget(self._given.max_tokens)
         if self._given.action == "list" and self._given.aggregate is not None:
             _AGGREGATE_READS.refuse_unread(self._given, "aggregate", "A list with aggregate")
         elif not self._given.model_fields_set <= _READS.fields[self._given.action]:
@@ -218,10 +218,7 @@ class ObjectActions:
             if fitted.rows_cut and found.cursor_after is not None:
                 cursor = found.cursor_after(len(fitted.rows))
             if cursor is not None:
-                body |= {
-                    "cursor": cursor,
-                    **more_to_read(len(fitted.rows), found.total, "this cursor", first=given.cursor is None),
-                }
+                body |= fitted.next_page(cursor, found.total, first=given.cursor is None)
             if facets:
                 body["facets"] = facets
             if left_out:
@@ -247,11 +244,7 @@ class ObjectActions:
                 body["total"] = found.total
             if found.more or fitted.rows_cut:
                 cursor = str(query.offset + len(fitted.rows))
-                body |= {
-                    "more": True,
-                    "cursor": cursor,
-                    **more_to_read(len(fitted.rows), None, "this cursor", "group", first=offset == 0),
-                }
+                body |= {"more": True, **fitted.next_page(cursor, None, "group", first=offset == 0)}
             return body if found.retrieval is None else {**body, "retrieval": found.retrieval}
 
         return build_response(found.groups, given.max_tokens, build)
@@ -297,7 +290,7 @@ class ObjectActions:
         def build(fitted: Fitted) -> Answer:
             body: Answer = {"results": fitted.rows, "total": found.total}
             if (shown := offset + len(fitted.rows)) < found.total and fitted.rows:
-                body |= {"cursor": str(shown), **more_to_read(len(fitted.rows), found.total, "this cursor")}
+                body |= fitted.next_page(str(shown), found.total)
             return body
 
         return build_response(rows, given.max_tokens, build)
@@ -312,10 +305,7 @@ class ObjectActions:
             body: Answer = {"results": fitted.rows}
             if fitted.rows and (fitted.rows_cut or len(changes) == limit):
                 cursor = changes[len(fitted.rows) - 1].cursor
-                body |= {
-                    "cursor": cursor,
-                    **more_to_read(len(fitted.rows), None, "this cursor", "change", first=given.cursor is None),
-                }
+                body |= fitted.next_page(cursor, None, "change", first=given.cursor is None)
             return body
 
         return build_response([_change_row(change) for change in changes], given.max_tokens, build)
@@ -343,7 +333,7 @@ class ObjectActions:
             ends_at = rows[len(fitted.rows) - 1]["cursor"] if fitted.rows_cut else cursor
             body: Answer = {"results": fitted.rows, "cursor": ends_at}
             if fitted.rows and (fitted.rows_cut or len(changes) == limit):
-                body |= more_to_read(len(fitted.rows), None, "this cursor", "change", first=given.cursor is None)
+                body |= fitted.next_page(ends_at, None, "change", first=given.cursor is None)
             return body
 
         return build_response(rows, given.max_tokens, build)
@@ -469,7 +459,7 @@ class ObjectActions:
         return {"purged": True, "id": self._given.id}
 
     async def _deleted(self, pair: Pair) -> Query:
-        """Which deleted objects are meant: those the filter finds, or all."""
+        """The query for deleted objects: those the filter finds, or all of them."""
         raw = {"filter": self._given.filter, "deleted": "only"}
         return await self._registers.objects.query_of(self._caller, pair, raw)
 
@@ -495,7 +485,7 @@ class ObjectActions:
         return self._present(pair, stored, tuple(fields) if fields is not None else None)
 
     def _fitted(self, wire: Answer) -> Answer:
-        return fit_one(wire, self._given.max_tokens, has_fields=True)
+        return wire if self._given.max_tokens is None else fit_one(wire, self._given.max_tokens, has_fields=True)
 
     def _planned(self, plan: Plan) -> Answer:
         """A plan within the budget, refused rows first."""
@@ -520,7 +510,7 @@ def _next_step(plan: Plan) -> Answer:
 
 
 def actions_of(arguments: Mapping[str, Any]) -> set[str]:
-    """The actions of a call, for rules about them: those of each row, and all a plan may contain."""
+    """The actions of a call, for access rules: those of each row, and for a plan all it may contain."""
     action: str = arguments["action"]
     if action == "bulk":
         rows: list[dict[str, Any]] = arguments.get("operations") or []

@@ -138,7 +138,7 @@ async def attachment(register: str, schema: str, id: str, name: str, call: Call[
             f"The file has {found.size} bytes; a resource has at most {_LARGEST_RESOURCE}.",
             hint="Read it in parts with the attachments tool.",
         )
-    content = b"".join([piece async for piece in call.service.files.content(found)])
+    content = await call.service.attachments.content(found)
     return Contents.of(uri, content, found.media_type)
 
 

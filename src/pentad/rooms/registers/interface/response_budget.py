@@ -33,6 +33,12 @@ class Fitted:
     rows_cut: int = 0
     fields_cut: list[str] = field(default_factory=list[str])
 
+    def next_page(
+        self, cursor: str, total: int | None = None, what: str = "row", *, first: bool = True
+    ) -> dict[str, str]:  # fmt: skip
+        """The cursor of the next page, with a note. `first`: this is the first page."""
+        return {"cursor": cursor, **more_to_read(len(self.rows), total, "this cursor", what, first=first)}
+
     def note(self, max_tokens: int, *, has_fields: bool = False) -> dict[str, Any] | None:
         """What the answer says about the cut; None if nothing is missing. `has_fields`: the call takes `fields`."""
         if not self.rows_cut and not self.fields_cut:

@@ -104,7 +104,7 @@ def _sees_as_much(access: AccessRules, caller: Caller, owner: Caller, pair: Pair
 
 
 async def may_be_notified(registers: Registers, principal: Principal, audience: str) -> bool:
-    """Whether a follower belongs to the audience of a change, or may see one of the objects that changed."""
+    """Whether a subscriber belongs to the audience of a change, or may see one of the changed objects."""
     change = read_audience(audience)
     if isinstance(change, Audience):
         return registers.access.is_of(principal, change)

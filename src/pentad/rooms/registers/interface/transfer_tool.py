@@ -131,11 +131,11 @@ async def _file(registers: Registers, caller: Caller, pair: Pair, given: Transfe
         return decode_base64(given.base64, "base64", "Or give text files as content.")
     assert given.attachment is not None  # noqa: S101  it is the only one left
     stored = await registers.objects.get(caller, pair, given.attachment.id)
-    attachment = await registers.files.get(stored.uuid, given.attachment.name)
+    attachment = await registers.attachments.get(stored, given.attachment.name)
     most = registers.platform.limits.upload_bytes
     if attachment.size > most:
         raise LimitExceeded(f"The file has {attachment.size:,} bytes; the limit is {most:,}.", hint="Split it.")
-    return b"".join([piece async for piece in registers.files.content(attachment)])
+    return await registers.attachments.content(attachment)
 
 
 async def _followed(call: Call[Registers], caller: Caller, state: TransferState, seconds: float) -> TransferState:

@@ -90,7 +90,7 @@ _kept: Final = WeakKeyDictionary[Registers, LruCache[tuple[Any, ...], Sequence[T
 
 
 async def generate_tools(registers: Registers, principal: Principal, names: Sequence[str]) -> Generated:
-    """The tools of those schemas that the caller may know of; see `Room.generated_tools`."""
+    """The tools of the schemas the caller may know of; see `Room.generated_tools`."""
     caller = Caller(principal)
     labels = tool_labels([name for name in names if "/" in name])
     tools: list[Tool] = []
@@ -114,7 +114,7 @@ async def generate_tools(registers: Registers, principal: Principal, names: Sequ
 def _tools_of(registers: Registers, caller: Caller, pair: Pair, label: str, plural: str) -> Sequence[Tool]:
     access, register, schema = registers.access, pair.register, pair.schema
     hidden = access.hidden(caller, pair)
-    fixed = frozenset(name for name in pair.definition.properties if not access.sets(caller, pair, name))
+    fixed = frozenset(name for name in pair.definition.properties if not access.may_set(caller, pair, name))
     verbs: tuple[Verb, ...] = tuple(verb for verb in _USES if _may(registers, caller, pair, verb))
     key = (
         register.id,

@@ -14,7 +14,6 @@ from pentad.rooms.registers.interface.response_budget import (
     build_response,
     check_budget,
     fit_one,
-    more_to_read,
 )
 from pentad.rooms.registers.models import Caller
 from pentad.rooms.registers.query.models import LARGEST_LIMIT
@@ -134,7 +133,7 @@ async def _list(registers: Registers, caller: Caller, arguments: ViewsArguments)
         body: dict[str, Any] = {"results": fitted.rows, "total": len(found)}
         if following >= len(found) or not fitted.rows:
             return body
-        return {**body, "cursor": str(following), **more_to_read(len(fitted.rows), len(found), "this cursor", "view")}
+        return {**body, **fitted.next_page(str(following), len(found), "view")}
 
     return build_response(rows, arguments.max_tokens, build)
 
@@ -148,13 +147,13 @@ async def _run(registers: Registers, caller: Caller, arguments: ViewsArguments) 
         budget = _DEFAULT_TOKENS
 
     def build(fitted: Fitted) -> dict[str, Any]:
-        body = {**page.wire(), "results": fitted.rows}
+        body: dict[str, Any] = {**page.wire(), "results": fitted.rows}
         if fitted.rows_cut and page.cursor_after is not None:
             body["cursor"] = page.cursor_after(len(fitted.rows))
         if "cursor" in body:
             what = "group" if page.is_grouped else "row"
             first = arguments.cursor is None
-            body |= more_to_read(len(fitted.rows), page.total, "this cursor", what, first=first)
+            body |= fitted.next_page(body["cursor"], page.total, what, first=first)
         return body
 
     return build_response(page.rows, budget, build)

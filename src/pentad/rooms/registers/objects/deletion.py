@@ -270,7 +270,7 @@ class Deletion:
         return DeletionImpact(rows, context, self._access, self._catalogue.pairs_in(rows), root)
 
     def delete_all(self, tx: Transaction, context: WriteContext, steps: Sequence[WriteStep]) -> None:
-        """Delete the object of each step, one after the other; those nothing points at go together."""
+        """Delete the object of each step in order. Objects that nothing refers to are deleted together."""
         found = self._found(tx, context, steps)
         pointing = store.references_to(tx, [existing.stored.uuid for existing in found.values()])
         involved = {reference.target for _, reference, _ in pointing}

@@ -180,7 +180,7 @@ class History:
 
         def read(rows: Rows) -> int:
             uuid, current = self._find_or_purged(rows, caller, pair, ref)
-            if not self._access.judges_data(caller, pair):
+            if not self._access.depends_on_data(caller, pair):
                 return change_log.count_changes(rows, uuid)
             return sum(1 for _ in self._changes(rows, caller, pair, uuid, current, None, _PORTION))
 
@@ -398,7 +398,7 @@ class History:
         at_once: int,
     ) -> Iterator[Change]:  # fmt: skip
         """The readable changes of an object, newest first, read in batches."""
-        judged = self._access.judges_data(caller, pair)
+        judged = self._access.depends_on_data(caller, pair)
         known = self._history_access.may_read_change(caller, pair, current)
         while at_once:
             portion = change_log.changes_of(rows, self._database.dialect, uuid, limit=at_once, before=before)

@@ -36,7 +36,7 @@ class HistoryAccess:
         self._access = access
 
     def time_of(self, rows: Rows, caller: Caller, as_of: AsOf) -> float:
-        """The time a point in the past means; a change the caller may not read stands for none."""
+        """The time of a point in the past. NotFound for a change the caller may not read."""
         if as_of.change is None:
             return 0.0 if as_of.at is None else as_of.at
         found = change_log.get_change(rows, self._dialect, as_of.change)
@@ -66,7 +66,7 @@ class HistoryAccess:
 
     def readable_changes(self, rows: Rows, caller: Caller, changes: Sequence[Change]) -> list[Change]:
         """The changes the caller may read, as it may read them."""
-        if self._access.is_free(caller):
+        if self._access.is_unrestricted(caller):
             return list(changes)
         pair_of = self._catalogue.pairs_in(rows)
         existing = store.existing_by_uuid(rows, sorted({change.uuid for change in changes}))
@@ -146,7 +146,7 @@ class HistoryAccess:
         A session belongs to its owner, and its id could be misused. A hash covers all data of its state:
         with the rest known, hidden values could be guessed until the hash matches.
         """
-        if self._access.is_free(caller):
+        if self._access.is_unrestricted(caller):
             return change
         if change.session is not None and change.principal != caller.principal.id:
             change = replace(change, session=None)
@@ -154,7 +154,7 @@ class HistoryAccess:
 
     def may_read_change(self, caller: Caller, pair: Pair, current: StoredObject | None) -> Callable[[Change], bool]:
         """A test for whether the caller may read a change. Only administrators read changes of purged objects."""
-        if self._access.is_free(caller):
+        if self._access.is_unrestricted(caller):
             return lambda _change: True
         return lambda change: current is not None and self._sees(caller, pair, current, change)
 

@@ -1,4 +1,4 @@
-"""Finds the object a caller refers to, by reference or (for an upsert) by key, among those it may see.
+"""Finds the object a caller names, by reference or (for an upsert) by key, among the objects the caller may see.
 
 A hidden object is never found, even if it comes first among several with the same slug or key.
 """
@@ -67,7 +67,7 @@ def visibility_of(
     rows: Rows, access: AccessRules, caller: Caller, pair_of: Callable[[int, int], Pair]
 ) -> Visibility | None:  # fmt: skip
     """What the caller may see; None if that is everything."""
-    return None if access.is_free(caller) else Visibility(rows, access, caller, pair_of)
+    return None if access.is_unrestricted(caller) else Visibility(rows, access, caller, pair_of)
 
 
 Found = ExistingObject | InvalidInput | None
@@ -107,7 +107,7 @@ def _choose(
     access: AccessRules, caller: Caller, pair: Pair, ref: int | str, named: ExistingObject | None,
     by_value: Mapping[str, ExistingObject],
 ) -> Found:  # fmt: skip
-    """The one object among those that have the name or the value."""
+    """The one object that has the name or the value."""
     found = dict(by_value)
     if named is not None and not (named.stored.is_deleted and found):
         found[named.stored.uuid] = named
@@ -133,12 +133,12 @@ def _find_named(
 ) -> dict[int | str, ExistingObject]:  # fmt: skip
     """The objects by uuid, id or slug; of several with one slug the first that the caller may see."""
     found: dict[int | str, ExistingObject] = {}
-    is_free = access.is_free(caller)
-    start, most = 0, 1 if is_free else store.CHUNK
+    is_unrestricted = access.is_unrestricted(caller)
+    start, most = 0, 1 if is_unrestricted else store.CHUNK
     while refs:
         candidates = store.existing_by_refs(rows, pair.register.id, pair.schema.id, refs, start, most)
         for ref, objects in candidates.items():
-            seen = (one for one in objects if is_free or access.sees_object(caller, pair, one.stored))
+            seen = (one for one in objects if is_unrestricted or access.sees_object(caller, pair, one.stored))
             if (first := next(seen, None)) is not None:
                 found[ref] = first
         refs = [ref for ref, objects in candidates.items() if ref not in found and len(objects) == most]
@@ -226,7 +226,7 @@ def find_targets(
 
 
 def count_distinct(steps: Sequence[WriteStep], found: Sequence[ExistingObject | None]) -> int:
-    """How many steps from the first on are about different objects."""
+    """How many steps, from the first on, change different objects."""
     seen: set[str | tuple[str, ...]] = set()
     for place, (step, existing) in enumerate(zip(steps, found, strict=True)):
         mark: str | tuple[str, ...] | None = None

@@ -77,7 +77,7 @@ class OldStates:
         return past if text == past.text else past.altered(text=text, known_data=data, warnings=tuple(warnings))
 
     def _later(self, past: StoredObject) -> list[_Migration]:
-        """The migrations that came after a state, without those that were taken back since."""
+        """The migrations after a state, except those that were undone since."""
         if not (known := self._migrations(past.schema)):
             return []
         origin = change_log.origin_of(self._rows, past.uuid, past.version)

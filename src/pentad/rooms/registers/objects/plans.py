@@ -126,7 +126,7 @@ class PlanPreviews:
         is_open: bool,
     ) -> list[PreviewRow]:
         """A preview as its maker may read it now."""
-        if self._access.is_free(caller):
+        if self._access.is_unrestricted(caller):
             return list(preview)
         uuids = {one["uuid"] for row in preview for one in (row, *row.get("also", ())) if one.get("uuid")}
         existing = store.existing_by_uuid(rows, sorted(uuids))

@@ -109,7 +109,7 @@ class CreatePreparer:
         self._context = context
         self._access = access
         self._facts = caller_facts(context)
-        self._free = access.is_free(context.caller)
+        self._free = access.is_unrestricted(context.caller)
         self._inverse = frozenset(facts.inverse).difference(facts.transient)
         self._transient = facts.transient
         self._long = facts.indexes.texts

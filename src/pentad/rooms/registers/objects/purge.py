@@ -53,7 +53,7 @@ def purge_portion(
     now: float,
     provenance: Provenance,
 ) -> int:
-    """Purge those of some objects that are still deleted; returns their number."""
+    """Purge the objects among these that are still deleted; returns their number."""
     existing = [one for one in store.existing_by_uuid(tx, uuids).values() if one.stored.is_deleted]
     purge(tx, dialect, access, pair_of, existing, now, provenance)
     return len(existing)
@@ -76,7 +76,7 @@ def check_count(count: int) -> None:
 
 def may_purge(access: AccessRules, caller: Caller, pair: Pair, stored: StoredObject) -> bool:
     """Whether the caller may see a deleted object and purge it."""
-    if access.is_free(caller):
+    if access.is_unrestricted(caller):
         return True
     try:
         access.check_object(caller, pair, "delete", stored)

@@ -49,7 +49,7 @@ from pentad.rooms.registers.query.models import (
     filter_paths,
 )
 from pentad.rooms.registers.query.parser import parse_aggregate, parse_query
-from pentad.rooms.registers.query.query_fields import LeadsElsewhere, QuerySchema
+from pentad.rooms.registers.query.query_fields import NeedsRelatedSchemas, QuerySchema
 from pentad.rooms.registers.query.related_values import Rollup, read_related, roll_up
 from pentad.rooms.registers.query.relations import bind_relations, related_paths
 from pentad.rooms.registers.query.search_words import searchable_fields
@@ -85,7 +85,7 @@ class ObjectReader:
     async def get(self, caller: Caller, pair: Pair, ref: int | str, *, as_of: AsOf | None = None) -> StoredObject:
         """One object of a pair, now or as it was."""
         keyed = has_unique_values(pair)
-        quick = store.is_uuid(ref) or (not keyed and (store.is_unique_ref(ref) or self._access.is_free(caller)))
+        quick = store.is_uuid(ref) or (not keyed and (store.is_unique_ref(ref) or self._access.is_unrestricted(caller)))
         if as_of is None and not self._is_filled_on_read(pair) and quick:
             column, value = store.ref_column(ref)
             row = await self._database.lookup(
@@ -193,7 +193,7 @@ class ObjectReader:
         """What the caller asks for. Only a name that leads out of the schema takes a look into the store."""
         try:
             return parse(visible_schema(self._access, caller, pair))
-        except LeadsElsewhere:
+        except NeedsRelatedSchemas:
             definitions, access = self._catalogue.definitions, self._access
             return await self._database.read(
                 lambda rows: parse(SchemaReader(rows, definitions, access, caller).with_relations(pair))
@@ -326,7 +326,7 @@ class ObjectReader:
 
     async def sees_as_much(self, caller: Caller, other: Caller, schemas: Collection[int]) -> bool:
         """Whether the caller sees everything of some schemas that another caller sees, in all registers."""
-        if self._access.is_free(caller) or not schemas:
+        if self._access.is_unrestricted(caller) or not schemas:
             return True
 
         def read(rows: Rows) -> bool:

@@ -91,7 +91,7 @@ def existing_by_refs(
 
 @cache
 def _named(column: str, count: int) -> str:
-    """Objects of a pair by values of a column; those with one slug are numbered, as there may be many."""
+    """Objects of a pair by values of a column; objects with the same slug are numbered, because there may be many."""
     columns = f"{OBJECT_COLUMNS}, hash"
     here = f"FROM objects WHERE {column} IN ({marks(count)}) AND register = ? AND schema = ?"
     if column != "slug":
@@ -119,7 +119,7 @@ def is_unique_ref(ref: int | str) -> bool:
 
 
 def ref_column(ref: int | str) -> tuple[str, Value]:
-    """The column that a caller's way of naming an object is about, and the value there."""
+    """The column and the value by which a caller names an object."""
     if isinstance(ref, int):
         return "id", ref if 0 < ref < 2**63 else 0
     if (uuid := as_uuid(ref)) is not None:

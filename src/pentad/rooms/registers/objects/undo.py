@@ -294,7 +294,7 @@ class Undo:
         reverts: dict[str, tuple[WriteContext, PendingChange]],
         report: UndoReport,
     ) -> None:
-        """Keep what objects that stay refer to; if those it refers to were to go, keep them too."""
+        """Keep objects that a remaining object refers to, and in turn the objects they refer to."""
         pointing = store.references_to(tx, list(deletions))
         live = store.live_objects(tx, sorted({source for source, _, _ in pointing}))
         while True:

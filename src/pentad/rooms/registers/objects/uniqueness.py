@@ -46,7 +46,7 @@ def conflicts(
     """The changes (by position) whose unique values belong to another object.
 
     That a value is taken may always be said, because the write fails anyway. Which object has it is said only if the
-    property is not `hidden` from the caller and the object is among those it has `seen`.
+    property is not `hidden` from the caller and the caller may see the object (`seen`).
     """
     mates = {pending.after.uuid for pending in pending_changes}
     refused: dict[int, Conflict] = {}

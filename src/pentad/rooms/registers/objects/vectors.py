@@ -16,7 +16,7 @@ from pentad.search.index import SearchIndex
 
 _WINDOW: Final = 900
 _MOST_WINDOWS: Final = 16
-"""Of a very long object the beginning counts; its words are searched all the same."""
+"""Only the beginning of a very long object is embedded; all of its words are searched."""
 _UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _LETTERS: Final = re.compile(r"[^\W\d_]{2}")
 

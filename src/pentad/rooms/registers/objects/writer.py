@@ -258,7 +258,7 @@ class ObjectWriter(UpdatePreparer):
         self, tx: Transaction, context: WriteContext, steps: list[WriteStep], *, references: bool = True,
         write_back: bool = True,
     ) -> None:  # fmt: skip
-        """Check changes against the store and one another, and write those that pass."""
+        """Check changes against the store and each other, and write the valid ones."""
         steps = self._without_failed(steps, self._uuids_taken(tx, steps))
         pair = context.pair
         if context.unreadable:

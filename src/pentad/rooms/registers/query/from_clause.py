@@ -168,7 +168,7 @@ def row_source(
     attachments: Sequence[int] = (),
     looked_up: bool = False,
 ) -> RowSource:
-    """The objects of a scope that a filter and a search are true of; those `near` need not have its words.
+    """The objects of a scope that match a filter and a search; objects in `near` need not have its words.
 
     `asked` are the words of the search if it does not ask for all of them. For the schemas in `attachments` an object
     also has the words if one of its attachments has them.

@@ -37,7 +37,7 @@ from pentad.rooms.registers.query.models import (
     Terms,
 )
 from pentad.rooms.registers.query.query_fields import (
-    LeadsElsewhere,
+    NeedsRelatedSchemas,
     QueryField,
     QuerySchema,
     is_metadata,
@@ -106,7 +106,7 @@ def parse_query(schema: QuerySchema, raw: Mapping[str, Any], now: float, *, rela
 
 
 def _read_deleted(raw: Mapping[str, Any]) -> Literal["include", "only"] | None:
-    """Whether deleted objects are included, or nothing but deleted objects is asked for."""
+    """Whether deleted objects are included, or are the only ones."""
     given = raw.get("deleted")
     if given in ("include", "only"):
         return given
@@ -206,7 +206,7 @@ def parse_fields(schema: QuerySchema, raw: Any) -> tuple[str, ...] | None:
     """The names of an object's own properties and metadata to show, or None for all of them."""
     try:
         names, related = _read_fields(schema, raw)
-    except LeadsElsewhere as error:  # it does not matter what lies there: only own properties are shown
+    except NeedsRelatedSchemas as error:  # it does not matter what lies there: only own properties are shown
         raise InvalidInput(error.message, hint=error.hint, details=error.details) from None
     if related:
         raise InvalidInput(

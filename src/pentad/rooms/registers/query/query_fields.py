@@ -5,7 +5,7 @@ an object without declared members, any name is allowed.
 
 A name may pass through references, at most three: forward (`applicant.city`) and backward (`permits.status`). What lies
 behind a reference is another schema, which has to be read from the store. So a schema comes with its `relations`, or
-without, and then a name that leads out of it raises LeadsElsewhere. Most queries never leave their schema.
+without, and then a name that leads out of it raises NeedsRelatedSchemas. Most queries never leave their schema.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,11 +26,11 @@ _UUID: Final[Path] = (SELF, "uuid")
 DeclaredKind = Literal["text", "number", "boolean", "date", "moment"]
 
 
-class LeadsElsewhere(InvalidInput):
-    """The name leads out of the schema, or to nothing: that depends on the schemas around it."""
+class NeedsRelatedSchemas(InvalidInput):
+    """The name leads out of the schema, or to nothing. Only the schemas around it can tell."""
 
     @classmethod
-    def of(cls, error: InvalidInput) -> "LeadsElsewhere":
+    def of(cls, error: InvalidInput) -> "NeedsRelatedSchemas":
         return cls(error.message, hint=error.hint, details=error.details)
 
 
@@ -208,7 +208,7 @@ def resolve_field(schema: QuerySchema, name: str, *, before: str = "", passed: i
 
 @dataclass(frozen=True, slots=True)
 class NamePart:
-    """The part of a name that belongs to one schema; `path` is that of the property, None for anything else.
+    """The part of a name that belongs to one schema; `path` is the path of the property, None for anything else.
 
     A name that leads back to a schema that refers here has that schema and the path of its reference in `back`.
     """
@@ -267,13 +267,13 @@ def _ways_out(
 ) -> Iterator[tuple[Hop, FarSchema, str]]:
     """Where a name may lead: the hop, the schema behind it, and the rest of the name."""
     if schema.relations is None and found is not None:
-        raise LeadsElsewhere(
+        raise NeedsRelatedSchemas(
             f"{(before + name)[:80]!r} belongs to a related object, and only the object's own properties can be named"
             " here.",
             hint="Use it in filter, sort, facets or aggregate; extend shows related objects.",
         )
     if schema.relations is None:
-        raise LeadsElsewhere.of(_unknown(name, schema, before))
+        raise NeedsRelatedSchemas.of(_unknown(name, schema, before))
     if found is None:
         steps = name.split(".")
         for count in range(len(steps), 0, -1):

@@ -226,7 +226,7 @@ class TextSearch:
 
     @cached_property
     def _only_near(self) -> list[_Hit]:
-        """Those near that are not in the first window; they may have the words all the same, further down."""
+        """Near objects outside the first window. They may still have the words, further down."""
         known = {hit.row[0] for hit in self._first_by_words}
         rows = self._read(self._source(search=False), COLUMNS, [key for key in self._near if key not in known])
         return self._hits(rows)
@@ -282,7 +282,7 @@ class TextSearch:
         return ordered[skipped : skipped + needed]
 
     def _by_words(self, first: int, size: int, without: Sequence[int]) -> list[_Hit]:
-        """Some of those that have all the words, the best first as the store sees it."""
+        """A part of the objects with all the words, in the order of the store's own ranking."""
         found = self._source(search=True)
         if found.relevance is None:
             return []

@@ -13,6 +13,7 @@ from typing import Any, Final, cast
 from pentad.kernel.counts import counted
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.names import nearest
+from pentad.rooms.registers.query.related_values import value_at
 from pentad.rooms.registers.transfer.cells import Schema, read_cell, types_of, write_cell
 from pentad.rooms.registers.transfer.formats import Problem, RawRow
 
@@ -33,16 +34,8 @@ class Column:
     path: tuple[str, ...]
     schema: Schema
 
-    def value_in(self, data: Mapping[str, Any]) -> Any:
-        found: Any = data
-        for name in self.path:
-            if not isinstance(found, dict):
-                return None
-            found = cast("dict[str, Any]", found).get(name)
-        return found
-
     def cell_of(self, data: Mapping[str, Any]) -> str | int | float | bool | None:
-        return write_cell(self.value_in(data), self.schema)
+        return write_cell(value_at(data, self.path), self.schema)
 
 
 def columns_of(schema: Schema) -> list[Column]:

@@ -23,7 +23,7 @@ from pentad.rooms.registers.query.metadata import SELF
 from pentad.rooms.registers.query.models import Path, Query, RelatedValue
 from pentad.rooms.registers.query.parser import MOST_RELATED, ordered_kind
 from pentad.rooms.registers.query.query_fields import (
-    LeadsElsewhere,
+    NeedsRelatedSchemas,
     QueryField,
     QuerySchema,
     is_metadata,
@@ -102,7 +102,7 @@ def parse_columns(schema: QuerySchema, raw: Any, now: float) -> tuple[list[Colum
             if any(column.name == other.name for other in columns):
                 raise InvalidInput(f"Two columns are called {column.name!r}.", hint="Give one of them another name.")
             columns.append(column)
-        except LeadsElsewhere:  # the schemas around this one have to be read first
+        except NeedsRelatedSchemas:  # the schemas around this one have to be read first
             raise
         except (InvalidInput, LimitExceeded) as error:
             errors.append(ColumnError(index, error))

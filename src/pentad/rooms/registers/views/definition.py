@@ -15,7 +15,7 @@ from pentad.kernel.principal import Action, Principal
 from pentad.rooms.registers.models import Pair
 from pentad.rooms.registers.query.models import AggregateQuery, Query
 from pentad.rooms.registers.query.parser import parse_aggregate, parse_query
-from pentad.rooms.registers.query.query_fields import LeadsElsewhere, QuerySchema
+from pentad.rooms.registers.query.query_fields import NeedsRelatedSchemas, QuerySchema
 from pentad.rooms.registers.query.relations import related_paths
 from pentad.rooms.registers.views.columns import Column, RelatedColumn, parse_columns, schemas_used
 
@@ -103,7 +103,7 @@ class ViewProblem:
         return {"path": self._path, "rule": self._rule, "message": self.error.message, **known}
 
     def masked(self, pair: Pair) -> dict[str, Any]:
-        """Without any name but that of a property of the view's own schema, which the schema shows anyway."""
+        """The problem without names, except a property of the view's own schema, which the caller can see anyway."""
         said = self.error.details.get("property")
         known = {"property": said} if said in pair.definition.properties else {}
         message = _HIDDEN_PART if self.column is None else _HIDDEN_COLUMN
@@ -151,7 +151,7 @@ def parse_view(schema: QuerySchema, raw: Mapping[str, Any], now: float) -> Parse
             parsed, errors = parse_columns(schema, raw["columns"], now)
             columns = tuple(parsed)
             problems = [ViewProblem("columns", one.error, one.index) for one in errors]
-        except LeadsElsewhere:  # the schemas around this one have to be read first
+        except NeedsRelatedSchemas:  # the schemas around this one have to be read first
             raise
         except (InvalidInput, LimitExceeded) as error:
             problems = [ViewProblem("columns", error)]
@@ -206,7 +206,7 @@ def _parse_parts(
     given = {name: value for name, value in members.items() if value is not None}
     try:
         return parse(given), ()
-    except LeadsElsewhere:
+    except NeedsRelatedSchemas:
         raise
     except (InvalidInput, LimitExceeded) as error:
         unfit = ViewProblem(whole, error)

@@ -463,7 +463,7 @@ class Views:
         return Audience(False, view.organisation, view.principal, tuple(groups)).text()
 
     def _announce(self, transaction: Transaction, *states: View) -> None:
-        """Signal that the list of views changed, to those who could see a state of this one."""
+        """Notify everybody who could see a state of this view that the list changed."""
         for audience in {self._audience(transaction, state) for state in states}:
             list_changed(transaction, "resources", "registers", audience)
 

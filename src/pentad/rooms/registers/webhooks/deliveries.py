@@ -135,7 +135,7 @@ class MessageBuilder:
 
     def may_know(self, rows: Rows, owner: Caller, uuid: str, seq: int) -> bool:
         """Whether the owner of a webhook may know of a change."""
-        if self._access.is_free(owner):
+        if self._access.is_unrestricted(owner):
             return True
         return self._hidden(rows, owner, uuid, _state_after(rows, uuid, seq)) is not None
 
@@ -163,7 +163,7 @@ class MessageBuilder:
 
     def _hidden(self, rows: Rows, owner: Caller, uuid: str, state: str | None) -> frozenset[str] | None:
         """The properties to leave out of a state; None if the owner may not know of the object."""
-        if self._access.is_free(owner):
+        if self._access.is_unrestricted(owner):
             return frozenset()
         held = store.existing_by_uuid(rows, [uuid]).get(uuid)
         if held is None:

@@ -113,7 +113,7 @@ class WebhookWatcher:
             await self._database.write(lambda tx: [self._jobs.enqueue(tx, JOB, key=one) for one in idle])
 
     def _outlook(self, rows: Rows) -> tuple[bool, list[str]]:
-        """Whether there are webhooks, and the ids of those that are behind the feed and not queued yet."""
+        """Whether there are webhooks, and the ids of webhooks that are behind the feed and not queued yet."""
         webhooks = enabled_webhooks(rows, self._box)
         now = self._jobs.clock.now()
         queued = (

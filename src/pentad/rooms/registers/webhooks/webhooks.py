@@ -190,7 +190,7 @@ class Webhooks:
 
     async def _refuse_undefined(self, caller: Caller, target: Target) -> None:
         """Forbidden if the caller may not define what the webhook is on."""
-        if self._access.is_free(caller):
+        if self._access.is_unrestricted(caller):
             return
         if target.register is None and target.schema is None:
             raise Forbidden(
@@ -211,7 +211,7 @@ class Webhooks:
 
     def _own(self, caller: Caller) -> str | None:
         """The owner whose webhooks the caller may see; None for all owners."""
-        return None if self._access.is_free(caller) else caller.principal.id
+        return None if self._access.is_unrestricted(caller) else caller.principal.id
 
 
 def _owns(rows: Rows, caller: Caller, webhook_id: str) -> bool:

@@ -29,7 +29,7 @@ schema_option: Final = click.option(
 
 
 def format_option(default: str) -> Any:
-    """--format, with what it is by default."""
+    """--format, with its default in words."""
     return click.option("--format", "kind", type=click.Choice(_FORMATS), help=f"By default {default}.")
 
 

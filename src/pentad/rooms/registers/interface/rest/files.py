@@ -117,7 +117,7 @@ async def download_file(request: RestRequest) -> Response:
         "x-content-type-options": "nosniff",
         "content-security-policy": "sandbox; default-src 'none'",
     }
-    content = request.registers.files.content(found)
+    content = request.registers.attachments.pieces(found)
     return StreamingResponse(content, headers=headers, media_type=found.media_type)
 
 

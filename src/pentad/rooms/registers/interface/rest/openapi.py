@@ -104,7 +104,7 @@ def _components(pair: Pair, name: str) -> dict[str, Any]:
 
 
 def _use_components(node: Any, name: str, *, is_patch: bool) -> None:
-    """Put a schema's components in place of those for all objects. A patch may name any part of an object."""
+    """Replace the components for all objects with those of a schema. A patch may name any part of an object."""
     specific = {"ObjectAnswer": f"{name}_answer", "ObjectsAnswer": f"{name}_page"}
     if not is_patch:
         specific["ObjectData"] = f"{name}_data"

@@ -250,7 +250,7 @@ async def aggregate(request: RestRequest) -> Response:
 
 
 async def pairs_of(request: RestRequest, register: int | str | None, schema: int | str | None) -> list[Pair]:
-    """The pairs to search: those named, or all that the caller may read."""
+    """The pairs to search: the named ones, or all the caller may read."""
     catalogue = request.registers.catalogue
     if register is not None and schema is not None:
         return [await catalogue.pair(request.caller, register, schema)]

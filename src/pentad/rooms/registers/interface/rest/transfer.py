@@ -1,4 +1,4 @@
-"""Export and import over REST: objects as CSV, Excel, JSON or JSON Lines; and those that run as jobs."""
+"""Export and import over REST, at once or as jobs: objects as CSV, Excel, JSON or JSON Lines."""
 
 import io
 from collections.abc import AsyncIterator, Mapping
@@ -98,7 +98,7 @@ async def _pair(request: RestRequest, right: Right, schema: str | None) -> Pair:
         _SCHEMA,
         FORMAT,
         Parameter("_filter", "Only these, as JSON."),
-        Parameter("_search", "Only those with these words."),
+        Parameter("_search", "Only objects with these words."),
         Parameter("_order", "The properties to sort by, separated by commas; -price for the largest first."),
         Parameter("_fields", "Only these properties."),
         Parameter("_asOf", "A time, or change:<id>: the objects as they were."),
