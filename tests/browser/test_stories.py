@@ -204,6 +204,17 @@ def test_a_slash_leads_to_the_search(log_in: LogIn) -> None:
     assert "/console/search?q=echo" in found["url"]
 
 
+@BOTH
+@pytest.mark.requirement("console:home:latest")
+def test_the_home_page_leads_to_what_happened_lately(log_in: LogIn, server: Served, scripts: bool) -> None:
+    name = f"example.org/lately-{'with' if scripts else 'without'}"
+    call(server, "agntcy_dir_push_record", record_json=record(name, "v1.0.0"))
+    rita = log_in("rita", scripts=scripts)
+    home, opened = rita.do({"go": rita.url("/")}, {"click": f"td a:text-is('{name} v1.0.0')"}, {"wait": "main h1"})[::2]
+    assert "A record was pushed" in home["text"]
+    assert name in opened["text"]
+
+
 @pytest.mark.requirement("console:rights")
 def test_a_reader_sees_no_form_that_writes(log_in: LogIn) -> None:
     rita = log_in("rita")

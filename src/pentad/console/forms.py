@@ -15,6 +15,7 @@ from urllib.parse import quote
 from pentad.console.html import Html, element, joined, own_path
 from pentad.kernel.pages import (
     ADD,
+    REFRESH,
     REMOVE,
     SEVERAL,
     Beside,
@@ -42,9 +43,12 @@ CSRF_FIELD: Final = "csrf"
 _MOST_OPTIONS: Final = 500
 
 
-def form(block: Form, csrf: str, numbers: Iterator[int], call: ToolCall | None = None) -> Html:
+def form(
+    block: Form, csrf: str, numbers: Iterator[int], call: ToolCall | None = None, *, can_refresh: bool = False
+) -> Html:
     """A form; with the visitor's CSRF token if it is posted, as a URL must not contain it. `numbers` gives every
-    element of the page an id of its own. With a `call`, the form is part of a view, and is not sent anywhere."""
+    element of the page an id of its own. With a `call`, the form is part of a view, and is not sent anywhere. If it
+    `can_refresh`, readers without scripts get a button for that, which keeps what they typed."""
     token = (Hidden(CSRF_FIELD, csrf),) if block.method == "post" and call is None else ()
     action = None if not block.action or call is not None else own_path(block.action) or "/"
     id_ = f"form-{next(numbers)}"
@@ -53,6 +57,8 @@ def form(block: Form, csrf: str, numbers: Iterator[int], call: ToolCall | None =
         one.name for one in fields if isinstance(one, TextField) and block.focus and one.name.startswith(block.focus)
     ]
     renderer = _Fields(numbers, id_, action, focused[-1] if focused else None)
+    has_text = block.method == "post" and any(not isinstance(one, Hidden) for one in fields)
+    refresh = [_refresh_button()] if can_refresh and has_text else []
     enter = block.buttons[0] if block.buttons and any(isinstance(one, Repeated) for one in fields) else None
     return element(
         "form",
@@ -61,7 +67,7 @@ def form(block: Form, csrf: str, numbers: Iterator[int], call: ToolCall | None =
         if enter is None
         else element("div", _button(enter, tabindex="-1"), class_="first-button", aria_hidden="true"),
         *(renderer.field(one) for one in (*block.fields, *token)),
-        element("div", *map(_button, block.buttons), class_="buttons") if block.buttons else Html(),
+        element("div", *map(_button, block.buttons), *refresh, class_="buttons") if block.buttons else Html(),
         method=block.method if call is None else None,
         action=action,
         **call_attributes(call),
@@ -343,3 +349,10 @@ def _button(button: Button, tabindex: str | None = None) -> Html:
         class_=None if button.kind == "main" else button.kind,
         tabindex=tabindex,
     )
+
+
+def _refresh_button() -> Html:
+    button = element(
+        "button", "Refresh", type="submit", name=REFRESH, value="yes", class_="plain", formnovalidate="formnovalidate"
+    )
+    return element("noscript", button)

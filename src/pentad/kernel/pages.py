@@ -491,6 +491,8 @@ class Repeated:
 Field = TextField | CheckBox | Choice | FileField | TimeSlider | Hidden | Group | Repeated
 ADD: Final = "add"
 REMOVE: Final = "remove"
+REFRESH: Final = "refresh"
+"""The name of the button that shows the page as it is by now, with everything that was typed."""
 FILE_NAME: Final = "name:"
 SEVERAL: Final = "/-"
 
@@ -569,6 +571,11 @@ class Sheet:
     refresh: float | None = None
     call: ToolCall | None = None
     events: Mapping[str, str] | None = None
+
+    @property
+    def moves(self) -> bool:
+        """Whether the page changes while somebody looks at it."""
+        return self.refresh is not None or self.events is not None
 
 
 @dataclass(frozen=True, slots=True)
