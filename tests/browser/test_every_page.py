@@ -99,9 +99,13 @@ def test_very_long_and_right_to_left_names_never_make_a_page_wider(
 def test_a_printed_page_has_content_and_no_controls(log_in: LogIn) -> None:
     root = log_in("root", PAPER)
     shown = "(names) => names.map((one) => getComputedStyle(document.querySelector(one)).display)"
-    names = "['body > header', 'main form', '.actions', 'main table']"
+    names = "['body > header', 'main form', '.actions', 'main table', 'main details']"
     *_, printed = root.do({"go": root.url(LIST)}, {"media": "print"}, {"run": f"() => ({shown})({names})"})
-    assert printed["found"] == ["none", "none", "none", "table"]
+    assert printed["found"] == ["none", "none", "none", "table", "none"]
+    for path in ("/console/audit", "/console/tools/tool/objects"):
+        step = {"run": f"() => ({shown})(['main form'])"}
+        *_, printed = root.do({"go": root.url(path)}, {"media": "print"}, step)
+        assert printed["found"] == ["none"], path
     steps = [step for path in FEW for step in ({"go": root.url(path)}, {"media": "print"})]
     *_, ground = root.do(*steps, {"run": "() => getComputedStyle(document.body).backgroundColor"})
     assert ground["found"] == "rgb(255, 255, 255)"
