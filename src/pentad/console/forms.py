@@ -80,7 +80,7 @@ def form(
 
 
 def _live(block: Form, action: str | None) -> dict[str, str | None]:
-    """The attributes with which htmx sends the form while somebody types. Buttons send it as always."""
+    """The attributes with which htmx sends the form while the visitor types. Buttons send it as usual."""
     if not block.live:
         return {}
     return {
@@ -129,8 +129,7 @@ def inner_fields(fields: Iterable[Field]) -> Iterator[Field]:
 
 
 def is_dynamic(block: Form) -> bool:
-    """Whether the form is better with a script: it is sent while somebody types, has items to add, or asks for
-    suggestions."""
+    """Whether the form needs htmx: it is sent while the visitor types, has items to add, or asks for suggestions."""
     return bool(block.live) or any(
         isinstance(one, Repeated) or (isinstance(one, TextField) and bool(one.suggest))
         for one in inner_fields(block.fields)
@@ -220,7 +219,7 @@ class _Fields:
         return _labelled(field.label, field, id_, joined([control, _options(field, options)]))
 
     def _asks(self, field: TextField, options: str | None) -> dict[str, str | None]:
-        """The attributes with which htmx asks for suggestions while somebody types."""
+        """The attributes with which htmx asks for suggestions while the visitor types."""
         if not field.suggest or (path := own_path(field.suggest)) is None:
             return {}
         return {
@@ -314,7 +313,7 @@ class _Fields:
 
 
 def _options(field: TextField, id_: str | None) -> Html:
-    """Values to pick from while somebody types."""
+    """Suggested values to pick from."""
     if id_ is None:
         return Html()
     options = (element("option", label, value=value) for value, label in field.options[:_MOST_OPTIONS])

@@ -135,7 +135,7 @@ def _happenings(events: Sequence[Event]) -> list[_Happening]:
 
 
 def _is_reading(event: Event) -> bool:
-    """Whether somebody only looked at the audit trail, which is an event, too."""
+    """Whether the event only says that the audit trail was read."""
     return event.room == ACCESS and str(event.data.get("action", "")).startswith("audit ")
 
 

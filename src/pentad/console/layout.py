@@ -138,7 +138,7 @@ def _top(around: Surroundings) -> Html:
 
 
 def _search() -> Html:
-    """The box that searches all rooms. A script focuses it when somebody types a slash."""
+    """The box that searches all rooms. A script focuses it when the visitor types a slash."""
     label = "Search all rooms"
     box = element(
         "input", type="search", name="q", placeholder="Search   /", aria_label=label, aria_keyshortcuts="/",
@@ -148,7 +148,7 @@ def _search() -> Html:
 
 
 def _name(around: Surroundings) -> Html:
-    """Who is signed in, with the way to the account."""
+    """The name of the visitor, with a link to the account."""
     text = f"Signed in as {cut(around.who or '', 80)}"
     if not around.has_account:
         return element("span", text)

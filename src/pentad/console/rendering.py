@@ -73,7 +73,7 @@ class Renderer:
     the reader has to type instead of `pentad`. `place_of` finds the page about a resource: a text that is nothing but
     its URI is a link to it. On a page that `moves`, forms have a button that refreshes it without scripts.
 
-    With `call_of` it renders a view for somebody's client: there are no other pages and no server to send forms to.
+    With `call_of` it renders a view for a client, which has no other pages and no server to send forms to.
     Links and forms call tools, if they have a call that `call_of` lets through."""
 
     room: str | None = None

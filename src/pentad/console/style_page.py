@@ -1,4 +1,4 @@
-"""The living style page (`/console/style`): every block in its states, for whoever builds pages."""
+"""The living style page (`/console/style`): every block in its states, for developers."""
 
 from typing import Final
 

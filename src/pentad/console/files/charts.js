@@ -91,7 +91,7 @@ const drawCharts = (() => {
     ];
     const axis = { stroke: soft, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } };
     const value = (_, y) => (y === null || y === undefined ? "–" : `${Number(y.toPrecision(6))}${entry.spec.unit ? ` ${entry.spec.unit}` : ""}`);
-    // The axis is the chosen span, until somebody zooms in.
+    // The axis is the chosen span until the reader zooms in.
     const span = (plot, low, high) => {
       const xs = plot.data[0];
       return low === xs[0] && high === xs[xs.length - 1] ? entry.spec.span : [low, high];
