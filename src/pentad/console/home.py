@@ -72,6 +72,7 @@ async def home_sheet(app: App, visit: Visit, pages: Mapping[str, Pages[Any]], ur
             Section("Tools for agents", tools),
         ],
         lead="One MCP server for a team's AI agents.",
+        events={},
     )
 
 

@@ -145,7 +145,9 @@ class Renderer:
                 return _step(block)
             case Watch():
                 url = own_path(block.url) if self.call_of is None else None
-                return element("p", block.text, class_="note watch", role="status", data_watch=url)
+                return element(
+                    "p", block.text, id="watch", class_="note watch", role="status", data_watch=url, hx_preserve="true"
+                )
             case _:
                 assert_never(block)
 
