@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.browser.conftest import HOSTILE, NARROW, LogIn, call, record
-from tests.conformance.server import Served
+from tests.conformance.server import Served, password_of
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 
@@ -213,6 +213,22 @@ def test_the_home_page_leads_to_what_happened_lately(log_in: LogIn, server: Serv
     home, opened = rita.do({"go": rita.url("/")}, {"click": f"td a:text-is('{name} v1.0.0')"}, {"wait": "main h1"})[::2]
     assert "A record was pushed" in home["text"]
     assert name in opened["text"]
+
+
+@pytest.mark.requirement("console:home:latest", "console:live:events")
+def test_the_home_page_shows_what_happens_and_keeps_the_chosen_tab(log_in: LogIn) -> None:
+    rita = log_in("rita")
+    made = {"holder": f"Home {HOSTILE}", "fee": 4712}
+    basic = f"root:{password_of('root')}"
+    *_, shown = rita.do(
+        {"go": rita.url("/")},
+        {"wait": "body[data-listening]"},
+        {"click": "label[for=tab-cursor]"},
+        {"request": {"method": "POST", "url": rita.url("/api/objects/1/1"), "basic": basic, "json": made}},
+        {"wait": "td a:has-text('Home')"},
+        {"run": "() => document.querySelector('.tabs input:checked').id"},
+    )
+    assert shown["found"] == "tab-cursor"
 
 
 @pytest.mark.requirement("console:rights")
