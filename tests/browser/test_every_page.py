@@ -70,13 +70,42 @@ def check(root: Person, axe: Path, paths: Sequence[str]) -> None:
     assert found == []
 
 
+@SIZES
+@pytest.mark.requirement("console:escaping")
+def test_very_long_and_right_to_left_names_never_make_a_page_wider(
+    log_in: LogIn, server: Served, options: dict[str, Any]
+) -> None:
+    long, other = "W" * 300, "\u0645\u0631\u062d\u0628\u0627 \u202e txt.exe"
+    properties = {
+        "holder": {"type": "string", "title": long, "description": long},
+        "state": {"enum": [long, other], "facetable": True},
+        "rows": {"type": "array", "items": {"type": "object"}},
+    }
+    body = {"title": f"{long} {len(options)}", "configuration": {"objectNameField": "holder"}, "properties": properties}
+    schema = ask(server, "POST", "/api/schemas", body)["id"]
+    register = ask(server, "POST", "/api/registers", {"title": other + long, "schemas": [schema]})["id"]
+    place = f"{register}/{schema}"
+    for name in (long, other, "name " * 2_000):
+        made = ask(server, "POST", f"/api/objects/{place}", {"holder": name, "state": long, "rows": [{long: name}]})
+    pages = (
+        "", f"/{register}", f"/{place}", f"/{place}/bulk", f"/{place}/import", f"/{place}/{made['id']}",
+        f"/{place}/{made['id']}/edit", f"/schemas/{schema}", f"/schemas/{schema}/edit", "/schemas/new",
+    )  # fmt: skip
+    root = log_in("root", options)
+    root.do(*({"go": root.url(f"/console/registers{path}")} for path in pages), {"go": root.url("/")})
+
+
 @pytest.mark.requirement("console:style")
 def test_a_printed_page_has_content_and_no_controls(log_in: LogIn) -> None:
     root = log_in("root", PAPER)
     shown = "(names) => names.map((one) => getComputedStyle(document.querySelector(one)).display)"
-    names = "['body > header', 'main form', '.actions', 'main table']"
+    names = "['body > header', 'main form', '.actions', 'main table', 'main details']"
     *_, printed = root.do({"go": root.url(LIST)}, {"media": "print"}, {"run": f"() => ({shown})({names})"})
-    assert printed["found"] == ["none", "none", "none", "table"]
+    assert printed["found"] == ["none", "none", "none", "table", "none"]
+    for path in ("/console/audit", "/console/tools/tool/objects"):
+        step = {"run": f"() => ({shown})(['main form'])"}
+        *_, printed = root.do({"go": root.url(path)}, {"media": "print"}, step)
+        assert printed["found"] == ["none"], path
     steps = [step for path in FEW for step in ({"go": root.url(path)}, {"media": "print"})]
     *_, ground = root.do(*steps, {"run": "() => getComputedStyle(document.body).backgroundColor"})
     assert ground["found"] == "rgb(255, 255, 255)"

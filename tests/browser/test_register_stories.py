@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from tests.browser.conftest import HOSTILE, NARROW, LogIn, ask
+from tests.browser.conftest import HOSTILE, NARROW, WIDE, LogIn, ask
 from tests.conformance.server import Served, password_of
 from tests.waiting import wait_until
 
@@ -118,6 +118,50 @@ def test_a_list_is_saved_as_a_view(log_in: LogIn, scripts: bool) -> None:
     )
     assert f"Open ones {HOSTILE}" in saved["text"]
     assert "Open ones" not in gone["text"]
+
+
+@pytest.mark.requirement("console:live")
+def test_a_list_is_refreshed_without_scripts_and_keeps_what_was_typed(log_in: LogIn, server: Served) -> None:
+    rita = log_in("rita", NARROW, scripts=False)
+    rita.do({"go": rita.url(LIST)})
+    make(server, holder="Story meanwhile", fee=88)
+    *_, again = rita.do(
+        {"go": rita.url(f'{LIST}?filter={{"fee":88}}')},
+        {"open": "Save as a view"},
+        {"fill": {"Title": "Half typed"}},
+        {"click": "main .buttons button[name=refresh]"},
+        {"present": "input[name=title][value='Half typed']"},
+    )
+    assert "Story meanwhile" in again["text"]
+
+
+@BOTH
+@pytest.mark.requirement("console:registers:definitions")
+def test_a_schema_and_a_register_are_made_and_filled(log_in: LogIn, scripts: bool) -> None:
+    wanda = log_in("wanda", WIDE if scripts else NARROW, scripts=scripts)
+    title = f"Trees {'with' if scripts else 'without'} {HOSTILE}"
+    pages = wanda.do(
+        {"go": wanda.url("/console/registers")},
+        {"click": "main a:text-is('New register')"},
+        {"fill": {"Title": title}},
+        {"press": "Create register"},
+        {"run": "() => location.pathname.split('/').pop()"},
+    )
+    register = pages[-1]["found"]
+    *_, made, shown = wanda.do(
+        {"go": wanda.url("/console/registers/schemas/new")},
+        {"fill": {"Title": "Tree", "Register": register, "Name": "species"}},
+        {"choose": {"Type": "string"}},
+        {"press": "Create schema"},
+        {"click": "td a:text-is('Tree')"},
+        {"click": "main a:text-is('New Tree')"},
+        {"fill": {"species": "Quercus robur"}},
+        {"press": "Create"},
+        {"wait": "dd:text-is('Quercus robur')"},
+    )
+    assert title in pages[3]["text"]
+    assert "Quercus robur" in made["text"]
+    assert "Version 1: created" in shown["text"]
 
 
 @BOTH

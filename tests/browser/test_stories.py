@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.browser.conftest import HOSTILE, NARROW, LogIn, call, record
-from tests.conformance.server import Served
+from tests.conformance.server import Served, password_of
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 
@@ -203,6 +203,33 @@ def test_a_slash_leads_to_the_search(log_in: LogIn) -> None:
     )
     assert focused["focus"] == "q"
     assert "/console/search?q=echo" in found["url"]
+
+
+@BOTH
+@pytest.mark.requirement("console:home:latest")
+def test_the_home_page_leads_to_what_happened_lately(log_in: LogIn, server: Served, scripts: bool) -> None:
+    name = f"example.org/lately-{'with' if scripts else 'without'}"
+    call(server, "agntcy_dir_push_record", record_json=record(name, "v1.0.0"))
+    rita = log_in("rita", scripts=scripts)
+    home, opened = rita.do({"go": rita.url("/")}, {"click": f"td a:text-is('{name} v1.0.0')"}, {"wait": "main h1"})[::2]
+    assert "A record was pushed" in home["text"]
+    assert name in opened["text"]
+
+
+@pytest.mark.requirement("console:home:latest", "console:live:events")
+def test_the_home_page_shows_what_happens_and_keeps_the_chosen_tab(log_in: LogIn) -> None:
+    rita = log_in("rita")
+    made = {"holder": f"Home {HOSTILE}", "fee": 4712}
+    basic = f"root:{password_of('root')}"
+    *_, shown = rita.do(
+        {"go": rita.url("/")},
+        {"wait": "body[data-listening]"},
+        {"click": "label[for=tab-cursor]"},
+        {"request": {"method": "POST", "url": rita.url("/api/objects/1/1"), "basic": basic, "json": made}},
+        {"wait": "td a:has-text('Home')"},
+        {"run": "() => document.querySelector('.tabs input:checked').id"},
+    )
+    assert shown["found"] == "tab-cursor"
 
 
 @pytest.mark.requirement("console:rights")

@@ -251,6 +251,19 @@ async def test_a_schema_is_changed_after_its_plan_was_seen(house: House, root: B
     assert wrong.status == 422
 
 
+@pytest.mark.requirement("console:live")
+async def test_a_list_is_refreshed_without_scripts_and_keeps_what_was_typed(house: House, root: Browser) -> None:
+    page = await listed(root)
+    assert "refresh" in page.html.values("button", "name")
+    uuid = await make(house, holder="Made meanwhile")
+    again = await post(root, f"{LIST}/views", {"title": f"Half {BREAKOUT}", "refresh": "yes"})
+    assert again.status == 200
+    assert uuid in again.body
+    assert f"Half {BREAKOUT}" in again.html.values("input", "value")
+    assert "refresh" in again.html.values("button", "name"), "it can be refreshed again"
+    assert again.html.values("main", "hx-get") == [], "the address of the form is no page"
+
+
 @pytest.mark.requirement("console:registers:definitions")
 async def test_a_schema_is_made_and_put_into_a_new_register(house: House, root: Browser) -> None:
     made = await post(root, "/console/registers/new", {"/title": f"Trees {BREAKOUT}", "/description": "Of a street"})

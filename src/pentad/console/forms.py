@@ -15,6 +15,7 @@ from urllib.parse import quote
 from pentad.console.html import Html, element, joined, own_path
 from pentad.kernel.pages import (
     ADD,
+    REFRESH,
     REMOVE,
     SEVERAL,
     Beside,
@@ -42,9 +43,12 @@ CSRF_FIELD: Final = "csrf"
 _MOST_OPTIONS: Final = 500
 
 
-def form(block: Form, csrf: str, numbers: Iterator[int], call: ToolCall | None = None) -> Html:
+def form(
+    block: Form, csrf: str, numbers: Iterator[int], call: ToolCall | None = None, *, can_refresh: bool = False
+) -> Html:
     """A form; with the visitor's CSRF token if it is posted, as a URL must not contain it. `numbers` gives every
-    element of the page an id of its own. With a `call`, the form is part of a view, and is not sent anywhere."""
+    element of the page an id of its own. With a `call`, the form is part of a view, and is not sent anywhere. If it
+    `can_refresh`, readers without scripts get a button for that, which keeps what they typed."""
     token = (Hidden(CSRF_FIELD, csrf),) if block.method == "post" and call is None else ()
     action = None if not block.action or call is not None else own_path(block.action) or "/"
     id_ = f"form-{next(numbers)}"
@@ -53,6 +57,8 @@ def form(block: Form, csrf: str, numbers: Iterator[int], call: ToolCall | None =
         one.name for one in fields if isinstance(one, TextField) and block.focus and one.name.startswith(block.focus)
     ]
     renderer = _Fields(numbers, id_, action, focused[-1] if focused else None)
+    has_text = block.method == "post" and any(not isinstance(one, Hidden) for one in fields)
+    refresh = [_refresh_button()] if can_refresh and has_text else []
     enter = block.buttons[0] if block.buttons and any(isinstance(one, Repeated) for one in fields) else None
     return element(
         "form",
@@ -61,7 +67,7 @@ def form(block: Form, csrf: str, numbers: Iterator[int], call: ToolCall | None =
         if enter is None
         else element("div", _button(enter, tabindex="-1"), class_="first-button", aria_hidden="true"),
         *(renderer.field(one) for one in (*block.fields, *token)),
-        element("div", *map(_button, block.buttons), class_="buttons") if block.buttons else Html(),
+        element("div", *map(_button, block.buttons), *refresh, class_="buttons") if block.buttons else Html(),
         method=block.method if call is None else None,
         action=action,
         **call_attributes(call),
@@ -74,7 +80,7 @@ def form(block: Form, csrf: str, numbers: Iterator[int], call: ToolCall | None =
 
 
 def _live(block: Form, action: str | None) -> dict[str, str | None]:
-    """The attributes with which htmx sends the form while somebody types. Buttons send it as always."""
+    """The attributes with which htmx sends the form while the visitor types. Buttons send it as usual."""
     if not block.live:
         return {}
     return {
@@ -123,8 +129,7 @@ def inner_fields(fields: Iterable[Field]) -> Iterator[Field]:
 
 
 def is_dynamic(block: Form) -> bool:
-    """Whether the form is better with a script: it is sent while somebody types, has items to add, or asks for
-    suggestions."""
+    """Whether the form needs htmx: it is sent while the visitor types, has items to add, or asks for suggestions."""
     return bool(block.live) or any(
         isinstance(one, Repeated) or (isinstance(one, TextField) and bool(one.suggest))
         for one in inner_fields(block.fields)
@@ -214,7 +219,7 @@ class _Fields:
         return _labelled(field.label, field, id_, joined([control, _options(field, options)]))
 
     def _asks(self, field: TextField, options: str | None) -> dict[str, str | None]:
-        """The attributes with which htmx asks for suggestions while somebody types."""
+        """The attributes with which htmx asks for suggestions while the visitor types."""
         if not field.suggest or (path := own_path(field.suggest)) is None:
             return {}
         return {
@@ -308,7 +313,7 @@ class _Fields:
 
 
 def _options(field: TextField, id_: str | None) -> Html:
-    """Values to pick from while somebody types."""
+    """Suggested values to pick from."""
     if id_ is None:
         return Html()
     options = (element("option", label, value=value) for value, label in field.options[:_MOST_OPTIONS])
@@ -343,3 +348,10 @@ def _button(button: Button, tabindex: str | None = None) -> Html:
         class_=None if button.kind == "main" else button.kind,
         tabindex=tabindex,
     )
+
+
+def _refresh_button() -> Html:
+    button = element(
+        "button", "Refresh", type="submit", name=REFRESH, value="yes", class_="plain", formnovalidate="formnovalidate"
+    )
+    return element("noscript", button)

@@ -72,6 +72,7 @@ async def home_sheet(app: App, visit: Visit, pages: Mapping[str, Pages[Any]], ur
             Section("Tools for agents", tools),
         ],
         lead="One MCP server for a team's AI agents.",
+        events={},
     )
 
 
@@ -134,9 +135,15 @@ def _happenings(events: Sequence[Event]) -> list[_Happening]:
     return found[:_RECENT]
 
 
+def _is_reading(event: Event) -> bool:
+    """Whether the event only says that the audit trail was read."""
+    return event.room == ACCESS and str(event.data.get("action", "")).startswith("audit ")
+
+
 async def _latest(app: App, visit: Visit, place_of: PlaceOf) -> Section:
     """What happened lately in the rooms that the visitor may read."""
     kinds = app.events.kinds()
+    changes = [one for one in await app.events.latest(visit.principal) if not _is_reading(one)]
     rows = [
         (
             when(one.event.at),
@@ -145,7 +152,7 @@ async def _latest(app: App, visit: Visit, place_of: PlaceOf) -> Section:
             f"and {one.more:,} more" if one.more else "",
             one.event.principal.removeprefix("user:"),
         )
-        for one in _happenings(await app.events.latest(visit.principal))
+        for one in _happenings(changes)
     ]
     columns = (Column("When", short=True), "What happened", "To what", Column("", short=True), Column("By", short=True))
     blocks: list[Block] = [Table(columns, rows, "Nothing yet. Changes in all rooms appear here.")]

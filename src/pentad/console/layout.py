@@ -27,7 +27,8 @@ class Surroundings:
     """What a page shows around its sheet: the rooms the visitor may open, the current one, whether the page is below
     that room's first page, and the visitor's name. `csrf` is the token of the visitor's forms, empty if the browser has
     no session; `has_account` means that the visitor is a user of this server, and `logged_in` that the session has a
-    login to end. On a page whose form `leaves_site`, the visitor may end up at another site. `program` is what the
+    login to end. On a page whose form `leaves_site`, the visitor may end up at another site. A page that was `posted`
+    answers a form, and cannot be fetched again. `program` is what the
     visitor types to run Pentad. `place_of` finds the page about a resource."""
 
     rooms: Sequence[tuple[str, str]] = ()
@@ -38,6 +39,7 @@ class Surroundings:
     has_account: bool = False
     logged_in: bool = False
     leaves_site: bool = False
+    posted: bool = False
     program: str = "pentad"
     place_of: Callable[[str], Place | None] | None = None
 
@@ -62,9 +64,9 @@ def headers(sheet: Sheet, around: Surroundings = Surroundings()) -> dict[str, st
     }
 
 
-def renderer_of(around: Surroundings) -> Renderer:
+def renderer_of(around: Surroundings, sheet: Sheet) -> Renderer:
     """Renders the blocks of one page."""
-    return Renderer(around.room, around.csrf, around.program, place_of=around.place_of)
+    return Renderer(around.room, around.csrf, around.program, place_of=around.place_of, moves=sheet.moves)
 
 
 def halves(sheet: Sheet, around: Surroundings, renderer: Renderer) -> tuple[str, str]:
@@ -90,13 +92,13 @@ def document(sheet: Sheet, around: Surroundings, renderer: Renderer | None = Non
         element("link", rel="icon", href=ICON.path, type="image/svg+xml"),
         *(element("script", src=one.url, integrity=one.integrity, defer="defer") for one in scripts),
     )
-    refresh = _refreshing(sheet)
+    refresh = {} if around.posted else _refreshing(sheet)
     main = element(
         "main",
         _trail(sheet, around),
         element("h1", title),
         element("p", cut(sheet.lead, LONGEST_FACT), class_="lead") if sheet.lead else "",
-        (renderer or renderer_of(around)).blocks(sheet.blocks),
+        (renderer or renderer_of(around, sheet)).blocks(sheet.blocks),
         element("noscript", element("p", element("a", "Refresh", href=""), class_="note")) if refresh else "",
         id="main",
         **refresh,
@@ -136,7 +138,7 @@ def _top(around: Surroundings) -> Html:
 
 
 def _search() -> Html:
-    """The box that searches all rooms. A script focuses it when somebody types a slash."""
+    """The box that searches all rooms. A script focuses it when the visitor types a slash."""
     label = "Search all rooms"
     box = element(
         "input", type="search", name="q", placeholder="Search   /", aria_label=label, aria_keyshortcuts="/",
@@ -146,7 +148,7 @@ def _search() -> Html:
 
 
 def _name(around: Surroundings) -> Html:
-    """Who is signed in, with the way to the account."""
+    """The name of the visitor, with a link to the account."""
     text = f"Signed in as {cut(around.who or '', 80)}"
     if not around.has_account:
         return element("span", text)

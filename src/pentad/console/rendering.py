@@ -71,9 +71,9 @@ _BASE64: Final = re.compile("[A-Za-z0-9+/]+={0,2}")
 class Renderer:
     """Renders the blocks of one page. Places without a room are in this room. Forms send `csrf` back. `program` is what
     the reader has to type instead of `pentad`. `place_of` finds the page about a resource: a text that is nothing but
-    its URI is a link to it.
+    its URI is a link to it. On a page that `moves`, forms have a button that refreshes it without scripts.
 
-    With `call_of` it renders a view for somebody's client: there are no other pages and no server to send forms to.
+    With `call_of` it renders a view for a client, which has no other pages and no server to send forms to.
     Links and forms call tools, if they have a call that `call_of` lets through."""
 
     room: str | None = None
@@ -83,6 +83,7 @@ class Renderer:
     tab_groups: Iterator[int] = field(default_factory=count)
     call_of: Callable[[ToolCall], ToolCall | None] | None = None
     place_of: Callable[[str], Place | None] | None = None
+    moves: bool = False
 
     def blocks(self, blocks: Sequence[Block]) -> Html:
         return joined(self.block(one) for one in blocks)
@@ -144,7 +145,9 @@ class Renderer:
                 return _step(block)
             case Watch():
                 url = own_path(block.url) if self.call_of is None else None
-                return element("p", block.text, class_="note watch", role="status", data_watch=url)
+                return element(
+                    "p", block.text, id="watch", class_="note watch", role="status", data_watch=url, hx_preserve="true"
+                )
             case _:
                 assert_never(block)
 
@@ -176,7 +179,7 @@ class Renderer:
 
     def _form(self, block: Form) -> Html:
         if self.call_of is None:
-            return form(block, self.csrf, self.numbers)
+            return form(block, self.csrf, self.numbers, can_refresh=self.moves)
         call = self._call(block.call)
         return Html() if call is None else form(block, "", self.numbers, call)
 

@@ -131,8 +131,6 @@ class Console:
             check_visitor(principal)
             problems = {} if error is None else field_problems(error)
             sheet = await self._in_time(load, self.visit(request, fields, problems))
-            if fields is not None:  # the address of a form is no page to be fetched again
-                sheet = replace(sheet, refresh=None, events=None)
             if error is not None:
                 ensure_logged(error, f"The form {request.url.path[:200]}")
                 sheet = replace(sheet, blocks=[_told(error, sheet, problems), *sheet.blocks])
@@ -152,6 +150,7 @@ class Console:
             rooms=self._entries(principal),
             room=part,
             below=below,
+            posted=fields is not None,
             program=program,
             place_of=self._resources.find,
         )
@@ -171,7 +170,7 @@ class Console:
             program=reader_program(self._app.settings),
             place_of=self._resources.find,
         )
-        renderer = renderer_of(around)
+        renderer = renderer_of(around, page.sheet)
         before, after = halves(page.sheet, around, renderer)
 
         async def parts() -> AsyncIterator[str]:
@@ -256,12 +255,22 @@ def page_response(
     room: str | None = None,
     below: bool = False,
     leaves_site: bool = False,
+    posted: bool = False,
     program: str = "pentad",
     place_of: Callable[[str], Place | None] | None = None,
 ) -> Response:
-    """A page for the browser behind the request. With `leaves_site`, its forms may lead to another site."""
+    """A page for the browser behind the request. With `leaves_site`, its forms may lead to another site. One that is
+    `posted` answers a form, so its address is no page to be fetched again."""
     around = surroundings(
-        request, sheet, rooms=rooms, room=room, below=below, leaves_site=leaves_site, program=program, place_of=place_of
+        request,
+        sheet,
+        rooms=rooms,
+        room=room,
+        below=below,
+        leaves_site=leaves_site,
+        posted=posted,
+        program=program,
+        place_of=place_of,
     )
     return Response(document(sheet, around), status, headers(sheet, around), media_type="text/html")
 
@@ -274,6 +283,7 @@ def surroundings(
     room: str | None,
     below: bool,
     leaves_site: bool = False,
+    posted: bool = False,
     grows: bool = False,
     program: str,
     place_of: Callable[[str], Place | None] | None,
@@ -290,6 +300,7 @@ def surroundings(
         has_account=request.state.principal.user is not None,
         logged_in=logged_in,
         leaves_site=leaves_site,
+        posted=posted,
         program=program,
         place_of=place_of,
     )

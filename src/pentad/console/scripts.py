@@ -70,8 +70,7 @@ def scripts_of(sheet: Sheet, *, has_menu: bool) -> Sequence[Asset]:
     """The scripts a page needs. Pages without a menu, such as the login, have none unless they copy something."""
     blocks = list(inner_blocks(sheet.blocks))
     copies = any(isinstance(one, Watch) or (isinstance(one, Code) and one.copy) for one in blocks)
-    moves = sheet.refresh is not None or sheet.events is not None
-    moves = moves or any(isinstance(one, Form) and is_dynamic(one) for one in blocks)
+    moves = sheet.moves or any(isinstance(one, Form) and is_dynamic(one) for one in blocks)
     charts = any(isinstance(one, Chart) for one in blocks)
     return [
         *([SCRIPT] if has_menu or copies or moves else []),

@@ -1,4 +1,4 @@
-"""The living style page (`/console/style`): every block in its states, for whoever builds pages."""
+"""The living style page (`/console/style`): every block in its states, for developers."""
 
 from typing import Final
 
@@ -151,8 +151,8 @@ def _blocks(visit: Visit) -> list[Block]:
             [
                 Timeline(
                     [
-                        Event("Version 2: update", "2026-01-31 12:00", ["user:ada"], [Difference("Fee", "1.5", "2")]),
-                        Event("Version 1: create", "2026-01-30 09:00", ["user:ada", "because it was new"]),
+                        Event("Version 2: changed", "2026-01-31 12:00", ["user:ada"], [Difference("Fee", "1.5", "2")]),
+                        Event("Version 1: created", "2026-01-30 09:00", ["user:ada", "because it was new"]),
                     ]
                 )
             ],

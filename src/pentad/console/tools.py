@@ -231,7 +231,7 @@ class ToolPages:
         form = Form([Hidden("uri", resource.uri), *fields], [Button("Find")], f"/console/{TOOLS}/{_RESOURCE}", "get")
         return Sheet(resource.title or resource.name, [Code(resource.uri), form, *blocks], lead=resource.description)
 
-    # What there is
+    # Lists
 
     def _tools(self, visit: Visit) -> list[BoundTool]:
         known = {id(one): one for one in self._registry.tools.values()}

@@ -178,8 +178,7 @@ class EventFeed:
                 return EventPage(found, _write(positions), has_more, cursors, removed)
 
     async def latest(self, caller: Principal, limit: int = 100) -> list[Event]:
-        """The last events that the caller may see, newest first. Reads only the end of each log: the cost does not grow
-        with the feed."""
+        """The last events of each log that the caller may see, newest first. The cost does not grow with the feed."""
         rooms, audiences = self._readable(caller)
         dialect = self._database.dialect
         found = await self._database.read(
@@ -189,7 +188,7 @@ class EventFeed:
             if source.may(caller):
                 events, _ = await source.read(caller, await source.newest(limit), limit)
                 found += events[::-1]
-        return sorted(found, key=lambda one: one.at, reverse=True)[:limit]
+        return sorted(found, key=lambda one: one.at, reverse=True)
 
     async def now(self, caller: Principal | None = None) -> str:
         """The cursor after everything that is stored, for one caller or for all."""

@@ -2,7 +2,7 @@
 
 After a change the browser is sent to a page, so that reloading repeats nothing. After an error it gets the page that
 has the form, with what was typed, and the error at the field or above the form. A button that only adds or removes an
-item of a list gets the page with the changed form.
+item of a list, or refreshes the page, gets the page with the form as it was filled in.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -19,7 +19,21 @@ from pentad.console.routes import Console, Load, check_visitor, room_page
 from pentad.http.guards.browser import form_fields, form_route
 from pentad.http.login import see_other
 from pentad.kernel.errors import PentadError
-from pentad.kernel.pages import ADD, REMOVE, Action, Block, Button, Form, Growing, Hidden, Note, Place, Sheet, Visit
+from pentad.kernel.pages import (
+    ADD,
+    REFRESH,
+    REMOVE,
+    Action,
+    Block,
+    Button,
+    Form,
+    Growing,
+    Hidden,
+    Note,
+    Place,
+    Sheet,
+    Visit,
+)
 from pentad.mcp.confirmations import ARGUMENT
 from pentad.platform import OpenRoom
 
@@ -35,7 +49,7 @@ def page_form(console: Console, part: str, path: str, page: Load, do: Do, then: 
     async def handle(request: Request) -> Response:
         """A form of the console."""
         fields = await form_fields(request)
-        if ADD in fields or REMOVE in fields:
+        if ADD in fields or REMOVE in fields or REFRESH in fields:
             return await console.answer(request, part, page, below=True, fields=fields)
         try:
             done = await do(request, fields)

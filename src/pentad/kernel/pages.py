@@ -43,7 +43,7 @@ Link = Place | Download | str
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call of a tool that a view in somebody's client offers, where a page of the console has a link or a form."""
+    """The tool call that a view in a client makes where a page of the console has a link or a form."""
 
     tool: str
     arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -320,7 +320,7 @@ class Cards:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What somebody said in a conversation; `own` if it was the visitor."""
+    """A message of a conversation; `own` if the visitor wrote it."""
 
     who: str
     when: str
@@ -457,7 +457,7 @@ class TimeSlider:
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """A value the browser sends back unseen. It is not protected: whoever has the form can change it."""
+    """A value the browser sends back unseen. It is not protected: the visitor can change it."""
 
     name: str
     value: str
@@ -492,6 +492,8 @@ class Repeated:
 Field = TextField | CheckBox | Choice | FileField | TimeSlider | Hidden | Group | Repeated
 ADD: Final = "add"
 REMOVE: Final = "remove"
+REFRESH: Final = "refresh"
+"""The name of the button that shows the page as it is by now, with everything that was typed."""
 FILE_NAME: Final = "name:"
 SEVERAL: Final = "/-"
 
@@ -513,7 +515,7 @@ class Form:
 
     `action` is a path of this server; empty means the URL of the page. If the server validates the fields one by one
     (`validated`), the browser does not: the messages are the server's own. The cursor goes to the last field whose name
-    begins with `focus`. With `live`, the form is also sent while somebody types, as if no button had a name, and the
+    begins with `focus`. With `live`, the form is also sent while the visitor types, as if no button had a name, and the
     section with this anchor is exchanged for that of the answer; `main` is the whole page. A view shows a form only if
     it has a `call`: the fields are more arguments of it.
     """
@@ -570,6 +572,11 @@ class Sheet:
     refresh: float | None = None
     call: ToolCall | None = None
     events: Mapping[str, str] | None = None
+
+    @property
+    def moves(self) -> bool:
+        """Whether the page updates itself."""
+        return self.refresh is not None or self.events is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -229,7 +229,7 @@ class _Writer:
         given = mapping_in(value)
         needed = frozenset(texts_in(node.get("required")))
         fields = [self.field((*path, n), one, given.get(n, MISSING), n in needed) for n, one in properties_of(node)]
-        is_item = isinstance(path[-1], int)  # somebody asked for it, or the schema does
+        is_item = isinstance(path[-1], int)  # the visitor added it, or the schema requires it
         folded = not (required or given or is_item or _has_problem(pointer(path)[1:], self.problems))
         return Group(label(path, node), fields, hint(node), self._error(path), folded, required)
 

@@ -13,13 +13,13 @@ addEventListener("keydown", (event) => {
   box.select();
 });
 
-// A page that nobody looks at is not fetched again.
+// A hidden page is not fetched again.
 document.addEventListener("htmx:before:request", (event) => {
   if (document.hidden && event.target.id === "main") event.preventDefault();
 });
 
-// What happens on the server brings the page up to date. A page that nobody looks at does not listen. Whenever it begins
-// to listen it is fetched again, because something may have happened since it was made.
+// Events of the server bring the page up to date. A hidden page does not listen. Whenever a page starts to listen it is
+// fetched again, because something may have happened since it was made.
 const main = document.getElementById("main");
 const happened = () => { main.dispatchEvent(new Event("happened")); };
 let listening = null;
@@ -40,7 +40,7 @@ const listen = async () => {
   }
 };
 if (main?.dataset.events) {
-  addEventListener("load", () => { if (!document.hidden && !listening) listen(); }); // htmx hears of what is told first, too
+  addEventListener("load", () => { if (!document.hidden && !listening) listen(); }); // htmx is ready by then
   document.addEventListener("visibilitychange", () => {
     listening?.abort();
     if (!document.hidden) listen();

@@ -1,7 +1,7 @@
 """Pages that change the directory: edit a record or write a new one, compare two, import agents.
 
 A record never changes: what is saved is a new one, with a new CID. Everything is a call of a tool, made for the
-visitor. The editor checks while somebody types, and applies the fixes that are certain.
+visitor. The editor checks while the visitor types, and applies the fixes that are certain.
 """
 
 import base64
