@@ -265,11 +265,12 @@ async def task_blocks(agents: Agents, visit: ui.Visit, task: Task) -> list[ui.Bl
                 ("Received via", _protocols([task.dialect])),
                 ("Task", task.id),
                 ("Context", await context_references(agents, visit.principal, task)),
-                ("Lineage", ui.Cell("What it used", ui.Place(query={"uri": TASKS + task.id}, room="lineage"))),
                 *_origin(task),
             ]
         )
     )
+    lineage = ui.Cell("What it used", ui.Place(query={"uri": TASKS + task.id}, room="lineage"))
+    blocks.append(ui.Links([lineage]))
     blocks += _request(task)
     blocks += [ui.Section(label(one.name or one.id), _made(one)) for one in view.artifacts]
     trace = trace_json(await agents.tasks.trace(visit.principal, task.id))

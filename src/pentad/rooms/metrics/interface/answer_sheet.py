@@ -73,10 +73,7 @@ def row_facts(found: Mapping[str, Any]) -> list[tuple[str, str]]:
     problems = [str(one["message"]) for answer in answers for one in answer.get("problems", ())]
     return [
         ("Rows", f"{len(found['rows']):,} of {format_number(found['total'])}"),
-        (
-            "As of",
-            min((str(answer["asOf"]) for answer in answers if "asOf" in answer), default="")[:19].replace("T", " "),
-        ),
+        ("As of", as_of[:19].replace("T", " ")),
         ("Source", ", ".join(dict.fromkeys(str(answer["source"]) for answer in answers if "source" in answer))),
         ("Undecided", ", ".join(f"{count} {state}" for state, count in undecided.items())),
         ("Problems", " ".join(dict.fromkeys(problems))),
