@@ -177,7 +177,7 @@ def test_an_object_is_opened_by_keyboard(host: Host, declares: bool) -> None:
     *_, opened = host.show(
         "objects", OBJECTS, {"view": {"wait": "table button.link"}},
         {"view": {"run": "() => document.querySelector('table button.link').focus()"}}, {"key": "Enter"},
-        {"view": {"wait": "article:not(:has(table)) dl"}}, READ, declares=declares,
+        {"view": {"wait": "article:not(:has(table)) dl"}}, {"view": {"wait": "main:focus"}}, READ, declares=declares,
     )  # fmt: skip
     assert "All of" in opened["found"]
 

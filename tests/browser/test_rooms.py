@@ -1,4 +1,5 @@
-"""The stories of metrics and avatars in README.md, at the demo, in a real browser."""
+"""The stories of README.md that need all rooms: metrics, avatars, and an agent that reads them. At the demo, in a real
+browser."""
 
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,11 @@ BOTH = pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "w
 SIZES = pytest.mark.parametrize("options", [WIDE, NARROW], ids=["wide and light", "narrow and dark"])
 QUESTION = "How many young trees must be planted for each felled tree?"
 METRIC = "/console/metrics/host/cpu.percent"
+REVIEWED = (
+    "openregister://objects/tree-permits/tree-permit/TP-2026-014",
+    "avatar://tree-office/passages/18",
+    "metrics://pentad/default",
+)
 
 
 @BOTH
@@ -159,6 +165,76 @@ def test_an_alert_is_silenced_and_heard_again(at_demo: LogIn, scripts: bool) -> 
     )
     assert "We know <b>that</b>." in silenced["text"]
     assert "We know <b>that</b>." not in heard["text"]
+
+
+@BOTH
+@pytest.mark.requirement("console:avatars")
+def test_a_panel_shows_the_answer_and_sources_of_each_avatar(at_demo: LogIn, scripts: bool) -> None:
+    admin = at_demo(scripts=scripts)
+    *_, answered, marked = admin.do(
+        {"go": admin.url("/console/avatars")},
+        {"click": "a:text-is('Ask all of them')"},
+        {"wait": "h1:text-is('Panel')"},
+        {"fill": {"Ask all avatars": "What is a hospital?"}},
+        {"press": "Ask"},
+        {"run": "() => document.querySelectorAll('aside mark').length"},
+    )
+    assert "Florence Nightingale" in answered["text"]
+    assert "No answer from" in answered["text"]
+    assert marked["found"]
+
+
+@BOTH
+@pytest.mark.requirement("metrics:pages")
+def test_somebody_goes_from_an_alert_to_the_past_and_to_what_the_metric_counts(at_demo: LogIn, scripts: bool) -> None:
+    admin = at_demo(WIDE if scripts else NARROW, scripts=scripts)
+    metric = "/console/metrics/ch/applications.production.vcoresUsed"
+    *_, alert, _, compared, _, counted = admin.do(
+        {"go": admin.url("/console/metrics")},
+        {"click": "section table a"},
+        {"wait": "summary:text-is('Raised and cleared in the last 90 days')"},
+        {"go": admin.url(f"{metric}?span=7d")},
+        {"click": "a:text-is('Compare with the previous 7 days')"},
+        {"wait": "a:text-is('This period alone')"},
+        {"click": "a:text-is('What it counts')"},
+        {"wait": "h1:text-is('What it counts')"},
+    )
+    assert "limit of" in alert["text"]
+    assert ", previous" in compared["text"]
+    assert "Rows" in counted["text"]
+
+
+@BOTH
+@pytest.mark.requirement("agents:console:context", "agents:console:trace", "agents:approvals:console")
+def test_a_task_with_context_of_three_rooms_is_approved_and_its_trace_read(
+    at_demo: LogIn, axe: Path, scripts: bool
+) -> None:
+    admin = at_demo(WIDE if scripts else NARROW, scripts=scripts)
+    add = {"click": "button[name=add][value='/context']"}
+    added = [step for n in range(3) for step in (add, {"wait": f"[name='/context/{n}']"})]
+    check = [{"axe": str(axe)}] if scripts else []
+    pages = admin.do(
+        {"go": admin.url("/console/agents/cards/permit-reviewer")},
+        {"open": "Files and context"},
+        *added,
+        {"fill": {f"Context {n}": uri for n, uri in enumerate(REVIEWED, 1)}},
+        {"press": "Send"},
+        {"wait": "h2:text-is('The agent asks for your approval')"},
+        *check,
+        {"fill": {"Reason": "Two <b>limes</b> are planned."}},
+        {"press": "Approve"},
+        {"wait": ".note.good:text-is('Approved.')"},
+        {"click": "dd a[href*='/tasks/']"},
+        {"wait": "h2:text-is('What the agent did')"},
+        {"wait": "td:has-text('tool objects')"},
+        *check,
+        {"click": "a:text-is('Full trace')"},
+        {"wait": "td:has-text('registers')"},
+        *check,
+    )
+    assert [one["found"] for one in pages if isinstance(one["found"], list)] == [[]] * len(check) * 3
+    assert any("Two <b>limes</b> are planned." in one["text"] for one in pages)
+    assert all(room in pages[-1]["text"] for room in ("agents", "avatars", "registers"))
 
 
 @SIZES

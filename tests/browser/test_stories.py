@@ -153,6 +153,39 @@ def test_a_message_has_a_file_and_context_of_another_room(log_in: LogIn, server:
     assert uri in pages[-1]["text"]
 
 
+@BOTH
+@pytest.mark.requirement("agents:console:chat")
+def test_a_task_that_asks_is_answered_on_its_page(log_in: LogIn, scripts: bool) -> None:
+    wanda = log_in("wanda", NARROW, scripts=scripts)
+    waiting, answered = wanda.do(
+        {"go": wanda.url("/console/agents/cards/echo")},
+        {"fill": {"Your message": f"ask {HOSTILE}"}},
+        {"press": "Send"},
+        {"fill": {"Your answer": "Three trees."}},
+        {"press": "Send answer"},
+    )[2::2]
+    assert "waits for an answer" in waiting["text"]
+    assert "completed" in answered["text"]
+    assert "Three trees." in answered["text"]
+
+
+@pytest.mark.requirement("console:live:events")
+def test_the_page_of_a_task_follows_what_others_do(log_in: LogIn, server: Served) -> None:
+    task = call(server, "agents_send_task", agent="echo", text="ask me")["task_id"]
+    cancel = {"jsonrpc": "2.0", "id": 1, "method": "tasks/cancel", "params": {"id": task}}
+    basic = f"root:{password_of('root')}"
+    root = log_in("root")
+    *_, typed, after = root.do(
+        {"go": root.url(f"/console/agents/tasks/{task}")},
+        {"wait": "[data-events]"},
+        {"request": {"method": "POST", "url": root.url("/agents/echo"), "basic": basic, "json": cancel}},
+        {"wait": ".badge.bad:text-is('canceled')"},
+        {"wait": "a:text-is('Try again')"},
+    )
+    assert "waits for an answer" not in typed["text"]
+    assert "The task was canceled." in after["text"]
+
+
 @pytest.mark.requirement("agents:console:trace")
 def test_a_task_is_canceled_and_tried_again(log_in: LogIn) -> None:
     wanda = log_in("wanda", NARROW)

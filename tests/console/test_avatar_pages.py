@@ -57,7 +57,7 @@ async def test_a_reader_rates_an_answer_and_the_author_reviews_it(house: House) 
     assert "not helpful" in waiting.html.texts
     accepted = await post(root, f"{HOME}/feedback", {"answer": waiting.hidden("answer"), "do": "accept"})
     assert accepted.status == 303, accepted.html.text
-    assert "Nothing waits for a review." in (await root.get(f"{HOME}/feedback")).html.text
+    assert "No ratings wait for a review." in (await root.get(f"{HOME}/feedback")).html.text
 
 
 @pytest.mark.requirement("console:avatars:feedback")
@@ -79,7 +79,7 @@ async def test_an_author_tries_a_document_adds_it_and_it_is_cited(house: House) 
     text = f"# Ferries\n\nThe ferry at Halvesand carried 42 cows a day in 1933, said {BREAKOUT}.\n"
     fields = {"file": b64encode(text.encode()).decode(), "name:file": "C:\\papers\\ferries.md"}
     tried = await post(root, f"{HOME}/add", {**fields, "do": "try"})
-    assert "Nothing is stored: this was a try." in tried.html.text
+    assert "This was a preview. Nothing was stored." in tried.html.text
     added = await post(root, f"{HOME}/add", {**fields, "do": "add"})
     assert "1 passage can be cited." in added.html.text
     assert "ferries.md" in added.html.texts
@@ -97,7 +97,7 @@ async def test_the_chat_says_what_goes_on_before_the_answer(house: House) -> Non
     rita = await house.browser("rita")
     body = (await post(rita, f"{HOME}/chat", {"question": QUESTION})).body
     searching, reading = body.index("Searching the corpus"), body.index("Reading ")
-    assert body.index(QUESTION) < searching < reading < body.index("How sure it is")
+    assert body.index(QUESTION) < searching < reading < body.index("Confidence")
     assert body.index("How sure it is") < body.index('name="question"'), "the form comes last"
 
 
@@ -158,7 +158,7 @@ async def test_an_author_evaluates_an_avatar_on_its_page(house: House) -> None:
     bad = await post(root, path, {"questions": b64encode(b"nothing").decode()})
     assert bad.status == 422
     done = await post(root, path, {"questions": b64encode(json.dumps(questions).encode()).decode()})
-    assert "Examining: " in done.html.text
+    assert "Testing " in done.html.text
     assert any(text in done.html.texts for text in ("All goals are met.", "Some goals are not met."))
     assert "Questions" in done.html.texts
     assert "Generation" in (await rita.get(path)).html.texts

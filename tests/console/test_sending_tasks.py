@@ -17,14 +17,16 @@ from pentad.rooms.agents.context.extension import PLAIN_KEY
 from pentad.rooms.agents.files import file_id_in
 from pentad.rooms.agents.interface.attempts import again
 from pentad.rooms.agents.interface.lineage import message_references
-from pentad.rooms.agents.models import Message, json_object
+from pentad.rooms.agents.models import Message, PushConfig, json_object
 from pentad.rooms.agents.service import Agents
 from pentad.settings.model import Settings
 from tests.console.house import House, csrf_of, open_house
 from tests.console.reading import is_inert
 from tests.http.browsing import Browser
+from tests.receiving import receiving
 from tests.rooms.agents.interface.conftest import served
 from tests.rooms.directory.oasf.samples import sample
+from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
 
@@ -214,6 +216,23 @@ async def test_the_page_of_a_task_shows_what_its_agent_did_with_timings(house: H
     assert "What the agent did" in page.html.texts
     assert "Start (s)" in page.html.texts
     assert "bar" in page.html.values("svg", "class")
+
+
+@pytest.mark.requirement("agents:console:pushes")
+async def test_a_dead_push_is_on_the_page_of_its_task_and_administrators_get_to_its_job(house: House) -> None:
+    root = await house.browser("root")
+    agents: Agents = house.app.rooms[0].service
+    arguments = {"agent": "echo", "text": "ask me", "wait": False}
+    sent = await house.app.neighbours.call_tool(ADMIN, "agents_send_task", arguments)
+    task = sent["structuredContent"]["task_id"]
+    async with receiving(lambda _: "410 Gone") as gone:
+        await agents.tasks.push.set(ADMIN, task, PushConfig(url=gone.url, dialect="1.0", id="hook"))
+        await agents.tasks.cancel(ADMIN, task)
+        await until(lambda: agents.tasks.push.statuses(task), lambda found: found[0].state == "dead")
+    page = await root.get(f"/console/agents/tasks/{task}")
+    is_inert(page.html)
+    assert {"gave up", "The address answered 410."} <= set(page.html.texts)
+    assert "/console/admin/jobs" in page.html.values("a", "href")
 
 
 @pytest.mark.requirement("agents:console:trace")

@@ -1,7 +1,7 @@
-"""The views of MCP Apps: one self-contained HTML document, and fragments of it made by the console's renderer.
+"""MCP App views: one self-contained HTML document, and fragments made by the console's renderer.
 
-A document loads nothing and has no data. It has the style sheet and the charts of the console, and the script that
-talks with the host. The renderer is imported with the first view: most starts over stdio need none.
+A document loads nothing and holds no data. It contains the console's style sheet and charts, and the script that talks
+to the host. The renderer is imported with the first view, because most servers on stdio never show one.
 """
 
 from functools import cache
@@ -59,8 +59,8 @@ class AppViews:
 
 @cache
 def _text(asset: "Asset") -> str:
-    """A file as it can stand inside an element."""
+    """A file's text, safe inside an element."""
     text = asset.content().decode()
     if "</s" in text.lower():
-        raise ValueError(f"{asset.file} would end the element it stands in.")
+        raise ValueError(f"{asset.file} would close the element around it.")
     return text

@@ -1,6 +1,6 @@
-"""Line charts as inline SVG. The lines stretch to the available width; the labels beside them are ordinary text, so
-that they stay readable on a phone and need no script and no inline style. A script replaces the picture by one that
-shows the figures under the pointer; it takes them from `data-chart`."""
+"""Line charts as inline SVG. The lines stretch to the available width; the labels beside them are ordinary text, which
+stays readable on a phone. Nothing needs a script or inline styles. With scripts, an interactive chart replaces the
+picture; its figures are in `data-chart`."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ WIDTH: Final = 1000
 HEIGHT: Final = 250
 COLOURS: Final = 12
 _DASHES: Final = 3
-"""Lines beyond the number of colours are told apart by their dashes."""
+"""Lines beyond the number of colours differ by their dashes."""
 _GAPS_TOLD: Final = 3
 _TRACK: Final = 100
 _SHORTEST_BAR: Final = 1
@@ -63,7 +63,7 @@ def chart(spec: Chart) -> Html:
 
 
 def bar(ends: tuple[float, float], kind: str = "") -> Html:
-    """A bar on a track, such as a step on the timeline of its trace. The texts beside it say the same in figures."""
+    """A bar on a track, such as a step of a trace. The text beside it has the figures."""
     begin = min(max(ends[0], 0.0), 1.0) * (_TRACK - _SHORTEST_BAR)
     width = max(min(ends[1], 1.0) * _TRACK - begin, _SHORTEST_BAR)
     return element(
@@ -78,7 +78,7 @@ def bar(ends: tuple[float, float], kind: str = "") -> Html:
 
 
 def _figures(spec: Chart, plotted: Plot) -> dict[str, object]:
-    """What the script draws."""
+    """The data for the script."""
     return {
         "unit": spec.unit,
         "time": spec.time,
@@ -121,13 +121,13 @@ def _caption(spec: Chart, lines: Sequence[tuple[str, Points]]) -> Html:
 
 
 def _marks(spec: Chart) -> Html:
-    """Thresholds and limits by name, also those that are too far away to be drawn."""
+    """All thresholds and limits by name, even those outside the chart."""
     named = [element("li", f"{name} {compact_number(level, spec.unit)}") for name, level in spec.marks]
     return element("ul", *named, class_="marks") if named else Html()
 
 
 def _gaps(gaps: Sequence[tuple[float, float, str]]) -> Html:
-    """When figures are missing, and why; the latest ones."""
+    """When and why figures are missing. The latest gaps only."""
     told = [element("li", _gap_text(*gap)) for gap in gaps[-_GAPS_TOLD:]]
     if len(gaps) > _GAPS_TOLD:
         told.append(element("li", f"and {len(gaps) - _GAPS_TOLD} earlier gaps"))
@@ -151,7 +151,7 @@ def _x_labels(spec: Chart, plotted: Plot) -> list[str]:
 
 
 def _moments(times: Sequence[float]) -> list[str]:
-    """Times as short as they can be told apart, in UTC."""
+    """Times in UTC, as short as possible but all different."""
     try:
         moments = [datetime.fromtimestamp(seconds, UTC) for seconds in times]
     except (ValueError, OverflowError, OSError):

@@ -219,9 +219,15 @@ class Renderer:
         return joined([element("ul", *items, class_="values"), _rest(len(fact), MOST_LINKS)])
 
     def _links(self, links: Links) -> Html:
-        items = [element("li", self.text(one)) for one in links.links[:MOST_LINKS]]
+        items = [element("li", self.text(one)) for one in links.links[:MOST_LINKS] if not self._is_lost(one)]
         class_ = "actions" if links.actions else "tags"
         return joined([element("ul", *items, class_=class_), _rest(len(links.links), MOST_LINKS)]) if items else Html()
+
+    def _is_lost(self, text: Text) -> bool:
+        """Whether this is a link that a view cannot follow: its page is only in the console."""
+        if self.call_of is None or isinstance(text, str) or not isinstance(text.link, Place | Download):
+            return False
+        return self._call(text.call) is None
 
     def _facet(self, facet: Facet) -> Html:
         label = cut(facet.label, LONGEST_CELL)

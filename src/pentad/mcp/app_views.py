@@ -1,8 +1,8 @@
-"""MCP Apps (`io.modelcontextprotocol/ui`): the results of a tool as a view that a host shows in the conversation.
+"""MCP Apps (`io.modelcontextprotocol/ui`): a host shows the result of a tool as a view in the conversation.
 
-A tool declares a view; `tools/list` names its document, a static HTML file. The data of one result is a fragment of
-HTML in the result's `_meta`, for clients that declared the extension; others read it at `ui://pentad/rendered/`. The
-text of a result is the same for all.
+A tool declares a view, and `tools/list` names its document, a static HTML file. The data of one result is an HTML
+fragment in the result's `_meta` for clients that declared the extension; others read it at `ui://pentad/rendered/`.
+Every client gets the same text.
 """
 
 import asyncio
@@ -25,14 +25,14 @@ EXTENSION: Final = "io.modelcontextprotocol/ui"
 MIME_TYPE: Final = "text/html;profile=mcp-app"
 SCHEME: Final = "ui://pentad/"
 RENDERED: Final = f"{SCHEME}rendered/"
-"""Followed by the name of a tool, a slash, and its arguments as percent-encoded JSON: the fragment of that call."""
+"""The fragment of a call is at this prefix, the tool's name, a slash, and the arguments as percent-encoded JSON."""
 FRAGMENT: Final = "pentad/view"
 """The fragment in the `_meta` of a result."""
 MOST_BYTES: Final = 130_000
-"""The largest fragment; hosts cut larger results."""
+"""The largest fragment. Hosts truncate larger results."""
 SECONDS_FRESH: Final = 86_400.0
 _SECONDS: Final = 10.0
-"""How long a view may take."""
+"""How long rendering a view may take."""
 RESOURCE_META: Final[Mapping[str, Any]] = {
     "ui": {
         "csp": {"connectDomains": [], "resourceDomains": [], "frameDomains": [], "baseUriDomains": []},
@@ -42,17 +42,17 @@ RESOURCE_META: Final[Mapping[str, Any]] = {
 """Views load nothing: everything is in the document."""
 
 Show = Callable[[Call[Any], Any, Mapping[str, Any]], Coroutine[Any, Any, "Sheet | None"]]
-"""Takes the call, the tool's arguments and its structured result; returns what to show, or None for the text alone."""
+"""Takes the call, the tool's arguments and its structured result. Returns the view, or None to show only the text."""
 
 CallOf = Callable[["ToolCall"], "ToolCall | None"]
-"""The call as this caller can make it here; None if it cannot."""
+"""The call as this caller can make it here, or None if they cannot."""
 
 
 class AppView(Struct, frozen=True):
     """The view of a tool. Several tools may share one.
 
-    `tool` reads the same thing again, by default the tool that has the view. Its arguments are those of the first call,
-    or, if `keys` are given, these members of the result.
+    `tool` refreshes the view; by default, the tool that has the view. It gets the arguments of the first call or, with
+    `keys`, these members of the result.
     """
 
     name: str
@@ -63,14 +63,14 @@ class AppView(Struct, frozen=True):
 
 
 class ViewRenderer(Protocol):
-    """Makes the HTML of views; the console has the one there is."""
+    """Makes the HTML of views. The console implements it."""
 
     def document(self, view: AppView, tool: str) -> str:
-        """The static page of a view. `tool` reads it again."""
+        """The static page of a view. `tool` refreshes it."""
         ...
 
     def fragment(self, sheet: "Sheet", call_of: CallOf) -> str:
-        """One result."""
+        """The HTML of one result."""
         ...
 
 
@@ -87,7 +87,7 @@ def shows_views(peer: Peer) -> bool:
 
 
 def rendered_call(uri: str) -> tuple[str, bytes] | None:
-    """The tool and the arguments in the URI of a fragment; None if it names none."""
+    """The tool and the arguments in the URI of a fragment, or None if the URI is malformed."""
     name, _, text = uri.removeprefix(RENDERED).partition("/")
     arguments = unquote(text).encode() or b"{}"
     try:
@@ -100,7 +100,7 @@ def rendered_call(uri: str) -> tuple[str, bytes] | None:
 async def with_view(
     view: AppView, views: ViewRenderer, call: Call[Any], arguments: Any, body: bytes, call_of: CallOf
 ) -> bytes:
-    """An encoded result with a view of it. If that cannot be made, or is too large, the host shows the text."""
+    """An encoded result with its view, or without one if rendering fails or the view is too large."""
     members = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
     structured = members.get("structuredContent")
     if structured is None or bytes(members["isError"]) == b"true":
@@ -109,9 +109,9 @@ async def with_view(
         async with asyncio.timeout(_SECONDS):
             sheet = await view.show(call, arguments, msgspec.json.decode(structured))
         html = "" if sheet is None else views.fragment(sheet, call_of)
-    except (PentadError, TimeoutError):  # the thing is gone already, or the server is busy
+    except (PentadError, TimeoutError):  # the thing is gone, or the server is busy
         return body
-    except Exception as error:  # noqa: BLE001  the result is there, and must not be lost
+    except Exception as error:  # noqa: BLE001  a failing view must not lose the result
         internal_error(error, f"the view {view.name!r}")
         return body
     if not html or len(html.encode()) > MOST_BYTES:

@@ -118,7 +118,7 @@ async def test_every_view_shows_what_the_tool_found(house: House) -> None:
     assert "<mark>" in answer
     assert "Confidence" in answer
     assert "data-chart" in await fragment("getMetricHistory", {**HISTORY, "metricKey": "process.memory"})
-    assert "A counter is drawn as a rate" in await fragment("getMetricHistory", HISTORY)
+    assert "A counter is charted as a rate" in await fragment("getMetricHistory", HISTORY)
     assert "<table>" in await fragment("getPlatformMetricsByCollector", {"collector": "pentad"})
     task = await fragment("agents_send_task", {"agent": "echo", "text": HOSTILE})
     assert "<script" not in task

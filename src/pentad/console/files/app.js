@@ -1,5 +1,5 @@
-// Shows the results of a tool inside a conversation (MCP Apps): talks with the host over postMessage. What it shows as HTML was
-// made by the server's renderer; everything else goes in as text. It asks for nothing but through the host.
+// Shows the results of a tool inside a conversation (MCP Apps), talking to the host over postMessage. HTML comes only from the
+// server's renderer; everything else is inserted as text. All requests go through the host.
 "use strict";
 (() => {
   const VERSION = "2026-01-26";
@@ -26,7 +26,7 @@
   const notify = (method, params = {}) => post({ method, params });
   const ask = (method, params, seconds = 120) => new Promise((resolve, reject) => {
     const id = last += 1;
-    const late = setTimeout(() => { waiting.delete(id); reject(new Error("The host does not answer.")); }, seconds * 1000);
+    const late = setTimeout(() => { waiting.delete(id); reject(new Error("The host did not answer.")); }, seconds * 1000);
     waiting.set(id, { resolve, reject, late });
     post({ id, method, params });
   });
@@ -81,7 +81,7 @@
     say("");
     if (html) place(html);
     else if (texts(result).length) write(texts(result).join("\n\n"));
-    else say("The result is not here any more. Ask again.");
+    else say("This result is no longer available. Ask again.");
   };
 
   // Actions
@@ -93,16 +93,16 @@
   };
   const act = async (source, args) => {
     if (!capabilities.serverTools) {
-      say("This host does not let views call tools. Ask for it in the conversation.", true);
+      say("This host does not let views call tools. Ask in the conversation instead.", true);
       return;
     }
     const buttons = [...main.querySelectorAll("button")];
     const refresh = main.querySelector("article[data-tool]")?.dataset;
     for (const one of buttons) one.disabled = true;
-    say("Working.");
+    say("Working …");
     try {
       const done = await call(source.dataset.tool, args);
-      // What a form did is seen in what the view shows; a link leads to something else.
+      // After a form, refresh the view; a link shows something else.
       if (source.matches("form") && refresh && !done.result?.isError && !done.result?._meta?.[FRAGMENT]) await update(refresh);
       else await show(done.result, done.name, done.args);
       if (source.matches("form") && !done.result?.isError) {
@@ -112,6 +112,8 @@
       say(error.message || "The host refused the call.", true);
     }
     for (const one of buttons) one.disabled = false;
+    // Replacing or disabling the pressed button drops the focus. Keep it in the view for the keyboard.
+    if (document.activeElement === document.body) main.focus({ preventScroll: true });
   };
   const update = async (data) => {
     const done = await call(data.tool, JSON.parse(data.arguments));
@@ -126,7 +128,7 @@
       const isBusy = document.activeElement?.closest("form")
         || [...main.querySelectorAll("input, textarea")].some((one) => one.value !== one.defaultValue);
       if (isSeen && !document.hidden && !isBusy) {
-        try { await update(data); } catch { say("Not up to date: the host does not answer."); }
+        try { await update(data); } catch { say("This may be out of date: the host did not answer."); }
       }
       schedule();
     }, 1000 * Number(data.refresh));
@@ -148,7 +150,7 @@
     if (button.name) into(target, button.name, button.value);
     return args;
   };
-  // Frames may not send forms, so the click on a button counts; Return in a field clicks the first one.
+  // Sandboxed frames cannot submit forms, so handle clicks on buttons. Enter in a field clicks the first one.
   main.addEventListener("click", (event) => {
     const link = event.target.closest("a[href]");
     const button = event.target.closest("button");
@@ -181,7 +183,7 @@
       root.style.removeProperty(name);
       if (typeof variables[name] === "string") root.style.setProperty(name, variables[name]);
     }
-    if (Object.keys(COLOURS).every(resolves)) { // a part of the colours would not fit together with ours
+    if (Object.keys(COLOURS).every(resolves)) { // mixing some of the host's colours with ours could be unreadable
       for (const [name, own] of Object.entries(COLOURS)) root.style.setProperty(own, `var(${name})`);
     }
     if (typeof variables["--font-sans"] === "string") root.style.setProperty("--host-font", variables["--font-sans"]);
@@ -194,7 +196,7 @@
   };
   const NOTICES = {
     "ui/notifications/tool-input": (params) => { given = params?.arguments ?? {}; },
-    "ui/notifications/tool-input-partial": () => say("The question is being written."),
+    "ui/notifications/tool-input-partial": () => say("Waiting for the question."),
     "ui/notifications/tool-result": (params) => show(params, root.dataset.tool, again(params)),
     "ui/notifications/tool-cancelled": (params) => say(params?.reason ? `Cancelled: ${params.reason}` : "The call was cancelled."),
     "ui/notifications/host-context-changed": (params) => { context = { ...context, ...params }; theme(); },

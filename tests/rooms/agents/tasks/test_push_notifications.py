@@ -165,7 +165,8 @@ async def test_an_address_that_never_answers_well_or_is_gone_is_given_up(stores:
         pushing(stores, clock=clock) as tasks,
     ):
         left = await send(tasks, "hello", push=to(gone))
-        assert (await settled(tasks, left.id)).problem == "The address answered 410."
+        status = await settled(tasks, left.id)
+        assert (status.state, status.problem) == ("dead", "The address answered 410.")
         task = await send(tasks, "hello", push=to(bad))
         for tries in range(1, RETRIES.attempts or 0):
             await bad.until(tries)

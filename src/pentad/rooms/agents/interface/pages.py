@@ -80,7 +80,13 @@ _ENDS: Final = {
     "rejected": "The agent rejected the task.",
     "canceled": "The task was canceled.",
 }
-_PUSHES: Final = {"told": "delivered", "waiting": "waiting", "failing": "retrying", "stopped": "gave up"}
+_PUSHES: Final = {
+    "told": "delivered",
+    "waiting": "waiting",
+    "failing": "retrying",
+    "dead": "gave up",
+    "stopped": "stopped",
+}
 
 
 async def overview(agents: Agents, visit: ui.Visit) -> ui.Sheet:
@@ -215,8 +221,8 @@ async def one_task(agents: Agents, visit: ui.Visit) -> ui.Sheet:
     if pushes := await agents.tasks.push.statuses(task.id):
         columns = ("Webhook", ui.Column("State", short=True), ui.Column("Delivered", numeric=True), "Problem")
         rows = [(one.config.id, _push_state(one.state), f"{one.delivered:,}", one.problem or "") for one in pushes]
-        stopped = any(one.state == "stopped" for one in pushes) and visit.principal.may("access", "admin")
-        jobs = [ui.Links([ui.Cell("Retry it under failed jobs", ui.Place(("jobs",), room="admin"))])] if stopped else []
+        dead = any(one.state == "dead" for one in pushes) and visit.principal.may("access", "admin")
+        jobs = [ui.Links([ui.Cell("Retry under failed jobs", ui.Place(("jobs",), room="admin"))])] if dead else []
         blocks.append(ui.Section("Push notifications", [ui.Table(columns, rows), *jobs]))
     blocks.append(ui.Section("Events", await _events(agents, task), folded=task.state in TERMINAL))
     blocks.append(ui.Section("The task as JSON", [ui.Code(_pretty(msgspec.to_builtins(task))[:_BUDGET])], folded=True))
@@ -260,11 +266,12 @@ async def task_blocks(agents: Agents, visit: ui.Visit, task: Task) -> list[ui.Bl
                 ("Received via", _protocols([task.dialect])),
                 ("Task", task.id),
                 ("Context", await context_references(agents, visit.principal, task)),
-                ("Lineage", ui.Cell("What it used", ui.Place(query={"uri": TASKS + task.id}, room="lineage"))),
                 *_origin(task),
             ]
         )
     )
+    lineage = ui.Cell("What it used", ui.Place(query={"uri": TASKS + task.id}, room="lineage"))
+    blocks.append(ui.Links([lineage]))
     blocks += _request(task)
     blocks += [ui.Section(label(one.name or one.id), _made(one)) for one in view.artifacts]
     trace = trace_json(await agents.tasks.trace(visit.principal, task.id))
@@ -372,7 +379,7 @@ def _kind(body: Any) -> str:
 
 
 def _push_state(state: str) -> ui.Cell:
-    kind = "good" if state == "told" else "bad" if state in ("failing", "stopped") else "plain"
+    kind = "good" if state == "told" else "plain" if state == "waiting" else "bad"
     return ui.Cell(_PUSHES[state], kind=kind)
 
 

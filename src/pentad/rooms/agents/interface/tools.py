@@ -347,8 +347,8 @@ class OperateArguments(Arguments):
 
 
 class PushView(BaseModel):
-    """The push notifications of one receiver. `state` is `told` (all delivered), `waiting`, `failing` or `stopped`;
-    `told` is the last delivered event; `problem` says why nothing arrives."""
+    """The push notifications of one receiver. `state` is `told` (all delivered), `waiting`, `failing` (retried), `dead`
+    or `stopped`; `told` is the last delivered event; `problem` says why nothing arrives."""
 
     id: str
     state: str

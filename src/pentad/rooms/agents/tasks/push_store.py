@@ -30,9 +30,13 @@ _TICK: Final = 0.001
 """Times have milliseconds. Each config of a task gets its own, because a request without an id means the first one."""
 
 
+PushState = Literal["told", "waiting", "failing", "dead", "stopped"]
+
+
 @dataclass(frozen=True, slots=True)
 class PushStatus:
-    """A config, and whether its events are delivered, waiting, failing (and retried) or stopped."""
+    """A config, and whether its events are delivered (`told`), waiting, failing (and retried), dead (all attempts
+    failed) or stopped (the owner may no longer read the task)."""
 
     task: str
     config: PushConfig
@@ -40,7 +44,7 @@ class PushStatus:
     """The number of the last delivered event."""
     attempt: int
     problem: str | None
-    state: Literal["told", "waiting", "failing", "stopped"]
+    state: PushState
 
 
 def job_key(task_id: str, config_id: str) -> str:
@@ -119,8 +123,16 @@ def save_progress(transaction: Transaction, one: PushStatus, delivered: int, sto
 
 def _status(row: Row, box: SecretBox) -> PushStatus:
     task, config_id, config, delivered, stopped, attempt, error, job = row
-    state: Literal["told", "waiting", "failing", "stopped"] = (
-        "stopped" if stopped is not None else "told" if job is None else "waiting" if error is None else "failing"
-    )
     opened = _DECODE(CONFIG_COLUMN.open(box, config, task, config_id))
-    return PushStatus(task, opened, delivered, attempt or 0, error if stopped is None else stopped, state)
+    problem = error if stopped is None else stopped
+    return PushStatus(task, opened, delivered, attempt or 0, problem, _state(stopped, job, error))
+
+
+def _state(stopped: str | None, job: str | None, error: str | None) -> PushState:
+    if stopped is not None:
+        return "stopped"
+    if job is None:
+        return "told"
+    if job == "dead":
+        return "dead"
+    return "waiting" if error is None else "failing"

@@ -1,4 +1,4 @@
-"""The view of a question's answer: the picture, if one was asked for, the rows, and where they lead to."""
+"""The view of an answer: its picture, if the question asked for one, its rows, and links to details."""
 
 import base64
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from pentad.rooms.metrics.service import Metrics
 QUERY: Final = "queryMetrics"
 _MOST_HISTORIES: Final = 6
 _ROW_LIMITS: Final = frozenset({"where", "group_by", "aggregate", "sort", "columns", "offset", "level", "chart"})
-"""Arguments about rows of figures, which rows of names do not have."""
+"""Arguments for rows of figures that do not apply to rows of names."""
 
 
 def answer_sheet(
@@ -32,7 +32,7 @@ def answer_sheet(
     if arguments.chart and arguments.chart != "ascii":
         try:
             drawn = bar_chart(found, query, keys)
-        except InvalidInput:  # `notes` says why
+        except InvalidInput:  # `notes` has the reason
             pass
         else:
             png = png_bars(drawn, dark=arguments.chart == "dark")
@@ -48,7 +48,7 @@ def row_table(rows: Sequence[Row]) -> Table:
     names = list(dict.fromkeys(name for row in rows for name in row))
     numeric = {name for name in names if all(_is_number(row[name]) for row in rows if row.get(name) is not None)}
     columns = [Column(label(name), name in numeric) for name in names]
-    return Table(columns, [[_text(row.get(name)) for name in names] for row in rows[:MOST_ROWS]], "Nothing fits.")
+    return Table(columns, [[_text(row.get(name)) for name in names] for row in rows[:MOST_ROWS]], "No rows match.")
 
 
 def _is_number(value: Any) -> bool:
@@ -66,28 +66,29 @@ def _text(value: Any) -> str:
 
 
 def row_facts(found: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """How many rows there are, and what is missing."""
+    """The number of rows, and what is missing."""
     answers: Sequence[Mapping[str, Any]] = found.get("answers") or [found]
     undecided: Mapping[str, int] = found.get("undecided") or {}
+    as_of = min((str(answer["asOf"]) for answer in answers if "asOf" in answer), default="")
     problems = [str(one["message"]) for answer in answers for one in answer.get("problems", ())]
     return [
         ("Rows", f"{len(found['rows']):,} of {format_number(found['total'])}"),
-        ("As of", min((str(answer["asOf"]) for answer in answers if "asOf" in answer), default="")),
+        ("As of", as_of[:19].replace("T", " ")),
         ("Source", ", ".join(dict.fromkeys(str(answer["source"]) for answer in answers if "source" in answer))),
-        ("Could not be judged", ", ".join(f"{count} {state}" for state, count in undecided.items())),
+        ("Undecided", ", ".join(f"{count} {state}" for state, count in undecided.items())),
         ("Problems", " ".join(dict.fromkeys(problems))),
         ("Errors", " ".join(f"{name}: {error}" for name, error in found.get("errors", {}).items())),
     ]
 
 
 def counts_things(metrics: Metrics, collector: str, key: str) -> bool:
-    """Whether the things that a metric counts are known by name."""
+    """Whether the collector can name the things that a metric counts."""
     found = metrics.catalogue.find(collector)
     return isinstance(found, ListsItems) and key in found.item_keys()
 
 
 def _links(metrics: Metrics, arguments: QueryToolArguments, keys: Sequence[str]) -> list[Cell]:
-    """To the names behind the figures, and to the history of each, if one collector was asked."""
+    """Links to the names behind the figures and to each history, if the question is about one collector."""
     named = split_list(arguments.collector) or split_list(arguments.collector_id)
     if len(named) != 1 or named[0].casefold() == "all":
         return []

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from pentad.kernel.errors import PentadError
+from pentad.kernel.page_values import label, scalar_text
 from pentad.kernel.pages import (
     Action,
     Block,
@@ -162,12 +163,19 @@ async def counted_things(metrics: Metrics, visit: Visit) -> Sheet:
     """The things a metric counts, such as applications, by name."""
     info, key = metrics.info(visit.path["collector"]), visit.path["key"]
     found = await visit.call(QUERY, {"collector": info.id, "metricKey": key, "of": "items"})
-    members = [{**found.get("common", {}), **row} for row in found["rows"]]
-    rows = [{name: value for name, value in one.items() if name not in _ASKED_FOR} for one in members]
+    common = [(label(name), scalar_text(value)) for name, value in found.get("common", {}).items() if _is_shown(name)]
+    rows = [
+        {"name": row.get("name"), **{name: value for name, value in row.items() if _is_shown(name)}}
+        for row in found["rows"]
+    ]
     blocks: list[Block] = [Note(str(note)) for note in found.get("notes", ())]
-    blocks += [row_table(rows), Facts(row_facts(found))]
+    blocks += [Facts(common), row_table(rows), Facts(row_facts(found))]
     trail = [Cell(info.title, Place((info.id,))), Cell(metric_name(info, key), Place((info.id, key)))]
     return Sheet("What it counts", blocks, lead=f"{metric_name(info, key)}.", trail=trail)
+
+
+def _is_shown(name: str) -> bool:
+    return name not in _ASKED_FOR
 
 
 async def explained(metrics: Metrics, visit: Visit) -> Sheet:
