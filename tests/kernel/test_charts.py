@@ -14,6 +14,14 @@ VALUES = st.lists(st.none() | st.floats(-1e9, 1e9), min_size=1, max_size=200)
 
 
 @pytest.mark.requirement("metrics:charts")
+def test_control_characters_in_names_break_no_chart():
+    points = [(0.0, 1.0), (60.0, 2.0)]
+    svg = svg_chart(Chart("a\x00b", [Series("\x1b[31mred\u202e", points)], "\x08"))
+    assert [one.text for one in ET.fromstring(svg).findall(".//{*}title")][:2] == ["a b", "[31mred"]
+    assert text_chart("a\nb\x1b", points).startswith("a b\n")
+
+
+@pytest.mark.requirement("metrics:charts")
 def test_a_chart_for_terminals_has_its_scale_and_its_times():
     points = [(1_700_000_000 + 60 * number, float(number)) for number in range(40)]
     lines = text_chart("cpu", points, width=40, height=4, unit="%").splitlines()

@@ -56,10 +56,19 @@ def test_a_missing_value_has_its_state_and_no_bar() -> None:
 
 @pytest.mark.requirement("metrics:pictures:rows")
 def test_the_picture_says_of_when_it_is_and_what_is_not_in_it() -> None:
-    assert drawn().note == (
-        "as of 2026-05-28 20:26 UTC; stale: the source is failing; undecided rows: 1; 3 of 5 rows"
-    )
+    assert drawn().note == ("as of 2026-05-28 20:26 UTC; stale: the source is failing; undecided rows: 1; 3 of 5 rows")
     assert "West &lt;b&gt;" in svg_bars(drawn())
+
+
+@pytest.mark.requirement("metrics:pictures:rows")
+def test_control_characters_in_names_break_no_picture() -> None:
+    hostile = "a\x1b[31m\x00\u202eb\nc"
+    chart = drawn(rows=[{"businessGroup": hostile, "value": 1}, {"businessGroup": "B", "value": 2}], total=2)
+    texts = [one.text for one in ET.fromstring(svg_bars(chart)).findall(".//{*}text")]
+    assert "a [31m b c" in texts
+    assert not any(one in text_bars(chart) for one in "\x1b\x00\u202e")
+    assert len(text_bars(chart).splitlines()) == 4
+    assert png_bars(chart).startswith(b"\x89PNG")
 
 
 @pytest.mark.requirement("metrics:pictures:rows")
