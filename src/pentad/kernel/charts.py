@@ -146,6 +146,12 @@ def plot(chart: Chart) -> Plot | None:
     return Plot(lines, begin, end, ticks, gaps, marks)
 
 
+def no_values(gaps: Sequence[tuple[float, float, str]]) -> str:
+    """The text of a chart without values, with the reasons of its gaps."""
+    reasons = dict.fromkeys(why.replace("_", " ") for _, _, why in gaps)
+    return f"No data: {', '.join(reasons)}." if reasons else "No values yet."
+
+
 def svg_chart(chart: Chart, *, width: int = 640, height: int = 220) -> str:
     """The chart as an SVG document. All texts are escaped."""
     title = svg_text(chart.title)
@@ -156,7 +162,7 @@ def svg_chart(chart: Chart, *, width: int = 640, height: int = 220) -> str:
     ]
     plotted = plot(chart)
     if plotted is None:
-        parts.append(f'<text x="{_LEFT}" y="{height / 2:g}">No values yet.</text>')
+        parts.append(f'<text x="{_LEFT}" y="{height / 2:g}">{svg_text(no_values(chart.gaps))}</text>')
     else:
         parts += _svg_axes(plotted, chart.unit, width, height)
         for number, (name, points) in enumerate(plotted.lines):
@@ -212,7 +218,7 @@ def text_chart(
     columns = _columns(points, begin, end, width)
     known = [value for value in columns if value is not None]
     if not known:
-        return f"{label_text(title)}\n  (no values yet)"
+        return "\n".join([label_text(title), "  (no values yet)", *_gap_lines(gaps, 0)])
     low, high = min(known), max(known)
     if high == low:  # nothing to compare with but zero
         low, high = min(low, 0.0), max(high, 0.0) or (1.0 if low == 0 else 0.0)
@@ -229,13 +235,14 @@ def text_chart(
     first, last = time_labels(begin, end)
     lines.append(f"{'':>{margin}} +{'-' * len(columns)}")
     lines.append(f"{'':>{margin}}  {first}{last:>{max(len(columns) - len(first), len(last) + 1)}}")
-    lines += [
-        f"{'':>{margin}}  no data: {_moment(start)} to {_moment(stop)}, {why}"
-        for start, stop, why in gaps[-_GAPS_TOLD:]
-    ]
+    return "\n".join([*lines, *_gap_lines(gaps, margin)])
+
+
+def _gap_lines(gaps: Sequence[tuple[float, float, str]], margin: int) -> Iterator[str]:
+    for start, stop, why in gaps[-_GAPS_TOLD:]:
+        yield f"{'':>{margin}}  no data: {_moment(start)} to {_moment(stop)}, {why}"
     if len(gaps) > _GAPS_TOLD:
-        lines.append(f"{'':>{margin}}  and {len(gaps) - _GAPS_TOLD} earlier gaps")
-    return "\n".join(lines)
+        yield f"{'':>{margin}}  and {len(gaps) - _GAPS_TOLD} earlier gaps"
 
 
 def _block(filled: float, *, plain: bool) -> str:

@@ -173,6 +173,8 @@ async def test_an_outage_of_the_source_resolves_nothing(tmp_path: Path) -> None:
         body = (await one.told(2)).json
         assert {alert["labels"]["key"] for alert in body["alerts"]} == {"queue", "collector.up"}
         assert {alert["status"] for alert in body["alerts"]} == {"firing"}
+        summaries = {alert["labels"]["key"]: alert["annotations"]["summary"] for alert in body["alerts"]}
+        assert summaries["collector.up"] == "The collector prometheus does not reach its source."
         await one.measured(gave(50))
         await one.looked()
         body = (await one.told(3)).json

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from pentad.kernel.charts import COLOURS, Plot, compact_number, label_text, plot, tick_labels, time_labels
+from pentad.kernel.charts import COLOURS, Plot, compact_number, label_text, no_values, plot, tick_labels, time_labels
 from pentad.kernel.pages import Chart
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def png_chart(chart: Chart, *, dark: bool = False) -> bytes:
     left = max([_LEAST_LEFT, *(font.getlength(label) + 20 for label in labels)])
     draw.text((left, 14), printable(one_line(chart.title)), fill=theme.text, font=chart_font(24))
     if plotted is None:
-        draw.text((left, HEIGHT / 2), "No values yet.", fill=theme.text, font=font)
+        draw.text((left, HEIGHT / 2), no_values(chart.gaps), fill=theme.text, font=font)
     else:
         _draw_axes(draw, plotted, labels, chart.unit, theme, left)
         _draw_lines(draw, plotted, colours, left)
