@@ -19,7 +19,7 @@ import uvloop
 from pentad.cli.http_server import GARBAGE
 from pentad.kernel.ports import Fetched
 from pentad.net.fetch import HttpFetcher
-from tests.anypoint.asking import APP, engine_for
+from tests.anypoint.engine import APP, engine_for
 
 Sent = tuple[str, str, dict[str, str], str | None]
 """Method, address, headers, and the body in base64."""

@@ -29,7 +29,7 @@ from pentad.rooms.metrics.history.metric_history import MetricHistory
 from pentad.rooms.metrics.history.scrape import ScrapePage
 from pentad.storage.migrations import apply
 from pentad.storage.open import open_database
-from tests.anypoint.asking import APP, engine_for
+from tests.anypoint.engine import APP, engine_for
 from tests.rooms.metrics.history.samples import SETS
 
 

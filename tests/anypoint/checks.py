@@ -5,7 +5,7 @@ from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from tests.anypoint.asked import Asked, Refused
+from tests.anypoint.platform_request import PlatformRequest, Refused
 
 FIELDS = {
     "assets": {"organizationIds", "types", "latestVersionsOnly", "limit", "offset"},
@@ -18,7 +18,7 @@ _DECLARED = re.compile(r"\$(\w+):")
 _QUERY = re.compile(r"query Platform\(([^)]*)\) *\{ *(\w+)\(([^)]*)\) *\{[^(]*\} *\}")
 
 
-def checked_graph(asked: Asked) -> dict[str, Any]:
+def checked_graph(asked: PlatformRequest) -> dict[str, Any]:
     """The variables of a query: one field, its arguments known, every variable declared, used and given."""
     said = asked.json()
     found = _QUERY.fullmatch(str(said.get("query")))
@@ -32,7 +32,7 @@ def checked_graph(asked: Asked) -> dict[str, Any]:
     return variables
 
 
-def checked_analytics(asked: Asked) -> None:
+def checked_analytics(asked: PlatformRequest) -> None:
     said = asked.json()
     if said.get("type") != "enriched-http-event" or not re.fullmatch(r"\d+[dm]", str(said.get("duration"))):
         raise Refused(400)
@@ -40,7 +40,7 @@ def checked_analytics(asked: Asked) -> None:
         raise Refused(400)
 
 
-def checked_day(asked: Asked, *, seconds: bool) -> None:
+def checked_day(asked: PlatformRequest, *, seconds: bool) -> None:
     """A period, and two moments in order; where the period is in seconds they may also be written as in mails."""
     try:
         begin, end = (_moment(asked.query[name], mails=seconds) for name in ("startDate", "endDate"))
@@ -61,7 +61,7 @@ _METER = re.compile(
 _DAY = 86_400_000
 
 
-def checked_meter(asked: Asked) -> str:
+def checked_meter(asked: PlatformRequest) -> str:
     """The measurement of a query for a meter, which is the last column; by day it may span thirty days."""
     found = _METER.fullmatch(str(asked.json().get("query")))
     if found is None or not 0 < int(found[4]) - int(found[3]) < (30 if found[5] == "P1D" else 60) * _DAY:

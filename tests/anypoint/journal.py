@@ -4,19 +4,19 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.anypoint.asked import Asked
+from tests.anypoint.platform_request import PlatformRequest
 
 
 @dataclass
 class Journal:
     order: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     """Route and path with its query, in order of arrival."""
-    calls: list[tuple[str, Asked]] = field(default_factory=list[tuple[str, Asked]])
+    calls: list[tuple[str, PlatformRequest]] = field(default_factory=list[tuple[str, PlatformRequest]])
     """The same with everything that was sent."""
     busy: int = 0
     peak: int = 0
 
-    def begin(self, route: str, path: str, asked: Asked) -> None:
+    def begin(self, route: str, path: str, asked: PlatformRequest) -> None:
         self.order.append((route, path))
         self.calls.append((route, asked))
         self.busy += 1

@@ -4,10 +4,10 @@ import re
 from typing import Any
 from urllib.parse import parse_qs
 
-from tests.anypoint.asked import Asked, Refused
 from tests.anypoint.checks import checked_analytics, checked_day, checked_graph, checked_meter
 from tests.anypoint.faults import Fault
 from tests.anypoint.logins import Logins
+from tests.anypoint.platform_request import PlatformRequest, Refused
 from tests.anypoint.world import World
 
 PAGES = {
@@ -58,7 +58,7 @@ ROUTES = tuple(
 )
 
 
-def route_of(asked: Asked) -> str:
+def route_of(asked: PlatformRequest) -> str:
     """The name of the route; of one that does not exist, `unknown`."""
     for name, method, path in ROUTES:
         if method == asked.method and path.fullmatch(asked.path):
@@ -67,7 +67,13 @@ def route_of(asked: Asked) -> str:
 
 
 def answered(
-    world: World, logins: Logins, asked: Asked, route: str, *, user_only: bool = False, fault: Fault | None = None
+    world: World,
+    logins: Logins,
+    asked: PlatformRequest,
+    route: str,
+    *,
+    user_only: bool = False,
+    fault: Fault | None = None,
 ) -> Any:
     """What the platform says, or `Refused`."""
     if route == "unknown":
@@ -90,7 +96,7 @@ def answered(
     return value
 
 
-def _login(logins: Logins, asked: Asked, route: str) -> Any:
+def _login(logins: Logins, asked: PlatformRequest, route: str) -> Any:
     if route == "login-user":
         said = asked.json()
         token = logins.user(str(said.get("username")), str(said.get("password")))
@@ -106,7 +112,7 @@ def _login(logins: Logins, asked: Asked, route: str) -> Any:
     return {"access_token": token, **answer}
 
 
-def _org_of(asked: Asked, route: str) -> str:
+def _org_of(asked: PlatformRequest, route: str) -> str:
     parts = asked.parts
     if route == "analytics":
         return parts[2]
@@ -118,7 +124,7 @@ def _org_of(asked: Asked, route: str) -> str:
     return asked.headers.get("x-anypnt-org-id") or asked.headers.get("x-organization-id") or ""
 
 
-def _admit(world: World, logins: Logins, asked: Asked, route: str, org: str, *, user_only: bool) -> None:
+def _admit(world: World, logins: Logins, asked: PlatformRequest, route: str, org: str, *, user_only: bool) -> None:
     if route in ("assets", "dependencies"):
         token = str(asked.json().get("variables", {}).get("accessToken"))
     else:
@@ -133,17 +139,17 @@ def _admit(world: World, logins: Logins, asked: Asked, route: str, org: str, *, 
         raise Refused(403)
 
 
-def _environment(asked: Asked) -> str:
+def _environment(asked: PlatformRequest) -> str:
     return asked.parts[asked.parts.index("environments") + 1]
 
 
-def _gateways(asked: Asked, items: list[Any]) -> Any:
+def _gateways(asked: PlatformRequest, items: list[Any]) -> Any:
     size, number = min(int(asked.query.get("pageSize", 20)), 100), int(asked.query.get("pageNumber", 0))
     page = items[size * number : size * (number + 1)]
     return {"content": page, "pageSize": size, "pageNumber": number, "totalElements": len(items)}
 
 
-def _audit(world: World, asked: Asked, org: str) -> Any:
+def _audit(world: World, asked: PlatformRequest, org: str) -> Any:
     said = asked.json()
     if not said.get("startDate") or not said.get("endDate"):
         raise Refused(400)
@@ -152,7 +158,7 @@ def _audit(world: World, asked: Asked, org: str) -> Any:
     return {"data": entries[offset : offset + limit], "total": len(entries)}
 
 
-def _content(world: World, asked: Asked, route: str, org: str) -> Any:
+def _content(world: World, asked: PlatformRequest, route: str, org: str) -> Any:
     parts, header = asked.parts, asked.headers.get("x-anypnt-env-id", "")
     env = parts[parts.index("environments") + 1] if "environments" in parts[:-1] else header
     if route == "automated":
@@ -193,7 +199,7 @@ def _content(world: World, asked: Asked, route: str, org: str) -> Any:
     return simple[route]()
 
 
-def _page(asked: Asked, route: str, items: list[Any], fault: Fault | None) -> Any:
+def _page(asked: PlatformRequest, route: str, items: list[Any], fault: Fault | None) -> Any:
     usual, most = PAGES[route]
     offset, limit = int(asked.query.get("offset", 0)), min(int(asked.query.get("limit", usual)), most)
     page, total = _cut(items, offset, limit, fault), _total(items, offset, fault)
@@ -216,7 +222,7 @@ def _total(items: list[Any], offset: int, fault: Fault | None) -> int:
     return len(items) + int(fault.seconds)
 
 
-def _graph(world: World, asked: Asked, route: str, fault: Fault | None) -> Any:
+def _graph(world: World, asked: PlatformRequest, route: str, fault: Fault | None) -> Any:
     variables = checked_graph(asked)
     if route == "dependencies":
         return {"data": {"asset": world.dependencies(str(variables["groupId"]), str(variables["assetId"]))}}

@@ -16,10 +16,10 @@ from urllib.parse import parse_qs
 
 from aiohttp import web
 
-from tests.anypoint.asked import Asked, Refused
 from tests.anypoint.faults import Fault, Faults
 from tests.anypoint.journal import Journal
 from tests.anypoint.logins import Logins
+from tests.anypoint.platform_request import PlatformRequest, Refused
 from tests.anypoint.routes import answered, route_of
 from tests.anypoint.world import World
 
@@ -64,7 +64,7 @@ class Platform:
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         if request.path.startswith("/_"):
             return await self._control(request)
-        asked = Asked(
+        asked = PlatformRequest(
             request.method, request.path, {name: values[-1] for name, values in parse_qs(request.query_string).items()},
             {name.lower(): value for name, value in request.headers.items()}, await request.read(),
         )  # fmt: skip
@@ -75,7 +75,7 @@ class Platform:
         finally:
             self.journal.end()
 
-    async def _answer(self, request: web.BaseRequest, asked: Asked, route: str) -> web.StreamResponse:
+    async def _answer(self, request: web.BaseRequest, asked: PlatformRequest, route: str) -> web.StreamResponse:
         await asyncio.sleep(self._latency(route))
         limits, over = self._counted()
         if over:

@@ -15,7 +15,7 @@ from pentad.rooms.metrics.service import Metrics
 from pentad.settings.model import Settings
 from tests.docs.conftest import SOURCE
 from tests.docs.touring import MARK, ROOT, StillClock, pretty, tour_named
-from tests.rooms.metrics.sources import Asked, Told, http_source
+from tests.rooms.metrics.sources import Request, Response, http_source
 
 PAGE = ROOT / "docs" / "metrics.md"
 
@@ -102,8 +102,8 @@ async def test_the_collector_of_the_page_works_once_its_package_is_installed(
     (about / "entry_points.txt").write_text(f"[{point[0]}]\n{point[1].replace(chr(34), '')}", encoding="utf-8")
     monkeypatch.syspath_prepend(about.parent)
 
-    async def stock(asked: Asked) -> Told:
-        return Told(json={"items": 171, "places": 200})
+    async def stock(asked: Request) -> Response:
+        return Response(json={"items": 171, "places": 200})
 
     async with http_source(stock) as source:
         own = {"metrics": {"shelves_url": source.url}}

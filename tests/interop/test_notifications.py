@@ -9,7 +9,7 @@ import pytest
 from tests.conformance.server import REPOSITORY, environment, pentad
 from tests.ports import free_port
 from tests.receiving import receiving
-from tests.rooms.metrics.sources import Asked, Told, http_source
+from tests.rooms.metrics.sources import Request, Response, http_source
 from tests.stores import PostgresServer
 from tests.waiting import until_true
 
@@ -44,8 +44,8 @@ async def test_two_processes_tell_a_receiver_once_that_it_fires_and_once_that_it
 ) -> None:
     value = 1
 
-    async def prometheus(_asked: Asked) -> Told:
-        return Told(json={"status": "success", "data": {"resultType": "scalar", "result": [0, str(value)]}})
+    async def prometheus(_asked: Request) -> Response:
+        return Response(json={"status": "success", "data": {"resultType": "scalar", "result": [0, str(value)]}})
 
     url = postgres_server.fresh_database()
     async with http_source(prometheus) as source, receiving() as receiver:

@@ -17,7 +17,7 @@ from pentad.rooms.metrics.loaders.grafana import queries
 from pentad.rooms.metrics.loaders.prometheus_text import metric_names
 from pentad.rooms.metrics.service import Metrics
 from pentad.settings.model import Settings
-from tests.anypoint.asking import APP
+from tests.anypoint.engine import APP
 from tests.anypoint.faults import Fault
 from tests.anypoint.server import Platform, serving
 from tests.anypoint.world import Size, World

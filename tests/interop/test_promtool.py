@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from pentad.rooms.metrics.loaders.formats import export_snapshot
-from tests.anypoint.asking import USER, asking
+from tests.anypoint.engine import USER, platform_engine
 from tests.anypoint.server import Platform
 from tests.anypoint.world import World
 
@@ -19,7 +19,7 @@ PROMTOOL = shutil.which("promtool")
 @pytest.mark.parametrize("collector", COLLECTORS)
 @pytest.mark.requirement("metrics:loaders:prometheus")
 async def test_promtool_has_nothing_to_say(collector: str) -> None:
-    async with asking(Platform(World()), USER) as one:
+    async with platform_engine(Platform(World()), USER) as one:
         answer = await one.ask(collector)
     body = export_snapshot("prometheus", answer.snapshot, answer.info).body
     assert body

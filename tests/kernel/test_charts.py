@@ -13,6 +13,24 @@ from pentad.kernel.pages import Chart, Series
 VALUES = st.lists(st.none() | st.floats(-1e9, 1e9), min_size=1, max_size=200)
 
 
+@pytest.mark.requirement("metrics:gaps")
+def test_a_chart_without_values_still_says_why():
+    gaps = [(0.0, 60.0, "not_collected")]
+    assert text_chart("used", [], gaps=gaps).splitlines()[1:] == [
+        "  (no values yet)", "  no data: 1970-01-01 00:00 to 1970-01-01 00:01, not_collected",
+    ]  # fmt: skip
+    assert "No data: not collected." in svg_chart(Chart("used", [], gaps=gaps))
+    assert "No values yet." in svg_chart(Chart("used", []))
+
+
+@pytest.mark.requirement("metrics:charts")
+def test_control_characters_in_names_break_no_chart():
+    points = [(0.0, 1.0), (60.0, 2.0)]
+    svg = svg_chart(Chart("a\x00b", [Series("\x1b[31mred\u202e", points)], "\x08"))
+    assert [one.text for one in ET.fromstring(svg).findall(".//{*}title")][:2] == ["a b", "[31mred"]
+    assert text_chart("a\nb\x1b", points).startswith("a b\n")
+
+
 @pytest.mark.requirement("metrics:charts")
 def test_a_chart_for_terminals_has_its_scale_and_its_times():
     points = [(1_700_000_000 + 60 * number, float(number)) for number in range(40)]

@@ -5,6 +5,7 @@ points at its ends or not.
 """
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -37,8 +38,19 @@ _FLAT: Final = 1e-6
 _SCALES: Final = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _WRITTEN_OUT: Final = 10_000
 _GAPS_TOLD: Final = 3
+_CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufffe\uffff]+")
 _SHOWS_SECONDS: Final = 600
 """A time axis shorter than this, in seconds, shows seconds."""
+
+
+def label_text(text: str) -> str:
+    """A text from elsewhere in a single line, without control characters: XML has none, and some reverse the text."""
+    return " ".join(_CONTROL.sub(" ", text).split())
+
+
+def svg_text(text: str) -> str:
+    """A text from elsewhere for an SVG document."""
+    return escape(label_text(text))
 
 
 def format_number(value: float, unit: str | None = None) -> str:
@@ -134,9 +146,15 @@ def plot(chart: Chart) -> Plot | None:
     return Plot(lines, begin, end, ticks, gaps, marks)
 
 
+def no_values(gaps: Sequence[tuple[float, float, str]]) -> str:
+    """The text of a chart without values, with the reasons of its gaps."""
+    reasons = dict.fromkeys(why.replace("_", " ") for _, _, why in gaps)
+    return f"No data: {', '.join(reasons)}." if reasons else "No values yet."
+
+
 def svg_chart(chart: Chart, *, width: int = 640, height: int = 220) -> str:
     """The chart as an SVG document. All texts are escaped."""
-    title = escape(chart.title)
+    title = svg_text(chart.title)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" font-family="sans-serif"',
         f' font-size="11"><title>{title}</title>',
@@ -144,7 +162,7 @@ def svg_chart(chart: Chart, *, width: int = 640, height: int = 220) -> str:
     ]
     plotted = plot(chart)
     if plotted is None:
-        parts.append(f'<text x="{_LEFT}" y="{height / 2:g}">No values yet.</text>')
+        parts.append(f'<text x="{_LEFT}" y="{height / 2:g}">{svg_text(no_values(chart.gaps))}</text>')
     else:
         parts += _svg_axes(plotted, chart.unit, width, height)
         for number, (name, points) in enumerate(plotted.lines):
@@ -156,7 +174,7 @@ def svg_chart(chart: Chart, *, width: int = 640, height: int = 220) -> str:
                 line = " ".join(f"{_LEFT + x:.1f},{_TOP + y:.1f}" for x, y in dots)
                 parts.append(
                     f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="1.5"'
-                    f'{dashed} stroke-linecap="round"><title>{escape(name)}</title></polyline>'
+                    f'{dashed} stroke-linecap="round"><title>{svg_text(name)}</title></polyline>'
                 )
     return "".join([*parts, "</svg>"])
 
@@ -167,13 +185,13 @@ def _svg_axes(plotted: Plot, unit: str, width: int, height: int) -> Iterator[str
         x, wide = _LEFT + plotted.across(start, inner), plotted.across(stop, inner) - plotted.across(start, inner)
         yield f'<rect x="{x:.1f}" y="{_TOP}" width="{max(wide, 1):.1f}" height="{tall}" fill="#888"'
         yield ' fill-opacity="0.18">'
-        yield f"<title>{escape(f'No data: {why}, {_moment(start)} to {_moment(stop)}')}</title></rect>"
+        yield f"<title>{svg_text(f'No data: {why}, {_moment(start)} to {_moment(stop)}')}</title></rect>"
     for tick, label in zip(plotted.ticks, tick_labels(plotted.ticks, unit), strict=True):
         y = _TOP + plotted.down(tick, tall)
         yield f'<path d="M{_LEFT},{y:.1f}H{width - _RIGHT}" stroke="#ccc" stroke-width="0.5"/>'
-        yield f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{escape(label)}</text>'
+        yield f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{svg_text(label)}</text>'
     for name, level in plotted.marks:
-        y, text = _TOP + plotted.down(level, tall), escape(f"{name} {compact_number(level, unit)}")
+        y, text = _TOP + plotted.down(level, tall), svg_text(f"{name} {compact_number(level, unit)}")
         yield f'<path d="M{_LEFT},{y:.1f}H{width - _RIGHT}" stroke="{_MARK}" stroke-width="1" stroke-dasharray="4 3">'
         yield f'<title>{text}</title></path><text x="{width - _RIGHT}" y="{y - 3:.1f}" text-anchor="end"'
         yield f' fill="{_MARK}">{text}</text>'
@@ -200,13 +218,13 @@ def text_chart(
     columns = _columns(points, begin, end, width)
     known = [value for value in columns if value is not None]
     if not known:
-        return f"{title}\n  (no values yet)"
+        return "\n".join([label_text(title), "  (no values yet)", *_gap_lines(gaps, 0)])
     low, high = min(known), max(known)
     if high == low:  # nothing to compare with but zero
         low, high = min(low, 0.0), max(high, 0.0) or (1.0 if low == 0 else 0.0)
     labels = [format_number(high, unit), format_number(low, unit)]
     margin = max(len(label) for label in labels)
-    lines = [title]
+    lines = [label_text(title)]
     for level in range(height - 1, -1, -1):
         label = labels[0] if level == height - 1 else labels[1] if level == 0 else ""
         cells = "".join(
@@ -217,13 +235,14 @@ def text_chart(
     first, last = time_labels(begin, end)
     lines.append(f"{'':>{margin}} +{'-' * len(columns)}")
     lines.append(f"{'':>{margin}}  {first}{last:>{max(len(columns) - len(first), len(last) + 1)}}")
-    lines += [
-        f"{'':>{margin}}  no data: {_moment(start)} to {_moment(stop)}, {why}"
-        for start, stop, why in gaps[-_GAPS_TOLD:]
-    ]
+    return "\n".join([*lines, *_gap_lines(gaps, margin)])
+
+
+def _gap_lines(gaps: Sequence[tuple[float, float, str]], margin: int) -> Iterator[str]:
+    for start, stop, why in gaps[-_GAPS_TOLD:]:
+        yield f"{'':>{margin}}  no data: {_moment(start)} to {_moment(stop)}, {why}"
     if len(gaps) > _GAPS_TOLD:
-        lines.append(f"{'':>{margin}}  and {len(gaps) - _GAPS_TOLD} earlier gaps")
-    return "\n".join(lines)
+        yield f"{'':>{margin}}  and {len(gaps) - _GAPS_TOLD} earlier gaps"
 
 
 def _block(filled: float, *, plain: bool) -> str:

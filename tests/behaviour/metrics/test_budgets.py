@@ -13,7 +13,7 @@ from pentad.rooms.metrics.interface.presentation import explanations, problem_vi
 from pentad.rooms.metrics.models import Sample, Snapshot
 from pentad.rooms.metrics.service import Metrics
 from pentad.settings.model import Settings
-from tests.anypoint.asking import asking
+from tests.anypoint.engine import platform_engine
 from tests.anypoint.faults import Fault
 from tests.anypoint.server import Platform
 from tests.anypoint.world import Size, World
@@ -86,7 +86,7 @@ async def test_the_catalogue_has_a_budget_too_and_counts_the_keys_that_do_not_fi
 @pytest.mark.requirement("metrics:budget")
 async def test_problems_of_one_kind_are_told_once_with_names_and_the_missing_permission() -> None:
     platform = Platform(World(Size(groups=5)), faults=[Fault("policies", status=403)])
-    async with asking(platform) as one:
+    async with platform_engine(platform) as one:
         answer = await one.ask("apm")
     assert len(answer.snapshot.problems) > 10
     (problem,) = problem_views(answer.snapshot)
@@ -103,7 +103,7 @@ async def test_problems_of_one_kind_are_told_once_with_names_and_the_missing_per
 async def test_an_explanation_is_as_short_with_a_hundred_groups() -> None:
     key = "apis.production.apisWithoutPolicies"
     platform = Platform(World(Size(groups=40)), faults=[Fault("policies", status=403)])
-    async with asking(platform) as one:
+    async with platform_engine(platform) as one:
         (told,) = explanations(await one.ask("apm", key), [key])
     (missing,) = told["missing"]
     assert missing["count"] > 100

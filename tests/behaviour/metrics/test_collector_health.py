@@ -12,13 +12,13 @@ from pentad.settings.model import Settings
 from tests.behaviour.clients import HTTP_MODERN
 from tests.behaviour.connecting import connect_http, front_of
 from tests.behaviour.http_wire import send
-from tests.rooms.metrics.sources import Asked, Told, TurnedClock, http_source
+from tests.rooms.metrics.sources import Request, Response, TurnedClock, http_source
 
 pytestmark = pytest.mark.anyio
 UNPOLLED = {"host": 0, "pentad": 0, "prometheus": 0}
 """The tests poll themselves, when they want it."""
-WELL = Told(json={"status": "success", "data": {"resultType": "scalar", "result": [0, "3"]}})
-LOGIN_PAGE = Told(body=b"<html>Sign in</html>", headers={"content-type": "text/html"})
+WELL = Response(json={"status": "success", "data": {"resultType": "scalar", "result": [0, "3"]}})
+LOGIN_PAGE = Response(body=b"<html>Sign in</html>", headers={"content-type": "text/html"})
 
 
 class Operator:
@@ -47,7 +47,7 @@ async def test_a_failing_collector_is_seen_everywhere_and_so_is_its_recovery(
     caplog.set_level(logging.INFO)
     answers = [WELL]
 
-    async def prometheus(_asked: Asked) -> Told:
+    async def prometheus(_asked: Request) -> Response:
         return answers[-1]
 
     clock = TurnedClock()
@@ -105,9 +105,9 @@ async def test_a_failing_collector_is_seen_everywhere_and_so_is_its_recovery(
 
 @pytest.mark.requirement("metrics:collectors:health")
 async def test_throttled_requests_are_counted(tmp_path: Path) -> None:
-    answers = [WELL, Told(429, headers={"retry-after": "0"})]
+    answers = [WELL, Response(429, headers={"retry-after": "0"})]
 
-    async def prometheus(_asked: Asked) -> Told:
+    async def prometheus(_asked: Request) -> Response:
         return answers.pop() if len(answers) > 1 else answers[0]
 
     async with http_source(prometheus) as source:

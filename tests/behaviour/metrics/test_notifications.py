@@ -15,28 +15,28 @@ from pentad.settings.model import Settings
 from tests.behaviour.connecting import front_of
 from tests.behaviour.http_wire import send
 from tests.receiving import Received, Receiver, receiving
-from tests.rooms.metrics.sources import Asked, Told, TurnedClock, http_source
+from tests.rooms.metrics.sources import Request, Response, TurnedClock, http_source
 from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
 SECRET = "SECRET-MUST-NOT-LEAK"
 
 
-def gave(number: int) -> Told:
-    return Told(json={"status": "success", "data": {"resultType": "scalar", "result": [0, str(number)]}})
+def gave(number: int) -> Response:
+    return Response(json={"status": "success", "data": {"resultType": "scalar", "result": [0, str(number)]}})
 
 
 class Watched:
     """A server with one figure, thresholds, a receiver, and a clock that the test turns."""
 
-    def __init__(self, app: App, clock: TurnedClock, answers: list[Told], receiver: Receiver) -> None:
+    def __init__(self, app: App, clock: TurnedClock, answers: list[Response], receiver: Receiver) -> None:
         self.app = app
         self.metrics: Metrics = app.rooms[0].service
         self.clock = clock
         self.answers = answers
         self.receiver = receiver
 
-    async def measured(self, answer: Told) -> None:
+    async def measured(self, answer: Response) -> None:
         """One more poll, a minute later."""
         self.answers.append(answer)
         await self.looked(60)
@@ -80,7 +80,7 @@ async def watched(
 ) -> AsyncGenerator[Watched]:
     answers, clock = [gave(1)], TurnedClock()
 
-    async def prometheus(_asked: Asked) -> Told:
+    async def prometheus(_asked: Request) -> Response:
         return answers[-1]
 
     async with http_source(prometheus) as source, receiving(answer) as got:
@@ -168,11 +168,13 @@ async def test_an_outage_of_the_source_resolves_nothing(tmp_path: Path) -> None:
         await one.measured(gave(50))
         await one.looked()
         await one.told(1)
-        await one.measured(Told(body=b"<html>Sign in</html>", headers={"content-type": "text/html"}))
+        await one.measured(Response(body=b"<html>Sign in</html>", headers={"content-type": "text/html"}))
         await one.looked()
         body = (await one.told(2)).json
         assert {alert["labels"]["key"] for alert in body["alerts"]} == {"queue", "collector.up"}
         assert {alert["status"] for alert in body["alerts"]} == {"firing"}
+        summaries = {alert["labels"]["key"]: alert["annotations"]["summary"] for alert in body["alerts"]}
+        assert summaries["collector.up"] == "The collector prometheus does not reach its source."
         await one.measured(gave(50))
         await one.looked()
         body = (await one.told(3)).json

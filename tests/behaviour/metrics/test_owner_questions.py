@@ -16,7 +16,7 @@ from pentad.rooms.metrics.collectors.anypoint.business_groups import SECURITY
 from pentad.rooms.metrics.engine.response_budget import CHARACTERS_PER_TOKEN
 from pentad.rooms.metrics.service import Metrics
 from pentad.settings.model import Settings
-from tests.anypoint.asking import APP
+from tests.anypoint.engine import APP
 from tests.anypoint.server import Platform, serving
 from tests.anypoint.world import Size, World
 from tests.behaviour.clients import HTTP_MODERN

@@ -12,7 +12,7 @@ from pentad.app import App, open_app
 from pentad.settings.model import Settings
 from tests.behaviour.connecting import front_of
 from tests.behaviour.http_wire import send
-from tests.rooms.metrics.sources import Asked, HttpSource, Told, http_source
+from tests.rooms.metrics.sources import HttpSource, Request, Response, http_source
 
 pytestmark = pytest.mark.anyio
 SERIES = 40
@@ -30,11 +30,11 @@ def series(count: int, points: int | None = None) -> list[dict[str, Any]]:
     return found
 
 
-async def prometheus(asked: Asked) -> Told:
+async def prometheus(asked: Request) -> Response:
     given = {name: values[-1] for name, values in parse_qs(asked.query).items()}
     data: Any
     if asked.path == "/api/v1/query" and given["query"] == "sum(":
-        return Told(status=400, json={"status": "error", "errorType": "bad_data", "error": "1:5: parse error: no"})
+        return Response(status=400, json={"status": "error", "errorType": "bad_data", "error": "1:5: parse error: no"})
     if asked.path == "/api/v1/query":
         data = {"resultType": "vector", "result": series(SERIES)}
     elif asked.path == "/api/v1/query_range":
@@ -48,7 +48,7 @@ async def prometheus(asked: Asked) -> Told:
         data = ["api", "web"]
     else:
         data = [{"__name__": "up", "job": "api"}, {"__name__": "up", "job": "web"}]
-    return Told(json={"status": "success", "data": data})
+    return Response(json={"status": "success", "data": data})
 
 
 @asynccontextmanager

@@ -12,18 +12,18 @@ from pentad.rooms.metrics.service import Metrics
 from pentad.settings.model import Settings
 from tests.behaviour.connecting import front_of
 from tests.behaviour.http_wire import send
-from tests.rooms.metrics.sources import Asked, HttpSource, Told, TurnedClock, http_source
+from tests.rooms.metrics.sources import HttpSource, Request, Response, TurnedClock, http_source
 
 pytestmark = pytest.mark.anyio
-WELL = Told(json={"status": "success", "data": {"resultType": "scalar", "result": [0, "3"]}})
-LOGIN_PAGE = Told(body=b"<html>Sign in</html>", headers={"content-type": "text/html"})
+WELL = Response(json={"status": "success", "data": {"resultType": "scalar", "result": [0, "3"]}})
+LOGIN_PAGE = Response(body=b"<html>Sign in</html>", headers={"content-type": "text/html"})
 POLLED = {"prometheus": 60.0, "host": 60.0}
 
 
 class Scraped:
     """A server whose collectors the test polls itself, in front of a Prometheus that answers as told."""
 
-    def __init__(self, app: App, source: HttpSource, clock: TurnedClock, answers: list[Told]) -> None:
+    def __init__(self, app: App, source: HttpSource, clock: TurnedClock, answers: list[Response]) -> None:
         self.app = app
         self.metrics: Metrics = app.rooms[0].service
         self.metrics.history.intervals = POLLED
@@ -45,7 +45,7 @@ class Scraped:
 async def scraped(tmp_path: Path) -> AsyncIterator[Scraped]:
     answers, clock = [WELL], TurnedClock()
 
-    async def prometheus(_asked: Asked) -> Told:
+    async def prometheus(_asked: Request) -> Response:
         return answers[-1]
 
     async with http_source(prometheus) as source:

@@ -16,21 +16,21 @@ from pentad.settings.model import Settings
 from tests.behaviour.connecting import front_of
 from tests.behaviour.http_wire import send
 from tests.cli.processes import run
-from tests.rooms.metrics.sources import Asked, Told, TurnedClock, http_source
+from tests.rooms.metrics.sources import Request, Response, TurnedClock, http_source
 
 pytestmark = pytest.mark.anyio
 HOLE = (0.4, 0.6)
 """The part of every period that Prometheus has no points of."""
 
 
-async def prometheus(asked: Asked) -> Told:
+async def prometheus(asked: Request) -> Response:
     given = {name: values[-1] for name, values in parse_qs(asked.query).items()}
     if asked.path == "/api/v1/query":
-        return Told(json={"status": "success", "data": {"resultType": "scalar", "result": [0, "3"]}})
+        return Response(json={"status": "success", "data": {"resultType": "scalar", "result": [0, "3"]}})
     begin, end, step = (float(given[name]) for name in ("start", "end", "step"))
     times = [begin + place * step for place in range(int((end - begin) / step) + 1)]
     values = [[at, "3"] for at in times if not HOLE[0] < (at - begin) / (end - begin) < HOLE[1]]
-    return Told(json={"data": {"resultType": "matrix", "result": [{"metric": {}, "values": values}]}})
+    return Response(json={"data": {"resultType": "matrix", "result": [{"metric": {}, "values": values}]}})
 
 
 @pytest.mark.requirement("metrics:prometheus:source")
@@ -69,8 +69,8 @@ async def test_a_terminal_shows_what_prometheus_remembers(tmp_path: Path) -> Non
 
 @pytest.mark.requirement("metrics:prometheus:source")
 async def test_a_page_is_shown_while_prometheus_is_away(tmp_path: Path) -> None:
-    async def away(_asked: Asked) -> Told:
-        return Told(raw=b"")
+    async def away(_asked: Request) -> Response:
+        return Response(raw=b"")
 
     async with http_source(away) as source:
         tables = {"prometheus_url": source.url, "poll": {"host": 0, "pentad": 0, "prometheus": 0}}

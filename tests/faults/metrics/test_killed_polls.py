@@ -9,7 +9,7 @@ import pytest
 
 from tests.conformance.server import REPOSITORY, environment, pentad
 from tests.ports import free_port
-from tests.rooms.metrics.sources import Asked, Told, http_source
+from tests.rooms.metrics.sources import Request, Response, http_source
 from tests.waiting import until_true
 
 pytestmark = [pytest.mark.anyio, pytest.mark.faults, pytest.mark.timeout(300)]
@@ -30,13 +30,13 @@ async def test_a_poll_that_a_crash_cut_off_is_repeated_by_the_next_process(tmp_p
     answered: list[str] = []
     is_first = True
 
-    async def prometheus(asked: Asked) -> Told:
+    async def prometheus(asked: Request) -> Response:
         if is_first:
             hanging.set()
             await over.wait()
         else:
             answered.append(asked.path)
-        return Told(json={"status": "success", "data": {"resultType": "scalar", "result": [0, "3"]}})
+        return Response(json={"status": "success", "data": {"resultType": "scalar", "result": [0, "3"]}})
 
     hanging = asyncio.Event()
     async with http_source(prometheus) as source:

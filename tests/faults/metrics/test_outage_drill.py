@@ -13,7 +13,7 @@ from pentad.kernel.clock import SystemClock, iso
 from pentad.rooms.metrics.engine import upstream
 from pentad.rooms.metrics.service import Metrics
 from pentad.settings.model import Settings
-from tests.anypoint.asking import APP
+from tests.anypoint.engine import APP
 from tests.anypoint.faults import Fault
 from tests.anypoint.server import Platform, serving
 from tests.anypoint.world import World

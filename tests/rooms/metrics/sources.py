@@ -1,4 +1,4 @@
-"""A small HTTP source that does as it is told: an answer by path, a count of calls, and the most that came at once."""
+"""A small HTTP source with a handler from the test. Counts its calls, and the most that were in flight at once."""
 
 import asyncio
 from collections import Counter
@@ -10,7 +10,7 @@ import msgspec
 
 
 @dataclass
-class Told:
+class Response:
     """What to answer: `raw` sends these bytes and closes the connection, none of them at all resets it."""
 
     status: int = 200
@@ -21,7 +21,7 @@ class Told:
 
 
 @dataclass
-class Asked:
+class Request:
     method: str
     path: str
     query: str
@@ -29,14 +29,14 @@ class Asked:
     body: bytes
 
 
-Answering = Callable[[Asked], Awaitable[Told]]
+Handler = Callable[[Request], Awaitable[Response]]
 
 
 class HttpSource:
-    def __init__(self, answering: Answering) -> None:
-        self._answering = answering
+    def __init__(self, handler: Handler) -> None:
+        self._handler = handler
         self.calls: Counter[str] = Counter()
-        self.asked: list[Asked] = []
+        self.asked: list[Request] = []
         self.busy = 0
         self.peak = 0
         self.url = ""
@@ -49,21 +49,21 @@ class HttpSource:
                 headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:])}
                 body = await reader.readexactly(int(headers.get("content-length", 0)))
                 path, _, query = target.partition("?")
-                asked = Asked(method, path, query, headers, body)
+                request = Request(method, path, query, headers, body)
                 self.calls[path] += 1
-                self.asked.append(asked)
+                self.asked.append(request)
                 self.busy += 1
                 self.peak = max(self.peak, self.busy)
                 try:
-                    told = await self._answering(asked)
+                    response = await self._handler(request)
                 finally:
                     self.busy -= 1
-                if told.raw is not None:
-                    writer.write(told.raw)
+                if response.raw is not None:
+                    writer.write(response.raw)
                     return
-                payload = told.body if told.body is not None else msgspec.json.encode(told.json)
-                lines = {"content-type": "application/json", **told.headers, "content-length": str(len(payload))}
-                first = f"HTTP/1.1 {told.status} x\r\n"
+                payload = response.body if response.body is not None else msgspec.json.encode(response.json)
+                lines = {"content-type": "application/json", **response.headers, "content-length": str(len(payload))}
+                first = f"HTTP/1.1 {response.status} x\r\n"
                 writer.write((first + "".join(f"{name}: {value}\r\n" for name, value in lines.items())).encode())
                 writer.write(b"\r\n" + payload)
                 await writer.drain()
@@ -74,8 +74,8 @@ class HttpSource:
 
 
 @asynccontextmanager
-async def http_source(answering: Answering) -> AsyncGenerator[HttpSource]:
-    source = HttpSource(answering)
+async def http_source(handler: Handler) -> AsyncGenerator[HttpSource]:
+    source = HttpSource(handler)
     server = await asyncio.start_server(source.serve, "127.0.0.1", 0)
     source.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     try:
@@ -85,7 +85,7 @@ async def http_source(answering: Answering) -> AsyncGenerator[HttpSource]:
 
 
 class TurnedClock:
-    """Stands still until it is turned; both times move together."""
+    """A clock that only `turn` moves; wall clock and monotonic time move together."""
 
     def __init__(self, now: float = 1_700_000_000.0) -> None:
         self.at = now

@@ -273,11 +273,6 @@ class Info(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     description: str
     catalogue: tuple[Metric, ...]
-    version: str = "1"
-    settings: Mapping[str, Any] = msgspec.field(default_factory=dict[str, Any])
-    """A JSON Schema of the collector's settings."""
-    secrets: tuple[str, ...] = ()
-    """The names of secret settings."""
     root: tuple[str, ...] = ()
     family: str = ""
     ttl: float = 60.0

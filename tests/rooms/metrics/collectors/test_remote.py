@@ -19,25 +19,27 @@ from pentad.rooms.metrics.store import Gap, Series, sampled
 from pentad.storage.postgres import PostgresDatabase
 from tests.room_settings import room_settings
 from tests.rooms.metrics.collectors.opening import Opened, opened
-from tests.rooms.metrics.sources import Asked, Told, http_source
+from tests.rooms.metrics.sources import Request, Response, http_source
 from tests.stores import PostgresServer
 
 CANARY = "canary-77aa"
 LOAD = [{"labels": {"job": "a"}, "value": 1.5}, {"labels": {"job": "b", "x": "y"}, "value": None}]
 
 
-def vector(*series: dict[str, Any]) -> Told:
-    return Told(json={"status": "success", "data": {"resultType": "vector", "result": list(series)}})
+def vector(*series: dict[str, Any]) -> Response:
+    return Response(json={"status": "success", "data": {"resultType": "vector", "result": list(series)}})
 
 
-async def prometheus_like(asked: Asked) -> Told:
+async def prometheus_like(asked: Request) -> Response:
     if asked.path == "/api/v1/query_range":
         values = [[100, "1"], [160, "NaN"]]
-        return Told(json={"data": {"resultType": "matrix", "result": [{"metric": {"job": "a"}, "values": values}]}})
+        return Response(json={"data": {"resultType": "matrix", "result": [{"metric": {"job": "a"}, "values": values}]}})
     if "unclosed" in asked.query:
-        return Told(400, json={"status": "error", "errorType": "bad_data", "error": "1:5: parse error: unclosed left"})
+        return Response(
+            400, json={"status": "error", "errorType": "bad_data", "error": "1:5: parse error: unclosed left"}
+        )
     if "broken" in asked.query:
-        return Told(400, json={"error": CANARY})
+        return Response(400, json={"error": CANARY})
     if "by" in asked.query:
         return vector(
             {"metric": {"job": "a"}, "value": [0, "1.5"]}, {"metric": {"job": "b", "x": "y"}, "value": [0, "+Inf"]}
@@ -164,10 +166,10 @@ async def test_a_collector_without_its_settings_says_what_to_set(tmp_path: Path)
 @pytest.mark.anyio
 @pytest.mark.requirement("metrics:collectors:built-in")
 async def test_figures_are_taken_out_of_json_and_the_rest_of_it_is_not_kept(tmp_path: Path):
-    async def shop(asked: Asked) -> Told:
+    async def shop(asked: Request) -> Response:
         if asked.path == "/down":
-            return Told(403, body=CANARY.encode())
-        return Told(json={"today": {"orders": 12, "secret": CANARY}, "queues": [{"seconds": 0.5}], "open": True})
+            return Response(403, body=CANARY.encode())
+        return Response(json={"today": {"orders": 12, "secret": CANARY}, "queues": [{"seconds": 0.5}], "open": True})
 
     async with http_source(shop) as source:
         settings = {

@@ -16,7 +16,7 @@ from pentad.rooms.metrics.collectors.contract import Upstream
 from pentad.rooms.metrics.engine.query_engine import build_query
 from pentad.rooms.metrics.interface.presentation import explanations
 from pentad.rooms.metrics.models import Fact, Query
-from tests.rooms.metrics.sources import Asked, Told, TurnedClock, http_source
+from tests.rooms.metrics.sources import Request, Response, TurnedClock, http_source
 from tests.rooms.metrics.toys import Toy, engine_of, refused
 from tests.waiting import PATIENCE
 
@@ -166,11 +166,11 @@ async def test_who_gives_up_does_not_take_the_others_answer_along():
 async def test_who_has_more_time_gets_the_answer_that_came_too_late_for_another():
     began, never = asyncio.Event(), asyncio.Event()
 
-    async def slow_at_first(asked: Asked) -> Told:
+    async def slow_at_first(asked: Request) -> Response:
         if asked.path == "/size" and not began.is_set():
             began.set()
             await never.wait()
-        return Told(json=7)
+        return Response(json=7)
 
     async with http_source(slow_at_first) as source:
 

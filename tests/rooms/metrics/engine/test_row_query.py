@@ -136,13 +136,23 @@ def test_order_puts_missing_values_last() -> None:
         ({"aggregate": ["total"]}, "not an aggregate"),
         ({"sort": ["value downwards"]}, "not a sort order"),
         ({"sort": ["size"]}, "no column"),
+        ({"where": "value > 0" + " and value > 0" * 50_000}, "At most 20"),
+        ({"where": "'" + " and value > 0" * 50_000}, "not a condition"),
+        ({"aggregate": ["sum" + " " * 200_000 + "!"]}, "not an aggregate"),
     ],
+    ids=lambda one: None if isinstance(one, str) else str(one)[:60],
 )
 @pytest.mark.requirement("metrics:questions:query")
 def test_what_cannot_be_read_is_refused_with_what_can(given: dict[str, Any], words: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         ask(**given)
     assert words in f"{refused.value.message} {refused.value.hint}"
+
+
+@pytest.mark.requirement("metrics:questions:query")
+def test_an_and_in_quotes_does_not_split_a_condition() -> None:
+    for where in ("businessGroup = 'Brass and Tin' and value > 0", 'value > 0\nAND\tbusinessGroup = "Brass and Tin"'):
+        assert groups(ask(where=where)[0]) == ["Brass and Tin"]
 
 
 @pytest.mark.requirement("metrics:questions:query")

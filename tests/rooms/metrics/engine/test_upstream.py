@@ -15,7 +15,7 @@ from pentad.rooms.metrics.collectors.contract import Upstream
 from pentad.rooms.metrics.engine import upstream
 from pentad.rooms.metrics.engine.upstream import UpstreamPool, UpstreamSession, retry_after
 from pentad.rooms.metrics.models import FetchError, Problem
-from tests.rooms.metrics.sources import Answering, Asked, HttpSource, Told, http_source
+from tests.rooms.metrics.sources import Handler, HttpSource, Request, Response, http_source
 
 CANARY = "canary-5e1f"
 
@@ -27,7 +27,7 @@ def _hurried(monkeypatch: pytest.MonkeyPatch):
 
 @asynccontextmanager
 async def asking(
-    answering: Answering, *, limit: int = 64, trusts: bool = True, seconds: float | None = None
+    answering: Handler, *, limit: int = 64, trusts: bool = True, seconds: float | None = None
 ) -> AsyncGenerator[tuple[HttpSource, UpstreamSession]]:
     fetcher = HttpFetcher()
     clock = SystemClock()
@@ -43,11 +43,11 @@ async def asking(
 class Turns:
     """Answers in their order; the last one again and again."""
 
-    def __init__(self, *told: Told):
-        self._told = list(told)
+    def __init__(self, *responses: Response):
+        self._responses = list(responses)
 
-    async def __call__(self, asked: Asked) -> Told:
-        return self._told.pop(0) if len(self._told) > 1 else self._told[0]
+    async def __call__(self, asked: Request) -> Response:
+        return self._responses.pop(0) if len(self._responses) > 1 else self._responses[0]
 
 
 async def failing(question: UpstreamSession, url: str, **more: Any) -> Problem:
@@ -58,7 +58,7 @@ async def failing(question: UpstreamSession, url: str, **more: Any) -> Problem:
 
 @pytest.mark.anyio
 async def test_an_answer_is_read_with_its_query_and_headers():
-    async with asking(Turns(Told(json={"a": [1]}))) as (source, question):
+    async with asking(Turns(Response(json={"a": [1]}))) as (source, question):
         assert await question.get(f"{source.url}/x", params={"q": "a b", "n": 3}, headers={"X-Env": "1"}) == {"a": [1]}
         assert source.asked[0].query == "q=a+b&n=3"
         assert source.asked[0].headers["x-env"] == "1"
@@ -67,7 +67,7 @@ async def test_an_answer_is_read_with_its_query_and_headers():
 
 @pytest.mark.anyio
 async def test_json_and_forms_are_posted_as_what_they_are():
-    async with asking(Turns(Told(json={}))) as (source, question):
+    async with asking(Turns(Response(json={}))) as (source, question):
         await question.post(f"{source.url}/j", json={"a": 1})
         await question.post(f"{source.url}/f", form={"a": "1 2"})
         assert [(asked.headers["content-type"], asked.body) for asked in source.asked] == [
@@ -79,9 +79,9 @@ async def test_json_and_forms_are_posted_as_what_they_are():
 @pytest.mark.anyio
 @pytest.mark.requirement("metrics:engine:limits")
 async def test_never_more_requests_under_way_than_the_limit():
-    async def slow(asked: Asked) -> Told:
+    async def slow(asked: Request) -> Response:
         await asyncio.sleep(0.005)
-        return Told(json=1)
+        return Response(json=1)
 
     async with asking(slow, limit=7) as (source, question):
         await asyncio.gather(*(question.get(f"{source.url}/{number}") for number in range(60)))
@@ -91,24 +91,25 @@ async def test_never_more_requests_under_way_than_the_limit():
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("first", [
-    Told(500), Told(502), Told(503, body=b"sorry"), Told(429), Told(503, body=b""), Told(raw=b""), Told(raw=b"HTTP/1"),
+    Response(500), Response(502), Response(503, body=b"sorry"), Response(429),
+    Response(503, body=b""), Response(raw=b""), Response(raw=b"HTTP/1"),
 ])  # fmt: skip
-async def test_what_may_pass_is_asked_again(first: Told):
-    async with asking(Turns(first, Told(json="good"))) as (source, question):
+async def test_what_may_pass_is_asked_again(first: Response):
+    async with asking(Turns(first, Response(json="good"))) as (source, question):
         assert await question.get(f"{source.url}/x") == "good"
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize(("told", "kind", "http"), [
-    (Told(403, body=CANARY.encode()), "permission", 403),
-    (Told(404), "unsupported", 404),
-    (Told(400), "server", 400),
-    (Told(200, body=b"<html>log in " + CANARY.encode(), headers={"content-type": "text/html"}), "parse", 200),
-    (Told(200, body=b'{"a": "' + CANARY.encode()), "parse", 200),
-    (Told(200, body=b"[" * 100_000), "parse", 200),
+@pytest.mark.parametrize(("response", "kind", "http"), [
+    (Response(403, body=CANARY.encode()), "permission", 403),
+    (Response(404), "unsupported", 404),
+    (Response(400), "server", 400),
+    (Response(200, body=b"<html>log in " + CANARY.encode(), headers={"content-type": "text/html"}), "parse", 200),
+    (Response(200, body=b'{"a": "' + CANARY.encode()), "parse", 200),
+    (Response(200, body=b"[" * 100_000), "parse", 200),
 ])  # fmt: skip
-async def test_what_does_not_pass_is_asked_once_and_said_without_its_content(told: Told, kind: str, http: int):
-    async with asking(Turns(told)) as (source, question):
+async def test_what_does_not_pass_is_asked_once_and_said_without_its_content(response: Response, kind: str, http: int):
+    async with asking(Turns(response)) as (source, question):
         problem = await failing(
             question, f"{source.url}/x?token={CANARY}", headers={"authorization": CANARY}, scope="g", affects=("k",)
         )
@@ -119,9 +120,12 @@ async def test_what_does_not_pass_is_asked_once_and_said_without_its_content(tol
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize(("told", "kind"), [(Told(500), "server"), (Told(429), "rate"), (Told(raw=b""), "network")])
-async def test_what_never_passes_ends_after_four_tries(told: Told, kind: str):
-    async with asking(Turns(told)) as (source, question):
+@pytest.mark.parametrize(
+    ("response", "kind"),
+    [(Response(500), "server"), (Response(429), "rate"), (Response(raw=b""), "network")],
+)
+async def test_what_never_passes_ends_after_four_tries(response: Response, kind: str):
+    async with asking(Turns(response)) as (source, question):
         assert (await failing(question, f"{source.url}/x")).kind == kind
         assert source.calls["/x"] >= 4
 
@@ -131,11 +135,11 @@ async def test_what_never_passes_ends_after_four_tries(told: Told, kind: str):
 async def test_a_host_that_names_its_reset_is_left_alone_by_everybody_until_then():
     until = []
 
-    async def limited(asked: Asked) -> Told:
+    async def limited(asked: Request) -> Response:
         if not until:
             until.append(time.monotonic() + 0.3)
-            return Told(503, body=b"", headers={"retry-after": "0.3"})
-        return Told(json=time.monotonic() >= until[0] - 0.02)
+            return Response(503, body=b"", headers={"retry-after": "0.3"})
+        return Response(json=time.monotonic() >= until[0] - 0.02)
 
     async with asking(limited, limit=1) as (source, question):
         answers = await asyncio.gather(*(question.get(f"{source.url}/{number}") for number in range(5)))
@@ -149,12 +153,12 @@ async def test_many_requests_that_wait_for_few_places_all_come_through_in_time()
     """Three in each window of a tenth of a second: whoever is too late four times and more is not given up."""
     windows = Counter()
 
-    async def limited(asked: Asked) -> Told:
+    async def limited(asked: Request) -> Response:
         window = int(time.time() * 10)
         windows[window] += 1
         if windows[window] > 3:
-            return Told(429, headers={"x-ratelimit-reset": f"{(window + 1) / 10:.3f}"})
-        return Told(json="in")
+            return Response(429, headers={"x-ratelimit-reset": f"{(window + 1) / 10:.3f}"})
+        return Response(json="in")
 
     async with asking(limited, limit=20, seconds=30) as (source, question):
         answers = await asyncio.gather(*(question.get(f"{source.url}/{number}") for number in range(30)))
@@ -163,7 +167,7 @@ async def test_many_requests_that_wait_for_few_places_all_come_through_in_time()
 
 @pytest.mark.anyio
 async def test_a_reset_beyond_the_deadline_is_not_waited_for():
-    async with asking(Turns(Told(429, headers={"retry-after": "60"})), seconds=5) as (source, question):
+    async with asking(Turns(Response(429, headers={"retry-after": "60"})), seconds=5) as (source, question):
         assert (await failing(question, f"{source.url}/x")).kind == "rate"
         assert source.calls["/x"] == 1
 
@@ -172,9 +176,9 @@ async def test_a_reset_beyond_the_deadline_is_not_waited_for():
 async def test_the_deadline_ends_a_request_that_hangs():
     never = asyncio.Event()
 
-    async def stuck(asked: Asked) -> Told:
+    async def stuck(asked: Request) -> Response:
         await never.wait()
-        return Told()
+        return Response()
 
     async with asking(stuck, seconds=0.05) as (source, question):
         assert (await failing(question, f"{source.url}/x")).kind == "timeout"
@@ -185,7 +189,7 @@ async def test_the_deadline_ends_a_request_that_hangs():
 
 @pytest.mark.anyio
 async def test_an_address_the_operator_did_not_name_meets_the_guard():
-    async with asking(Turns(Told(json=1)), trusts=False) as (source, question):
+    async with asking(Turns(Response(json=1)), trusts=False) as (source, question):
         assert (await failing(question, f"{source.url}/x")).kind == "unsupported"
         assert not source.asked
 
@@ -210,8 +214,8 @@ class Token:
 
 @pytest.mark.anyio
 async def test_an_expired_login_is_renewed_once():
-    async def fresh(asked: Asked) -> Told:
-        return Told(json="in") if asked.headers["authorization"] == "t2" else Told(401)
+    async def fresh(asked: Request) -> Response:
+        return Response(json="in") if asked.headers["authorization"] == "t2" else Response(401)
 
     async with asking(fresh) as (source, question):
         login = Token()
@@ -221,7 +225,7 @@ async def test_an_expired_login_is_renewed_once():
 
 @pytest.mark.anyio
 async def test_a_login_that_stays_refused_is_no_permission():
-    async with asking(Turns(Told(401))) as (source, question):
+    async with asking(Turns(Response(401))) as (source, question):
         problem = await failing(question, f"{source.url}/x", login=Token())
         assert (problem.kind, source.calls["/x"]) == ("permission", 2)
 

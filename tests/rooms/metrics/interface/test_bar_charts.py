@@ -61,6 +61,17 @@ def test_the_picture_says_of_when_it_is_and_what_is_not_in_it() -> None:
 
 
 @pytest.mark.requirement("metrics:pictures:rows")
+def test_control_characters_in_names_break_no_picture() -> None:
+    hostile = "a\x1b[31m\x00\u202eb\nc"
+    chart = drawn(rows=[{"businessGroup": hostile, "value": 1}, {"businessGroup": "B", "value": 2}], total=2)
+    texts = [one.text for one in ET.fromstring(svg_bars(chart)).findall(".//{*}text")]
+    assert "a [31m b c" in texts
+    assert not any(one in text_bars(chart) for one in "\x1b\x00\u202e")
+    assert len(text_bars(chart).splitlines()) == 4
+    assert png_bars(chart).startswith(b"\x89PNG")
+
+
+@pytest.mark.requirement("metrics:pictures:rows")
 @pytest.mark.parametrize(
     ("dark", "theme", "bar"), [(False, LIGHT, BLUE), (True, DARK, LIGHT_BLUE)], ids=["light", "dark"]
 )

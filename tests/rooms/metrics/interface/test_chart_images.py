@@ -10,6 +10,7 @@ from PIL import Image
 from pentad.kernel.pages import Chart
 from pentad.kernel.pages import Series as ChartSeries
 from pentad.rooms.metrics.history.history_lines import HistoryLine
+from pentad.rooms.metrics.interface import chart_images
 from pentad.rooms.metrics.interface.chart_images import DARK, HEIGHT, LIGHT, WIDTH, Theme, png_chart
 from pentad.rooms.metrics.interface.presentation import history_chart
 from pentad.rooms.metrics.store import Series, sampled
@@ -68,6 +69,14 @@ def test_lines_with_the_same_points_are_drawn_as_one_with_both_names() -> None:
 
     lines = [line(2, businessGroup="A"), line(2, businessGroup="A", environmentName="Live"), line(3, businessGroup="B")]
     assert [one.name for one in history_chart("used", lines, 0.0, 10.0).series] == ["A = A, Live", "B"]
+
+
+@pytest.mark.requirement("metrics:pictures")
+def test_without_a_system_font_names_lose_their_accents(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chart_images, "_system_font", lambda: "DejaVuSans.ttf")
+    assert chart_images.printable("Müller & Søn") == "Müller & Søn"
+    monkeypatch.setattr(chart_images, "_system_font", lambda: None)
+    assert chart_images.printable("Müller & Søn") == "Muller & S?n"
 
 
 @pytest.mark.requirement("metrics:pictures")

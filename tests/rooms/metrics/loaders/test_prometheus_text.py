@@ -9,7 +9,7 @@ from pentad.rooms.metrics.collectors.anypoint.collector import collector_specs
 from pentad.rooms.metrics.loaders.formats import export_snapshot
 from pentad.rooms.metrics.loaders.prometheus_text import metric_name, metric_names
 from pentad.rooms.metrics.models import Info, Metric, Sample, Snapshot
-from tests.anypoint.asking import asking
+from tests.anypoint.engine import platform_engine
 from tests.anypoint.server import Platform
 from tests.anypoint.world import World
 
@@ -24,7 +24,7 @@ CATALOGUES = {
 @pytest.mark.parametrize("key", ["applicationsTotal", "vcoresUsed"])
 @pytest.mark.requirement("metrics:loaders:prometheus")
 async def test_the_environments_add_up_to_the_group(key: str) -> None:
-    async with asking(Platform(World())) as one:
+    async with platform_engine(Platform(World())) as one:
         answer = await one.ask("ch", f"applications.sandbox.{key}")
     sums: dict[str, float] = {}
     for line in export_snapshot("prometheus", answer.snapshot, answer.info).body.splitlines():

@@ -6,7 +6,7 @@ import pytest
 
 from pentad.rooms.metrics.loaders.rows import Row, snapshot_rows
 from pentad.rooms.metrics.models import Snapshot
-from tests.anypoint.asking import USER, asking
+from tests.anypoint.engine import USER, platform_engine
 from tests.anypoint.recorded import Recorded
 from tests.anypoint.server import Platform
 
@@ -91,7 +91,7 @@ def merged(ours: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
 async def organisation() -> Snapshot:
     """Everything there is of one group."""
     tree: dict[str, Any] = {}
-    async with asking(Platform(Recorded()), USER) as one:
+    async with platform_engine(Platform(Recorded()), USER) as one:
         for collector in COLLECTORS:
             merged(tree, (await one.ask(collector, recursive=False)).snapshot.tree[0])
     return Snapshot(collector="all", scope="", as_of=0.0, tree=[tree])

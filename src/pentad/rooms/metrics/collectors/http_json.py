@@ -30,23 +30,6 @@ from pentad.rooms.metrics.models import (
 
 _STEP: Final = re.compile(r"[^.\[\]]+|\[\d+\]")
 _LONGEST_TEXT: Final = 500
-_SCHEMA: Final = {
-    "type": "object",
-    "properties": {
-        "http_json": {
-            "type": "object",
-            "additionalProperties": {
-                "type": "object",
-                "required": ["url", "values"],
-                "properties": {
-                    "url": {"type": "string"},
-                    "values": {"type": "object", "additionalProperties": {"type": "string"}},
-                    "headers": {"type": "object", "additionalProperties": {"type": "string"}},
-                },
-            },
-        }
-    },
-}
 
 
 class Missing(LookupError):
@@ -104,8 +87,6 @@ class HttpJson:
                 for name, given in self._sources.items()
                 for key, place in given["values"].items()
             ),
-            settings=_SCHEMA,
-            secrets=("http_json.*.headers",),
             ttl=15.0,
             ready=bool(self._sources),
             missing="" if self._sources else "Set a table [rooms.metrics.http_json.NAME] with url and values.",

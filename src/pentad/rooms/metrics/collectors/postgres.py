@@ -151,8 +151,6 @@ class Postgres:
             title=self.title,
             description="Connections, transactions, cache, replication and slow statements.",
             catalogue=CATALOGUE,
-            settings={"type": "object", "properties": {"postgres_url": {"type": "string"}}},
-            secrets=("postgres_url",),
             ttl=5.0,
             ready=ready,
             missing="" if ready else "The store is SQLite: set rooms.metrics.postgres_url to look at a PostgreSQL.",

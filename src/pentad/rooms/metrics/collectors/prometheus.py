@@ -32,14 +32,6 @@ from pentad.rooms.metrics.models import (
 USUAL: Final = {"targets.up": "sum(up)", "targets.total": "count(up)"}
 MOST_SERIES: Final = 500
 _LONGEST_ERROR: Final = 300
-_SCHEMA: Final = {
-    "type": "object",
-    "properties": {
-        "prometheus_url": {"type": "string", "description": "Where Prometheus is, such as https://prometheus:9090."},
-        "prometheus_token": {"type": "string", "description": "A bearer token, if it wants one."},
-        "prometheus_queries": {"type": "object", "additionalProperties": {"type": "string"}},
-    },
-}
 
 
 class Prometheus:
@@ -62,8 +54,6 @@ class Prometheus:
                 Metric(key=name, description=f"PromQL: {query}", formula=query, facts=(f"prometheus.{name}",))
                 for name, query in self._queries.items()
             ),
-            settings=_SCHEMA,
-            secrets=("prometheus_token",),
             ttl=15.0,
             ready=url is not None,
             missing="" if url else "Set rooms.metrics.prometheus_url.",

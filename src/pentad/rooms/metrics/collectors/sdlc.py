@@ -432,17 +432,6 @@ _KEYS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
 }
 """By system and key: the fact it needs, and its description."""
 
-_SYSTEM: Final = {name: {"type": "string"} for name in ("url", "user", "token", "query")}
-_SETTINGS: Final = {
-    "type": "object",
-    "properties": {
-        "sdlc": {
-            "type": "object",
-            "properties": {name: {"type": "object", "properties": _SYSTEM, "required": ["url"]} for name in PARTS},
-        }
-    },
-}
-
 
 class Sdlc:
     """All configured systems in one tree."""
@@ -462,7 +451,7 @@ class Sdlc:
                 if system in systems
                 for key, (fact, about) in _KEYS[system].items()
             ),
-            settings=_SETTINGS, secrets=("sdlc.*.token",), root=(ROOT,), ttl=300.0, ready=bool(systems),
+            root=(ROOT,), ttl=300.0, ready=bool(systems),
             missing="" if systems else f"Set [rooms.metrics.sdlc.NAME] with url; NAME is of {', '.join(PARTS)}.",
         )  # fmt: skip
 

@@ -240,7 +240,7 @@ class QueryEngine:
                 lines = await chosen.history(key, begin, end, step, session)
             except FetchError as error:
                 raise Unavailable(
-                    f"{chosen.title} did not give the history of {key!r}: {error.problem.message}"
+                    f"{chosen.title} did not return the history of {key!r}: {error.problem.message}"
                 ) from None
             for labels, points in lines.items():
                 series = Series(0, chosen.id, "", key, labels, "gauge", None)

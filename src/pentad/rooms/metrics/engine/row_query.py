@@ -27,7 +27,7 @@ MOST_CONDITIONS: Final = 20
 LONGEST_CONDITION: Final = 500
 _CONDITION: Final = re.compile(r"\s*([\w.\-]+)\s*(!=|>=|<=|!~|=|>|<|~|\bin\b)\s*(\S.*?)\s*", re.IGNORECASE | re.DOTALL)
 _AGGREGATE: Final = re.compile(r"\s*([a-z]+)\s*(?:\(\s*([\w.\-]+)\s*\))?\s*", re.IGNORECASE)
-_PARTS: Final = re.compile(r"""\s+and\s+(?=(?:[^"']|"[^"]*"|'[^']*')*$)""", re.IGNORECASE)
+_QUOTED_OR_AND: Final = re.compile(r""""[^"]*"|'[^']*'|(?<=\s)(and)(?=\s)""", re.IGNORECASE)
 _OPERATORS: Final = "=, !=, <, <=, >, >=, ~ (contains), !~, in"
 _ORDERED: Final = frozenset({"<", "<=", ">", ">="})
 
@@ -79,7 +79,7 @@ def parse_query(
     where: Iterable[str], group_by: Sequence[str], aggregate: Iterable[str], sort: Iterable[str], default: str
 ) -> RowQuery:
     """Parse a query. Groups without an aggregate use `default`."""
-    conditions = tuple(_condition(part) for text in where for part in _PARTS.split(text) if part.strip())
+    conditions = tuple(_condition(part) for text in where for part in _split_conditions(text) if part.strip())
     if len(conditions) > MOST_CONDITIONS:
         raise InvalidInput(f"There are {len(conditions)} conditions.", hint=f"At most {MOST_CONDITIONS} are read.")
     aggregates = tuple(_aggregate(text) for text in aggregate)
@@ -87,6 +87,17 @@ def parse_query(
         aggregates = (_aggregate(default),)
     order = tuple(_order(text) for text in sort)
     return RowQuery(where=conditions, group_by=tuple(group_by), aggregates=aggregates, sort=order)
+
+
+def _split_conditions(text: str) -> list[str]:
+    """The parts between `and`s that are not in quotes."""
+    parts: list[str] = []
+    start = 0
+    for found in _QUOTED_OR_AND.finditer(text):
+        if found[1]:
+            parts.append(text[start : found.start()])
+            start = found.end()
+    return [*parts, text[start:]]
 
 
 def _condition(text: str) -> Condition:
@@ -110,7 +121,7 @@ def _unquoted(text: str) -> str:
 
 
 def _aggregate(text: str) -> Aggregate:
-    found = _AGGREGATE.fullmatch(text)
+    found = _AGGREGATE.fullmatch(text) if len(text) <= LONGEST_CONDITION else None
     function = found[1].lower().replace("avg", "mean") if found is not None else ""
     if found is None or function not in FUNCTIONS:
         raise InvalidInput(

@@ -7,16 +7,24 @@ units have no common scale and are not drawn together.
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any, Final
 
-from pentad.kernel.charts import COLOURS, even_ticks, format_number, tick_labels
+from pentad.kernel.charts import COLOURS, even_ticks, format_number, label_text, svg_text, tick_labels
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.metrics.engine.row_query import STATE, UNIT, VALUE, Row, RowQuery
-from pentad.rooms.metrics.interface.chart_images import DARK, DARK_COLOURS, LIGHT, WIDTH, one_line
+from pentad.rooms.metrics.interface.chart_images import (
+    DARK,
+    DARK_COLOURS,
+    LIGHT,
+    WIDTH,
+    chart_font,
+    one_line,
+    printable,
+)
 
 _MOST_BARS: Final = 40
-_LEFT, _TOP, _RIGHT, _BOTTOM, _BAR = 430, 96, 150, 52, 34
+_TOP, _BOTTOM, _BAR = 96, 52, 34
+_MARGIN: Final = 40
 _LONGEST_NAME: Final = 40
 _TEXT_WIDTH: Final = 40
 _NOT_NAMES: Final = frozenset({STATE, UNIT, VALUE, "limit", "percent", "missing", "level", "key", "businessGroupId"})
@@ -140,33 +148,38 @@ def _note(view: Mapping[str, Any], drawn: int) -> str:
 
 def png_bars(chart: BarChart, *, dark: bool = False) -> bytes:
     """The bars as a PNG. A limit is a line across its bar."""
-    from PIL import Image, ImageDraw, ImageFont
+    from PIL import Image, ImageDraw
 
     theme, colour = (DARK, DARK_COLOURS[0]) if dark else (LIGHT, COLOURS[0])
-    tall, wide = _BAR * max(1, len(chart.bars)), WIDTH - _LEFT - _RIGHT
+    font = chart_font(20)
+    names = [printable(one_line(bar.name, _LONGEST_NAME)) for bar in chart.bars]
+    values = [printable(chart.value_text(bar)) for bar in chart.bars]
+    left = _MARGIN + max((font.getlength(name) for name in names), default=0.0)
+    right = _MARGIN + max((font.getlength(value) for value in values), default=0.0)
+    tall, wide = _BAR * max(1, len(chart.bars)), WIDTH - left - right
     image = Image.new("RGB", (WIDTH, _TOP + tall + _BOTTOM), theme.background)
-    draw, font, ticks = ImageDraw.Draw(image), ImageFont.load_default(20), chart.scale()
-    draw.text((28, 14), one_line(chart.title), fill=theme.text, font=ImageFont.load_default(24))
-    draw.text((28, 52), one_line(chart.note), fill=theme.text, font=font)
+    draw, ticks = ImageDraw.Draw(image), chart.scale()
+    draw.text((28, 14), printable(one_line(chart.title)), fill=theme.text, font=chart_font(24))
+    draw.text((28, 52), printable(one_line(chart.note)), fill=theme.text, font=font)
     for tick, label in zip(ticks, chart.labels(ticks), strict=True):
-        x = _LEFT + _share(tick, ticks) * wide
+        x = left + _share(tick, ticks) * wide
         draw.line([(x, _TOP), (x, _TOP + tall)], fill=theme.grid, width=1)
         draw.text((x, _TOP + tall + 10), label, fill=theme.text, font=font, anchor="ma")
-    for place, bar in enumerate(chart.bars):
+    for place, (bar, name, value) in enumerate(zip(chart.bars, names, values, strict=True)):
         top = _TOP + place * _BAR
-        middle, text_at = top + _BAR / 2, _LEFT + _share(0.0, ticks) * wide
-        draw.text((_LEFT - 12, middle), one_line(bar.name, _LONGEST_NAME), fill=theme.text, font=font, anchor="rm")
+        middle, text_at = top + _BAR / 2, left + _share(0.0, ticks) * wide
+        draw.text((left - 12, middle), name, fill=theme.text, font=font, anchor="rm")
         if bar.value is not None:
-            left, right = sorted((text_at, _LEFT + _share(bar.value, ticks) * wide))
-            draw.rectangle([left, top + 5, max(right, left + 1), top + _BAR - 5], fill=colour)
-            text_at = right
+            begin, end = sorted((text_at, left + _share(bar.value, ticks) * wide))
+            draw.rectangle([begin, top + 5, max(end, begin + 1), top + _BAR - 5], fill=colour)
+            text_at = end
         if bar.limit is not None:
-            x = _LEFT + _share(bar.limit, ticks) * wide
+            x = left + _share(bar.limit, ticks) * wide
             draw.line([(x, top + 1), (x, top + _BAR - 1)], fill=theme.mark, width=3)
             text_at = max(text_at, x)
-        draw.text((text_at + 8, middle), chart.value_text(bar), fill=theme.text, font=font, anchor="lm")
+        draw.text((text_at + 8, middle), value, fill=theme.text, font=font, anchor="lm")
     if not chart.bars:
-        draw.text((_LEFT, _TOP), "No rows.", fill=theme.text, font=font)
+        draw.text((left, _TOP), "No rows.", fill=theme.text, font=font)
     out = io.BytesIO()
     image.save(out, "PNG", optimize=True)
     return out.getvalue()
@@ -179,18 +192,18 @@ def svg_bars(chart: BarChart) -> str:
     bottom = height - 22
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 {height}" role="img" font-family="sans-serif"',
-        f' font-size="11"><title>{escape(chart.title)}</title>',
-        f'<text x="12" y="16" font-size="13" font-weight="bold">{escape(chart.title)}</text>',
-        f'<text x="12" y="32">{escape(chart.note)}</text>',
+        f' font-size="11"><title>{svg_text(chart.title)}</title>',
+        f'<text x="12" y="16" font-size="13" font-weight="bold">{svg_text(chart.title)}</text>',
+        f'<text x="12" y="32">{svg_text(chart.note)}</text>',
     ]
     for tick, label in zip(ticks, chart.labels(ticks), strict=True):
         x = left + _share(tick, ticks) * wide
         parts.append(f'<path d="M{x:.1f},{top}V{bottom}" stroke="#ccc" stroke-width="0.5"/>')
-        parts.append(f'<text x="{x:.1f}" y="{height - 8}" text-anchor="middle">{escape(label)}</text>')
+        parts.append(f'<text x="{x:.1f}" y="{height - 8}" text-anchor="middle">{svg_text(label)}</text>')
     zero = left + _share(0.0, ticks) * wide
     for place, bar in enumerate(chart.bars):
         y, end = top + place * row, zero
-        name = escape(one_line(bar.name, _LONGEST_NAME))
+        name = svg_text(one_line(bar.name, _LONGEST_NAME))
         parts.append(f'<text x="{left - 6}" y="{y + 13}" text-anchor="end">{name}</text>')
         if bar.value is not None:
             low, end = sorted((zero, left + _share(bar.value, ticks) * wide))
@@ -200,7 +213,7 @@ def svg_bars(chart: BarChart) -> str:
             x = left + _share(bar.limit, ticks) * wide
             parts.append(f'<path d="M{x:.1f},{y + 1}v{row - 2}" stroke="{LIGHT.mark}" stroke-width="2"/>')
             end = max(end, x)
-        parts.append(f'<text x="{end + 5:.1f}" y="{y + 13}">{escape(chart.value_text(bar))}</text>')
+        parts.append(f'<text x="{end + 5:.1f}" y="{y + 13}">{svg_text(chart.value_text(bar))}</text>')
     return "".join([*parts, "</svg>"])
 
 
@@ -209,7 +222,7 @@ def text_bars(chart: BarChart) -> str:
     ticks = chart.scale()
     names = [one_line(bar.name, _LONGEST_NAME) for bar in chart.bars]
     margin = max((len(name) for name in names), default=0)
-    lines = [chart.title]
+    lines = [label_text(chart.title)]
     for name, bar in zip(names, chart.bars, strict=True):
         ends = sorted(round(_share(value, ticks) * _TEXT_WIDTH) for value in (0.0, bar.value or 0.0))
         drawn = " " * ends[0] + "█" * (ends[1] - ends[0])

@@ -13,6 +13,7 @@ import msgspec.structs
 
 from pentad.kernel.charts import format_number
 from pentad.rooms.metrics.history.alerts import Alert, Level
+from pentad.rooms.metrics.history.collector_health import UP
 
 SEVERITIES: Final[Mapping[Level, str]] = {"warn": "warning", "alarm": "critical"}
 _PARENT_LABELS: Final = frozenset({"businessGroupId", "environmentType"})
@@ -82,7 +83,12 @@ def grouped_alert(alert: Alert, description: str = "") -> GroupedAlert:
     of = ", ".join(text for name, text in alert.labels if name not in _PARENT_LABELS)
     value = "unknown" if alert.value is None else format_number(alert.value, alert.unit)
     limit = "" if alert.threshold is None else f"; the threshold is {format_number(alert.threshold, alert.unit)}"
-    annotations = {"summary": f"{alert.collector} {alert.key}{f' of {of}' if of else ''} is {value}{limit}."}
+    summary = f"{alert.collector} {alert.key}{f' of {of}' if of else ''} is {value}{limit}."
+    if alert.key == UP.key:
+        summary = (
+            f"The collector {alert.collector}{f' ({alert.scope})' if alert.scope else ''} does not reach its source."
+        )
+    annotations = {"summary": summary}
     if description:
         annotations["description"] = description
     return GroupedAlert(labels=labels, annotations=annotations, starts_at=alert.since)

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.anypoint.asking import USER, asking
+from tests.anypoint.engine import USER, platform_engine
 from tests.anypoint.faults import Fault
 from tests.anypoint.server import Behaviour, Platform
 from tests.anypoint.world import Size, World
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.anyio
 @pytest.mark.requirement("metrics:anypoint:accounting")
 async def test_the_network_of_one_group_takes_three_calls_and_none_the_second_time() -> None:
     platform = Platform(World())
-    async with asking(platform) as one:
+    async with platform_engine(platform) as one:
         first = await one.ask("ch", "networking")
         assert [route for route, _ in platform.journal.order] == ["login-app", "hierarchy", "usage"]
         assert first.snapshot.tree[0]["runtimeManagerMetrics"]["cloudhub"]["networking"]["vpcsUsed"] is not None
@@ -27,7 +27,7 @@ async def test_the_network_of_one_group_takes_three_calls_and_none_the_second_ti
 @pytest.mark.requirement("metrics:anypoint:accounting")
 async def test_a_tree_of_groups_takes_one_call_more_for_each() -> None:
     platform = Platform(World(Size(groups=9)))
-    async with asking(platform) as one:
+    async with platform_engine(platform) as one:
         answer = await one.ask("ch", "networking")
         assert platform.journal.total == 2 + 9
         assert len(answer.snapshot.tree) == 9
@@ -36,7 +36,7 @@ async def test_a_tree_of_groups_takes_one_call_more_for_each() -> None:
 @pytest.mark.requirement("metrics:anypoint:accounting")
 async def test_a_whole_collector_takes_no_more_than_its_facts() -> None:
     platform = Platform(World(Size(groups=2)))
-    async with asking(platform, USER) as one:
+    async with platform_engine(platform, USER) as one:
         await one.ask("ch")
         assert platform.journal.total == 2 + 2 * (1 + 4 + 1)
         assert platform.journal.counts["login-user"] == 1
@@ -45,7 +45,7 @@ async def test_a_whole_collector_takes_no_more_than_its_facts() -> None:
 @pytest.mark.requirement("metrics:anypoint:accounting")
 async def test_twenty_identical_questions_at_once_are_one_fan_out() -> None:
     platform = Platform(World(), behaviour=Behaviour(latency=0.02))
-    async with asking(platform) as one:
+    async with platform_engine(platform) as one:
         answers = await asyncio.gather(*(one.ask("ch") for _ in range(20)))
         assert platform.journal.total == 2 + 1 + 4 + 1
         assert all(answer.snapshot.tree[0].keys() == answers[0].snapshot.tree[0].keys() for answer in answers)
@@ -54,7 +54,7 @@ async def test_twenty_identical_questions_at_once_are_one_fan_out() -> None:
 @pytest.mark.requirement("metrics:anypoint:accounting")
 async def test_what_one_collector_fetched_the_others_need_not() -> None:
     platform = Platform(World())
-    async with asking(platform) as one:
+    async with platform_engine(platform) as one:
         await one.ask("arm")
         before = platform.journal.total
         await one.ask("rtf")
@@ -64,7 +64,7 @@ async def test_what_one_collector_fetched_the_others_need_not() -> None:
 @pytest.mark.requirement("metrics:anypoint:accounting")
 async def test_no_more_is_under_way_than_the_limit() -> None:
     platform = Platform(World(Size(groups=3)), behaviour=Behaviour(latency=0.005))
-    async with asking(platform, limit=7) as one:
+    async with platform_engine(platform, limit=7) as one:
         await one.ask("amq")
         assert platform.journal.peak == 7
 
@@ -72,7 +72,7 @@ async def test_no_more_is_under_way_than_the_limit() -> None:
 @pytest.mark.requirement("metrics:anypoint:accounting")
 async def test_what_is_known_already_leads_on_while_something_else_is_slow() -> None:
     platform = Platform(World(), faults=[Fault("usage", "slow", seconds=30)])
-    async with asking(platform) as one:
+    async with platform_engine(platform) as one:
         await one.ask("core", "environments.total")
         await one.ask("ch", seconds=1)
         assert platform.journal.counts["applications"] == 4, "environments that were known are asked at once"
@@ -81,7 +81,7 @@ async def test_what_is_known_already_leads_on_while_something_else_is_slow() -> 
 @pytest.mark.requirement("metrics:anypoint:accounting")
 async def test_a_dry_run_fetches_only_what_the_plan_needs() -> None:
     platform = Platform(World())
-    async with asking(platform) as one:
+    async with platform_engine(platform) as one:
         from pentad.rooms.metrics.engine.query_engine import build_query
 
         info = one.engine.catalogue.find("ch").info()
@@ -106,7 +106,7 @@ async def test_pages_come_together_right(faults: list[Fault], name: str) -> None
         environments=1, members=2_300, clients=620, api_assets=250, instances=1, destinations=45, regions=1, assets=620,
         deployments=130,
     )  # fmt: skip
-    async with asking(Platform(World(size), faults=faults), USER) as one:
+    async with platform_engine(Platform(World(size), faults=faults), USER) as one:
         members = (await one.ask("core", "users.total")).snapshot.tree[0]
         clients = (await one.ask("apc")).snapshot.tree[0]
         apis = (await one.ask("apm", "apis.production.total")).snapshot.tree[0]
@@ -124,7 +124,7 @@ async def test_pages_come_together_right(faults: list[Fault], name: str) -> None
 @pytest.mark.requirement("metrics:anypoint:accounting")
 async def test_once_the_total_is_known_the_other_pages_are_asked_for_at_once() -> None:
     platform = Platform(World(Size(members=2_300)), behaviour=Behaviour(latency=0.05))
-    async with asking(platform, USER) as one:
+    async with platform_engine(platform, USER) as one:
         answer = await one.ask("core", "users.total")
     assert answer.snapshot.tree[0]["coreServicesMetrics"]["users"]["total"] == 2_300
     assert (platform.journal.counts["members"], platform.journal.peak) == (5, 4)

@@ -5,7 +5,7 @@ from pydantic import ValidationError
 
 from pentad.rooms.metrics.collectors.anypoint.figures import Inputs, benefits, with_benefits
 from pentad.rooms.metrics.interface.arguments import BenefitsArguments
-from tests.anypoint.asking import asking
+from tests.anypoint.engine import platform_engine
 from tests.anypoint.faults import Fault
 from tests.anypoint.recorded import Recorded
 from tests.anypoint.server import Platform
@@ -19,7 +19,7 @@ GIVEN = {
 
 @pytest.mark.requirement("metrics:benefits")
 async def test_benefits_are_computed_from_production_alone() -> None:
-    async with asking(Platform(Recorded())) as one:
+    async with platform_engine(Platform(Recorded())) as one:
         answer = await one.ask("benefits", recursive=False)
         (entry,) = answer.snapshot.tree
         # One API is used by more than one; one application runs on CloudHub, two on the fabric, one standalone.
@@ -56,7 +56,7 @@ def test_an_input_that_is_no_number_is_refused(wrong: object) -> None:
 
 
 async def differing(collector: str, faults: list[Fault] | None = None) -> dict[str, tuple[object, object, str]]:
-    async with asking(Platform(Recorded(), faults=faults)) as one:
+    async with platform_engine(Platform(Recorded(), faults=faults)) as one:
         answer = await one.ask(collector, compat="legacy", recursive=False)
         return {one.key: (one.right, one.legacy, one.why) for one in answer.snapshot.differences}
 

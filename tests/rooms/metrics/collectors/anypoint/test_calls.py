@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.anypoint.asked import Asked
-from tests.anypoint.asking import APP, USER, asking
+from tests.anypoint.engine import APP, USER, platform_engine
+from tests.anypoint.platform_request import PlatformRequest
 from tests.anypoint.recorded import Recorded
 from tests.anypoint.server import Platform
 
@@ -62,16 +62,16 @@ EXPECTED: dict[str, list[tuple[str, str, dict[str, str], dict[str, str]]]] = {
 }
 
 
-async def asked_for(collector: str, settings: dict[str, str] | None = None) -> list[tuple[str, Asked]]:
+async def asked_for(collector: str, settings: dict[str, str] | None = None) -> list[tuple[str, PlatformRequest]]:
     platform = Platform(Recorded())
-    async with asking(platform, settings) as one:
+    async with platform_engine(platform, settings) as one:
         answer = await one.ask(collector, recursive=False)
         assert not answer.snapshot.problems
     assert "unknown" not in platform.journal.counts
     return platform.journal.calls
 
 
-def scopes(call: Asked) -> dict[str, str]:
+def scopes(call: PlatformRequest) -> dict[str, str]:
     return {name: call.headers[name] for name in SCOPES if name in call.headers}
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from pentad.rooms.metrics.engine.query_engine import Answer
 from pentad.rooms.metrics.metric_keys import select
-from tests.anypoint.asking import APP, USER, Asking, asking
+from tests.anypoint.engine import APP, USER, PlatformEngine, platform_engine
 from tests.anypoint.faults import Fault
 from tests.anypoint.logins import APPS, USERS
 from tests.anypoint.server import Behaviour, Platform
@@ -27,7 +27,7 @@ async def test_one_forbidden_environment_of_four_leaves_three_good_ones() -> Non
     world = World()
     lost = world.environments(world.root)[2]
     platform = Platform(world, faults=[Fault("applications", status=403, where=lost["id"])])
-    async with asking(platform) as one:
+    async with platform_engine(platform) as one:
         answer = await one.ask("ch")
         details = applications(answer)["sandbox"]["details"]
         assert [entry["applicationsTotal"] for entry in details] == [None, 2, 2]
@@ -44,7 +44,7 @@ async def test_one_forbidden_environment_of_four_leaves_three_good_ones() -> Non
 @pytest.mark.requirement("metrics:anypoint:faults")
 async def test_a_group_whose_environments_are_forbidden_has_no_zeros() -> None:
     platform = Platform(World(), faults=[Fault("environments", status=403)])
-    async with asking(platform) as one:
+    async with platform_engine(platform) as one:
         answer = await one.ask("osv2")
         assert answer.snapshot.tree[0]["osV2Metrics"]["stats"]["production"]["requestCount"] is None
         assert {sample.state for sample in answer.snapshot.samples} == {"no_permission"}
@@ -55,7 +55,7 @@ async def test_what_is_asked_by_key_keeps_its_state() -> None:
     world = World()
     lost = world.environments(world.root)[2]
     platform = Platform(world, faults=[Fault("applications", status=403, where=lost["id"])])
-    async with asking(platform) as one:
+    async with platform_engine(platform) as one:
         answer = await one.ask("ch", "applicationsTotal")
     (pruned,), matches = select(answer.snapshot.tree, answer.info, ("applicationsTotal",))
     sandbox = pruned["runtimeManagerMetrics"]["cloudhub"]["applications"]["sandbox"]
@@ -68,7 +68,7 @@ async def test_what_is_asked_by_key_keeps_its_state() -> None:
 @pytest.mark.requirement("metrics:anypoint:faults")
 async def test_one_refused_policy_call_makes_its_figures_partial() -> None:
     platform = Platform(World(), faults=[Fault("policies", status=403, times=1)])
-    async with asking(platform) as one:
+    async with platform_engine(platform) as one:
         answer = await one.ask("apm")
         states = answer.snapshot.tree[0]["states"]
         assert set(states.values()) == {"partial"}
@@ -78,7 +78,7 @@ async def test_one_refused_policy_call_makes_its_figures_partial() -> None:
 @pytest.mark.requirement("metrics:anypoint:faults")
 async def test_an_expired_token_is_refreshed_once() -> None:
     platform = Platform(World(), faults=[Fault("applications", "expired", times=1)])
-    async with asking(platform) as one:
+    async with platform_engine(platform) as one:
         answer = await one.ask("ch")
         assert platform.journal.counts["login-app"] == 2
         assert answer.snapshot.coverage.failed == 0
@@ -87,7 +87,7 @@ async def test_an_expired_token_is_refreshed_once() -> None:
 @pytest.mark.requirement("metrics:anypoint:faults")
 async def test_requests_that_are_refused_whatever_token_they_have_are_one_refresh_and_no_more() -> None:
     platform = Platform(World(Size(groups=3)), faults=[Fault("applications", status=401)])
-    async with asking(platform) as one:
+    async with platform_engine(platform) as one:
         answer = await one.ask("ch")
         assert (platform.journal.counts["login-app"], answer.snapshot.coverage.failed) == (2, 12)
         assert all(problem.kind == "permission" for problem in answer.snapshot.problems)
@@ -96,7 +96,7 @@ async def test_requests_that_are_refused_whatever_token_they_have_are_one_refres
 @pytest.mark.requirement("metrics:anypoint:faults")
 async def test_a_login_that_is_refused_is_not_tried_once_for_each_request() -> None:
     platform = Platform(World(Size(groups=3)))
-    async with asking(platform) as one:
+    async with platform_engine(platform) as one:
         await one.ask("core", "environments.total")
         platform.logins.apps.clear()
         platform.logins.expire()
@@ -108,7 +108,7 @@ async def test_a_login_that_is_refused_is_not_tried_once_for_each_request() -> N
 @pytest.mark.requirement("metrics:anypoint:faults")
 async def test_an_expired_token_of_exchange_is_refreshed_once() -> None:
     platform = Platform(World(), faults=[Fault("assets", "expired", times=1)])
-    async with asking(platform) as one:
+    async with platform_engine(platform) as one:
         answer = await one.ask("ex", "exchangeMetrics.total")
         assert platform.journal.counts["login-app"] == 2
         assert answer.snapshot.tree[0]["exchangeMetrics"]["total"] == 4
@@ -117,7 +117,7 @@ async def test_an_expired_token_of_exchange_is_refreshed_once() -> None:
 @pytest.mark.requirement("metrics:anypoint:faults")
 async def test_an_empty_503_with_a_reset_is_waited_for() -> None:
     platform = Platform(World(), faults=[Fault("usage", status=503, seconds=0.3, times=1)])
-    async with asking(platform) as one:
+    async with platform_engine(platform) as one:
         answer = await one.ask("ch", "networking")
         assert answer.snapshot.coverage.failed == 0
         assert platform.journal.counts["usage"] == 2
@@ -126,7 +126,7 @@ async def test_an_empty_503_with_a_reset_is_waited_for() -> None:
 @pytest.mark.requirement("metrics:anypoint:faults")
 async def test_a_rate_limit_is_kept_to() -> None:
     platform = Platform(World(), behaviour=Behaviour(rate_limit=4, window=0.5))
-    async with asking(platform) as one:
+    async with platform_engine(platform) as one:
         answer = await one.ask("ch", seconds=20)
         assert answer.snapshot.coverage.failed == 0
 
@@ -134,7 +134,7 @@ async def test_a_rate_limit_is_kept_to() -> None:
 @pytest.mark.requirement("metrics:anypoint:faults")
 async def test_the_deadline_gives_what_is_there() -> None:
     platform = Platform(World(), faults=[Fault("usage", "slow", seconds=30)])
-    async with asking(platform) as one:
+    async with platform_engine(platform) as one:
         await one.ask("ch", "applications")  # so that all but what is slow is there, however busy this machine is
         answer = await one.ask("ch", seconds=0.5)
         assert answer.is_partial
@@ -157,7 +157,7 @@ async def test_the_deadline_gives_what_is_there() -> None:
     ids=lambda value: value if isinstance(value, str) else value.kind,
 )
 async def test_strange_answers_are_problems(fault: Fault, kind: str) -> None:
-    async with asking(Platform(World(), faults=[fault])) as one:
+    async with platform_engine(Platform(World(), faults=[fault])) as one:
         one.engine.pool.tries = 2
         answer = await one.ask("ch")
         assert {problem.kind for problem in answer.snapshot.problems} == {kind}
@@ -167,7 +167,7 @@ async def test_strange_answers_are_problems(fault: Fault, kind: str) -> None:
 
 @pytest.mark.requirement("metrics:anypoint:faults")
 async def test_a_wrong_secret_is_a_problem_of_the_login() -> None:
-    async with asking(Platform(World()), {**APP, "anypoint_client_secret": f"wrong-{CANARY}"}) as one:
+    async with platform_engine(Platform(World()), {**APP, "anypoint_client_secret": f"wrong-{CANARY}"}) as one:
         answer = await one.ask("ch")
         assert answer.snapshot.tree == []
         (problem,) = answer.snapshot.problems
@@ -180,7 +180,7 @@ async def test_a_group_of_somebody_else_is_forbidden() -> None:
     world = World()
     platform = Platform(world)
     platform.logins.tops["app-1"] = "somebody-else"
-    async with asking(platform) as one:
+    async with platform_engine(platform) as one:
         answer = await one.ask("core")
         assert answer.snapshot.problems[0].http == 403
 
@@ -193,7 +193,7 @@ async def test_no_secret_is_in_any_answer_cache_or_log(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     faults = [Fault("applications", "truncated", times=1), Fault("usage", status=500), Fault("clients", "html")]
-    async with asking(Platform(World(), faults=faults), settings) as one:
+    async with platform_engine(Platform(World(), faults=faults), settings) as one:
         one.engine.pool.tries = 1
         for collector in one.engine.catalogue.ids():
             answer = await one.ask(collector, raw=raw)
@@ -203,7 +203,7 @@ async def test_no_secret_is_in_any_answer_cache_or_log(
     assert not any(secret in text for secret in SECRETS for text in mine)
 
 
-def assert_no_secret(answer: Answer, one: Asking) -> None:
+def assert_no_secret(answer: Answer, one: PlatformEngine) -> None:
     kept = [repr(fact) + repr(value) for fact, value in answer.facts.items()]
     shelf = repr([known.value for known in one.engine.cache._facts._entries.values()])
     text = msgspec.json.encode(answer.snapshot).decode() + repr(answer.snapshot) + "".join(kept) + shelf

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.anypoint.asking import asking
+from tests.anypoint.engine import platform_engine
 from tests.anypoint.server import Platform
 from tests.anypoint.world import World
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def cloudhub(**filters: Any) -> tuple[dict[str, Any], dict[str, str]]:
-    async with asking(Platform(World())) as one:
+    async with platform_engine(Platform(World())) as one:
         (group,) = (await one.ask("ch", **filters)).snapshot.tree
         return group["runtimeManagerMetrics"]["cloudhub"]["applications"], group.get("states", {})
 
@@ -44,7 +44,7 @@ async def test_the_vcores_that_are_left_are_known_only_if_all_environments_are_s
 @pytest.mark.requirement("metrics:filters:no-zeros")
 @pytest.mark.parametrize("collector", ["apm", "ap", "apma", "arm", "amq", "osv2", "core", "rtf"])
 async def test_no_collector_makes_zeros_of_what_is_not_selected(collector: str) -> None:
-    async with asking(Platform(World())) as one:
+    async with platform_engine(Platform(World())) as one:
         answer = await one.ask(collector, environments="Live")
     left_out = [sample for sample in answer.snapshot.samples if "sandbox" in sample.key.split(".")]
     assert left_out
@@ -53,7 +53,7 @@ async def test_no_collector_makes_zeros_of_what_is_not_selected(collector: str) 
 
 @pytest.mark.requirement("metrics:filters:no-zeros")
 async def test_what_the_original_does_not_collect_has_no_details_in_legacy_mode() -> None:
-    async with asking(Platform(World())) as one:
+    async with platform_engine(Platform(World())) as one:
         (group,) = (await one.ask("arm", compat="legacy")).snapshot.tree
     applications = group["runtimeManagerMetrics"]["cloudhub"]["applications"]
     assert applications["production"]["details"] == applications["sandbox"]["details"] == []

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.anypoint.asking import asking
+from tests.anypoint.engine import platform_engine
 from tests.anypoint.recorded import ANSWERS, Recorded
 from tests.anypoint.server import Platform
 
@@ -47,7 +47,7 @@ EXCHANGES = {"exchangeQueues": 1, "messagesPublished": 5, "messagesDelivered": 1
 
 async def tree(collector: str, keys: str = "", **changes: Any) -> dict[str, Any]:
     """The entry of the top group alone; every figure in it is fully known."""
-    async with asking(Platform(Recorded(**changes))) as one:
+    async with platform_engine(Platform(Recorded(**changes))) as one:
         answer = await one.ask(collector, keys, recursive=False)
         assert not answer.snapshot.problems
         assert {sample.state for sample in answer.snapshot.samples} == {"ok"}
@@ -201,10 +201,10 @@ async def test_messages_bought_for_the_whole_organisation_are_every_groups() -> 
     for top, asked_for in ((1_000_000, True), (0, False)):
         tree["entitlements"]["mqMessages"] = {"base": top, "addOn": 0}
         platform = Platform(Recorded(hierarchy=tree))
-        async with asking(platform) as one:
+        async with platform_engine(platform) as one:
             await one.ask("amq", "commonQueues")
             assert any(below["id"] in path for route, path in platform.journal.order if route == "regions") is asked_for
-        async with asking(platform) as one:
+        async with platform_engine(platform) as one:
             alone = await one.ask("amq", "commonQueues", bg=below["id"])
             assert alone.snapshot.tree[0]["mqMetrics"]["stats"]["summary"]["production"]["queues"]["commonQueues"] == 1
 
@@ -212,7 +212,7 @@ async def test_messages_bought_for_the_whole_organisation_are_every_groups() -> 
 @pytest.mark.requirement("metrics:anypoint:formulas")
 async def test_what_a_group_is_not_entitled_to_is_not_asked_for_and_not_zero() -> None:
     platform = Platform(Recorded())
-    async with asking(platform) as one:
+    async with platform_engine(platform) as one:
         answer = await one.ask("rtf", "capacity", bg="Lumen Press")
         (entry,) = answer.snapshot.tree
         assert entry["runtimeManagerMetrics"]["rtf"]["capacity"]["fabrics"] is None

@@ -8,7 +8,7 @@ import pytest
 from pentad.rooms.metrics.collectors.contract import ListsItems
 from pentad.rooms.metrics.engine.query_engine import build_query
 from pentad.rooms.metrics.models import Item, Labels
-from tests.anypoint.asking import Asking, asking
+from tests.anypoint.engine import PlatformEngine, platform_engine
 from tests.anypoint.faults import Fault
 from tests.anypoint.recorded import Recorded
 from tests.anypoint.server import Platform
@@ -29,7 +29,7 @@ DISTINCT = {"runtimesUsedTotal": "runtime", "apiVersions": "version"}
 LISTS = {"runtimesUsed": "runtime", "policiesUsed": "policies", "policiesUsedTotal": "policies"}
 
 
-async def everything(one: Asking, collector: str) -> tuple[dict[tuple[str, Labels], Any], list[Item]]:
+async def everything(one: PlatformEngine, collector: str) -> tuple[dict[tuple[str, Labels], Any], list[Item]]:
     chosen = one.engine.catalogue.find(collector)
     assert isinstance(chosen, ListsItems)
     query = build_query(chosen.info(), one.engine.clock, keys=chosen.item_keys())
@@ -70,7 +70,7 @@ WORLDS = {
 @pytest.mark.parametrize("collector", ["core", "ch", "apm", "apma", "apc", "dc", "ex", "arm", "rtf", "amq"])
 @pytest.mark.requirement("metrics:questions:items")
 async def test_every_figure_with_names_is_what_its_things_make_it(collector: str, world: str) -> None:
-    async with asking(Platform(WORLDS[world]())) as one:
+    async with platform_engine(Platform(WORLDS[world]())) as one:
         figures, items = await everything(one, collector)
     whole: dict[tuple[str, Labels], list[Item]] = defaultdict(list)
     for item in items:
@@ -90,7 +90,7 @@ async def test_every_figure_with_names_is_what_its_things_make_it(collector: str
 async def test_names_are_of_what_could_be_read_and_the_figure_says_it_is_partial() -> None:
     world = World(Size(environments=2))
     live, trial = (env["id"] for env in world.environments(world.root) if env["type"] != "design")
-    async with asking(Platform(world, faults=[Fault("applications", status=403, where=trial)])) as one:
+    async with platform_engine(Platform(world, faults=[Fault("applications", status=403, where=trial)])) as one:
         figures, items = await everything(one, "ch")
         assert {dict(item.labels)["environmentName"] for item in items} == {"Live"}
         assert live

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.anypoint.asking import asking
+from tests.anypoint.engine import platform_engine
 from tests.anypoint.faults import Fault
 from tests.anypoint.recorded import ANSWERS, Recorded
 from tests.anypoint.server import Platform
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def legacy(collector: str, faults: list[Fault] | None = None) -> dict[str, Any]:
-    async with asking(Platform(Recorded(), faults=faults)) as one:
+    async with platform_engine(Platform(Recorded(), faults=faults)) as one:
         answer = await one.ask(collector, compat="legacy", recursive=False)
         (entry,) = answer.snapshot.tree
         return entry
@@ -31,7 +31,7 @@ async def test_nothing_of_the_network_is_used_and_all_is_available() -> None:
 async def test_a_network_nothing_is_said_of_is_null_and_none_is_available() -> None:
     tree = copy.deepcopy(ANSWERS["hierarchy"])
     del tree["entitlements"]["vpns"]
-    async with asking(Platform(Recorded(hierarchy=tree))) as one:
+    async with platform_engine(Platform(Recorded(hierarchy=tree))) as one:
         (entry,) = (await one.ask("ch", compat="legacy", recursive=False)).snapshot.tree
     network = entry["runtimeManagerMetrics"]["cloudhub"]["networking"]
     assert [network[f"vpns{part}"] for part in ("Total", "Used", "Available")] == [None, None, 0]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pentad.rooms.metrics.collectors.anypoint.legacy import legacy_by_key
-from tests.anypoint.asking import asking
+from tests.anypoint.engine import platform_engine
 from tests.anypoint.recorded import Recorded
 from tests.anypoint.server import Platform
 
@@ -14,7 +14,7 @@ NAMES = {"businessGroup": "Lumen Orchards", "businessGroupId": "a0000000-0000-40
 
 
 async def found(collector: str, key: str) -> dict[str, Any]:
-    async with asking(Platform(Recorded())) as one:
+    async with platform_engine(Platform(Recorded())) as one:
         answer = await one.ask(collector, key, compat="legacy", recursive=False)
         (entry,) = legacy_by_key(answer.snapshot.tree, answer.info, (key,))
     assert {name: entry.pop(name) for name in NAMES} == NAMES

@@ -8,7 +8,7 @@ import pytest
 
 from pentad.rooms.metrics.collectors.anypoint.legacy import FACTS
 from pentad.rooms.metrics.metric_keys import flatten
-from tests.anypoint.asking import USER, Asking, asking
+from tests.anypoint.engine import USER, PlatformEngine, platform_engine
 from tests.anypoint.server import Platform
 from tests.anypoint.world import Size, World
 
@@ -19,7 +19,7 @@ ROW = re.compile(r"^\| `(\w+)` \| `([\w.*]+)` \| the same key of `(\w+)` \|$", r
 BESIDE = ("date", "errors", "states")
 
 
-async def paths(one: Asking, collector: str, compat: str | None) -> set[str]:
+async def paths(one: PlatformEngine, collector: str, compat: str | None) -> set[str]:
     answer = await one.ask(collector, compat=compat)
     tree: list[dict[str, Any]] = answer.snapshot.tree
     return {
@@ -40,7 +40,7 @@ async def test_the_page_lists_every_key_that_moved_and_where_it_is() -> None:
     rows = ROW.findall(PAGE)
     assert rows
     used: set[tuple[str, str, str]] = set()
-    async with asking(Platform(World(Size(environments=2))), USER) as one:
+    async with platform_engine(Platform(World(Size(environments=2))), USER) as one:
         for collector in FACTS:
             current = await paths(one, collector, None)
             for path in await paths(one, collector, "legacy") - current:

@@ -7,7 +7,7 @@ import pytest
 from pentad.kernel.clock import iso
 from pentad.rooms.metrics.interface.presentation import explanations, tool_result
 from pentad.rooms.metrics.loaders.formats import export_snapshot
-from tests.anypoint.asking import Asking, asking
+from tests.anypoint.engine import PlatformEngine, platform_engine
 from tests.anypoint.faults import Fault
 from tests.anypoint.server import Platform
 from tests.anypoint.world import World
@@ -18,7 +18,7 @@ AGE = 627.0
 DOWN = Fault("*", "html")
 
 
-async def structured(one: Asking) -> dict[str, Any]:
+async def structured(one: PlatformEngine) -> dict[str, Any]:
     answer = await one.ask("ch")
     found = tool_result(answer, {"metrics": answer.snapshot.tree})
     assert found.structured is not None
@@ -29,7 +29,7 @@ async def structured(one: Asking) -> dict[str, Any]:
 async def test_an_outage_is_not_reported_as_live_data() -> None:
     clock = TurnedClock()
     platform = Platform(World())
-    async with asking(platform, clock=clock) as one:
+    async with platform_engine(platform, clock=clock) as one:
         before = await structured(one)
         fetched = iso(clock.now())
         assert (before["source"], before["asOf"], before["ageSeconds"]) == ("live", fetched, 0)
@@ -56,7 +56,7 @@ async def test_one_stale_environment_makes_only_its_own_figures_stale() -> None:
     clock, world = TurnedClock(), World()
     lost = world.environments(world.root)[2]
     platform = Platform(world)
-    async with asking(platform, clock=clock) as one:
+    async with platform_engine(platform, clock=clock) as one:
         await one.ask("ch")
         platform.faults.plan = [Fault("applications", "html", where=lost["id"])]
         clock.turn(61)
@@ -73,7 +73,7 @@ async def test_one_stale_environment_makes_only_its_own_figures_stale() -> None:
 async def test_an_explanation_in_an_outage_says_which_facts_are_stale_and_why() -> None:
     clock, key = TurnedClock(), "applications.sandbox.applicationsTotal"
     platform = Platform(World())
-    async with asking(platform, clock=clock) as one:
+    async with platform_engine(platform, clock=clock) as one:
         await one.ask("ch", key)
         platform.faults.plan = [DOWN]
         clock.turn(AGE)
@@ -89,7 +89,7 @@ async def test_an_explanation_in_an_outage_says_which_facts_are_stale_and_why() 
 async def test_what_is_exported_in_an_outage_has_the_time_of_its_facts(form: str) -> None:
     clock = TurnedClock()
     platform = Platform(World())
-    async with asking(platform, clock=clock) as one:
+    async with platform_engine(platform, clock=clock) as one:
         await one.ask("ch")
         fetched = iso(clock.now())[:19]
         platform.faults.plan = [DOWN]
@@ -104,7 +104,7 @@ async def test_what_is_exported_in_an_outage_has_the_time_of_its_facts(form: str
 async def test_after_an_outage_everything_is_live_again() -> None:
     clock = TurnedClock()
     platform = Platform(World())
-    async with asking(platform, clock=clock) as one:
+    async with platform_engine(platform, clock=clock) as one:
         await one.ask("ch")
         platform.faults.plan = [DOWN]
         clock.turn(AGE)

@@ -10,7 +10,7 @@ from pentad.rooms.metrics.collectors.contract import ListsItems
 from pentad.rooms.metrics.engine.query_engine import build_query
 from pentad.rooms.metrics.metric_keys import get_path
 from pentad.rooms.metrics.models import Item
-from tests.anypoint.asking import APP, Asking, asking
+from tests.anypoint.engine import APP, PlatformEngine, platform_engine
 from tests.anypoint.faults import Fault
 from tests.anypoint.server import Platform
 from tests.anypoint.world import CANARY, Size, World
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.anyio
 ON = {**APP, "anypoint_preview": True}
 
 
-async def items(one: Asking, collector: str, key: str) -> list[Item]:
+async def items(one: PlatformEngine, collector: str, key: str) -> list[Item]:
     chosen = one.engine.catalogue.find(collector)
     assert isinstance(chosen, ListsItems)
     answer = await one.ask(collector, key)
@@ -32,7 +32,7 @@ def values(tree: Any, *path: str) -> list[Any]:
 
 @pytest.mark.requirement("metrics:anypoint:preview")
 async def test_they_are_off_until_the_operator_turns_them_on() -> None:
-    async with asking(Platform(World(Size()))) as one:
+    async with platform_engine(Platform(World(Size()))) as one:
         for collector in ("flex", "usage", "audit"):
             with pytest.raises(NotFound):
                 await one.ask(collector)
@@ -42,7 +42,7 @@ async def test_they_are_off_until_the_operator_turns_them_on() -> None:
 async def test_gateways_are_counted_page_by_page_and_named() -> None:
     world = World(Size(environments=2, gateways=130))
     stopped = sum(one["status"] != "RUNNING" for one in world.gateways(""))
-    async with asking(Platform(world), ON) as one:
+    async with platform_engine(Platform(world), ON) as one:
         answer = await one.ask("flex")
         (production,) = values(answer.snapshot.tree, "flexGatewayMetrics", "gateways", "production")
         assert (production["total"], production["running"], production["notRunning"]) == (130, 130 - stopped, stopped)
@@ -55,7 +55,7 @@ async def test_gateways_are_counted_page_by_page_and_named() -> None:
 async def test_meters_are_asked_once_for_all_groups_and_told_by_group() -> None:
     world = World(Size(groups=3))
     platform = Platform(world)
-    async with asking(platform, ON) as one:
+    async with platform_engine(platform, ON) as one:
         answer = await one.ask("usage")
         for org, meters in zip(world.orgs, values(answer.snapshot.tree, "usageMetrics", "meters"), strict=True):
             mine = [row for row in world.meter("n") if row["org_name"] == world.hierarchy(org)["name"]]
@@ -73,7 +73,7 @@ async def test_meters_are_asked_once_for_all_groups_and_told_by_group() -> None:
 async def test_the_audit_log_says_who_changed_what_and_nothing_more() -> None:
     world = World(Size(audited=250))
     entries = world.audit_log(world.root)
-    async with asking(Platform(world), ON) as one:
+    async with platform_engine(Platform(world), ON) as one:
         answer = await one.ask("audit")
         (changes,) = values(answer.snapshot.tree, "auditMetrics", "changes")
         actions = Counter(entry["action"] for entry in entries)
@@ -90,7 +90,7 @@ async def test_the_audit_log_says_who_changed_what_and_nothing_more() -> None:
 
 @pytest.mark.requirement("metrics:anypoint:preview")
 async def test_a_missing_permission_is_told_and_is_no_zero() -> None:
-    async with asking(
+    async with platform_engine(
         Platform(World(Size()), faults=[Fault("meters", status=403), Fault("audit", status=403)]), ON
     ) as one:
         for collector, needs in (("usage", "Usage Viewer, at the top group"), ("audit", "Audit Log Viewer")):

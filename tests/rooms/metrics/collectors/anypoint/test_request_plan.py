@@ -9,7 +9,7 @@ import pytest
 from pentad.kernel.errors import InvalidInput, Misconfigured
 from pentad.rooms.metrics.collectors.anypoint.platform_api import PlatformUrls, platform_urls
 from pentad.rooms.metrics.collectors.anypoint.response_projection import redact
-from tests.anypoint.asking import asking
+from tests.anypoint.engine import platform_engine
 from tests.anypoint.logins import APPS, USERS
 from tests.anypoint.recorded import ANSWERS, Recorded
 from tests.anypoint.server import Platform
@@ -23,7 +23,7 @@ async def names(world: World, **more: object) -> list[str]:
     settings = more.pop("settings", {})
     assert isinstance(settings, dict)
     app = dict(zip(("anypoint_client_id", "anypoint_client_secret"), next(iter(APPS.items())), strict=True))
-    async with asking(Platform(world), {**app, **settings}) as one:
+    async with platform_engine(Platform(world), {**app, **settings}) as one:
         answer = await one.ask("ch", "networking", **more)
         return [entry["businessGroup"] for entry in answer.snapshot.tree]
 
@@ -82,7 +82,7 @@ async def test_policies_that_secure_an_api_can_be_named() -> None:
     (app, secret) = next(iter(APPS.items()))
     settings = {"anypoint_client_id": app, "anypoint_client_secret": secret}
     for policies, secured in (({}, 2), ({"anypoint_security_policies": "none, of-these"}, 0)):
-        async with asking(Platform(Recorded()), {**settings, **policies}) as one:
+        async with platform_engine(Platform(Recorded()), {**settings, **policies}) as one:
             apis = (await one.ask("apm", recursive=False)).snapshot.tree[0]["apiManagerMetrics"]["apis"]
         assert apis["production"]["apisWithSecurity"] == apis["production"]["details"][0]["apisWithSecurity"] == secured
 
@@ -92,7 +92,7 @@ async def test_an_exact_name_goes_before_a_type() -> None:
     environments = [
         {"id": f"e-{name}", "name": name, "isProduction": False, "type": "sandbox"} for name in ("Sandbox", "UAT")
     ]
-    async with asking(Platform(Recorded(environments=environments))) as one:
+    async with platform_engine(Platform(Recorded(environments=environments))) as one:
         for word, chosen in (("Sandbox", 1), ("sandbox", 2), ("SANDBOX", 2), ("uat", 1), ("Sandbox,UAT", 2)):
             answer = await one.ask("core", "environments.total", environments=word, recursive=False)
             assert answer.snapshot.tree[0]["coreServicesMetrics"]["environments"]["total"] == chosen, word
@@ -104,7 +104,7 @@ async def test_an_environment_is_chosen_and_the_totals_are_its_own(word: str) ->
     world = World()
     platform = Platform(world)
     chosen = world.environments(world.root)[3]["id"] if word == "id" else word
-    async with asking(platform) as one:
+    async with platform_engine(platform) as one:
         answer = await one.ask("osv2", environments=chosen)
         stats = answer.snapshot.tree[0]["osV2Metrics"]["stats"]
         assert [entry["environmentName"] for entry in stats["sandbox"]["details"]] == ["Trial 2"]
@@ -114,7 +114,7 @@ async def test_an_environment_is_chosen_and_the_totals_are_its_own(word: str) ->
 
 @pytest.mark.requirement("metrics:anypoint:asking")
 async def test_environments_are_chosen_by_type() -> None:
-    async with asking(Platform(World())) as one:
+    async with platform_engine(Platform(World())) as one:
         answer = await one.ask("osv2", environments="production")
         assert answer.snapshot.tree[0]["osV2Metrics"]["stats"]["sandbox"] == {"requestCount": None}
         with pytest.raises(InvalidInput, match="no environment 'Lime'") as refused:
@@ -125,7 +125,7 @@ async def test_environments_are_chosen_by_type() -> None:
 @pytest.mark.requirement("metrics:anypoint:asking")
 async def test_regions_are_chosen() -> None:
     platform = Platform(World())
-    async with asking(platform) as one:
+    async with platform_engine(platform) as one:
         answer = await one.ask("amq", regions="eu-west-1,EU-WEST-2")
         stats = answer.snapshot.tree[0]["mqMetrics"]["stats"]
         assert [entry["id"] for entry in stats["byRegion"]["production"]] == ["eu-west-1", "eu-west-2"]
@@ -146,7 +146,7 @@ async def test_a_region_chooses_fabrics_and_what_runs_on_them() -> None:
     items = copy.deepcopy(ANSWERS["deployments"])
     items[1]["target"]["targetId"] = "f-2"
     world = Recorded(fabrics=[barn, {**barn, "id": "f-2", "region": "eu-west-1"}], deployments=items)
-    async with asking(Platform(world)) as one:
+    async with platform_engine(Platform(world)) as one:
         for region, cores in ((None, 0.8), ("eu-west-1", 0.3), ("us-east-1", 0.5)):
             answer = await one.ask("rtf", regions=region or (), recursive=False)
             found = answer.snapshot.tree[0]["runtimeManagerMetrics"]["rtf"]
@@ -165,7 +165,7 @@ async def test_the_headers_of_a_request_log_in_and_share_nothing_with_others() -
         {"x-anypnt-username": user, "x-anypnt-password": coded},
         {"X-ANYPNT-USERNAME": user, "X-ANYPNT-PASSWORD": password, "X-PLAINTEXT-PASSWORD": "true"},
     ]
-    async with asking(platform, {}) as one:
+    async with platform_engine(platform, {}) as one:
         with pytest.raises(InvalidInput, match="must be provided"):
             await one.ask("dc")
         for headers in logins:
@@ -179,7 +179,7 @@ async def test_the_headers_of_a_request_log_in_and_share_nothing_with_others() -
 @pytest.mark.requirement("metrics:anypoint:asking")
 async def test_half_a_login_does_not_become_the_operators() -> None:
     platform = Platform(World())
-    async with asking(platform) as one:
+    async with platform_engine(platform) as one:
         with pytest.raises(InvalidInput, match="must be provided"):
             await one.ask("dc", credentials={"X-ANYPNT-CLIENT-ID": "app-1"})
         assert platform.journal.total == 0

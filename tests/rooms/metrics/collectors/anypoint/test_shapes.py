@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.anypoint.asking import asking
+from tests.anypoint.engine import platform_engine
 from tests.anypoint.recorded import ANSWERS, Recorded
 from tests.anypoint.server import Platform
 
@@ -56,7 +56,7 @@ async def test_a_strange_answer_takes_nothing_else_along(how: dict[str, Any], nu
     platform = Platform(Recorded())
     for name, answer in mutations(seed=3, number=number):
         platform.world = Recorded(**{name: answer})
-        async with asking(platform) as one:
+        async with platform_engine(platform) as one:
             one.engine.pool.tries = 1
             for collector in one.engine.catalogue.ids():
                 found = await one.ask(collector, recursive=False, **how)

@@ -7,7 +7,7 @@ import pytest
 
 from pentad.rooms.metrics.collectors.anypoint.legacy import legacy_by_key
 from pentad.rooms.metrics.metric_keys import flatten
-from tests.anypoint.asking import USER, asking
+from tests.anypoint.engine import USER, platform_engine
 from tests.anypoint.faults import Fault
 from tests.anypoint.recorded import ANSWERS, Recorded
 from tests.anypoint.server import Platform
@@ -20,7 +20,7 @@ TRIAL = "e0000000-0000-4000-8000-000000000003"
 
 async def both(world: World, collector: str, faults: list[Fault] | None = None) -> list[dict[str, Any]]:
     """The entry of the top group as it is, and as the original gives it."""
-    async with asking(Platform(world, faults=faults), USER) as one:
+    async with platform_engine(Platform(world, faults=faults), USER) as one:
         answers = [await one.ask(collector, recursive=False, compat=compat) for compat in (None, "legacy")]
     return [answer.snapshot.tree[0] for answer in answers]
 
@@ -112,7 +112,7 @@ async def test_a_group_without_environments_still_has_members_and_projects() -> 
 @pytest.mark.requirement("metrics:legacy:numbers")
 async def test_one_login_serves_many_questions() -> None:
     platform = Platform(Recorded())
-    async with asking(platform) as one:
+    async with platform_engine(platform) as one:
         for collector in COLLECTORS:
             await one.ask(collector)
     assert platform.journal.counts["login-app"] == 1
@@ -120,7 +120,7 @@ async def test_one_login_serves_many_questions() -> None:
 
 @pytest.mark.requirement("metrics:legacy:numbers")
 async def test_client_applications_are_told_by_key() -> None:
-    async with asking(Platform(Recorded()), USER) as one:
+    async with platform_engine(Platform(Recorded()), USER) as one:
         right = await one.ask("apc", "clients", recursive=False)
         legacy = await one.ask("apc", "clients", recursive=False, compat="legacy")
     assert right.snapshot.tree[0]["apiManagerMetrics"]["clients"] == 1
@@ -131,7 +131,7 @@ async def test_client_applications_are_told_by_key() -> None:
 @pytest.mark.parametrize("collector", COLLECTORS)
 async def test_every_figure_that_differs_is_listed_with_its_reason_and_no_other(collector: str) -> None:
     """Compared anew here, figure by figure, on an organisation with something of everything."""
-    async with asking(Platform(World(Size(environments=3, destinations=25, assets=9))), USER) as one:
+    async with platform_engine(Platform(World(Size(environments=3, destinations=25, assets=9))), USER) as one:
         right = await one.ask(collector)
         legacy = await one.ask(collector, compat="legacy")
     ours, theirs = ({(m.path, m.labels): m.value for m in flatten(one.snapshot.tree)} for one in (right, legacy))

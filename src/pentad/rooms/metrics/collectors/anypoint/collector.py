@@ -74,27 +74,6 @@ def collector_specs() -> Mapping[str, CollectorSpec]:
 
 
 FAMILY: Final = "anypoint"
-SECRETS: Final = ("anypoint_client_secret", "anypoint_password")
-SETTINGS: Final[Mapping[str, Any]] = {
-    "type": "object",
-    "properties": {
-        name: {"type": "string", "description": about}
-        for name, about in {
-            "anypoint_url": "One URL for all product APIs; by default the vendor's own.",
-            "anypoint_plane": "us, eu or gov if there is no URL; with a URL, gov or private says what is behind it.",
-            "anypoint_object_store_url": "The URL of the object store's statistics, if it differs.",
-            "anypoint_client_id": "A connected app.",
-            "anypoint_client_secret": "Its secret.",
-            "anypoint_username": "A user, if there is no connected app.",
-            "anypoint_password": "The user's password.",
-            "anypoint_org": "The business group to start at if a query names none.",
-            "anypoint_ignore_organizations": "Comma-separated ids of groups to leave out.",
-            "anypoint_ignore_environments": "Comma-separated ids of environments to leave out.",
-            "anypoint_preview": "true: also the collectors flex, usage and audit.",
-            "anypoint_security_policies": "Comma-separated policies that make an API secure, if not the usual ones.",
-        }.items()
-    },
-}
 AGELESS: Final = frozenset({"hierarchy", "environments", "amq.regions"})
 _USER: Final = "a login with user name and password; connected apps are refused"
 PERMISSIONS: Final[Mapping[str, str]] = {
@@ -129,7 +108,7 @@ class Anypoint:
         spec = self._spec
         return Info(
             id=self.id, title=spec.title, description=spec.description, catalogue=spec.metrics, root=spec.root,
-            takes=spec.takes, settings=SETTINGS, secrets=SECRETS, family=FAMILY, ttl=60.0, ttls=TTLS,
+            takes=spec.takes, family=FAMILY, ttl=60.0, ttls=TTLS,
             structure=STRUCTURE, leads=LEADS, needs_bg=not self._logins.own.org, marks_stale=True,
             ageless=AGELESS, permissions=PERMISSIONS, ready=self._logins.own.complete, missing=f"{NEEDED} {HINT}",
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""A fake platform and an engine that asks it, over real HTTP; what tests and benchmarks of the collectors share."""
+"""An engine in front of a fake platform, over real HTTP; shared by tests and benchmarks of the collectors."""
 
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
@@ -20,7 +20,7 @@ APP: Final[dict[str, str]] = {"anypoint_client_id": _CLIENT_ID, "anypoint_client
 USER: Final[dict[str, str]] = {"anypoint_username": _USERNAME, "anypoint_password": _PASSWORD}
 
 
-class Asking:
+class PlatformEngine:
     """One engine in front of one platform."""
 
     def __init__(self, engine: QueryEngine, platform: Platform) -> None:
@@ -33,16 +33,16 @@ class Asking:
 
 
 @asynccontextmanager
-async def asking(
+async def platform_engine(
     platform: Platform,
     settings: dict[str, Any] | None = None,
     *,
     limit: int = 64,
     url: str | None = None,
     clock: Clock | None = None,
-) -> AsyncGenerator[Asking]:
-    """The platform started, and an engine with these settings; by default a connected app and the top group."""
-    async with serving(platform) if url is None else _elsewhere(platform, url):
+) -> AsyncGenerator[PlatformEngine]:
+    """Start the platform, with an engine; by default with a connected app and the top group."""
+    async with serving(platform) if url is None else _running_at(platform, url):
         given: dict[str, Any] = {
             "anypoint_url": platform.url,
             "anypoint_org": platform.world.root,
@@ -50,7 +50,7 @@ async def asking(
         }
         fetcher = HttpFetcher()
         try:
-            yield Asking(engine_for(given, fetcher, limit, clock), platform)
+            yield PlatformEngine(engine_for(given, fetcher, limit, clock), platform)
         finally:
             await fetcher.close()
 
@@ -67,6 +67,6 @@ def engine_for(
 
 
 @asynccontextmanager
-async def _elsewhere(platform: Platform, url: str) -> AsyncGenerator[Platform]:
+async def _running_at(platform: Platform, url: str) -> AsyncGenerator[Platform]:
     platform.url = url
     yield platform

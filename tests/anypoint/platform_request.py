@@ -13,7 +13,7 @@ class Refused(Exception):
 
 
 @dataclass(frozen=True)
-class Asked:
+class PlatformRequest:
     method: str
     path: str
     query: dict[str, str]
