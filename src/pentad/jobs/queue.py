@@ -111,8 +111,8 @@ class JobQueue:
 
         A key makes it one job: a queued one takes the new payload and the earlier time, unless it is waiting to be
         retried. A running one runs once more afterwards. A dead one comes back to life. The job belongs to the trace of
-        the current request; if several requests queued it, to the last one's. `needs` names the rooms that a process must
-        have open to run it.
+        the current request; if several requests queued it, to the last one's. `needs` names the rooms that a process
+        must have open to run it.
         """
         now = self.clock.now()
         due = now if run_at is None else run_at
