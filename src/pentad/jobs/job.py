@@ -113,6 +113,8 @@ class JobRun:
     """The `traceparent` of the request that queued the job."""
     principal: str | None = None
     """On whose behalf it was queued."""
+    needs: Sequence[str] = ()
+    """The rooms that a process must have open to run it."""
     finished: bool = False
 
     def check(self, rows: Rows) -> None:
