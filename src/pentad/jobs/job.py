@@ -109,6 +109,8 @@ class JobRun(Struct):
     """The `traceparent` of the request that queued the job."""
     principal: str | None = None
     """The principal on whose behalf it was queued."""
+    needs: Sequence[str] = ()
+    """The rooms that a process must have open to run it."""
     finished: bool = False
 
     def check(self, rows: Rows) -> None:

@@ -37,7 +37,7 @@ _ENQUEUE: Final = """
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (name, key) DO UPDATE SET
         payload = excluded.payload,
-        needs = excluded.needs,
+        needs = CASE WHEN excluded.needs = '' THEN jobs.needs ELSE excluded.needs END,
         trace = excluded.trace,
         principal = excluded.principal,
         again_at = CASE
@@ -53,9 +53,10 @@ _ENQUEUE: Final = """
         state = CASE WHEN jobs.state = 'dead' THEN 'queued' ELSE jobs.state END
 """
 _HOLD: Final = """
-    INSERT INTO jobs (name, key, payload, state, attempt, lease, worker, run_at, created_at, updated_at)
-    VALUES (?, ?, ?, 'running', 1, 1, ?, ?, ?, ?)
+    INSERT INTO jobs (name, key, payload, state, attempt, lease, worker, run_at, created_at, updated_at, needs)
+    VALUES (?, ?, ?, 'running', 1, 1, ?, ?, ?, ?, ?)
     ON CONFLICT (name, key) DO UPDATE SET state = 'running', payload = excluded.payload, attempt = 1,
+        needs = CASE WHEN excluded.needs = '' THEN jobs.needs ELSE excluded.needs END,
         lease = jobs.lease + 1, worker = excluded.worker, run_at = excluded.run_at, again_at = NULL, error = NULL,
         updated_at = excluded.updated_at
 """
@@ -112,7 +113,7 @@ class JobQueue:
         A key makes it one job: a queued one takes the new payload and the earlier time, unless it is waiting to be
         retried. A running one runs once more afterwards. A dead one comes back to life. The job belongs to the trace of
         the current request; if several requests queued it, to the last one's. `needs` names the rooms that a process
-        must have open to run it.
+        must have open to run it; a job that is already queued keeps its own by default.
         """
         now = self.clock.now()
         due = now if run_at is None else run_at
@@ -144,14 +145,14 @@ class JobQueue:
         marks = ", ".join("?" * len(names))
         return bool(tx.run(f"DELETE FROM jobs WHERE name IN ({marks}) AND key = ?", *names, key))  # noqa: S608  marks
 
-    def hold(self, tx: Transaction, name: str, key: str, payload: Any = None) -> None:
+    def hold(self, tx: Transaction, name: str, key: str, payload: Any = None, *, needs: Iterable[str] = ()) -> None:
         """Start a job in this process, outside the workers. If the process dies, another one takes it over.
 
-        `cancel` ends it, `give_back` leaves it to others.
+        `cancel` ends it, `give_back` leaves it to others. `needs` is as in `enqueue`; by default it stays as it was.
         """
         self._heartbeat.hold(tx)
         now = self.clock.now()
-        tx.run(_HOLD, name, key, _encoded(payload), self.worker, now, now, now)
+        tx.run(_HOLD, name, key, _encoded(payload), self.worker, now, now, now, "".join(map(_need, needs)))
 
     def give_back(self, tx: Transaction, name: str, keys: Iterable[str]) -> None:
         """Release held jobs, so that any worker can claim them."""
@@ -295,14 +296,27 @@ class JobQueue:
             "WITH due AS MATERIALIZED (SELECT id FROM jobs WHERE name = ? AND state = 'queued' AND run_at <= ?"  # noqa: S608  marks
             f" AND {self._unmet()} = '' ORDER BY run_at, id LIMIT ?{lock})"
             " UPDATE jobs SET state = 'running', worker = ?, lease = lease + 1, attempt = attempt + 1, updated_at = ?"
-            " WHERE id IN (SELECT id FROM due) RETURNING id, name, key, payload, attempt, lease, trace, principal",
+            " WHERE id IN (SELECT id FROM due)"
+            " RETURNING id, name, key, payload, attempt, lease, trace, principal, needs",
             name, now, *map(_need, self.rooms), most, self.worker, now,
         )  # fmt: skip
         if found:
             self._heartbeat.hold(tx)
         return [
-            JobRun(job_id, name, key, msgspec.json.decode(payload), attempt, lease, self.worker, now, trace, principal)
-            for job_id, name, key, payload, attempt, lease, trace, principal in found
+            JobRun(
+                job_id,
+                name,
+                key,
+                msgspec.json.decode(payload),
+                attempt,
+                lease,
+                self.worker,
+                now,
+                trace,
+                principal,
+                [one for one in needs.split(";") if one],
+            )
+            for job_id, name, key, payload, attempt, lease, trace, principal, needs in found
         ]
 
     def _unmet(self) -> str:

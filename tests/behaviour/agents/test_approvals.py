@@ -303,7 +303,7 @@ async def test_the_console_shows_the_inbox_and_a_form_that_decides(house: House)
     assert ("Approved." in after.body, "Your decision" in after.body) == (True, False)
     assert await house.said(task) == "approved by user:boss: printed"
     late = await boss.post(path, {**fields, "decision": "refuse"})
-    assert (late.status, "decided already" in late.body) == (409, True)
+    assert (late.status, "already been decided" in late.body) == (409, True)
 
 
 @pytest.mark.requirement("agents:approvals:console")

@@ -66,8 +66,11 @@ class ContextIntake:
         self.secrets: SecretsMode = settings.context_secrets
         """What to do about secrets in incoming and outgoing contexts."""
         self.resolver = Resolver(platform.neighbours, contents, platform.fetcher)
-        self.limits: ContextLimits = _limits(self.resolver)
-        self._inline_limits: ContextLimits = _inline_limits(self.limits)
+        self.limits: ContextLimits = replace_limits(DEFAULT_LIMITS, ref_schemes=self.resolver.references.schemes())
+        """The limits of this server. It follows references to the rooms that are open."""
+        inline = self.limits.total_bytes * 32
+        self._inline_limits: ContextLimits = replace_limits(self.limits, item_bytes=inline, total_bytes=inline)
+        """Wider limits for incoming contexts: contents that exceed the others go into the store."""
         self._keys = context_keys(settings.context_keys)
         self._contents = contents
         self._versions = versions
@@ -318,19 +321,3 @@ def _point_into_message(error: PentadError, key: str) -> None:
             problem["path"] = base + problem["path"]
             for step in problem.get("patch", ()):
                 step.update({name: base + step[name] for name in ("from", "path") if name in step})
-
-
-def _limits(resolver: Resolver) -> ContextLimits:
-    """The limits of this server. It follows references to the rooms that are open."""
-    return replace_limits(DEFAULT_LIMITS, ref_schemes=resolver.references.schemes())
-
-
-def _inline_limits(limits: ContextLimits) -> ContextLimits:
-    """The limits for inline content: wider than those for stored content, because the rest goes into the store."""
-    return ContextLimits(
-        items=limits.items,
-        total_bytes=limits.total_bytes * 32,
-        item_bytes=limits.total_bytes * 32,
-        depth=limits.depth,
-        ref_schemes=limits.ref_schemes,
-    )

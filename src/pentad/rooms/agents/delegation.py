@@ -28,7 +28,7 @@ from pentad.rooms.agents.models import DEADLINE_KEY, EVENT, LIMITS_KEY, RESTING,
 from pentad.rooms.agents.registry.card_metadata import metadata_of
 from pentad.rooms.agents.remote_agents import FoundCard
 from pentad.rooms.agents.service import Agents
-from pentad.rooms.agents.tasks.child_tasks import calling
+from pentad.rooms.agents.tasks.child_tasks import current_call
 from pentad.rooms.agents.tasks.engine import Tasks
 from pentad.rooms.agents.tasks.idempotency import send_keys
 
@@ -163,7 +163,7 @@ async def delegate(
 
     `trusted`: the operator gave the URL of the remote agent.
     """
-    call = calling.get()
+    call = current_call.get()
     if call is not None and call.step is not None and request.idempotency_key is None:
         request = dataclasses.replace(request, idempotency_key=f"{call.task} {call.step}")
     target = await _find(agents, caller, request.agent, trusted=trusted)
@@ -413,7 +413,7 @@ async def _poll(remote: RemoteAgent, task: Task, seconds: float | None) -> Task:
 
 def _is_given_up() -> bool:
     """Whether a call that was canceled takes its task with it."""
-    call = calling.get()
+    call = current_call.get()
     return call is None or not call.is_stopped()
 
 

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pentad.jobs.job import Job, JobRun, Schedule
 from pentad.kernel.principal import Principal
-from pentad.mcp.http_exchange import HttpExchange
 from pentad.platform import Mount, MountContext, Room
 from pentad.rooms.agents.interface.mcp_tasks import CallerTasks
 from pentad.rooms.agents.interface.prompts import PROMPTS
@@ -37,13 +36,9 @@ def mounts(agents: Agents, context: MountContext) -> Sequence[Mount]:
     from pentad.rooms.agents.interface.a2a import AgentEndpoint
     from pentad.rooms.agents.interface.a2a_operations import Operations
     from pentad.rooms.agents.interface.approvals import approval_routes
-    from pentad.rooms.agents.interface.delegate_routes import delegate_routes
     from pentad.rooms.agents.interface.file_routes import file_routes, upload_mount
-    from pentad.rooms.agents.interface.rest import command_routes, context_mounts, registry_mounts
-    from pentad.rooms.agents.registry.store import CardRecord
-
-    async def register(exchange: HttpExchange, card: Mapping[str, Any]) -> CardRecord:
-        return await agents.registry.register(exchange.principal, card, list_it=True)
+    from pentad.rooms.agents.interface.rest import context_mounts, registry_mounts
+    from pentad.rooms.agents.interface.task_routes import task_routes
 
     operations = Operations(agents.tasks, agents.cards, agents.with_context_hash)
     endpoint = AgentEndpoint(operations, agents.agents, agents.cards, agents.platform.limits)
@@ -58,17 +53,10 @@ def mounts(agents: Agents, context: MountContext) -> Sequence[Mount]:
     return [
         *endpoint.mounts(),
         Mount(grpc=services),
-        *registry_mounts(agents.registry, register),
+        *registry_mounts(agents.registry),
         *context_mounts(agents.links),
         upload_mount(agents.files, agents.platform.settings.file_bytes),
-        Mount(
-            routes=[
-                *command_routes(agents),
-                *file_routes(agents.files),
-                *approval_routes(agents),
-                *delegate_routes(agents),
-            ]
-        ),
+        Mount(routes=[*task_routes(agents), *file_routes(agents.files), *approval_routes(agents)]),
     ]
 
 

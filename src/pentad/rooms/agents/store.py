@@ -7,7 +7,7 @@ changes. The caller of `append` adds its own condition: that it holds the lease,
 
 import base64
 import binascii
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Literal
@@ -57,7 +57,9 @@ _INSERT_EVENT: Final = "INSERT INTO agent_events (task, seq, at, body) VALUES (?
 _GROW: Final = "UPDATE agent_tasks SET seq = seq + ?, messages = messages + ?, bytes = bytes + ?"
 COUNT_OPEN: Final = f"SELECT count(*) FROM agent_tasks WHERE owner = ? AND {OPEN}"  # noqa: S608  a constant
 COUNT_ALL: Final = "SELECT count(*) FROM agent_tasks WHERE owner = ?"
-_GREW: Final = " RETURNING seq, state, pushes, messages, bytes, holder, suspended, children, deadline, owner, agent"
+_GREW: Final = (
+    " RETURNING seq, state, pushes, messages, bytes, holder, suspended, children, deadline, needs, owner, agent"
+)
 _NO_ORIGIN: Final = Origin()
 _AFTER_ALL: Final = 2**62
 
@@ -148,6 +150,8 @@ class Appended:
     suspended: int
     children: int
     deadline: float | None
+    needs: str
+    """The rooms that the turn needs, if it is suspended."""
 
 
 Claim = Literal["none", "take", "release"]
@@ -230,16 +234,16 @@ def append(
     row = transaction.one(sql + _GREW, *params)
     if row is None:
         return None
-    seq, now, pushes, all_messages, all_bytes, held_by, suspended, children, until, owner, agent = row
+    seq, now, pushes, all_messages, all_bytes, held_by, suspended, children, until, needs, owner, agent = row
     _check(bounds, all_messages, all_bytes)
     if not bodies:
-        return Appended([], now, pushes, held_by, suspended, children, until)
+        return Appended([], now, pushes, held_by, suspended, children, until, needs)
     if state is not None and state != "working":
         _tell(transaction, task_id, owner, agent, state, at)
     events = _insert(transaction, task_id, seq - len(bodies), bodies, at)
     transaction.signal(CHANNEL, f"{origin} {task_id} {seq}")
     resource_updated(transaction, f"agents://tasks/{task_id}")
-    return Appended(events, now, pushes, held_by, suspended, children, until)
+    return Appended(events, now, pushes, held_by, suspended, children, until, needs)
 
 
 def _tell(transaction: Transaction, task_id: str, owner: str, agent: str, state: State, at: float) -> None:
@@ -264,12 +268,16 @@ def take_over(transaction: Transaction, task_id: str, holder: str) -> bool:
     )  # fmt: skip
 
 
-def suspend(transaction: Transaction, task_id: str, seq: int) -> bool:
-    """Leave the turn of a process that ended until something happens; False if something has, after the event `seq`."""
+def suspend(transaction: Transaction, task_id: str, seq: int, needs: Iterable[str]) -> bool:
+    """Leave the turn of a process that ended until something happens; False if something has, after the event `seq`.
+
+    Then a process goes on with it that has the rooms in `needs` open.
+    """
     return bool(
         transaction.run(
-            f"UPDATE agent_tasks SET holder = NULL, suspended = 1 WHERE id = ? AND seq = ? AND {_UNFINISHED}",  # noqa: S608  a constant
-            task_id, seq,
+            "UPDATE agent_tasks SET holder = NULL, suspended = 1, needs = ?"  # noqa: S608  a constant
+            f" WHERE id = ? AND seq = ? AND {_UNFINISHED}",
+            " ".join(needs), task_id, seq,
         )
     )  # fmt: skip
 

@@ -18,7 +18,7 @@ from pentad.rooms.agents.context.extension import (
 )
 from pentad.rooms.agents.context.limits import ContextLimits
 from pentad.rooms.agents.context.outbound import prepare_context
-from pentad.rooms.agents.context.redaction import Policy, Rule
+from pentad.rooms.agents.context.redaction import Policy
 from pentad.rooms.agents.context.validation import read_context
 from tests.rooms.agents.context.cases import CASES, DOCUMENT, text
 
@@ -119,7 +119,7 @@ def test_secrets_are_masked_both_ways():
     assert "abcdefghijklmnop" not in json.dumps(kept.items)
     assert [(one.path, one.what) for one in kept.masked] == [("/items/it/content", "authorization")]
     with pytest.raises(Forbidden):
-        read_context({PLAIN_KEY: context}, policy=Policy((Rule(secrets="deny"),)))
+        read_context({PLAIN_KEY: context}, policy=Policy(secrets="deny"))
 
 
 def test_a_sealed_context_is_verified_and_a_changed_one_refused():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pentad.kernel.errors import Forbidden, LimitExceeded
 from pentad.kernel.secrets.names import is_secret_name
 from pentad.kernel.secrets.text import found_in, may_hold, scrub_text
-from pentad.rooms.agents.context.redaction import STORAGE_POLICY, Policy, Rule, redact_items
+from pentad.rooms.agents.context.redaction import STORAGE_POLICY, Policy, redact_items
 
 CANARY = "c4n4ry"  # in every planted secret, and nowhere else
 SECRETS = {
@@ -155,7 +155,7 @@ def test_what_is_sensitive_goes_only_where_it_may():
         "[redacted:sensitivity]",
         "[redacted:sensitivity]",
     ]
-    trusting = Policy((Rule(target="trusted/*", upto="confidential"), Rule(target="*")))
+    trusting = Policy(upto="confidential")
     assert redact_items({"closed": items["closed"]}, "trusted/one", trusting).report == []
     assert redact_items(items, "store", STORAGE_POLICY).items == items
 
@@ -174,9 +174,9 @@ def test_an_item_for_others_is_denied_with_its_place_and_nothing_else():
 def test_a_policy_may_deny_or_allow_secrets():
     items = {"a": {"content": SECRETS["jwt"]}}
     with pytest.raises(Forbidden) as refused:
-        redact_items(items, "agent", Policy((Rule(secrets="deny"),)))
+        redact_items(items, "agent", Policy(secrets="deny"))
     assert not leaks(refused.value.as_json())
-    told = redact_items(items, "agent", Policy((Rule(secrets="allow"),)))
+    told = redact_items(items, "agent", Policy(secrets="allow"))
     assert told.items == items
     assert [(one.what, one.action) for one in told.report] == [("jwt", "allow")]
 

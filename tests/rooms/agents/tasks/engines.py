@@ -1,6 +1,6 @@
 """Engines over a real store, each as another process would have it, and an agent that does as it is told."""
 
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -115,6 +115,7 @@ async def engine(
     limits: TaskLimits | None = None,
     database: Database | None = None,
     at_work: bool = True,
+    rooms: Sequence[str] = (),
     **more: Any,
 ) -> AsyncGenerator[Tasks]:
     """One more process's engine on the store. Unless it is `at_work`, it takes nothing over and tells nobody."""
@@ -122,6 +123,7 @@ async def engine(
     known = {"puppet": hosted(puppet)} if agents is None else agents
     clock = clock or SystemClock()
     queue = JobQueue(database, clock)
+    queue.rooms = rooms
     names = ("secret_box", "owner_now", "neighbours", "approvals")
     options = {name: more.pop(name) for name in names if name in more}
     fetcher = more.get("fetcher")

@@ -15,7 +15,7 @@ from pentad.mcp.content import Contents
 from pentad.rooms.agents.hosting.hosted_agent import HostedAgent, hosted
 from pentad.rooms.agents.hosting.turn import Turn
 from pentad.rooms.agents.models import LIMITS_KEY, RESTING, Message, Origin, Part, Task
-from pentad.rooms.agents.tasks.child_tasks import calling
+from pentad.rooms.agents.tasks.child_tasks import current_call
 from pentad.rooms.agents.tasks.engine import Tasks
 from tests.rooms.agents.tasks.engines import ADA, ODA, SETS, StoppedClock, answer_of, crash, ended, engine, said, send
 from tests.stores import Stores
@@ -39,7 +39,7 @@ class Neighbours:
         if name != "agents_send_task":
             self.calls.append(name)
             return {"structuredContent": {"name": name, "number": len(self.calls)}}
-        call = calling.get()
+        call = current_call.get()
         assert call is not None
         message = Message(id="m", role="user", parts=(Part(text=arguments["text"]),))
         task = await self.tasks.send(principal, arguments["agent"], message, dialect="mcp", origin=call.origin())

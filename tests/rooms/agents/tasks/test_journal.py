@@ -355,6 +355,31 @@ async def test_a_question_of_any_agent_survives_and_its_answer_starts_a_replay(s
         assert states(await log_of(third, done)) == [working, waits, working, waits, working, "completed"]
 
 
+@pytest.mark.requirement("jobs:needs")
+async def test_a_turn_is_left_to_a_process_with_the_rooms_of_the_one_that_began_it(stores: Stores) -> None:
+    ran: list[str] = []
+
+    def agents(process: str) -> dict[str, HostedAgent]:
+        async def run(turn: Turn) -> str:
+            ran.append(process)
+            return " ".join([(await turn.ask("Which colour?")).text, (await turn.ask("Which size?")).text])
+
+        return {"durable": hosted(run, "durable")}
+
+    async with engine(stores, agents("lost"), at_work=False, rooms=("agents", "registers")) as lost:
+        asked = await send(lost, "go", agent="durable")
+        await crash(lost)
+    async with engine(stores, agents("command"), rooms=("agents",)) as command:
+        async with engine(stores, agents("server"), rooms=("agents", "directory", "registers")) as server:
+            await suspended(server, asked)
+            again = await send(command, "red", agent="durable", task_id=asked.id)
+            assert answer_of(again) == "Which size?"
+        await send(command, "large", agent="durable", task_id=asked.id, wait=False)
+        async with engine(stores, agents("next"), rooms=("registers", "agents")) as following:
+            (done,) = await ended(following, ADA, asked.id)
+    assert (answer_of(done), ran) == ("red large", ["lost", "server", "next"])
+
+
 @pytest.mark.requirement("agents:durable:questions")
 async def test_an_answer_that_came_while_no_process_ran_is_heard(stores: Stores, diary: Diary) -> None:
     async def run(turn: Turn) -> str:

@@ -276,6 +276,11 @@ def below(place: Place, keys: Iterable[str | int]) -> Place:
     return place
 
 
+def place_at(path: str, place: Place = None) -> Place:
+    """The place of a JSON pointer, below another place."""
+    return below(place, [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:]])
+
+
 def _writable(key: str | int) -> str | int:
     """The key without halves of surrogate pairs, which cannot be written as UTF-8."""
     return key if isinstance(key, int) else key.encode("utf-8", "replace").decode()

@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.problems import Place
-from pentad.rooms.agents.context.findings import Issues, below
+from pentad.rooms.agents.context.findings import Issues, place_at
 from pentad.rooms.agents.context.shape import kind_word
 
 KINDS: Final = (
@@ -211,8 +211,8 @@ def check_schema(schema: Any, place: Place, issues: Issues) -> None:
     except InvalidInput as error:
         problems: list[dict[str, Any]] = error.details.get("problems") or []
         for problem in problems[:5]:
-            steps = [_step(part) for part in str(problem.get("path", "")).split("/")[1:]]
-            issues.add("bad-schema", below(place, steps), f"The schema is not valid: {problem.get('message')}.")
+            where = place_at(str(problem.get("path", "")), place)
+            issues.add("bad-schema", where, f"The schema is not valid: {problem.get('message')}.")
         if not problems:
             issues.add("bad-schema", place, error.message, error.hint or "")
 
@@ -330,7 +330,3 @@ def _texts(
 
 def _an(kind: str) -> str:
     return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
-
-
-def _step(part: str) -> str:
-    return part.replace("~1", "/").replace("~0", "~")

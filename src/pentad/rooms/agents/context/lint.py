@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 from pentad.kernel.errors import PentadError
 from pentad.kernel.json import check_bounds
 from pentad.kernel.secrets.documents import depth_of
-from pentad.rooms.agents.context.findings import Issues, Level, Report, below
+from pentad.rooms.agents.context.findings import Issues, Level, Report, place_at
 from pentad.rooms.agents.context.integrity import exact_json, items_hash
 from pentad.rooms.agents.context.redaction import secret_places
 from pentad.rooms.agents.context.validation import validate
@@ -72,8 +72,7 @@ def _report(shaped: dict[str, Any] | None, issues: Issues) -> Report:
     items: dict[str, Any] = (shaped or {}).get("items", {})
     if issues.level != "lenient" and issues.valid:
         for place in secret_places(items):
-            keys = [part.replace("~1", "/").replace("~0", "~") for part in place.path.split("/")[1:]]
-            issues.add("secret", below(None, keys), f"This looks like a secret ({place.what}).", "Take it out.")
+            issues.add("secret", place_at(place.path), f"This looks like a secret ({place.what}).", "Take it out.")
     valid, size, digest = issues.valid, 0, None
     # the lenient level accepts values without a canonical form, and values too deep to encode
     with suppress(PentadError, RecursionError):

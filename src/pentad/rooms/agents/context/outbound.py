@@ -17,7 +17,7 @@ from pentad.rooms.agents.context.extension import URI, metadata_with
 from pentad.rooms.agents.context.findings import Issue, Issues, refusal
 from pentad.rooms.agents.context.integrity import SHA256, check_seal, seal_items
 from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits
-from pentad.rooms.agents.context.redaction import Policy, redact_items
+from pentad.rooms.agents.context.redaction import DEFAULT_POLICY, Policy, redact_items
 from pentad.rooms.agents.context.validation import validate
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def prepare_context(
     context: Any,
     card_params: Mapping[str, Any] | None = None,
     *,
-    policy: Policy | None = None,
+    policy: Policy = DEFAULT_POLICY,
     target: str = "agent",
     key: "Key | None" = None,
     links: LinkProvider | None = None,
@@ -79,13 +79,14 @@ def prepare_context(
     shaped, issues = validate(context, "standard", agreed)
     used_links = links if any(issue.code in _SIZES for issue in issues.errors) else None
     if used_links is not None and used_links.scheme in agreed.ref_schemes:
-        shaped, issues = validate(context, "standard", _wide_limits(agreed))
+        wide = replace(agreed, item_bytes=MAX_CONTENT_BYTES, total_bytes=2 * MAX_CONTENT_BYTES)
+        shaped, issues = validate(context, "standard", wide)  # large contents become temporary links
     if shaped is None or not issues.valid:
         raise _refusal(issues, used_links)
     items, seal_given = cast("dict[str, Any]", shaped.get("items", {})), shaped.get("integrity")
     if seal_given is not None:
         check_seal(items, seal_given)
-    clean = redact_items(items, target, policy or Policy())
+    clean = redact_items(items, target, policy)
     sent: dict[str, Any] = {"items": clean.items}
     if "turn" in shaped:
         sent["turn"] = shaped["turn"]
@@ -99,11 +100,6 @@ def prepare_context(
     elif seal_given is not None and sent["items"] == items:  # or what was sealed is not what is sent
         sent["integrity"] = seal_given
     return OutgoingContext(sent, extended, issues.found, clean.report)
-
-
-def _wide_limits(agreed: ContextLimits) -> ContextLimits:
-    """The limits of a context whose large contents become temporary links."""
-    return replace(agreed, item_bytes=MAX_CONTENT_BYTES, total_bytes=2 * MAX_CONTENT_BYTES)
 
 
 def _with_links(items: Mapping[str, Any], agreed: ContextLimits, links: LinkProvider) -> dict[str, Any]:

@@ -1,12 +1,11 @@
 """Removes secrets from a context before it is sent, stored or logged, and reports what it removed, never the secret.
 
-A policy says for each target what happens to a secret, and to an item that is not meant for the target: `allow` keeps
-it, `mask` replaces it, `deny` rejects the context. Names and pointers in the report are redacted too: the key of an
+A policy says what happens to a secret, and to an item that is not meant for the target: `allow` keeps it, `mask`
+replaces it, `deny` rejects the context. Names and pointers in the report are redacted too: the key of an
 object can be a secret.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any, Final, Literal, cast
@@ -29,10 +28,9 @@ _STRICTER: Final[dict[Action, int]] = {"allow": 0, "mask": 1, "deny": 2}
 _SMALL: Final = 4 * 1024
 
 
-class Rule(Struct, frozen=True, kw_only=True):
-    """The rule for targets that match a pattern (`*` matches all). The first match wins."""
+class Policy(Struct, frozen=True, kw_only=True):
+    """What happens to secrets, and to items that are not meant for a target. By default both are masked or denied."""
 
-    target: str = "*"
     secrets: Action | Literal["ignore"] = "mask"
     """What happens to secrets: `allow` keeps and reports them, `ignore` does not look for them."""
     sensitive: Action = "mask"
@@ -42,32 +40,19 @@ class Rule(Struct, frozen=True, kw_only=True):
     """What happens to an item whose audience excludes the target."""
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """Rules in order. By default secrets and confidential items are masked."""
-
-    rules: tuple[Rule, ...] = ()
-
-    def of(self, target: str) -> Rule:
-        for rule in self.rules:
-            if rule.target == "*" or fnmatchcase(target, rule.target):
-                return rule
-        return _DEFAULT
-
-
-_DEFAULT: Final = Rule()
+DEFAULT_POLICY: Final = Policy()
 MODES: Final[dict[SecretsMode, Action | Literal["ignore"]]] = {"off": "ignore", "report": "allow", "mask": "mask"}
 
 
 @lru_cache(len(MODES))
 def storage_policy(mode: SecretsMode) -> Policy:
     """The policy for stored contexts: secrets as the operator says; the rest is the owner's own business."""
-    return Policy((Rule(secrets=MODES[mode], sensitive="allow", strangers="allow", upto="secret"),))
+    return Policy(secrets=MODES[mode], sensitive="allow", strangers="allow", upto="secret")
 
 
 def send_policy(mode: SecretsMode) -> Policy:
     """The policy for contexts sent to remote agents."""
-    return Policy((Rule(secrets=MODES[mode]),))
+    return Policy(secrets=MODES[mode])
 
 
 STORAGE_POLICY: Final = storage_policy("mask")
@@ -81,7 +66,7 @@ class Redacted(Struct, frozen=True):
 
 
 def redact_items(
-    items: Mapping[str, Any], target: str = STORE, policy: Policy | None = None, text: bytes | None = None
+    items: Mapping[str, Any], target: str = STORE, policy: Policy = DEFAULT_POLICY, text: bytes | None = None
 ) -> Redacted:
     """The items as `target` may see them. Forbidden, with the places, if the policy denies it.
 
@@ -89,17 +74,16 @@ def redact_items(
     """
     text = _shallow(dict(items), text)
     # A small context is scanned as a whole first, including names. An escape could hide a secret from that scan.
-    rule = (policy or Policy()).of(target)
-    is_clean = rule.secrets == "ignore" or (len(text) <= _SMALL and b"\\" not in text and not may_hold(text.decode()))
+    is_clean = policy.secrets == "ignore" or (len(text) <= _SMALL and b"\\" not in text and not may_hold(text.decode()))
     if is_clean and not any(map(_has_rule, items.values())):
         return Redacted(dict(items), [])
-    cleaner = Cleaner("allow" if rule.secrets == "ignore" else rule.secrets)
+    cleaner = Cleaner("allow" if policy.secrets == "ignore" else policy.secrets)
     clean_items: dict[str, Any] = {}
     for name, item in items.items():
         clean = name if is_clean else cleaner.key(name, ("items",))
         clean = name if clean == name else free_key(clean, clean_items)
         path = ("items", cleaner.report_key(clean))
-        what, action = _item_rule(item, target, rule)
+        what, action = _item_rule(item, target, policy)
         if action == "allow":
             clean_items[clean] = item if is_clean or not _may_hold(item) else cleaner.value(item, path)
         else:
@@ -153,7 +137,7 @@ def _has_rule(item: Any) -> bool:
     return "x-sensitivity" in metadata or "x-audience" in metadata
 
 
-def _item_rule(item: Any, target: str, rule: Rule) -> tuple[str, Action]:
+def _item_rule(item: Any, target: str, policy: Policy) -> tuple[str, Action]:
     """What an item's sensitivity and audience mean for this target; the stricter of the two."""
     if not _has_rule(item):
         return "", "allow"
@@ -162,10 +146,10 @@ def _item_rule(item: Any, target: str, rule: Rule) -> tuple[str, Action]:
     if (sensitivity := extras.get("x-sensitivity")) is not None:
         # An unknown level counts as the most sensitive one.
         level = SENSITIVITIES.index(sensitivity) if sensitivity in SENSITIVITIES else len(SENSITIVITIES) - 1
-        if level > SENSITIVITIES.index(rule.upto):
-            found.append(("sensitivity", rule.sensitive))
+        if level > SENSITIVITIES.index(policy.upto):
+            found.append(("sensitivity", policy.sensitive))
     if (audience := extras.get("x-audience")) is not None:
         known = cast("list[Any]", audience) if isinstance(audience, list) else [audience]
         if not any(fnmatchcase(target, str(one)) for one in known):
-            found.append(("audience", rule.strangers))
+            found.append(("audience", policy.strangers))
     return max(found, key=lambda one: _STRICTER[one[1]])

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from pentad.access.owners import OwnerNow, owner_as_saved, require_owner
-from pentad.kernel.clock import Clock, Randomness, SystemRandomness
+from pentad.kernel.clock import Clock, SystemRandomness
 from pentad.kernel.default_limits import MIB
 from pentad.kernel.errors import Forbidden, LimitExceeded, NotFound
 from pentad.kernel.ports import Database, Rows, Transaction
@@ -49,21 +49,19 @@ class TemporaryLinks:
         database: Database,
         clock: Clock,
         site: str | None,
-        randomness: Randomness = _RANDOMNESS,
         owner_now: OwnerNow = owner_as_saved,
     ) -> None:
         self._owner_now = owner_now
         self.site = None if site is None else site.rstrip("/")
         self._database = database
         self._clock = clock
-        self._randomness = randomness
 
     def for_message(self, caller: Principal) -> "MessageLinks":
         """The links of one message by this caller."""
         return MessageLinks(self, caller)
 
     def token(self) -> str:
-        return base64.b32encode(self._randomness.token_bytes(32)).decode("ascii").rstrip("=").lower()
+        return base64.b32encode(_RANDOMNESS.token_bytes(32)).decode("ascii").rstrip("=").lower()
 
     async def write(self, caller: Principal, links: list[_Link]) -> None:
         """Store links; LimitExceeded if one owner has too many bytes."""

@@ -304,7 +304,7 @@ class Conversation:
         if not 0 <= said.count <= _MAX_BRANCHES or len(self._branches) > _MAX_BRANCHES:
             raise LimitExceeded(f"A turn may have {_MAX_BRANCHES} branches.")
         parent = self._branches.get(said.branch, self._branches[""])
-        for number, branch in enumerate(parent.run(self.turn.behind.branches, said.count)):
+        for number, branch in enumerate(parent.run(self.turn.backend.branches, said.count)):
             context = self._branches[f"{said.id}.{number}"] = parent.copy()
             context.run(branch.__enter__)
             self.at_end.callback(context.run, branch.__exit__, None, None, None)
@@ -409,7 +409,7 @@ async def _send(
     host: Conversation, agent: str | Json, message: Json, budget: Json | None = None, hosted: bool = False
 ) -> Any:
     to = agent if isinstance(agent, str) else msgspec.convert(agent, ChildTask)
-    return await host.turn.behind.rooms.send(to, message, budget=budget, hosted=hosted)
+    return await host.turn.backend.rooms.send(to, message, budget=budget, hosted=hosted)
 
 
 async def _conversation(host: Conversation, limit: int = 20, cursor: str | None = None) -> Any:
@@ -435,13 +435,13 @@ async def _approve(
 
 async def _file(host: Conversation, part: Json) -> Any:
     """Put a file of a message into the file system, until the turn ends."""
-    found = host.turn.behind.file(msgspec.convert(part, Part))
+    found = host.turn.backend.file(msgspec.convert(part, Part))
     return None if found is None else str(await host.at_end.enter_async_context(found.path()))
 
 
 async def _store_file(host: Conversation, path: str, name: str, media_type: str | None = None) -> Any:
     """Store a file that the agent wrote."""
-    return await host.turn.behind.store_file(Path(path), name, media_type)
+    return await host.turn.backend.store_file(Path(path), name, media_type)
 
 
 CALLS: Final[dict[str, Callable[..., Awaitable[Any]]]] = {

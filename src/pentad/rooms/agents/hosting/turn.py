@@ -220,7 +220,7 @@ class Turn:
         """Whether an earlier run of this turn was interrupted by the end of its process."""
 
     @property
-    def behind(self) -> TurnRun:
+    def backend(self) -> TurnRun:
         """The run behind the turn, for adapters that run the agent in another process."""
         return self._run
 

@@ -1,5 +1,4 @@
-"""REST: the registry with AgentVault's routes, the context linter, temporary links to large content, and what the
-command line needs of a server: the caller's tasks and the keys that sign cards.
+"""REST: the registry with AgentVault's routes, the context linter, and temporary links to large content.
 
 Reading the registry is public; writing needs credentials with the right to write in the agents room. Errors have
 `detail`, as AgentVault's clients expect, and Pentad's own error beside it.
@@ -12,34 +11,27 @@ import asyncio
 import base64
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, cast
 from urllib.parse import parse_qs
 
 import msgspec
-from starlette.requests import Request
-from starlette.routing import BaseRoute
 
-from pentad.access.signing_keys import KeyRing, SigningKey
 from pentad.kernel.clock import iso
 from pentad.kernel.errors import Forbidden, InvalidInput, NotFound, PentadError, Unauthenticated
 from pentad.kernel.incidents import ensure_logged, internal_error
 from pentad.kernel.json import check_bounds
-from pentad.kernel.principal import Action, Principal
+from pentad.kernel.principal import Action
 from pentad.mcp.http_exchange import HttpExchange, Receive, Send
 from pentad.mcp.rights import refuse_read_only
-from pentad.platform import AsgiApp, Mount, Operation, Parameter, Scope, is_yes, protected_route
-from pentad.rooms.agents.card_signing import key_id
+from pentad.platform import AsgiApp, Mount, Scope
 from pentad.rooms.agents.context.context_store import StoredContent
 from pentad.rooms.agents.context.findings import LEVELS, Level
 from pentad.rooms.agents.context.lint import lint_text
 from pentad.rooms.agents.context.temporary_links import PATH, TemporaryLinks
-from pentad.rooms.agents.interface.presentation import list_tasks, trace_json
-from pentad.rooms.agents.keys import open_card_ring
 from pentad.rooms.agents.registry.card_validation import MAX_BYTES, CardLevel, problem_json, problems_of
 from pentad.rooms.agents.registry.service import MAX_PAGE, CardRegistry
 from pentad.rooms.agents.registry.store import CardQuery, CardRecord
-from pentad.rooms.agents.service import Agents
 
 CARDS: Final = "/api/v1/agent-cards"
 VALIDATE: Final = "/api/v1/utils/validate-card"
@@ -53,13 +45,11 @@ _MAX_TAGS: Final = 20
 
 Query = Mapping[str, list[str]]
 Answer = tuple[int, Any]
-RegisterCard = Callable[[HttpExchange, Mapping[str, Any]], Awaitable[CardRecord]]
-"""Registers a card for the caller."""
 
 
-def registry_mounts(registry: CardRegistry, register: RegisterCard) -> list[Mount]:
+def registry_mounts(registry: CardRegistry) -> list[Mount]:
     """The two paths of the registry."""
-    routes = _Routes(registry, register)
+    routes = _Routes(registry)
     return [
         Mount(CARDS, app=_json_app(routes.cards), is_public=_is_reading, error_response=error_response),
         Mount(VALIDATE, app=_json_app(routes.validate), is_public=_is_post, error_response=error_response),
@@ -104,9 +94,8 @@ class MethodNotAllowed(PentadError):
 
 
 class _Routes:
-    def __init__(self, registry: CardRegistry, register: RegisterCard) -> None:
+    def __init__(self, registry: CardRegistry) -> None:
         self._registry = registry
-        self._register = register
 
     async def cards(self, scope: Scope, exchange: HttpExchange) -> Answer:
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
@@ -115,7 +104,8 @@ class _Routes:
         if not rest:
             if method == "POST":
                 _require(exchange, "write")
-                return 201, await self._json(await self._register(exchange, _card_in(exchange)))
+                card = _card_in(exchange)
+                return 201, await self._json(await self._registry.register(exchange.principal, card, list_it=True))
             require_method(method, "GET")
             return 200, await self._list(query, exchange)
         if rest == "by-hri" or rest.startswith("id/"):
@@ -349,77 +339,3 @@ def _headers(content: StoredContent) -> list[tuple[bytes, bytes]]:
 
 def _link_error(error: PentadError, _path: str) -> tuple[int, bytes]:
     return error.http_status, msgspec.json.encode({"error": ensure_logged(error, "Reading a temporary link").as_json()})
-
-
-_KEYS_PATH: Final = "/api/agents/keys"
-_TASKS_PATH: Final = "/api/agents/tasks"
-_DEFAULT_TASKS: Final = 20
-_MAX_TASKS: Final = 100
-
-
-def command_routes(agents: Agents) -> list[BaseRoute]:
-    """What `pentad agents tasks` and `pentad agents keys` ask for with --url."""
-
-    async def tasks(request: Request, principal: Principal) -> dict[str, Any]:
-        query = request.query_params
-        limit = number_in(query.get("limit"), "limit", _DEFAULT_TASKS, 1, _MAX_TASKS)
-        return {"tasks": await list_tasks(agents, principal, query.get("state") or None, limit)}
-
-    async def trace(request: Request, principal: Principal) -> dict[str, Any]:
-        return trace_json(await agents.tasks.trace(principal, request.path_params["task"]))
-
-    async def keys(_request: Request, _principal: Principal) -> dict[str, Any]:
-        return {"keys": _published(await (await _ring()).known())}
-
-    async def rotate(request: Request, _principal: Principal) -> dict[str, Any]:
-        forget = is_yes(request.query_params.get("forget_old"))
-        return {"keys": _published(await (await _ring()).rotate(forget=forget))}
-
-    async def _ring() -> KeyRing:
-        platform = agents.platform
-        return await open_card_ring(platform.database, platform.secret_box, platform.clock)
-
-    filters = (
-        Parameter("state", "Only tasks in this state."),
-        Parameter("limit", f"How many at most, up to {_MAX_TASKS} (default {_DEFAULT_TASKS}).", "integer"),
-    )
-    forgetting = (Parameter("forget_old", "true: stop publishing the replaced keys.", "boolean"),)
-    return [
-        protected_route(
-            "GET", _TASKS_PATH, "agents:read", Operation("Your tasks, last changed first.", "agents", filters), tasks
-        ),
-        protected_route(
-            "GET",
-            f"{_TASKS_PATH}/{{task}}/trace",
-            "agents:read",
-            Operation("A task as a trace: the calls of its agent, and the tasks it sent to others.", "agents"),
-            trace,
-        ),
-        protected_route(
-            "GET",
-            _KEYS_PATH,
-            "agents:read",
-            Operation("The public keys cards are signed with, the one in use first.", "agents"),
-            keys,
-        ),
-        protected_route(
-            "POST",
-            f"{_KEYS_PATH}/rotate",
-            "agents:admin",
-            Operation("Sign cards with a new key from now on.", "agents", forgetting),
-            rotate,
-        ),
-    ]
-
-
-def _published(keys: Sequence[SigningKey]) -> list[dict[str, Any]]:
-    """The public halves of the keys."""
-    return [
-        {
-            "fingerprint": key_id(one.public),
-            "publicKey": one.public,
-            "created": iso(one.created_at),
-            "retired": None if one.retired_at is None else iso(one.retired_at),
-        }
-        for one in keys
-    ]

@@ -194,7 +194,7 @@ async def _send(arguments: SendArguments, call: Call[Agents]) -> TaskView:
 
     seconds, request = arguments.seconds if arguments.wait else 0.0, task_request(arguments)
     request = replace(request, may_approve=may_approve(call))
-    if not _may_defer(arguments, call):
+    if not (arguments.wait and arguments.task_id is None and call.can_defer):  # only for new tasks
         delegated = await _asked_before(arguments, call)
         if delegated is None:
             delegated = await delegate(call.service, call.principal, request, seconds=seconds, on_event=on_event)
@@ -234,11 +234,6 @@ async def _asked_before(arguments: SendArguments, call: Call[Agents]) -> Delegat
         return None
     found = await read_delegated(call.service, call.principal, task_id, None)
     return found if known is not None or await _to_decide(call, found) is not None else None
-
-
-def _may_defer(arguments: SendArguments, call: Call[Agents]) -> bool:
-    """Whether the client may get the task in place of the result. Only for new tasks."""
-    return arguments.wait and arguments.task_id is None and call.can_defer
 
 
 def task_request(arguments: SendArguments) -> TaskRequest:

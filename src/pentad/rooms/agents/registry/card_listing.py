@@ -35,10 +35,6 @@ def card_listing(key: str, card: Json, skills: Sequence[str] = (), domains: Sequ
 
 
 def card_modules(card: Json) -> Mapping[str, Json]:
-    """The OASF module of a card."""
-    return {A2A_MODULE: {"card_data": _unsigned(card), "card_schema_version": _CARD_SCHEMA}}
-
-
-def _unsigned(card: Json) -> Json:
-    """The card without its signatures, which differ each time it is signed. The record has one of its own."""
-    return {name: value for name, value in card.items() if name != "signatures"}
+    """The OASF module of a card, without the card's signatures: the record has one of its own."""
+    unsigned = {name: value for name, value in card.items() if name != "signatures"}
+    return {A2A_MODULE: {"card_data": unsigned, "card_schema_version": _CARD_SCHEMA}}

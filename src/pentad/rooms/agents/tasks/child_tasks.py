@@ -52,12 +52,8 @@ _SENDS: Final = f"(kind = 'send' OR (kind = 'tool' AND name = '{SEND_TOOL}'))"
 """Calls that send tasks: `turn.send`, and the tool."""
 
 
-def _never() -> bool:
-    return False
-
-
 @dataclass(frozen=True, slots=True)
-class Calling:
+class AgentCall:
     """A call that an agent is making: its task, the place of the call in the journal, and the span of the call."""
 
     task: str
@@ -65,7 +61,7 @@ class Calling:
     trace: str
     on_remote_task: Callable[[str, str], Awaitable[None]] | None = None
     """Called with the agent and the id of a task that a remote agent has accepted."""
-    is_stopped: Callable[[], bool] = _never
+    is_stopped: Callable[[], bool] = lambda: False
     """Whether the run that makes the call was stopped. Then a task that the call started is not canceled with it: if
     the run's task has ended, a job ends its children; if the server stops, another run waits for them."""
 
@@ -73,21 +69,21 @@ class Calling:
         return Origin(self.task, self.step, self.trace)
 
 
-calling: Final[ContextVar[Calling | None]] = ContextVar("calling", default=None)
+current_call: Final[ContextVar[AgentCall | None]] = ContextVar("current_call", default=None)
 """Set while an agent's call runs: a task that is started meanwhile is a child of the agent's task."""
 
 
 @contextmanager
-def making_call(call: Calling, principal: str) -> Generator[None]:
+def making_call(call: AgentCall, principal: str) -> Generator[None]:
     """Make a call inside the block: it continues the trace, and what it starts belongs to the task."""
     mark = RequestMark(call.task, call.trace[3:35], call.trace, principal=principal)
-    call_before, mark_before = calling.set(call), request_mark.set(mark)
+    call_before, mark_before = current_call.set(call), request_mark.set(mark)
     made_before = made_by.set(f"agents://tasks/{call.task}#{call.step or ''}")
     try:
         yield
     finally:
         made_by.reset(made_before)
-        calling.reset(call_before)
+        current_call.reset(call_before)
         request_mark.reset(mark_before)
 
 

@@ -2,6 +2,7 @@
 
 A running turn is a job that its process holds. If the process dies or gives it back, a worker claims the job here:
 
+- A turn is taken over by a process that has the rooms of the one that began it: its agent may use any of them.
 - A turn that only waits, for an answer, an event or a time, is suspended. A message or the time queues its job again.
 - A turn with durable calls, or whose question has been answered, is replayed: it runs again from its start, with the
   results of its durable calls, and emits only what is not in the log yet. Only the code that began it may do that.
@@ -264,7 +265,7 @@ def _read_turn(rows: Rows, task_id: str) -> _Turn | None:
 
 def _suspend(transaction: Transaction, job: JobRun, turn: _Turn, now: float) -> Again | None:
     job.check(transaction)
-    if not store.suspend(transaction, turn.head.id, turn.head.seq):
+    if not store.suspend(transaction, turn.head.id, turn.head.seq, job.needs):
         return Again(now)  # a message has just come
     if (due := turn.due_at) is not None:
         return Again(due, due)

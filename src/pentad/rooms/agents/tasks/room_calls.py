@@ -20,7 +20,7 @@ from pentad.rooms.agents.hosting.built_in_agents import text_of
 from pentad.rooms.agents.hosting.turn import ChildTask, ConversationPage, TurnOver
 from pentad.rooms.agents.models import RESTING, Json
 from pentad.rooms.agents.store import conversation_heads
-from pentad.rooms.agents.tasks.child_tasks import SEND_TOOL, Calling, making_call, span_of, trace_of
+from pentad.rooms.agents.tasks.child_tasks import SEND_TOOL, AgentCall, making_call, span_of, trace_of
 from pentad.rooms.agents.tasks.journal import MAX_NAME, Step
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ class RoomCalls:
                 raise TurnOver(run.failed(error.sentence())) from None
             own = trace_of(run.task.id, run.task.origin)
             span = TraceParent(own.trace_id, span_of(run.task.id, place), own.sampled)
-            call = Calling(
+            call = AgentCall(
                 run.task.id,
                 place if starts_task else None,
                 str(span),

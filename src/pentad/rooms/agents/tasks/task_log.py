@@ -273,7 +273,7 @@ class TaskLog:
             adopt(transaction, task.origin.parent, task.owner)
         events = store.create(transaction, task, bodies, at, bounds=self.bounds, pushes=pushes, lease=lease)
         if lease is not None:
-            self.jobs.hold(transaction, TURN, task.id)
+            self.jobs.hold(transaction, TURN, task.id, needs=self.jobs.rooms)
         if push is not None:
             insert_config(transaction, self.secret_box, self.jobs, task.id, push, delivered=0, now=at)
         if run is not None and steps:
@@ -299,13 +299,14 @@ class TaskLog:
         if run is not None and steps:
             write_steps(transaction, task_id, run.began, steps, at)
         if claim == "take":
-            self.jobs.hold(transaction, TURN, task_id)
+            self.jobs.hold(transaction, TURN, task_id, needs=self.jobs.rooms)
         elif claim == "release":
             self.jobs.cancel(transaction, (TURN, DEADLINE), task_id)
             if appended.deadline is not None and appended.state not in TERMINAL:
                 self.jobs.enqueue(transaction, DEADLINE, {"since": at}, key=task_id, run_at=appended.deadline)
         elif appended.suspended:
-            self.jobs.enqueue(transaction, TURN, key=task_id)  # the message may be what the turn waits for
+            needs = appended.needs.split()
+            self.jobs.enqueue(transaction, TURN, key=task_id, needs=needs)  # the message may be what the turn waits for
         if appended.children and appended.state in TERMINAL:
             self.jobs.enqueue(transaction, CHILDREN, key=task_id)
         if appended.pushes and batch:

@@ -27,7 +27,7 @@ from pentad.rooms.agents.models import (
     StatusEvent,
     Task,
 )
-from pentad.rooms.agents.tasks.child_tasks import calling
+from pentad.rooms.agents.tasks.child_tasks import current_call
 from pentad.rooms.agents.tasks.durable_calls import DurableCalls
 from pentad.rooms.agents.tasks.journal import FILE, leave_branches
 
@@ -111,7 +111,7 @@ class Run(DurableCalls):
 
     async def execute(self) -> None:
         """Run the agent to the end of the turn."""
-        calling.set(None)  # the call that started this task is not a call of its own agent
+        current_call.set(None)  # the call that started this task is not a call of its own agent
         leave_branches()
         try:
             final = self._result(await self._run_agent())
