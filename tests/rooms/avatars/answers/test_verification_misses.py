@@ -23,7 +23,13 @@ TEXT = (
     "Copper nails last longer, but iron is cheaper. "
     "The smiths work tin and zinc, and their goods are cheaper than those of the town. "
     "More farmers of the parish sow barley than clover. "
-    "Rye prefers sand to clay and grows on both."
+    "Rye prefers sand to clay and grows on both. "
+    "The second kind of box, and new to the hall of the town and its yard is a \u201dnamed\u201d box kept in a barrel"
+    " chest in both the hall of the mayor and in the yard of the mayor. "
+    "This is usual. newer if the lost box (in the yard) is newer than the old box, the old box is burnt and replaced by"
+    " the lost box. older if the lost box (in the yard) is older than the old box, the old box is burnt and replaced by"
+    " the lost box. never if the lost box already lies there, Brandt skips fetching this box. "
+    "For each village, Brandt maintains a list of its wells and weirs."
 )
 EVIDENCE = numbered(passages_of((("Notes", 1934, "by", [TEXT]),)))
 BY = Verifier(EVIDENCE, "Ida Brandt", SentenceSimilarity(None))
@@ -84,6 +90,7 @@ def test_a_quotation_inside_a_quotation_belongs_to_it():
     ]
     assert quotes_in("It says \u2018the farmer\u2019s barn is full\u2019 there.") == ["the farmer\u2019s barn is full"]
     assert quotes_in('"One." and "two".') == ["One.", "two"]
+    assert quotes_in("\u201cA \u201dnamed\u201d box.\u201d") == ["A \u201dnamed\u201d box."]
 
 
 @pytest.mark.requirement("avatars:verify:nested-quotes")
@@ -99,6 +106,27 @@ async def test_an_altered_quote_with_nested_marks_is_never_said(quote: str):
     for text in (f'She writes: "{quote}"', f"She writes: \u201c{quote}\u201d", f"She writes: \u2018{quote}\u2019"):
         found = await checked(text, "The miller")
         assert not found.passes or "every man" not in found.text
+
+
+@pytest.mark.requirement("avatars:verify:nested-quotes")
+async def test_an_altered_quote_does_not_pass_behind_closing_marks_on_both_sides_of_a_word():
+    text = next(each.text for each in EVIDENCE if each.text.startswith("The second"))
+    assert (await checked(f"\u201c{text}\u201d", "The second")).verdict == "quoted"
+    altered = f"\u201c{text.replace('barrel', 'these')}\u201d"
+    assert "these" not in (await checked(altered, "The second")).text
+
+
+@pytest.mark.requirement("avatars:verify:polarity")
+async def test_a_negation_that_goes_missing_in_a_list_is_noticed():
+    text = next(each.text for each in EVIDENCE if each.text.startswith("This is usual"))
+    assert not (await checked(text.replace("never ", ""), "This is usual")).passes
+
+
+@pytest.mark.requirement("avatars:verify:clauses")
+async def test_a_false_name_before_what_the_person_maintains_is_not_said():
+    text = "For each village, Brandt maintains a list of its wells and weirs."
+    assert (await checked(text, "For each")).passes
+    assert not (await checked(text.replace("village", "Marta Quist"), "For each")).passes
 
 
 @pytest.mark.requirement("avatars:verify:polarity")

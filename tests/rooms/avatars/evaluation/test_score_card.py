@@ -7,7 +7,7 @@ import pytest
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.avatars.evaluation.author_questions import has_answer, read_questions
 from pentad.rooms.avatars.evaluation.intervals import auroc_interval, resampled_interval, share_interval
-from pentad.rooms.avatars.evaluation.score_card import ScoreCard, calibration, read_goals, share, told_apart
+from pentad.rooms.avatars.evaluation.score_card import ScoreCard, calibration, read_goals, separation, share
 
 
 @pytest.mark.requirement("avatars:eval:intervals")
@@ -47,7 +47,7 @@ def test_a_goal_is_a_floor_or_a_ceiling_and_can_be_replaced():
 
 def test_a_figure_without_cases_has_no_goal():
     assert share("questions.high_right", "high and right", 0, 0, 0.95).passed
-    assert told_apart("abstention.auroc", "AUROC", [0.9, 0.8], [0.1, 0.85], 0.7).value == 0.75
+    assert separation("abstention.auroc", "AUROC", [0.9, 0.8], [0.1, 0.85], 0.7).value == 0.75
 
 
 @pytest.mark.requirement("avatars:eval:questions")

@@ -61,6 +61,12 @@ def opposed(statement: Sequence[str], source: Sequence[str]) -> str | None:
     return None
 
 
+def differ_in_negation(statement: Sequence[str], source: Sequence[str]) -> bool:
+    """Whether two lists have the same words except for their negations."""
+    bare = [[word for word in each if not _is_negation(word)] for each in (statement, source)]
+    return bare[0] == bare[1] and len(statement) != len(source)
+
+
 def changes_meaning(given: Iterable[str], true: Iterable[str]) -> bool:
     """Whether replacing one of these words by the other reverses the meaning."""
     mine, theirs = list(given), list(true)

@@ -24,6 +24,7 @@ _ELLIPSIS: Final = re.compile(r"\s*(?:\[\s*(?:\.\.\.|\u2026)\s*\]|\(\s*(?:\.\.\.
 _MARK: Final = re.compile('["\u201c\u201d\u201e\u00ab\u00bb\u2018\u2019]')
 _OPENING: Final = frozenset("\u201c\u201e\u00ab\u2018")
 _STRAIGHT: Final = frozenset('"')
+_EITHER: Final = _STRAIGHT | {"\u201d"}
 _BEFORE_OPENING: Final = frozenset(("", "(", "[", "-", "\u2014", "\u2013", '"', "\u201c", "\u2018"))
 
 Match = Literal["exact", "repaired", "false"]
@@ -58,10 +59,14 @@ def quotes_in(text: str) -> list[str]:
 
 
 def _opens(text: str, at: int, mark: str, *, nested: bool) -> bool:
-    """Whether a mark opens a quotation. Straight marks open after white space, if a word follows them."""
+    """Whether a mark opens a quotation.
+
+    Inside a quotation, a straight mark opens another one after white space, if a word follows it. So does a closing
+    mark: many books print \u201dword\u201d.
+    """
     if mark in _OPENING:
         return True
-    if mark not in _STRAIGHT:
+    if mark not in _EITHER or (mark not in _STRAIGHT and not nested):
         return False
     before, after = text[at - 1 : at], text[at + 1 : at + 2]
     return not nested or (after.strip() != "" and (before in _BEFORE_OPENING or before.isspace()))

@@ -17,7 +17,7 @@ from pentad.rooms.avatars.verification.clauses import content_words
 from pentad.rooms.avatars.verification.comparisons import compared_otherwise
 from pentad.rooms.avatars.verification.drafts import Draft, Statement, by_name, resolve
 from pentad.rooms.avatars.verification.evidence import Sentence
-from pentad.rooms.avatars.verification.facts import addresses, check_facts
+from pentad.rooms.avatars.verification.facts import addresses, check_facts, names_in
 from pentad.rooms.avatars.verification.quotes import Quote, check_quote, is_long, located, quotes_in
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
 from pentad.rooms.avatars.verification.topic_overlap import SURE_COVERAGE, Thresholds, coverage, rarity
@@ -69,13 +69,20 @@ class Frames:
         for title in titles:
             if len(title.split()) > 1:
                 text = re.sub(rf"[\"\u201c]?{re.escape(title)}[\"\u201d]?(?:\s*\([^()]{{0,40}}\))?", "it", text)
-        core = text
-        for frame in (self._according, self._opening, self._closing):
-            core = frame.sub("", core, count=1)
+        core = self._according.sub("", text, count=1)
+        opening = self._opening.match(core)
+        if opening is not None and not _states_facts(opening["lead"] or ""):
+            core = core[opening.end() :]
+        core = self._closing.sub("", core, count=1)
         framed = core != text
         core = core.strip()
         own = framed or _FIRST_PERSON.search(core) is not None
         return Claim(core[:1].upper() + core[1:] if core else text, own)
+
+
+def _states_facts(lead: str) -> bool:
+    """Whether the words before `the person wrote that` claim something themselves, such as a name."""
+    return any(name.certain for name in names_in(lead))
 
 
 Verdict = Literal["quoted", "supported", "unsure", "unsupported"]
@@ -238,7 +245,10 @@ class Verifier:
 
     def _opposed(self, claim: str, cited: Sequence[Sentence]) -> list[str]:
         """Signs that the source says the opposite."""
-        against = polarity.opposed(normal_words(claim), self._best(claim, cited).words)
+        words, source = normal_words(claim), self._best(claim, cited).words
+        against = polarity.opposed(words, source)
+        if against is None and polarity.differ_in_negation(words, source):
+            against = "one of them is negated"
         return [] if against is None else [f"the meaning may differ: {against}"]
 
     def _doubts(self, claim: str, cited: Sequence[Sentence], share: float) -> list[str]:
