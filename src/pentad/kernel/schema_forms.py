@@ -167,8 +167,8 @@ def field_problems(error: PentadError) -> dict[str, str]:
         if isinstance(one, Mapping):
             problem = cast("Mapping[str, Any]", one)
             place, message = str(problem.get("path") or ""), str(problem.get("message") or "")
-            message = message[:1].upper() + message[1:]
-            found[place] = f"{found[place]}; {message}" if place in found else message
+            capitalised = message[:1].upper() + message[1:]
+            found[place] = f"{found[place]}; {message}" if place in found else capitalised
     return found
 
 
