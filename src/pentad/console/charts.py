@@ -15,7 +15,7 @@ WIDTH: Final = 1000
 HEIGHT: Final = 250
 COLOURS: Final = 12
 _DASHES: Final = 3
-"""Lines beyond the number of colours are told apart by their dashes."""
+"""Lines beyond the number of colours differ by their dashes."""
 _GAPS_TOLD: Final = 3
 _FORMATS: Final = ("%d %b", "%d %b %H:%M", "%d %b %H:%M:%S")
 _FORMATS_OF_A_DAY: Final = ("%H:%M", "%H:%M:%S")
@@ -61,7 +61,7 @@ def chart(spec: Chart) -> Html:
 
 
 def _figures(spec: Chart, plotted: Plot) -> dict[str, object]:
-    """What the script draws."""
+    """The data for the script that draws the chart."""
     return {
         "unit": spec.unit,
         "time": spec.time,
@@ -104,7 +104,7 @@ def _caption(spec: Chart, lines: Sequence[tuple[str, Points]]) -> Html:
 
 
 def _marks(spec: Chart) -> Html:
-    """Thresholds and limits by name, also those that are too far away to be drawn."""
+    """Thresholds and limits by name, including those outside the chart."""
     named = [element("li", f"{name} {compact_number(level, spec.unit)}") for name, level in spec.marks]
     return element("ul", *named, class_="marks") if named else Html()
 
@@ -134,7 +134,7 @@ def _x_labels(spec: Chart, plotted: Plot) -> list[str]:
 
 
 def _moments(times: Sequence[float]) -> list[str]:
-    """Times as short as they can be told apart, in UTC."""
+    """Times in UTC, as short as they can be without looking alike."""
     try:
         moments = [datetime.fromtimestamp(seconds, UTC) for seconds in times]
     except (ValueError, OverflowError, OSError):

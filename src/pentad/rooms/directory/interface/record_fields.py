@@ -52,7 +52,7 @@ def record_schema(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def shown_record(record: Mapping[str, Any]) -> dict[str, Any]:
-    """A record as the form shows it: of skills and domains only the names, because the numbers follow from them."""
+    """A record as the form shows it. Skills and domains have only names, because the numbers follow from them."""
     shown = dict(record)
     for name in _FAMILIES:
         if isinstance(items := record.get(name), list):
@@ -71,7 +71,7 @@ def typed_record(record: Mapping[str, Any], fields: Mapping[str, str]) -> dict[s
 
 
 def suggested_classes(record: Mapping[str, Any]) -> Suggest:
-    """Offers the skills and domains of OASF where one is to be named."""
+    """Suggests the skills and domains of OASF."""
     version = _served(str(record.get("schema_version") or ""))
 
     def suggest(pointer: str, _schema: Mapping[str, Any]) -> Suggestions | None:

@@ -28,7 +28,7 @@ class Values:
 
     @classmethod
     async def of(cls, page: PairPage, rows: Iterable[Mapping[str, Any]]) -> "Values":
-        """With the names of all objects whose uuids are in the rows and the visitor may see: one query for all."""
+        """With the names of all objects that the rows refer to and the visitor may see, found with one query."""
         found = dict.fromkeys(
             uuid for row in rows for name, value in row.items() if name != "id" for uuid in _uuids(value)
         )
@@ -91,7 +91,7 @@ class Values:
 
 
 def _columns(values: Sequence[Any]) -> dict[str, bool]:
-    """The members of objects without values inside, and whether they are numbers; nothing if the objects have some."""
+    """The members of flat objects, and whether each is a number; empty if an object has values inside values."""
     columns: dict[str, bool] = {}
     for one in values:
         if not isinstance(one, dict):
