@@ -55,6 +55,8 @@ _PAGES: Final = (
     ("A new record", "/console/directory/new"),
     ("Comparing records", "/console/directory/compare"),
     ("Importing agents", "/console/directory/import"),
+    ("A new register", "/console/registers/new"),
+    ("A new schema", "/console/registers/schemas/new"),
     ("Schemas", "/console/registers/schemas"),
     ("Changing a schema", "/console/registers/schemas/1/edit"),
     ("Views", "/console/registers/views"),

@@ -242,7 +242,7 @@ def test_somebody_goes_back_in_the_history(log_in: LogIn, server: Served, script
         {"press": "Undo this change"},
     )
     assert "version 1" in pages[2]["text"]
-    assert "Version 3: revert" in pages[4]["text"]
+    assert "Version 3: set back" in pages[4]["text"]
     assert "Version 4" in pages[5]["text"]
 
 

@@ -164,16 +164,16 @@ def test_messages_are_at_their_fields_and_open_what_is_folded() -> None:
             "problems": [
                 {"path": "/address/zip", "message": "is no zip"},
                 {"path": "/tags/0", "message": "too short"},
-                {"path": "/tags/0", "message": "and rude"},
+                {"path": "/tags/0", "message": "rude"},
                 {"path": "", "message": "all wrong"},
             ]
         },
     )
     problems = field_problems(error)
-    assert problems == {"/address/zip": "is no zip", "/tags/0": "too short and rude", "": "all wrong"}
+    assert problems == {"/address/zip": "Is no zip", "/tags/0": "Too short; rude", "": "All wrong"}
     fields = form_fields(PERSON, {"tags": ["x"]}, problems)
-    assert named(fields, "/address/zip").error == "is no zip"
-    assert named(fields, "/tags/0").error == "too short and rude"
+    assert named(fields, "/address/zip").error == "Is no zip"
+    assert named(fields, "/tags/0").error == "Too short; rude"
     address = next(one for one in fields if isinstance(one, Group) and one.label == "address")
     assert not address.folded
 

@@ -31,7 +31,7 @@ _DONE: Final = {
     "retried": "The job is queued again.",
     "forgotten": "The job was deleted.",
 }
-"""What a page says after one of its forms, by the query parameter `done`: never text of the URL."""
+"""The message after a form, by the query parameter `done`. No text of the URL is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def menu(principal: Principal) -> list[tuple[str, str]]:
 def page_sheet(
     visit: Visit, title: str, blocks: Sequence[Block], trail: Sequence[Cell] = (), *, lead: str = ""
 ) -> Sheet:
-    """A page that may say what its form has just done."""
+    """A page with a message about the form that was just sent."""
     return Sheet(title, [*done_notes(visit, _DONE), *blocks], lead=lead, trail=trail)
 
 

@@ -78,7 +78,7 @@ def bar(ends: tuple[float, float], kind: str = "") -> Html:
 
 
 def _figures(spec: Chart, plotted: Plot) -> dict[str, object]:
-    """The data for the script."""
+    """The data for the script that draws the chart."""
     return {
         "unit": spec.unit,
         "time": spec.time,
@@ -121,7 +121,7 @@ def _caption(spec: Chart, lines: Sequence[tuple[str, Points]]) -> Html:
 
 
 def _marks(spec: Chart) -> Html:
-    """All thresholds and limits by name, even those outside the chart."""
+    """Thresholds and limits by name, including those outside the chart."""
     named = [element("li", f"{name} {compact_number(level, spec.unit)}") for name, level in spec.marks]
     return element("ul", *named, class_="marks") if named else Html()
 
@@ -151,7 +151,7 @@ def _x_labels(spec: Chart, plotted: Plot) -> list[str]:
 
 
 def _moments(times: Sequence[float]) -> list[str]:
-    """Times in UTC, as short as possible but all different."""
+    """Times in UTC, as short as they can be without looking alike."""
     try:
         moments = [datetime.fromtimestamp(seconds, UTC) for seconds in times]
     except (ValueError, OverflowError, OSError):

@@ -24,11 +24,11 @@ from pentad.mcp_clients.connection_steps import CONNECTIONS, Connection, Server,
 from pentad.settings.model import is_loopback
 
 CONNECT = "/console/connect"
-"""Where the form for a key is sent."""
+"""The action of the form for a key."""
 CLIENTS = "/console/clients"
 """Says which clients have called."""
 RIGHTS = {"read": ("*:read",), "write": ("*:read", "*:write")}
-"""The scopes of a new key, by what the form calls them."""
+"""The scopes of a new key, by their names in the form."""
 
 
 def connect_section(url: str, *, program: str, has_login: bool, may_make_key: bool, since: float) -> Section:

@@ -13,11 +13,11 @@ MOST_NODES: Final = 40
 _WIDTH: Final = 190
 _HEIGHT: Final = 54
 _BESIDE: Final = 56
-"""Between two columns; with labels there is more."""
+"""The space between two columns; labels need more."""
 _BESIDE_LABELS: Final = 150
 _BELOW: Final = 18
 _BEND: Final = 14
-"""The height that an arrow takes in a column that it passes."""
+"""The height of an arrow in a column that it crosses."""
 _EDGE: Final = 2
 _LONGEST_TITLE: Final = 20
 _LONGEST_TEXT: Final = 25
@@ -26,7 +26,7 @@ UrlOf = Callable[[Place], str | None]
 
 
 def graph(spec: Graph, url_of: UrlOf) -> Html:
-    """The picture. Arrows from or to boxes that are not there are left out."""
+    """The picture. Arrows from or to unknown boxes are left out."""
     nodes = spec.nodes[:MOST_NODES]
     arrows = [one for one in spec.arrows if max(one.source, one.target) < len(nodes) and one.source != one.target]
     gap = _BESIDE_LABELS if any(one.label for one in arrows) else _BESIDE
@@ -50,7 +50,7 @@ def graph(spec: Graph, url_of: UrlOf) -> Html:
 
 
 def _box(node: GraphNode, x: int, y: int, url_of: UrlOf) -> Html:
-    """A box of its own coordinates, which cut off what is too long for it."""
+    """A box with coordinates of its own, which clip text that is too long."""
     box = element(
         "g",
         element("title", " ".join(filter(None, (node.title, node.text)))),
@@ -65,7 +65,7 @@ def _box(node: GraphNode, x: int, y: int, url_of: UrlOf) -> Html:
 
 
 def _arrow(arrow: Arrow, way: Sequence[int], places: dict[int, tuple[int, int]]) -> Iterator[Html]:
-    """The line from box to box, through the places that are kept free for it, with its head and its label."""
+    """The line from box to box through the places reserved for it, with its head and label."""
     x, y = places[arrow.source]
     x, y = x + _WIDTH, y + _HEIGHT // 2
     path = f"M{x} {y}"
@@ -132,7 +132,7 @@ class _Layout:
         return {number: column(number) for number in range(self.count)}
 
     def _sort(self, before: dict[int, list[int]]) -> None:
-        """Each column in the order of where its arrows come from, so that few of them cross."""
+        """Each column, ordered by where its arrows come from, so that few arrows cross."""
         rank: dict[int, float] = {}
         for column in self.columns:
             known = {number: [rank[one] for one in before.get(number, ()) if one in rank] for number in column}

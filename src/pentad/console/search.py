@@ -43,7 +43,7 @@ class SearchPages:
         return [AdminPage(SEARCH, "", self.find)]
 
     async def find(self, visit: Visit) -> Sheet:
-        """The form, and what was found."""
+        """The form and the hits."""
         query, kind = visit.asked(most=LONGEST_QUERY), visit.asked("kind", 100)
         given = {name: visit.asked(name, 200) for name, _, _ in _FILTERS}
         kinds = [("", "Everything")]

@@ -1,4 +1,4 @@
-"""The pages of tools, prompts and resources (`/console/tools`): a form for each, and what came of it.
+"""The pages of tools, prompts and resources (`/console/tools`): a form for each, and the result.
 
 Opening a page runs nothing: a URL with arguments fills in the form. A call goes through the internal client, with the
 visitor's rights, like a call from outside.

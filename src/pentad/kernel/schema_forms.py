@@ -72,7 +72,7 @@ _KINDS: Final = {"date": "date", "email": "email", "uri": "url", "url": "url"}
 
 @dataclass(frozen=True, slots=True)
 class Suggestions:
-    """What a field offers: values with labels, and the path that finds more."""
+    """The suggestions of a field: values with labels, and the path that finds more."""
 
     options: Sequence[tuple[str, str]] = ()
     path: str = ""
@@ -127,8 +127,8 @@ def form_fields(
 
 
 def read_form(schema: Node, fields: Mapping[str, str], before: Any = MISSING, *, draft: bool = False) -> dict[str, Any]:
-    """The object that a form sent. What nobody touched keeps its value `before` exactly, also what the schema does not
-    name. A `draft` keeps empty items, for showing the form again."""
+    """The object that a form sent. Untouched values stay exactly as in `before`, even those that the schema does not
+    name. A `draft` keeps empty items, to show the form again."""
     reader = _Reader(Schemas(schema), {name: text for name, text in fields.items() if name.startswith("/")}, draft)
     found = reader.members((), reader.schemas.resolved(schema), before)
     return {} if isinstance(found, Missing) else found
@@ -147,7 +147,7 @@ def edited(value: Any, add: str, remove: str) -> Any:
 
 
 def _with_items(value: Any, names: Iterable[str]) -> Any:
-    """The value with empty items, so that it has those with these pointers."""
+    """The value, with empty items added at these pointers."""
     places = [steps_of(name) for name in names if name.startswith("/")]
     items = [(steps[:-1], int(steps[-1])) for steps in places if len(steps) > 1 and steps[-1].isdecimal()]
     if not items:
@@ -161,14 +161,14 @@ def _with_items(value: Any, names: Iterable[str]) -> Any:
 
 
 def field_problems(error: PentadError) -> dict[str, str]:
-    """What an error says about single values, by pointer."""
+    """The messages of an error about single values, by pointer."""
     found: dict[str, str] = {}
     for one in cast("list[Any]", error.details.get("problems") or []):
         if isinstance(one, Mapping):
             problem = cast("Mapping[str, Any]", one)
             place, message = str(problem.get("path") or ""), str(problem.get("message") or "")
-            message = message[:1].upper() + message[1:]
-            found[place] = f"{found[place]}; {message}" if place in found else message
+            capitalised = message[:1].upper() + message[1:]
+            found[place] = f"{found[place]}; {message}" if place in found else capitalised
     return found
 
 
@@ -198,7 +198,7 @@ class _Writer:
         return makers.get(kind, self._text)(path, node, value, required)
 
     def _fits(self, path: Path, node: Node, kind: str, value: Any) -> bool:
-        """Whether fields can show the value without losing any of it."""
+        """Whether fields can show the whole value."""
         if isinstance(value, Missing) or value is None or value == "":
             return sum(isinstance(step, str) for step in path) <= _DEEPEST_EMPTY
         if kind == "object":
@@ -391,7 +391,7 @@ class _Reader:
 
 
 def _is_sent(field: Field) -> bool:
-    """Whether browsers send something of a field, whatever people do with it."""
+    """Whether browsers always send something for a field."""
     if isinstance(field, Group | Repeated):
         return any(map(_is_sent, field.fields if isinstance(field, Group) else field.items))
     return not isinstance(field, CheckBox | FileField)

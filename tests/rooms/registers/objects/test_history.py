@@ -234,6 +234,8 @@ async def test_the_feed_tells_everything_once_and_goes_on_where_it_stopped(regis
     assert told == ["create", "update", "lock", "delete", "restore", "update"]
     assert {change.uuid for change in first} == {uuid}
     assert await registers.history.feed(ADMIN, cursor) == ([], cursor)
+    last, _ = await registers.history.feed(ADMIN, await registers.history.newest(2))
+    assert [change.action for change in last] == ["restore", "update"]
     elsewhere, _ = await registers.history.feed(ADMIN, schema=trees.schema.id + 1)
     assert elsewhere == []
     for broken in ("x", "c1", "c1-2-3", "c99999999999999999999-1"):

@@ -58,12 +58,12 @@ _MOST_COLUMNS: Final = 5
 _MOST_FACETS: Final = 5
 _MOST_DELETED: Final = 200
 _FEW_OBJECTS: Final = 5_000
-"""Values of properties without an index are counted by themselves only among so many objects."""
+"""Above this number of objects, values of properties without an index are counted only on request."""
 FORMATS: Final = (("csv", "CSV"), ("xlsx", "Excel"), ("json", "JSON"))
 
 
 async def objects_of(registers: Registers, visit: Visit) -> Sheet:
-    """The objects that the URL asks for, a page at a time."""
+    """The objects that the URL selects, one page at a time."""
     page = await PairPage.open(registers, visit)
     try:
         blocks = await _Listing(page, selection_of(page)).blocks()
@@ -94,13 +94,13 @@ async def save_view(registers: Registers, visit: Visit) -> Place:
 
 
 async def delete_view(_registers: Registers, visit: Visit) -> Place:
-    """Delete a view of the visitor's own."""
+    """Delete a view of the visitor."""
     await visit.call("views", {"action": "delete", "id": visit.path["view"]})
     return Place(("views",))
 
 
 async def deleted_objects(registers: Registers, visit: Visit) -> Sheet:
-    """The objects that wait to be restored or purged."""
+    """The deleted objects that can be restored."""
     page = await PairPage.open(registers, visit)
     query = await registers.objects.query_of(page.caller, page.pair, {"deleted": "only", "limit": _MOST_DELETED})
     found = await registers.objects.find(page.caller, page.pair, query)
@@ -119,7 +119,7 @@ async def deleted_objects(registers: Registers, visit: Visit) -> Sheet:
 
 
 async def restore(registers: Registers, visit: Visit) -> Place:
-    """Bring a deleted object back."""
+    """Restore a deleted object."""
     page = await PairPage.open(registers, visit)
     await visit.call("objects", {"action": "restore", **page.arguments, "id": visit.typed("id")})
     return Place((*page.place, visit.typed("id")))
@@ -203,7 +203,7 @@ class _Listing:
         return [Links(chips)] if chips else []
 
     async def _facets(self, found: QueryResult) -> Block:
-        """How often each value occurs. A filtered list is counted only if it is short, or if the visitor asks."""
+        """How often each value occurs. A filtered list is counted only if it is short or the visitor asks."""
         selection, is_asked = self._selection, bool(self._page.visit.query.get("facets"))
         able = [one for one in self._page.properties() if one.facetable or one.enum or one.kind == "boolean"]
         is_short = is_asked or (found.total is not None and found.total <= _FEW_OBJECTS)
@@ -239,7 +239,7 @@ class _Listing:
         return self._sortable(head, one.name) if one.kind else head
 
     def _sortable(self, head: Column, name: str) -> Column:
-        """A head that sorts by its column, and the other way round if it does already."""
+        """A head that sorts by its column, or reverses the order if it already does."""
         sort = self._selection.sort
         direction: Literal["", "ascending", "descending"] = (
             "ascending" if sort == name else "descending" if sort == f"-{name}" else ""

@@ -1,5 +1,5 @@
-"""Changing many objects at once: a plan is made of the objects that the page showed, previewed, and then carried out or
-left. A plan that was carried out can be undone."""
+"""Changing many objects at once: a plan for the objects of the page is previewed, then carried out or dropped. It can
+be undone afterwards."""
 
 from collections.abc import Mapping
 from typing import Any, Final, cast
@@ -39,7 +39,7 @@ _MOST_ROWS: Final = 200
 
 
 async def bulk_form(registers: Registers, visit: Visit) -> Sheet:
-    """The form: what is filled in becomes the value of every chosen object."""
+    """The form. Its values replace those of every selected object."""
     page = await PairPage.open(registers, visit)
     registers.access.check(page.caller, page.pair, "update")
     selection = selection_of(page)
@@ -50,7 +50,7 @@ async def bulk_form(registers: Registers, visit: Visit) -> Sheet:
     chosen = " and ".join(described(page, one) for one in selection.conditions) or "all of them"
     few = [] if total <= MOST_OPERATIONS else [Note(f"At most {MOST_OPERATIONS:,} can be changed at once.", "bad")]
     about = Facts([("Which", chosen), ("How many", f"{total:,}")])
-    lead = "What you fill in becomes the value of all of them. Nothing is changed before you have seen the preview."
+    lead = "The values you fill in replace those of all these objects. You see a preview first."
     return Sheet(f"Change {page.title}", [about, *few, form], lead=lead, trail=page.trail)
 
 
@@ -98,7 +98,7 @@ async def commit(registers: Registers, visit: Visit) -> Place:
 
 
 async def undo(registers: Registers, visit: Visit) -> Place:
-    """Take back what the plan did."""
+    """Undo the plan."""
     return await _with_plan(registers, visit, "undo")
 
 
@@ -113,7 +113,7 @@ def _place(page: PairPage, plan: str) -> Place:
 
 
 def _optional_schema(page: PairPage) -> dict[str, Any]:
-    """The schema of an object of which any part may be left out."""
+    """The schema of an object without required properties."""
     return {name: value for name, value in object_schema(page, existing=True).items() if name != "required"}
 
 

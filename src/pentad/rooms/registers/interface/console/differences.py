@@ -1,4 +1,4 @@
-"""What a change did to an object, value by value. Values that came or went are shown by their parts, not as JSON."""
+"""The effect of a change on an object, value by value. Added and removed values are shown by parts, not as JSON."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, cast

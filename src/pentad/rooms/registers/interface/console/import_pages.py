@@ -75,7 +75,7 @@ async def run_import(registers: Registers, visit: Visit) -> Sheet | Place:
 
 
 async def one_import(registers: Registers, visit: Visit) -> Sheet:
-    """An import: how far it is, or what it did."""
+    """An import: its progress or its report."""
     page = await PairPage.open(registers, visit)
     state = await registers.transfers.get(page.caller, visit.path["transfer"])
     blocks = _report(state.wire(), is_preview=False)
@@ -87,7 +87,7 @@ async def one_import(registers: Registers, visit: Visit) -> Sheet:
 
 
 async def undo_import(registers: Registers, visit: Visit) -> Place:
-    """Take back what an import wrote."""
+    """Undo an import."""
     page = await PairPage.open(registers, visit)
     await visit.call(_TOOL, {"action": "undo", "id": visit.path["transfer"]})
     return Place((*page.place, "imports", visit.path["transfer"]))

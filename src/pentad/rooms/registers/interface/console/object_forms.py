@@ -44,7 +44,7 @@ _MOST_OPTIONS: Final = 50
 
 
 def change_forms(page: PairPage, stored: StoredObject) -> list[Block]:
-    """The ways to edit and delete an object, for those who may."""
+    """The link and the form to edit and delete an object, for visitors who may."""
     blocks: list[Block] = []
     if page.may_with("update", stored):
         blocks.append(Links([Cell("Edit", Place((*page.place, stored.uuid, "edit")))], actions=True))
@@ -67,7 +67,7 @@ async def new_object(registers: Registers, visit: Visit) -> Sheet:
 
 
 async def create(registers: Registers, visit: Visit) -> Place:
-    """What the form for a new object does."""
+    """Create an object from the form."""
     page = await PairPage.open(registers, visit)
     data = read_form(object_schema(page), visit.fields)
     made = await visit.call(_TOOL, {"action": "create", **page.arguments, "data": data})
@@ -98,7 +98,7 @@ async def edit_object(registers: Registers, visit: Visit) -> Sheet:
 
 
 async def save(registers: Registers, visit: Visit) -> Place:
-    """What the form of an object does: it sends the differences."""
+    """Save the form of an object: only the differences are sent."""
     page = await PairPage.open(registers, visit)
     stored = await page.stored()
     before = page.data(stored)
@@ -118,8 +118,8 @@ async def save(registers: Registers, visit: Visit) -> Place:
 
 
 def object_schema(page: PairPage, *, existing: bool = False) -> dict[str, Any]:
-    """The schema of the form: what the caller may know of, with references as the ids of objects. What is computed,
-    and in an existing object what never changes, is read-only."""
+    """The schema of the form: the properties that the caller may know, with references as ids of objects. Computed
+    properties are read-only, and in an existing object immutable ones, too."""
     known = page.properties()
     body = page.pair.schema.body
     return {
@@ -149,7 +149,7 @@ def _references(page: PairPage) -> list[tuple[str, Property]]:
 
 
 def seen_version(visit: Visit) -> dict[str, int]:
-    """The version that the visitor saw, as tools take it."""
+    """The version that the visitor saw, as an argument of tools."""
     typed = visit.typed("version")
     return {"if_version": int(typed)} if typed.isdecimal() and len(typed) < 10 else {}
 
@@ -201,7 +201,7 @@ async def _conflict(page: PairPage, stored: StoredObject, path: str) -> _Conflic
 
 
 async def _version(page: PairPage, stored: StoredObject, version: int) -> dict[str, Any] | None:
-    """The data of an older version; None if it is not there for the visitor."""
+    """The data of an older version; None if the visitor cannot read it."""
     changes = await page.registers.history.of(page.caller, page.pair, stored.uuid, _MOST_OPTIONS)
     found = next((one for one in changes if one.version == version), None)
     if found is None:

@@ -73,7 +73,7 @@ async def object_anywhere(registers: Registers, visit: Visit) -> Sheet:
 
 
 async def delete(registers: Registers, visit: Visit) -> Place:
-    """What the button for deleting does."""
+    """Delete the object."""
     page = await PairPage.open(registers, visit)
     await _call(page, "delete", seen_version(visit))
     return Place(page.place)
@@ -88,7 +88,7 @@ async def revert(registers: Registers, visit: Visit) -> Place:
 
 
 async def undo(registers: Registers, visit: Visit) -> Place:
-    """Take back the last change."""
+    """Undo the last change."""
     page = await PairPage.open(registers, visit)
     await _call(page, "undo", seen_version(visit))
     return _here(page)
@@ -200,7 +200,7 @@ def _sides(change: Change) -> list[dict[str, Any]]:
 
 
 async def _files(page: PairPage, stored: StoredObject) -> list[Block]:
-    """The attached files, with forms to add and delete some for those who may change the object."""
+    """The attached files, with forms to add and delete files for visitors who may change the object."""
     files = await page.registers.attachments.list(stored)
     can_write = page.may_with("update", stored)
     if not files and not can_write:

@@ -1,4 +1,4 @@
-"""What every page about the objects of a register and schema starts from: the visitor, the pair, and the way there."""
+"""The base of every page about the objects of a register and schema: the visitor, the pair, and the breadcrumbs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -56,7 +56,7 @@ class PairPage:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The pair as tools take it."""
+        """The pair as arguments of tools."""
         return {"register": self.pair.register.id, "schema": self.pair.schema.id}
 
     @property
@@ -65,7 +65,7 @@ class PairPage:
         return [register, Cell(self.title, Place(self.place))]
 
     def events(self, uuid: str = "*") -> dict[str, str]:
-        """Which events are about these objects, or about one of them."""
+        """The filter for events about these objects, or about one of them."""
         return {"room": "registers", "subject": f"openregister://objects/{self.place[0]}/{self.place[1]}/{uuid}"}
 
     def trail_to(self, stored: StoredObject) -> list[Cell]:
@@ -80,7 +80,7 @@ class PairPage:
         return is_allowed(lambda: self.registers.access.check_object(self.caller, self.pair, right, stored))
 
     def properties(self) -> list[Property]:
-        """The properties that the visitor may know of."""
+        """The properties that the visitor may know."""
         hidden = self.registers.access.hidden(self.caller, self.pair)
         return [one for name, one in self.pair.definition.properties.items() if name not in hidden]
 

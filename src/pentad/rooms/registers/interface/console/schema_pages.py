@@ -130,7 +130,7 @@ async def edit_schema(registers: Registers, visit: Visit) -> Sheet:
 
 
 async def change_schema(registers: Registers, visit: Visit) -> Sheet | Place:
-    """Show what the changes would do; after the preview, make them."""
+    """Preview the changes; after the preview, apply them."""
     schema = await registers.catalogue.schemas.get(caller_of(visit), visit.path["schema"])
     given = cast("Sequence[Mapping[str, Any]]", read_form(_OPERATIONS, visit.fields).get("operations") or ())
     operations = [_operation(one) for one in given]
@@ -158,12 +158,12 @@ def _editor(
     form: Form = schema_form(_OPERATIONS, visit, buttons, path, extra=extra)
     here = Cell(schema.title or schema.slug, Place(("schemas", schema.id)))
     present = Section("Properties as they are", [_properties(schema)], folded=True)
-    lead = "Nothing is changed before you have seen what it does to the objects."
+    lead = "You see the effect on the objects before anything changes."
     return Sheet(f"Change {schema.title or schema.slug}", [*told, form, present], lead=lead, trail=[_SCHEMAS, here])
 
 
 def _operation(one: Mapping[str, Any]) -> dict[str, Any]:
-    """One operation as the tool takes it: without the members that it does not have."""
+    """One operation as the tool expects it, without members that do not belong to it."""
     taken = {
         "add": ("property", "definition", "required", "value"),
         "change": ("property", "definition", "required", "value"),
@@ -178,7 +178,7 @@ def _operation(one: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _report(report: Mapping[str, Any]) -> list[Block]:
-    """What a change would do, as the plan says it."""
+    """The effect of a change, from its plan."""
     failing = int(report.get("failing_after_migration", report.get("failing", 0)) or 0)
     lines = [str(one) for one in cast("Sequence[Any]", report.get("changes") or ())]
     total = int(report.get("total") or 0)
@@ -236,7 +236,7 @@ def _untyped(node: Mapping[str, Any]) -> str:
 
 
 def description_of(entity: Register | Schema) -> str:
-    """What a register or schema says of itself."""
+    """The description of a register or schema."""
     found = entity.body.get("description") or entity.body.get("summary")
     return found if isinstance(found, str) else ""
 

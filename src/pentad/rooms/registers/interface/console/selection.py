@@ -59,7 +59,7 @@ class Selection:
         return {**kept, **{f"{COLUMN}{name}": "yes" for name in self.columns}}
 
     def members(self) -> dict[str, Any]:
-        """The query as tools take it."""
+        """The query as arguments of tools."""
         asked: dict[str, Any] = {
             "filter": self.filter,
             "search": self.words or None,
@@ -69,7 +69,7 @@ class Selection:
         return {name: value for name, value in asked.items() if value is not None}
 
     def export(self) -> dict[str, str]:
-        """The query as the export over REST takes it."""
+        """The query as parameters of the export over REST."""
         asked = {
             "_filter": filter_text(self.filter), "_search": self.words, "_order": self.sort, "_asOf": self.as_of,
             "_fields": ",".join(self.columns),

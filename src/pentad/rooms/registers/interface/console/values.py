@@ -25,7 +25,7 @@ class Values:
 
     @classmethod
     async def of(cls, page: PairPage, rows: Iterable[Mapping[str, Any]]) -> "Values":
-        """With the names of all objects whose uuids are in the rows and the visitor may see: one query for all."""
+        """With the names of all objects that the rows refer to and the visitor may see, found with one query."""
         found = dict.fromkeys(
             uuid for row in rows for name, value in row.items() if name != "id" for uuid in _uuids(value)
         )
