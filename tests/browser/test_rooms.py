@@ -242,7 +242,8 @@ def test_a_task_with_context_of_three_rooms_is_approved_and_its_trace_read(
 def test_axe_finds_nothing_serious_in_metrics_and_avatars(at_demo: LogIn, axe: Path, options: dict[str, Any]) -> None:
     admin = at_demo(options)
     paths = ("/console/metrics", "/console/metrics/ch?span=14d", METRIC, f"{METRIC}?compare=yes&span=1h",
-             f"{METRIC}/explain", "/console/metrics/host/export?format=csv", "/console/metrics/host/changes",
+             f"{METRIC}/explain", "/console/metrics/ch/applications.production.vcoresUsed/items",
+             "/console/metrics/host/export?format=csv", "/console/metrics/host/changes",
              "/console/avatars", f"/console/avatars/tree-office?q={QUESTION.replace(' ', '+')}",
              "/console/avatars/tree-office/chat", "/console/avatars/tree-office/evaluation",
              "/console/avatars/tree-office/feedback", "/console/avatars/tree-office/add",

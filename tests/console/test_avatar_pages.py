@@ -98,7 +98,7 @@ async def test_the_chat_says_what_goes_on_before_the_answer(house: House) -> Non
     body = (await post(rita, f"{HOME}/chat", {"question": QUESTION})).body
     searching, reading = body.index("Searching the corpus"), body.index("Reading ")
     assert body.index(QUESTION) < searching < reading < body.index("Confidence")
-    assert body.index("How sure it is") < body.index('name="question"'), "the form comes last"
+    assert body.index("Confidence") < body.index('name="question"'), "the form comes last"
 
 
 @pytest.mark.requirement("console:avatars:streaming")
@@ -131,10 +131,10 @@ async def test_an_ingest_on_a_page_waits_its_turn_and_says_so(house: House) -> N
     async with avatars.author_work:
         answer = await begun(root, f"{HOME}/add", fields)
         waiting = await read_until(answer, "Waiting for another ingest or evaluation")
-        assert "can be cited" not in waiting
+        assert "passage can be cited" not in waiting
     rest = (await answer.body()).decode()
     assert "1 passage can be cited." in rest
-    assert "Storing passages" in rest or "Fitting how sure" in rest
+    assert "Storing passages" in rest or "Calibrating confidence" in rest
 
 
 @pytest.mark.requirement("console:avatars:progress")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pentad.console.charts import COLOURS, HEIGHT, WIDTH, chart
+from pentad.console.charts import COLOURS, HEIGHT, WIDTH, bar, chart
 from pentad.console.scripts import STYLE
 from pentad.kernel.charts import compact_number, even_ticks
 from pentad.kernel.pages import Chart, Series
@@ -107,6 +107,18 @@ def test_no_two_labels_of_an_axis_are_the_same(span: float) -> None:
         [listed] = re.findall(rf'<ol class="{axis}"[^>]*>(.*?)</ol>', drawn)
         labels = re.findall(r"<li>(.*?)</li>", listed)
         assert len(set(labels)) == len(labels) or span < 1, labels
+
+
+@pytest.mark.parametrize("ends", [(0.0, 0.0), (0.0, 1.0), (-1.0, 2.0), (0.999, 1.0), (0.5, 0.4), (1.0, 1.0)])
+@pytest.mark.requirement("console:charts")
+def test_a_bar_is_seen_and_stays_on_its_track(ends: tuple[float, float]) -> None:
+    drawn = read(bar(ends, "bad"))
+    whole, width = map(float, drawn.values("rect", "width"))
+    (begin,) = map(float, drawn.values("rect", "x"))
+    assert begin >= 0
+    assert width >= 1
+    assert begin + width <= whole
+    assert drawn.values("svg", "class") == ["bar bad"]
 
 
 @pytest.mark.requirement("console:charts")

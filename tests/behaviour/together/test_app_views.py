@@ -117,6 +117,7 @@ async def test_every_view_shows_what_the_tool_found(house: House) -> None:
     answer = await fragment("generate_response", {"avatar": "tomas-orlik", "question": QUESTION})
     assert "<mark>" in answer
     assert "Confidence" in answer
+    assert "How this answer was made" not in answer, "a view cannot open that page"
     assert "data-chart" in await fragment("getMetricHistory", {**HISTORY, "metricKey": "process.memory"})
     assert "A counter is charted as a rate" in await fragment("getMetricHistory", HISTORY)
     assert "<table>" in await fragment("getPlatformMetricsByCollector", {"collector": "pentad"})

@@ -222,6 +222,7 @@ async def test_a_list_is_newest_first_and_pages_through_everything_once(stores: 
             [await tasks.get(ADA, task) for task in made], key=lambda task: (task.updated_at, task.id), reverse=True
         )
         assert (await tasks.list(ADA, state="input-required")).total == 3
+        assert (await tasks.list(ADA, count_to=2)).total == 2, "pages count only so far"
         assert (await tasks.list(ADA, context_id="c1", state="completed")).total == 3
         assert (await tasks.list(ADA, since=(await tasks.get(ADA, seen[0])).updated_at)).total == 0
         refused: list[dict[str, Any]] = [{"cursor": "x"}, {"page_size": 0}, {"page_size": 101}, {"state": "COMPLETED"}]

@@ -113,7 +113,7 @@ async def chat(agents: Agents, visit: ui.Visit) -> ui.Sheet:
         tasks = sorted(page.tasks, key=lambda one: one.created_at)
     title = card.metadata.name
     said = [message for task in tasks for message in _messages(task, title, visit)]
-    blocks: list[ui.Block] = [ui.Conversation(said, "No messages yet. Write the first one below.")]
+    blocks: list[ui.Block] = [ui.Conversation(said, "No messages yet.")]
     last = tasks[-1] if tasks else None
     if last is not None and last.state in INTERRUPTED:
         blocks += await approval_form(agents, visit, last)

@@ -41,7 +41,7 @@ from pentad.rooms.agents.interface.registry_pages import (
     set_active,
 )
 from pentad.rooms.agents.interface.resources import find_card
-from pentad.rooms.agents.interface.trace_blocks import has_steps, trace_table
+from pentad.rooms.agents.interface.trace_blocks import STATE_WORDS, has_steps, trace_table
 from pentad.rooms.agents.models import (
     BUDGET_KEY,
     INTERRUPTED,
@@ -74,7 +74,6 @@ _TASKS: Final = (
     ui.Column("Changed", short=True),
 )
 _NO_AGENTS: Final = ui.Hint("There are no agents yet. Register one here, or with", FIRST_CONTENT)
-_STATES: Final = {"input-required": "waits for an answer", "auth-required": "waits for a login"}
 _ENDS: Final = {
     "failed": "The task failed.",
     "rejected": "The agent rejected the task.",
@@ -415,7 +414,7 @@ def _table(tasks: Sequence[Task]) -> ui.Table:
 def _state(task: Task) -> ui.Cell:
     """The state of a task as a badge."""
     kind = "good" if task.state == "completed" else "bad" if task.state in TERMINAL else "plain"
-    return ui.Cell(_STATES.get(task.state, task.state), kind=kind)
+    return ui.Cell(STATE_WORDS.get(task.state, task.state), kind=kind)
 
 
 def _title(task: Task) -> str:

@@ -8,6 +8,8 @@ from pentad.kernel.clock import parse_iso
 
 _STEP: Final = "\N{NO-BREAK SPACE}\N{NO-BREAK SPACE}"
 _LONGEST_NAME: Final = 120
+STATE_WORDS: Final = {"input-required": "waits for an answer", "auth-required": "waits for a login"}
+"""States whose protocol name says little to people."""
 
 
 def trace_table(task: Mapping[str, Any]) -> ui.Table:
@@ -50,8 +52,8 @@ Span = tuple[ui.Text, float, float | None, ui.Cell, str]
 def _spans(task: Mapping[str, Any], depth: int) -> Iterator[Span]:
     indent, state = _STEP * depth, str(task["state"])
     kind = "good" if state == "completed" else "bad" if state in ("failed", "rejected", "canceled") else "plain"
-    link = ui.Place(("tasks", str(task["task_id"])))
-    yield ui.Cell(f"{indent}{task['agent']}", link), _time(task), float(task["seconds"]), ui.Cell(state, kind=kind), ""
+    link, shown = ui.Place(("tasks", str(task["task_id"]))), ui.Cell(STATE_WORDS.get(state, state), kind=kind)
+    yield ui.Cell(f"{indent}{task['agent']}", link), _time(task), float(task["seconds"]), shown, ""
     for call in task.get("calls", ()):
         if "task" in call:
             yield from _spans(call["task"], depth + 1)

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
 THANKS: Final = "Thank you. The avatar's author will review your rating."
 RATE: Final = "rate"
+_ADD_LEAD: Final = "A new document is split into passages and can be cited at once. A preview stores nothing."
+_LEAVING: Final = "Leaving this page stops it; sending the same document again resumes it."
 _ANSWER: Final = "answer"
 _PHASES: Final = {
     "reading": "Reading documents",
@@ -100,8 +102,7 @@ async def add_form(avatars: Avatars, visit: Visit) -> Sheet:
     """The form to add a document."""
     check_right(visit.principal, "avatars", "write")
     avatar = await avatars.open(visit.path["avatar"])
-    lead = "A new document is split into passages and can be cited at once. A preview stores nothing."
-    return Sheet("Add a document", [_add_form(avatar, visit)], lead=lead, trail=[_way_back(avatar)])
+    return Sheet("Add a document", [_add_form(avatar, visit)], lead=_ADD_LEAD, trail=[_way_back(avatar)])
 
 
 def _add_form(avatar: AvatarSnapshot, visit: Visit) -> Form:
@@ -127,7 +128,8 @@ async def add(avatars: Avatars, visit: Visit) -> Growing:
 
     async def work(tell: Tell) -> Sequence[Block]:
         def told(phase: "Phase", done: int, total: int) -> None:
-            tell(Step(f"{_PHASES[phase]}, {done:,} of {total:,}" if total else _PHASES[phase], done, total))
+            position = f", {done:,} of {total:,}" if total else ""
+            tell(Step(f"{_PHASES[phase]}{position}. {_LEAVING}", done, total))
 
         from pentad.net.multipart import UploadedFile
         from pentad.rooms.avatars.corpus.ingest import IngestOptions
@@ -140,8 +142,7 @@ async def add(avatars: Avatars, visit: Visit) -> Growing:
             report = await avatars.add(avatar.id, paths, options, told, uris=uris, caller=visit.principal)
         return _became(avatar, report)
 
-    lead = "Leaving this page stops the ingest. Sending the same document again resumes it."
-    sheet = Sheet("Add a document", [], lead=lead, trail=[_way_back(avatar)])
+    sheet = Sheet("Add a document", [], lead=_ADD_LEAD, trail=[_way_back(avatar)])
     return Growing(sheet, growth(work), [_add_form(avatar, visit)])
 
 

@@ -60,7 +60,7 @@ async def run_evaluation(avatars: Avatars, visit: Visit) -> Growing:
 
     async def work(tell: Tell) -> Sequence[Block]:
         def told(group: str, done: int, total: int) -> None:
-            tell(Step(f"Testing {group}: {done:,} of {total:,}", done, total))
+            tell(Step(f"Testing {group}: {done:,} of {total:,}. Leaving this page stops it.", done, total))
 
         async with in_turn(avatars, tell):
             await avatars.evaluate(avatar.id, told, questions)
@@ -68,7 +68,7 @@ async def run_evaluation(avatars: Avatars, visit: Visit) -> Growing:
         card = await avatars.last_evaluation(now)
         return [] if card is None else [*_card(now, card), Section("Evaluate again", [_form(now)])]
 
-    sheet = Sheet(_TITLE, [], lead="Leaving this page stops the evaluation.", trail=_way_back(avatar))
+    sheet = Sheet(_TITLE, [], lead=_LEAD, trail=_way_back(avatar))
     return Growing(sheet, growth(work), [_form(avatar)])
 
 
