@@ -68,7 +68,7 @@ async def test_each_figure_the_original_gets_wrong_is_listed_with_the_reason() -
     assert len(found) == 8
     assert "usage" in found["runtimeManagerMetrics.cloudhub.networking.dlbsAvailable"][2]
     delivered = (await differing("amq"))["mqMetrics.stats.summary.production.exchanges.messagesDelivered"]
-    assert delivered == (13, 0, "The original adds up a misspelt name, so nothing is ever delivered.")
+    assert delivered == (13, 0, "The toolkit adds up a misspelt field, so the sum is always zero.")
     assert set(await differing("apm")) == {
         f"apiManagerMetrics.apis.{kind}.details.{key}"
         for kind in ("production", "sandbox")
