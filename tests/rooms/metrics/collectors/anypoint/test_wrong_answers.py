@@ -141,4 +141,4 @@ async def test_every_figure_that_differs_is_listed_with_its_reason_and_no_other(
     assert listed.keys() == expected
     for place, difference in listed.items():
         assert (difference.right, difference.legacy) == (ours[place], theirs.get(place))
-        assert "no such figure" not in difference.why, place
+        assert "does not have this figure" not in difference.why, place
