@@ -1,4 +1,4 @@
-"""Benefits from the two figures of production and the asker's own numbers; and where legacy figures differ."""
+"""Benefits from two figures of production and the caller's numbers; and where legacy figures differ."""
 
 import pytest
 from pydantic import ValidationError
