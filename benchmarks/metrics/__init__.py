@@ -1,1 +1,1 @@
-"""The metrics room asking a whole organisation, beside the same requests from another client."""
+"""The metrics room querying a whole organisation, compared with another client sending the same requests."""

@@ -1,7 +1,7 @@
-"""`python -m benchmarks.metrics.client URL ORG LIMIT [FILE]`: all twelve collectors asked at once, from nothing known.
+"""`python -m benchmarks.metrics.client URL ORG LIMIT [FILE]`: queries all Anypoint collectors at once, without a cache.
 
-Garbage is looked for as seldom as in a server of Pentad's. Prints what it took as JSON. With a file it also writes
-every request there, for another client to send again.
+The garbage collector runs as rarely as in a Pentad server. Prints times and calls as JSON. With a file, also writes
+every request there, so that another client can send the same ones.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ Sent = tuple[str, str, dict[str, str], str | None]
 
 
 class Recording(HttpFetcher):
-    """The core's fetcher, and what went through it."""
+    """The core's fetcher, recording its requests."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,11 +1,11 @@
-"""What a whole organisation costs to ask: 50 business groups with 4 environments, a platform that takes 50 ms.
+"""The cost of querying a whole organisation: 50 business groups with 4 environments, a platform with 50 ms latency.
 
-Pentad asks all its Anypoint collectors at once, knowing nothing: it logs in, walks the tree of groups, plans from what
-it learns, and reduces. httpx is then given the very same requests, all known from the start. Each client is a process
-of its own, the platform another on the other core. The ideal is the number of calls over the limit, rounded up, times
-the latency.
+Pentad queries all Anypoint collectors at once with an empty cache: it logs in, walks the tree of groups, plans further
+calls from the answers, and computes the figures. httpx then sends the same requests, all known from the start. Each
+client is a separate process, and the platform another one on the other core. The ideal time is the number of calls
+divided by the limit, rounded up, times the latency.
 
-Then the organisation is scraped: the page of `/metrics/collectors`, against prometheus-client with the same samples.
+Then the organisation is scraped: the page of `/metrics/collectors`, compared with prometheus-client.
 """
 
 import json
@@ -34,7 +34,7 @@ _PACKAGES: Final = ("httpx==0.28.*", "uvloop")
 
 
 def measure(effort: Effort) -> list[Figure]:
-    """Every figure of this part. The rival takes a minute for a run, so it has one."""
+    """All figures of this part. The rival runs only once, because a run takes a minute."""
     rival = python_with("httpx", _PACKAGES)
     shape = [f"--groups={_GROUPS}", f"--environments={_ENVIRONMENTS}", f"--latency-ms={_LATENCY_MS}"]
     platform = [sys.executable, "-m", "tests.anypoint", "--port", "{port}", *shape]

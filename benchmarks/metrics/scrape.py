@@ -1,8 +1,8 @@
 """`python -m benchmarks.metrics.scrape URL ORG LIMIT ROUNDS`: a scrape of a whole organisation, right after its polls.
 
-All twelve collectors are asked once and recorded in a store of SQLite. Then the page of `/metrics/collectors` is made
-with nothing kept from the scrape before: the samples are read from the store, and rendered. prometheus-client renders
-the very same samples, which it has in memory. Prints processor times as JSON, the best of all rounds.
+All collectors are polled once and recorded in a SQLite store. Then `/metrics/collectors` is rendered without a
+cache: the samples are read from the store each time. prometheus-client renders the very same samples from memory.
+Prints CPU times as JSON, the best of all rounds.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ from tests.rooms.metrics.history.samples import SETS
 
 
 class _Given(Collector):
-    """Families that are there already."""
+    """Families from memory."""
 
     def __init__(self, families: list[Metric]) -> None:
         self._families = families
@@ -85,7 +85,7 @@ async def main(url: str, org: str, limit: int, rounds: int, folder: Path) -> Non
 
 
 def _as_given(family: Metric) -> Metric:
-    """A family as an exporter has it: made once, with samples of plain labels."""
+    """A family as an exporter keeps it: created once, with samples and plain labels."""
     made = GaugeMetricFamily(family.name, family.documentation)
     made.type, made.unit, made.samples = family.type, family.unit, list(family.samples)
     return made

@@ -1,4 +1,4 @@
-"""What the platform insists on in bodies and queries: a request it would not understand is refused here as well."""
+"""Checks of bodies and queries: a request that the real platform would reject is refused here, too."""
 
 import re
 from datetime import datetime
@@ -11,7 +11,7 @@ FIELDS = {
     "assets": {"organizationIds", "types", "latestVersionsOnly", "limit", "offset"},
     "asset": {"groupId", "assetId", "version"},
 }
-"""What each field of Exchange takes."""
+"""The arguments of each field of Exchange."""
 
 _DECLARED = re.compile(r"\$(\w+):")
 # The variables, the field, and its arguments.
@@ -19,7 +19,7 @@ _QUERY = re.compile(r"query Platform\(([^)]*)\) *\{ *(\w+)\(([^)]*)\) *\{[^(]*\}
 
 
 def checked_graph(asked: PlatformRequest) -> dict[str, Any]:
-    """The variables of a query: one field, its arguments known, every variable declared, used and given."""
+    """The variables of a query, which must have one field with known arguments and declare and set all variables."""
     said = asked.json()
     found = _QUERY.fullmatch(str(said.get("query")))
     if found is None or said.get("operationName") != "Platform":
@@ -41,7 +41,7 @@ def checked_analytics(asked: PlatformRequest) -> None:
 
 
 def checked_day(asked: PlatformRequest, *, seconds: bool) -> None:
-    """A period, and two moments in order; where the period is in seconds they may also be written as in mails."""
+    """Check a period and two times in order. If the period is in seconds, the times may be HTTP dates."""
     try:
         begin, end = (_moment(asked.query[name], mails=seconds) for name in ("startDate", "endDate"))
         is_right = int(asked.query["period"]) > 0 if seconds else asked.query["period"] == "1day"
@@ -62,7 +62,7 @@ _DAY = 86_400_000
 
 
 def checked_meter(asked: PlatformRequest) -> str:
-    """The measurement of a query for a meter, which is the last column; by day it may span thirty days."""
+    """The measurement of a meter query, which is the last column. A daily query spans at most thirty days."""
     found = _METER.fullmatch(str(asked.json().get("query")))
     if found is None or not 0 < int(found[4]) - int(found[3]) < (30 if found[5] == "P1D" else 60) * _DAY:
         raise Refused(400)

@@ -1,4 +1,4 @@
-"""What goes wrong, where, and how often: a plan that is set at the start or while the server runs."""
+"""Planned faults of the fake platform: what fails, where, and how often. The plan may change while the server runs."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -11,7 +11,7 @@ Kind = Literal[
 
 @dataclass
 class Fault:
-    """One thing that goes wrong on one route (`*` is every route)."""
+    """A fault on one route (`*` is every route)."""
 
     route: str
     kind: Kind = "status"
@@ -19,23 +19,23 @@ class Fault:
     times: int | None = None
     """How often; None is always."""
     where: str = ""
-    """Only for requests whose path, query or scope headers hold this text."""
+    """Only for requests with this text in their path, query or scope headers."""
     headers: dict[str, str] = field(default_factory=dict[str, str])
     seconds: float = 0.0
-    """How long a slow answer takes, or after how many seconds from now the reset header says to come again."""
+    """The delay of a slow answer, or the seconds until the time in the rate-limit header."""
 
     def fits(self, route: str, text: str) -> bool:
         return self.route in (route, "*") and self.where in text and (self.times is None or self.times > 0)
 
 
 class Faults:
-    """The plan in force."""
+    """The current plan."""
 
     def __init__(self, plan: list[Fault] | None = None) -> None:
         self.plan = plan or []
 
     def take(self, route: str, text: str) -> Fault | None:
-        """The first fault that fits this request; it counts as having happened."""
+        """The first fault that matches this request; it is counted."""
         for fault in self.plan:
             if fault.fits(route, text):
                 if fault.times is not None:

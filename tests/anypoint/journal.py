@@ -1,4 +1,4 @@
-"""Every call the server was sent: in which order, with what, how many of each route, and how many at once."""
+"""Records every call to the server: order, content, number per route, and the most at once."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ class Journal:
     order: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     """Route and path with its query, in order of arrival."""
     calls: list[tuple[str, PlatformRequest]] = field(default_factory=list[tuple[str, PlatformRequest]])
-    """The same with everything that was sent."""
+    """The same, with headers and bodies."""
     busy: int = 0
     peak: int = 0
 

@@ -1,4 +1,4 @@
-"""Logins of the fake platform: users and connected apps, tokens that end, groups they may see."""
+"""Logins of the fake platform: users and connected apps, tokens that expire, groups they may see."""
 
 import time
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ APPS = {"app-1": "app-secret-CANARY"}
 
 @dataclass
 class Logins:
-    """Who may log in, and the tokens given out. `tops` limits a user or an app to one group and all below it."""
+    """The known logins and their tokens. `tops` limits a user or an app to one group and all below it."""
 
     users: dict[str, str] = field(default_factory=lambda: dict(USERS))
     apps: dict[str, str] = field(default_factory=lambda: dict(APPS))
@@ -31,10 +31,10 @@ class Logins:
         return token
 
     def who(self, token: str) -> tuple[str, bool] | None:
-        """Whose token it is and whether that is an app; None if there is no such token, or no more."""
+        """The owner of a token and whether it is an app; None if the token is unknown or expired."""
         who, is_app, until = self._tokens.get(token, ("", False, 0.0))
         return (who, is_app) if time.monotonic() < until else None
 
     def expire(self) -> None:
-        """All tokens end now."""
+        """Expire all tokens."""
         self._tokens.clear()

@@ -1,4 +1,4 @@
-"""A request to the fake platform, and its refusal."""
+"""A request to the fake platform, and the exception that refuses it."""
 
 import json
 from dataclasses import dataclass

@@ -75,7 +75,7 @@ def answered(
     user_only: bool = False,
     fault: Fault | None = None,
 ) -> Any:
-    """What the platform says, or `Refused`."""
+    """The platform's answer; raises `Refused`."""
     if route == "unknown":
         raise Refused(404)
     if route.startswith("login"):

@@ -1,7 +1,7 @@
 """The fake platform over real HTTP: every route the collectors call, with login, headers, paging, limits and faults.
 
-A wrong scope header gives an empty list, not an error, as the platform does. `/_journal`, `/_faults`, `/_expire` and
-`/_reset` are for whoever drives it; they are not in the journal.
+A wrong scope header returns an empty list instead of an error, as on the platform. `/_journal`, `/_faults`, `/_expire`
+and `/_reset` control the fake; they are not in the journal.
 """
 
 import asyncio
@@ -28,17 +28,17 @@ LOGIN_PAGE = b"<!DOCTYPE html><html><body><form>Sign in</form></body></html>"
 
 @dataclass
 class Behaviour:
-    """How the platform behaves as a whole."""
+    """Latency, rate limit and login rules of the platform."""
 
     latency: float = 0.0
     jitter: bool = False
     """Latency is lognormal around its median instead of constant."""
     latencies: dict[str, float] = field(default_factory=dict[str, float])
     rate_limit: int | None = None
-    """Requests in each window; more are refused until the window ends."""
+    """Requests per window; further ones are refused until the window ends."""
     window: float = 60.0
     user_only_routes: bool = False
-    """Whether connected apps are refused where the original needs a user."""
+    """Whether connected apps are refused on routes that need a user."""
 
 
 class Platform:
@@ -121,7 +121,7 @@ class Platform:
         return median * self._dice.lognormvariate(0.0, 0.5) if self.behaviour.jitter else median
 
     def _counted(self) -> tuple[dict[str, str], bool]:
-        """The headers of the rate limit, and whether this request is one too many."""
+        """The rate-limit headers, and whether this request exceeds the limit."""
         limit = self.behaviour.rate_limit
         if limit is None:
             return {}, False
@@ -150,7 +150,7 @@ class Platform:
 
 @asynccontextmanager
 async def serving(platform: Platform, port: int = 0) -> AsyncGenerator[Platform]:
-    """The platform at `platform.url`, for a while."""
+    """Serve the platform at `platform.url`."""
     runner = web.ServerRunner(web.Server(platform.handle), shutdown_timeout=0.1)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", port)

@@ -1,7 +1,7 @@
-"""An invented organisation: groups, environments and all that is in them, the same for the same seed.
+"""An invented organisation with groups, environments and their contents; the same for the same seed.
 
-Every method gives what a route answers before paging. Planted secrets stand where the real platform has its own, so
-that a test can look for them anywhere. `recorded.Recorded` gives stored answers instead.
+Every method returns the answer of a route before paging. Planted secrets are where the real platform has secrets, so
+that tests can search for them. `recorded.Recorded` returns stored answers instead.
 """
 
 import random
@@ -18,7 +18,7 @@ VERSIONS = ("4.4.0", "4.6.1", "4.9.3")
 
 @dataclass(frozen=True)
 class Size:
-    """How much there is of everything. By default as much as a small organisation has."""
+    """The size of the organisation; by default a small one."""
 
     groups: int = 1
     environments: int = 4
@@ -55,7 +55,7 @@ class World:
         return random.Random(":".join((str(self.seed), *parts)))
 
     def owns(self, top: str, org: str) -> bool:
-        """Whether a login of one group may see another: its own, and all below."""
+        """Whether a login of one group may see another: its own group, and all below it."""
         place = self._place.get(org)
         while place is not None:
             if self.orgs[place] == top:

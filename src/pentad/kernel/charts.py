@@ -45,7 +45,7 @@ _SHOWS_SECONDS: Final = 600
 
 def label_text(text: str) -> str:
     """A text from elsewhere in a single line, without control characters: XML has none, and some reverse the text."""
-    return " ".join(_CONTROL.sub(" ", text).split())
+    return re.sub(" {2,}", " ", _CONTROL.sub(" ", text)).strip(" ")
 
 
 def svg_text(text: str) -> str:

@@ -51,7 +51,7 @@ async def test_a_metric_has_an_address_at_a_moment(house: House) -> None:
     assert then["values"] == now["values"]
     assert then["values"][0]["key"].startswith(key)
     assert then["at"] == iso(recorded + 1)
-    with pytest.raises(NotFound, match="Nothing was recorded"):
+    with pytest.raises(NotFound, match="There is no record"):
         await house.read(f"metrics://pentad/default/{key}?at=2001-01-01T00:00:00Z")
     for wrong in (f"metrics://pentad/default/{key}?at=soon", f"metrics://pentad/default/{key}?when=now"):
         with pytest.raises(InvalidInput):

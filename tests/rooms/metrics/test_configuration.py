@@ -1,4 +1,4 @@
-"""Polls and thresholds as the operator sets them."""
+"""Polls and thresholds in the settings."""
 
 import pytest
 from msgspec import structs

@@ -1,4 +1,4 @@
-"""What a metric key means."""
+"""How metric keys are resolved."""
 
 import re
 from collections.abc import Sequence

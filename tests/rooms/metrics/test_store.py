@@ -1,4 +1,4 @@
-"""What the history keeps, and gives back."""
+"""Reading and writing the history tables."""
 
 import pytest
 

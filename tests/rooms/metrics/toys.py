@@ -1,4 +1,4 @@
-"""Collectors whose facts are made up: as many as wanted, as slow as wanted, failing where wanted."""
+"""Fake collectors: with any number of facts, any delay, and failures on demand."""
 
 import asyncio
 from collections import Counter

@@ -1,4 +1,4 @@
-"""A collector of the room with a platform around it."""
+"""Opens a single collector with a platform around it."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""This machine, measured."""
+"""Figures of this machine."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""Pentad, measured by itself."""
+"""Pentad's own figures."""
 
 from pathlib import Path
 from types import SimpleNamespace

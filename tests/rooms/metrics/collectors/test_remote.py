@@ -1,4 +1,4 @@
-"""Figures of Prometheus, of any JSON, and of a PostgreSQL, over the real wires."""
+"""Figures of Prometheus, of JSON over HTTP, and of PostgreSQL, over real connections."""
 
 from pathlib import Path
 from typing import Any, cast

@@ -1,4 +1,4 @@
-"""The systems software is made with, asked over real HTTP; figures worked out by hand."""
+"""Software delivery systems over real HTTP; figures computed by hand."""
 
 import sys
 from collections.abc import AsyncGenerator

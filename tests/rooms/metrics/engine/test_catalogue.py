@@ -1,4 +1,4 @@
-"""Collectors from entry points, beside Pentad's own."""
+"""Collectors from entry points, next to Pentad's own."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Questions answered: what is fetched and what is not, how often, how much at once, and what an answer admits."""
+"""Queries: what is fetched and what is not, how often, how much at once, and what an answer reports."""
 
 import asyncio
 import time

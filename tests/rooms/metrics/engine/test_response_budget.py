@@ -1,4 +1,4 @@
-"""Answers that fit, and say what is not in them."""
+"""Answers fit their limits, and say what was left out."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Questions over rows: conditions, groups, aggregates, order, and what missing values do to them."""
+"""Queries over rows: conditions, groups, aggregates, order, and the effect of missing values."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The way out, over real HTTP: what is asked again, for how long, how much at once, and what is said of a failure."""
+"""Requests to sources over real HTTP: retries, pauses, deadlines, concurrency, and error messages."""
 
 import asyncio
 import time

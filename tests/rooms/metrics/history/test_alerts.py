@@ -1,4 +1,4 @@
-"""Alerts that rise when it is serious and fall when it is over."""
+"""Alerts are raised after several bad values, and cleared with a margin."""
 
 from collections.abc import Sequence
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""What changed: the largest first, told once, over all collectors."""
+"""Changes over all collectors: the largest first, each listed once."""
 
 import pytest
 

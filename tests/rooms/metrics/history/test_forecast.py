@@ -1,4 +1,4 @@
-"""When a limit is reached, if things go on."""
+"""Forecasts of when a limit is reached."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Of several processes one polls, when it is time."""
+"""Polls run on schedule, in one of several processes."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence

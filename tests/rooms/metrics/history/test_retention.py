@@ -1,4 +1,4 @@
-"""Old samples become hours and days, and nothing they stood for is lost."""
+"""Old samples are rolled up to hours and days without losing what charts need."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The rows of a query as bars: what is drawn, what is not, and what is told instead of a bar."""
+"""The rows of a query as bars: what is drawn, what is not, and what is shown instead."""
 
 import io
 from typing import Any

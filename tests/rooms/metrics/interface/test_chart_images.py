@@ -1,4 +1,4 @@
-"""Charts as pictures: a PNG that breaks its lines at gaps, in light and dark."""
+"""Charts as PNG, light and dark, with lines that break at gaps."""
 
 import io
 import subprocess

@@ -1,4 +1,4 @@
-"""Dashboards: the period is the chosen one, and its heading says so."""
+"""Dashboards cover the requested period, and their headings say so."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The demo's organisation with its fortnight, and the console's pages over it."""
+"""The demo's organisation with two weeks of history, and the console's pages about it."""
 
 from collections.abc import AsyncIterator
 

@@ -1,4 +1,4 @@
-"""Moments and lengths of time as people write them."""
+"""Times and durations as people write them."""
 
 import pytest
 from hypothesis import given

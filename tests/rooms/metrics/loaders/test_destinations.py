@@ -1,4 +1,4 @@
-"""Answers are sent where the operator said, with the destination's own credentials, and nowhere else."""
+"""Answers are sent to destinations of the settings only, with the destination's own credentials."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The dashboards of the repository are those that the catalogue makes."""
+"""The dashboards in the repository match the catalogue."""
 
 import json
 

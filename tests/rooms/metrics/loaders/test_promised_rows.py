@@ -1,4 +1,4 @@
-"""All rows of an organisation, by the toolkit's names and in its order, against a list that was written out by hand."""
+"""All rows of an organisation, by the toolkit's names and in its order, compared with a list written by hand."""
 
 from typing import Any, cast
 

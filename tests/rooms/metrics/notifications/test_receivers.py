@@ -1,4 +1,4 @@
-"""What each kind of receiver gets, and settings that cannot work."""
+"""What each kind of receiver gets, and which settings are refused."""
 
 import asyncio
 import email

@@ -87,8 +87,8 @@ class ScopedArguments(CollectorArguments):
         str | None,
         Field(description="Business group: id, unique name or path (`Root/Sub`). Default: the server's, if any."),
     ] = None
-    recursive: Annotated[bool, Field(description="Include the groups below it.")] = True
-    filters: Annotated[Filters | None, Field(description="The same as the arguments below, which win.")] = None
+    recursive: Annotated[bool, Field(description="Include subgroups.")] = True
+    filters: Annotated[Filters | None, Field(description="The arguments next to it win.")] = None
     environment: Annotated[OneOrMore | None, Field(description=_ENVIRONMENT)] = None
     region: OneOrMore | None = None
     timeout_seconds: Annotated[
@@ -132,7 +132,7 @@ class ShapedArguments(ScopedArguments):
     details: Annotated[
         bool | None, Field(description="Include lists of environments; default: for up to 3 groups.")
     ] = None
-    limit: Annotated[int | None, Field(ge=1, le=10_000, description="Maximum number of groups.")] = None
+    limit: Annotated[int | None, Field(ge=1, le=10_000, description="Group limit.")] = None
     offset: Annotated[int, Field(ge=0)] = 0
     max_tokens: Annotated[
         int, Field(ge=100, le=1_000_000, description="Cut the answer to fit; it says what was cut.")
@@ -216,7 +216,7 @@ class BenefitsArguments(Arguments):
     maintain_current: Annotated[float, Field(alias="maintainAPICurrentTime", ge=0, description="Days, today.")]
     day_rate: Annotated[float, Field(alias="developerDayRate", ge=0, description="Cost of one developer day.")]
     bg: Annotated[str | None, Field(description="Business group: id, name or path.")] = None
-    recursive: Annotated[bool, Field(description="Include the groups below it.")] = True
+    recursive: Annotated[bool, Field(description="Include subgroups.")] = True
     as_rows: Annotated[bool, Field(description="Flat rows, named as in exports.")] = False
     offset: Annotated[int, Field(ge=0)] = 0
     max_tokens: Annotated[int, Field(ge=100, le=1_000_000)] = TOKENS
@@ -273,7 +273,7 @@ class QueryArguments(ScopedArguments):
         OneOrMore | None, Field(description="sum, mean, min, max, count, distinct, values; also sum(vcores).")
     ] = None
     sort: Annotated[OneOrMore | None, Field(description="Columns; `-value` for the greatest first.")] = None
-    top: Annotated[int | None, Field(ge=1, le=10_000, description="Maximum number of rows.")] = None
+    top: Annotated[int | None, Field(ge=1, le=10_000, description="Row limit.")] = None
     offset: Annotated[int, Field(ge=0)] = 0
     level: Annotated[
         Literal["group", "environment", "region"] | None,
@@ -297,9 +297,7 @@ class AlertsArguments(Arguments):
 
     level: Literal["warn", "alarm"] | None = None
     collector: Annotated[str | None, Field(max_length=100)] = None
-    since: Annotated[
-        str | None, Field(max_length=60, description="Also list alerts raised or cleared since then: now-24h, 7d.")
-    ] = None
+    since: Annotated[str | None, Field(max_length=60, description="Also list changes since: now-24h, 7d.")] = None
     max_tokens: Annotated[int, Field(ge=100, le=1_000_000)] = TOKENS
 
 

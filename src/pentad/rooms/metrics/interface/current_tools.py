@@ -71,7 +71,7 @@ _remote_read = partial(tool, read_only=True, open_world=True, seconds=_SECONDS, 
 
 @tool("getAvailableCollectors", title="Collectors", read_only=True, output_schema=COLLECTORS)
 async def get_available_collectors(call: Call[Metrics]) -> ToolResult:
-    """List the ids of all collectors. Light and cacheable."""
+    """List all collector ids. Light and cacheable."""
     ids = call.service.catalogue.ids()
     unwell = [health_view(one) for one in await call.service.history.health() if one.state != "ok"]
     structured = {"collectors": ids, "unwell": unwell} if unwell else {"collectors": ids}

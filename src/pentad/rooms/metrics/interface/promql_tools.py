@@ -52,7 +52,7 @@ class PromqlArguments(Arguments):
         str | None, Field(alias="from", max_length=60, description="For a range: now-6h, 7d (ago), an ISO time.")
     ] = None
     end: Annotated[
-        str, Field(alias="to", max_length=60, description="The end of the range, or the time of an instant query.")
+        str, Field(alias="to", max_length=60, description="End of the range, or time of an instant query.")
     ] = "now"
     step: Annotated[str | None, Field(max_length=20, description="15s, 5m, 1h; widened if too fine.")] = None
     max_series: Annotated[int, Field(ge=1, le=500)] = 20
@@ -79,7 +79,7 @@ class PrometheusMetricsArguments(Arguments):
     rare=("max_series", "max_points", "max_tokens"),
 )
 async def query_prometheus(arguments: PromqlArguments, call: Call[Metrics]) -> ToolResult:
-    """Run PromQL on the configured Prometheus server: at one time or, with `from`, over a period."""
+    """Run PromQL on the Prometheus server: at one time or, with `from`, over a period."""
     view = await run_query(call.service, arguments)
     return ToolResult(structured=view)
 
@@ -94,7 +94,7 @@ async def query_prometheus(arguments: PromqlArguments, call: Call[Metrics]) -> T
     rare=("max_tokens",),
 )
 async def list_prometheus_metrics(arguments: PrometheusMetricsArguments, call: Call[Metrics]) -> ToolResult:
-    """Find metrics of the configured Prometheus server, the labels of a metric, or the values of a label."""
+    """Find metrics of the Prometheus server, the labels of one, or the values of a label."""
     return ToolResult(structured=await run_listing(call.service, arguments))
 
 

@@ -76,8 +76,8 @@ async def _show_answer(call: Call[Metrics], arguments: QueryToolArguments, found
     view=AppView("rows", "Answer to a question about figures", _show_answer),
 )
 async def query_metrics(arguments: QueryToolArguments, call: Call[Metrics]) -> ToolResult:
-    """Filter, group, add up and rank figures; or, with `of: items`, list what they count, such as stopped applications
-    or APIs without a policy. Missing values are never zeros. `chart` draws the rows as bars."""
+    """Filter, group, add up and rank figures; with `of: items`, list what they count: stopped applications, APIs
+    without a policy. Missing values are never zeros. `chart` draws the rows as bars."""
     origin = Origin(call.endpoint, request_credentials(call))
     view = await query_view(call.service, arguments, origin, call.progress)
     if not arguments.chart:
@@ -109,8 +109,8 @@ async def _picture(chart: BarChart, kind: str) -> Content:
     rare=RARE,
 )
 async def what_changed(arguments: ChangesArguments, call: Call[Metrics]) -> ToolResult:
-    """What changed in the recorded metrics since a time, the largest changes first: of all collectors, or of one. With
-    `until`, compare two times."""
+    """What changed in the recorded metrics since a time, the largest first, in all collectors or one. Compare two times
+    with `until`."""
     return ToolResult(structured=await changes_view(call.service, arguments))
 
 

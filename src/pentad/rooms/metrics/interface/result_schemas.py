@@ -15,7 +15,7 @@ ANSWER: Final[dict[str, Any]] = {
         "problems": {"type": "array"},
         "differences": {
             "type": "array",
-            "description": "Where the Metrics Toolkit's figures differ from the right ones.",
+            "description": "Figures that differ in the Metrics Toolkit.",
         },
         "notes": {"type": "array", "items": {"type": "string"}},
         "metrics": {"description": "The figures; a list of business groups if the collector has groups."},
@@ -78,9 +78,9 @@ QUERIED: Final[dict[str, Any]] = {
     "properties": {
         **{name: ANSWER["properties"][name] for name in ("asOf", "source", "states", "coverage", "problems", "notes")},
         "rows": {"type": "array", "items": {"type": "object"}},
-        "total": {"type": "integer", "description": "Number of rows before the cut."},
+        "total": {"type": "integer", "description": "All rows."},
         "common": {"type": "object", "description": "Columns with the same value in every row."},
-        "undecided": {"type": "object", "description": "Rows that a missing value kept from being tested, by state."},
+        "undecided": {"type": "object", "description": "Untested rows, by state of the missing value."},
         "answers": _LIST,
         "errors": {"type": "object", "description": "By collector."},
     },

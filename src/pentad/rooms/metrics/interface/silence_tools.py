@@ -26,9 +26,7 @@ class SilenceArguments(Arguments):
     collector: Annotated[str | None, Field(max_length=100)] = None
     metric_key: Annotated[str | None, Field(alias="metricKey", max_length=300, description="May contain `*`.")] = None
     bg: Annotated[str | None, Field(max_length=300, description="Business group, by name or id.")] = None
-    labels: Annotated[
-        dict[str, str] | None, Field(description="Labels such as environmentName, with their values.", max_length=20)
-    ] = None
+    labels: Annotated[dict[str, str] | None, Field(description="Such as environmentName.", max_length=20)] = None
     duration: Annotated[str, Field(alias="for", max_length=20, description="30m, 2h, 7d.")] = "2h"
     reason: Annotated[str, Field(max_length=500)] = ""
     end: Annotated[str | None, Field(max_length=80, description="Instead: end the silence with this id now.")] = None
@@ -42,7 +40,7 @@ class SilenceArguments(Arguments):
     output_schema=SILENCED,
 )
 async def silence_alerts(arguments: SilenceArguments, call: Call[Metrics]) -> ToolResult:
-    """Stop sending these alerts to receivers for a while, or end a silence. listAlerts still lists them."""
+    """Stop sending alerts to receivers for a while, or end a silence. listAlerts still lists them."""
     metrics = call.service
     if arguments.end is not None:
         await metrics.end_silence(arguments.end)

@@ -99,7 +99,7 @@ async def _lines(metrics: Metrics, arguments: HistoryArguments) -> HistoryLines:
     view=AppView("chart", "History of a metric", _show_history),
 )
 async def get_metric_history(arguments: HistoryArguments, call: Call[Metrics]) -> ToolResult:
-    """The recorded points of metrics, with rates for counters; optionally with a forecast or a chart."""
+    """Recorded points of metrics, with rates of counters; optionally a forecast or a chart."""
     metrics = call.service
     found = await _lines(metrics, arguments)
     notes = list(found.notes)

@@ -1,4 +1,4 @@
-"""How many calls a question takes, how many are under way at once, and whether pages come together right."""
+"""How many calls a query makes, how many at once, and whether pages are merged correctly."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Benefits from the two figures of production and the asker's own numbers; and where legacy figures differ."""
+"""Benefits from two figures of production and the caller's numbers; and where legacy figures differ."""
 
 import pytest
 from pydantic import ValidationError
@@ -68,7 +68,7 @@ async def test_each_figure_the_original_gets_wrong_is_listed_with_the_reason() -
     assert len(found) == 8
     assert "usage" in found["runtimeManagerMetrics.cloudhub.networking.dlbsAvailable"][2]
     delivered = (await differing("amq"))["mqMetrics.stats.summary.production.exchanges.messagesDelivered"]
-    assert delivered == (13, 0, "The original adds up a misspelt name, so nothing is ever delivered.")
+    assert delivered == (13, 0, "The toolkit adds up a misspelt field, so the sum is always zero.")
     assert set(await differing("apm")) == {
         f"apiManagerMetrics.apis.{kind}.details.{key}"
         for kind in ("production", "sandbox")

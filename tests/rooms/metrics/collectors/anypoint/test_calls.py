@@ -1,4 +1,4 @@
-"""Every call as the platform wants it: method, path, query, headers and body, read in the platform's own journal."""
+"""Every call as the platform expects it: method, path, query, headers and body, from the fake platform's journal."""
 
 import json
 from datetime import UTC, datetime, timedelta

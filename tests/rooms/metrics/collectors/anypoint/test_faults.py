@@ -1,4 +1,4 @@
-"""What happens when the platform refuses, breaks or stalls: the rest is answered, the gap is said, no secret is."""
+"""When the platform refuses, breaks or stalls, the rest is answered, the problem is reported, and no secret leaks."""
 
 import logging
 from typing import Any

@@ -1,4 +1,4 @@
-"""A filter selects. What it leaves out is not there; it never becomes a zero."""
+"""What a filter excludes is absent or null; it never becomes a zero."""
 
 from typing import Any
 
@@ -57,4 +57,4 @@ async def test_what_the_original_does_not_collect_has_no_details_in_legacy_mode(
         (group,) = (await one.ask("arm", compat="legacy")).snapshot.tree
     applications = group["runtimeManagerMetrics"]["cloudhub"]["applications"]
     assert applications["production"]["details"] == applications["sandbox"]["details"] == []
-    assert applications["production"]["applicationsTotal"] == 0, "the original fills in zeros"
+    assert applications["production"]["applicationsTotal"] == 0, "the toolkit fills in zeros"

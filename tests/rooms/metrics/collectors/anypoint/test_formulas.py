@@ -1,4 +1,4 @@
-"""Every formula over stored answers, against figures worked out by hand."""
+"""Every formula on stored answers, compared with figures computed by hand."""
 
 import copy
 from typing import Any

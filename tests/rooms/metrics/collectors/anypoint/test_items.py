@@ -1,4 +1,4 @@
-"""The things behind figures: as many names as the figure counts, for every figure that has them."""
+"""The items behind figures: as many as the figure counts, for every figure that has items."""
 
 from collections import defaultdict
 from typing import Any

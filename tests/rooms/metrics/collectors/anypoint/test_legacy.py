@@ -1,4 +1,4 @@
-"""`compat: legacy` gives the original's numbers and roots, mistakes included."""
+"""`compat: legacy` returns the toolkit's numbers and roots, mistakes included."""
 
 import copy
 from typing import Any

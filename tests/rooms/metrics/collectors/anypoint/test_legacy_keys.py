@@ -1,4 +1,4 @@
-"""By key the original has roots of its own; what it says of them, and that the right answer says more."""
+"""By key, the toolkit has its own roots, and says less than the right answer."""
 
 from typing import Any
 

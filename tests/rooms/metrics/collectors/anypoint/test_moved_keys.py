@@ -1,4 +1,4 @@
-"""Keys of the original that stand elsewhere by default: the page lists all of them, and where they are now."""
+"""Keys of the toolkit that have moved by default: the docs list all of them with their new places."""
 
 import re
 from pathlib import Path

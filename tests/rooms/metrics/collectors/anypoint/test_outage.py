@@ -1,4 +1,4 @@
-"""While the platform is down, older values stand in; everything says so, and how old they are."""
+"""While the platform is down, the last known values are used, with their age and state."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Pages put together, whatever their lengths."""
+"""Pages are merged correctly, whatever their lengths."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Newer products, behind a switch: Flex Gateway, usage meters, and the audit log that says who changed what."""
+"""The preview collectors: Flex Gateway, usage meters, and the audit log."""
 
 from collections import Counter
 from typing import Any

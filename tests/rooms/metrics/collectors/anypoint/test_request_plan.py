@@ -1,4 +1,4 @@
-"""Whose figures: groups by id, name and path, environments and regions, logins from settings and from headers."""
+"""Scopes: groups by id, name and path, environments and regions, logins from settings and headers."""
 
 import base64
 import copy

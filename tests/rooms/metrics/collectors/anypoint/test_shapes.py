@@ -1,4 +1,4 @@
-"""Answers that are JSON of another shape: a problem of that one fact, never a failure of the whole answer."""
+"""JSON of an unexpected shape is a problem of one fact, never a failure of the whole answer."""
 
 import copy
 import random

@@ -1,4 +1,4 @@
-"""What the original is known to get wrong, one by one: right here, the same under `compat: legacy`, and told apart."""
+"""Known mistakes of the toolkit, one by one: right by default, the same under `compat: legacy`, and listed."""
 
 import copy
 from typing import Any
@@ -19,7 +19,7 @@ TRIAL = "e0000000-0000-4000-8000-000000000003"
 
 
 async def both(world: World, collector: str, faults: list[Fault] | None = None) -> list[dict[str, Any]]:
-    """The entry of the top group as it is, and as the original gives it."""
+    """The entry of the top group as it is, and as the toolkit has it."""
     async with platform_engine(Platform(world, faults=faults), USER) as one:
         answers = [await one.ask(collector, recursive=False, compat=compat) for compat in (None, "legacy")]
     return [answer.snapshot.tree[0] for answer in answers]
@@ -141,4 +141,4 @@ async def test_every_figure_that_differs_is_listed_with_its_reason_and_no_other(
     assert listed.keys() == expected
     for place, difference in listed.items():
         assert (difference.right, difference.legacy) == (ours[place], theirs.get(place))
-        assert "no such figure" not in difference.why, place
+        assert "does not have this figure" not in difference.why, place

@@ -1,5 +1,5 @@
-"""The things behind the figures of the platform: a table says for each figure which things it is about (`things.py`),
-and which of them it counts. Figures about people have no items.
+"""The items behind the figures of the platform: a table says which items (`named_items.py`) are behind each figure, and
+which of them it counts. Figures about people have no items.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,9 +16,8 @@ from pentad.rooms.metrics.collectors.anypoint.exchange import (
 )
 from pentad.rooms.metrics.collectors.anypoint.figures import PROJECTS
 from pentad.rooms.metrics.collectors.anypoint.mq import EXCHANGES, QUEUES
-from pentad.rooms.metrics.collectors.anypoint.preview import ACTIONS
-from pentad.rooms.metrics.collectors.anypoint.things import (
-    Thing,
+from pentad.rooms.metrics.collectors.anypoint.named_items import (
+    NamedItem,
     api_assets,
     api_instances,
     api_traffic,
@@ -34,24 +33,25 @@ from pentad.rooms.metrics.collectors.anypoint.things import (
     fabrics,
     flex_gateways,
     group_environments,
-    hybrid_things,
+    hybrid_items,
     metered_applications,
     mq_destinations,
     standalone_applications,
 )
+from pentad.rooms.metrics.collectors.anypoint.preview import ACTIONS
 from pentad.rooms.metrics.models import Item, Labels
 
 Pick = Callable[[Mapping[str, Any]], bool]
-"""Whether a figure counts a thing with these details."""
+"""Whether a figure counts an item with these details."""
 
 
 class Listing(NamedTuple):
-    """Things of one kind below a path of keys, and which of them each figure counts. `{}` in the path stands for
-    production and sandbox; without it the things are those of a group."""
+    """Items of one kind below a path of keys, and which of them each figure counts. `{}` in the path means production
+    and sandbox; without it the items are those of a group."""
 
     path: str
     kind: str
-    things: Callable[..., Iterable[Thing]]
+    items: Callable[..., Iterable[NamedItem]]
     picks: Mapping[str, Pick]
 
 
@@ -145,9 +145,9 @@ LISTINGS: Final[Mapping[str, Sequence[Listing]]] = {
         _reused("policy", applied_templates, "appliedPoliciesProd", production=True),
     ),
     "arm": (
-        Listing("hybrid.{}", "server", hybrid_things("arm.servers"), {"servers": _all, **_RUNTIMES}),
-        Listing("hybrid.{}", "cluster", hybrid_things("arm.clusters"), {"clusters": _all}),
-        Listing("hybrid.{}", "server group", hybrid_things("arm.groups"), {"serverGroups": _all}),
+        Listing("hybrid.{}", "server", hybrid_items("arm.servers"), {"servers": _all, **_RUNTIMES}),
+        Listing("hybrid.{}", "cluster", hybrid_items("arm.clusters"), {"clusters": _all}),
+        Listing("hybrid.{}", "server group", hybrid_items("arm.groups"), {"serverGroups": _all}),
         Listing("hybrid.{}", "application", standalone_applications, _STARTED),
         _ON_FABRICS._replace(path="rtf.applications.{}"),
         Listing(
@@ -196,12 +196,12 @@ LISTINGS: Final[Mapping[str, Sequence[Listing]]] = {
 """By collector, what its figures count."""
 
 EXTRA_FACTS: Final[Mapping[str, frozenset[str]]] = {"apma": frozenset({"apm.apis"})}
-"""By collector, the facts that only names need."""
+"""By collector, the facts that only items need."""
 _KINDS: Final = ("production", "sandbox")
 
 
 def item_keys(collector: str) -> list[str]:
-    """The keys of the figures whose things can be named."""
+    """The keys of the figures whose items can be listed."""
     return [
         _key(listing.path, kind, figure)
         for listing in LISTINGS.get(collector, ())
@@ -215,16 +215,16 @@ def _key(path: str, kind: str, figure: str) -> str:
 
 
 def group_items(collector: str, known: GroupFacts, keys: frozenset[str]) -> Iterator[Item]:
-    """The things of a business group behind these keys."""
+    """The items of a business group behind these keys."""
     group: Labels = (("businessGroup", known.group.name), ("businessGroupId", known.group.id))
     for listing in LISTINGS.get(collector, ()):
         if "{}" not in listing.path:
-            yield from _picked(listing, "", keys, group, listing.things, known)
+            yield from _picked(listing, "", keys, group, listing.items, known)
             continue
         for kind, environments in known.by_type():
             for one in environments:
                 labels = (*group, ("environmentName", one.name), ("environmentType", one.type))
-                yield from _picked(listing, kind, keys, labels, listing.things, known, one)
+                yield from _picked(listing, kind, keys, labels, listing.items, known, one)
 
 
 def _picked(
@@ -232,14 +232,14 @@ def _picked(
     kind: str,
     keys: frozenset[str],
     labels: Labels,
-    things: Callable[..., Iterable[Thing]],
+    items: Callable[..., Iterable[NamedItem]],
     *place: Any,
 ) -> Iterator[Item]:
     wanted = {_key(listing.path, kind, figure): pick for figure, pick in listing.picks.items()}
     wanted = {key: pick for key, pick in wanted.items() if key in keys}
-    for thing in things(*place) if wanted else ():
+    for item in items(*place) if wanted else ():
         for key, pick in wanted.items():
-            if pick(thing.details):
+            if pick(item.details):
                 yield Item(
-                    key=key, kind=listing.kind, name=thing.name, labels=labels, details=thing.details, state=thing.state
+                    key=key, kind=listing.kind, name=item.name, labels=labels, details=item.details, state=item.state
                 )

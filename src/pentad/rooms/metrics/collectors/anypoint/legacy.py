@@ -1,7 +1,7 @@
-"""The original's numbers, including its mistakes (`compat: "legacy"`), for comparison with older figures.
+"""The Metrics Toolkit's numbers, including its mistakes (`compat: "legacy"`), for comparison with older figures.
 
-In the original a collector sees only its own facts. One failed call loses everything it has of a group, and lost values
-become zeros. Groups without environments are skipped. Answers by key have their own roots and leave missing values out.
+In the toolkit a collector sees only its own facts. A failed call loses all figures of a group, and lost values become
+zeros. Groups without environments are skipped. Answers by key have their own roots and omit missing values.
 """
 
 import re
@@ -28,13 +28,13 @@ FACTS: Final[Mapping[str, frozenset[str]]] = {
     "amq": frozenset({"amq.regions", "amq.destinations", "amq.stats"}), "osv2": frozenset({"osv2.stats"}),
     "benefits": frozenset({"apm.apis", "ch.applications", "arm.deployments"}),
 }  # fmt: skip
-"""The facts each collector of the original fetches."""
+"""The facts each collector of the toolkit fetches."""
 
 MOST_DESTINATIONS: Final = 20
 
 
 def legacy_tree(collector: str, root: Steps, known: GroupFacts) -> dict[str, Any]:
-    """The original's entry of one group, without date and names."""
+    """The toolkit's entry of one group, without date and names."""
     if collector in ("ap", "apma"):
         return {"notImplemented": "Collector Not Implemented"}
     if collector == "rtf":
@@ -56,7 +56,7 @@ def legacy_tree(collector: str, root: Steps, known: GroupFacts) -> dict[str, Any
 
 
 def _legacy_view(known: GroupFacts, names: frozenset[str]) -> GroupFacts:
-    """The group as a collector of the original sees it: empty if one of its calls failed or there are no
+    """The group as a collector of the toolkit sees it: empty if one of its calls failed or there are no
     environments."""
     needed = names | {"environments"}
     failed = any(fact.scope[0] == known.group.id and fact.name in needed for fact in known.facts.problems())
@@ -68,7 +68,7 @@ def _legacy_view(known: GroupFacts, names: frozenset[str]) -> GroupFacts:
 
 
 def is_skipped(known: GroupFacts) -> bool:
-    """Whether the original skips the group because it has only design environments."""
+    """Whether the toolkit skips the group because it has only design environments."""
     return not known.environments and not known.excluded
 
 
@@ -85,7 +85,7 @@ def _cloudhub(known: GroupFacts) -> dict[str, Node]:
 
 
 def _runtimes(known: GroupFacts) -> dict[str, Node]:
-    """With the parts of other collectors as the original has them: empty, with zeros and without details."""
+    """With the parts of other collectors as the toolkit has them: empty, with zeros and without details."""
     return {
         "cloudhub": _cloudhub(replace(known, environments=())),
         "rtf": {"capacity": capacity(known), "applications": fabric_applications(known, all_mc=True)},
@@ -140,27 +140,27 @@ def _plain(node: Node) -> Any:
 REASONS: Final = tuple(
     (re.compile(pattern), why)
     for pattern, why in (
-        (r"messagesDelivered$", "The original adds up a misspelt name, so nothing is ever delivered."),
-        (r"\.byRegion\.", "The original shows the first environment of each type only."),
-        (r"^mqMetrics\.", "The original reads the first 20 destinations of a region only."),
-        (r"\.networking\.", "The original does not fetch the usage for this collector: nothing is used, all is left."),
-        (r"apisWith(out)?Security$", "The original counts policies here, not API instances."),
-        (r"\.reuse\.", "The original does not fetch the APIs for this collector, so nothing is managed."),
-        (r"\.cloudhub2\.|\.rtf\.applications\.", "The original counts CloudHub 2.0 as Runtime Fabric."),
-        (r"\.rtf\.", "The original reads a place that is not in its tree, so there is no value."),
-        (r"^apiManagerMetrics\.apis\.", "The original does not answer this collector."),
+        (r"messagesDelivered$", "The toolkit adds up a misspelt field, so the sum is always zero."),
+        (r"\.byRegion\.", "The toolkit shows only the first environment of each type."),
+        (r"^mqMetrics\.", "The toolkit reads only the first 20 destinations of a region."),
+        (r"\.networking\.", "The toolkit does not fetch the usage for this collector, so everything looks unused."),
+        (r"apisWith(out)?Security$", "The toolkit counts policies here instead of API instances."),
+        (r"\.reuse\.", "The toolkit does not fetch the APIs for this collector, so no asset looks managed."),
+        (r"\.cloudhub2\.|\.rtf\.applications\.", "The toolkit counts CloudHub 2.0 as Runtime Fabric."),
+        (r"\.rtf\.", "The toolkit reads a path that its tree does not have, so there is no value."),
+        (r"^apiManagerMetrics\.apis\.", "The toolkit does not implement this collector."),
     )
 )
-FAILED: Final = "A call failed: the original loses the whole group for that, and fills it with zeros."
-NO_ENVIRONMENTS: Final = "The original collects nothing of a group without environments, and fills it with zeros."
-_NO_VALUE: Final = "There is no value; the original makes it a zero."
+FAILED: Final = "A call failed: the toolkit then fills the whole group with zeros."
+NO_ENVIRONMENTS: Final = "The toolkit skips groups without environments and fills them with zeros."
+_NO_VALUE: Final = "The value is missing; the toolkit makes it a zero."
 _PASSED_OVER: Final = frozenset({"date", "errors", "notImplemented", "rtf"})
 
 
 def find_differences(
     right: Mapping[str, Any], legacy_tree: Mapping[str, Any], labels: Labels, lost: str | None = None
 ) -> Iterator[Difference]:
-    """The differences between a group's right entry and the original's; `lost` is why the original has no data."""
+    """The differences between a group's right entry and the toolkit's; `lost` is why the toolkit has no data."""
     theirs = {(match.path, match.labels): match.value for match in _figures(legacy_tree)}
     for match in _figures(right):
         legacy_value = theirs.get((match.path, match.labels))
@@ -176,7 +176,7 @@ def find_differences(
 
 
 def legacy_samples(right: Iterable[Sample], entry: Mapping[str, Any], root: Steps) -> Iterator[Sample]:
-    """The figures of a group with the original's numbers, as far as its entry has them."""
+    """The figures of a group with the toolkit's numbers, as far as its entry has them."""
     theirs = {(figure_key(match.path, root), match.labels): match.value for match in flatten(entry)}
     for sample in right:
         value = theirs.get((sample.key, sample.labels))
@@ -189,18 +189,18 @@ def _figures(entry: Mapping[str, Any]) -> list[Match]:
 
 
 def _why(path: str) -> str:
-    return next((why for pattern, why in REASONS if pattern.search(path)), "The original has no such figure.")
+    return next((why for pattern, why in REASONS if pattern.search(path)), "The toolkit does not have this figure.")
 
 
 ROOTS: Final[Mapping[str, Steps]] = {
     "ch": ("runtimeManagerMetrics", "cloudhub"), "apc": ("apiManagerMetrics", "clients"), "rtf": ("rtf",),
     "ap": (), "apma": (),
 }  # fmt: skip
-"""Where the original looks, unless it is the first step of the collector's root. Its answer has the last step only."""
+"""Where the toolkit looks, unless it is the first step of the collector's root. Its answer has only the last step."""
 
 
 def legacy_by_key(tree: Sequence[Mapping[str, Any]], info: Info, keys: Sequence[str]) -> list[dict[str, Any]]:
-    """The original's answer by key, computed from its answer for the whole collector."""
+    """The toolkit's answer by key, computed from its answer for the whole collector."""
     root = ROOTS.get(info.id, info.root[:1])
     tests = key_matchers(info, keys)
     found: list[dict[str, Any]] = []

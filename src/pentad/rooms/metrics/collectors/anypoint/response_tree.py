@@ -120,7 +120,7 @@ BY_ENVIRONMENT: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def raw_tree(known: GroupFacts, names: frozenset[str]) -> dict[str, Any]:
-    """The raw answers of one group under the original's names; null if one is missing."""
+    """The raw answers of one group under the toolkit's names; null if one is missing."""
     found: dict[str, Any] = {}
     for name, place in PLACES.items():
         if name in names:

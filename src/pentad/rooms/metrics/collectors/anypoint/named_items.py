@@ -1,6 +1,5 @@
-"""The things that figures count, by name, from the facts of the figures: applications, APIs, assets, queues and so on.
-
-A thing has the state of the facts it comes from.
+"""The items that figures count, by name: applications, APIs, assets, queues and so on. They come from the facts of the
+figures, and have the state of these facts.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -34,22 +33,22 @@ from pentad.rooms.metrics.metric_keys import get_path
 from pentad.rooms.metrics.models import State
 
 
-class Thing(NamedTuple):
-    """A thing by name, with what is known of it."""
+class NamedItem(NamedTuple):
+    """An item by name, with its details."""
 
     name: str
     details: Mapping[str, Any]
     state: State = "ok"
 
 
-def _worth(*cells: Cell) -> State:
-    """The state of a thing with details from these cells."""
+def _state(*cells: Cell) -> State:
+    """The state of an item with details from these cells."""
     if any(cell.state == "stale" for cell in cells):
         return "stale"
     return "partial" if any(cell.state != "ok" for cell in cells) else "ok"
 
 
-def cloudhub_applications(known: GroupFacts, environment: Environment) -> Iterator[Thing]:
+def cloudhub_applications(known: GroupFacts, environment: Environment) -> Iterator[NamedItem]:
     cell = known.cell("ch.applications", environment.id)
     for app in cell.value or ():
         if known.in_region(app.get("region")):
@@ -57,10 +56,10 @@ def cloudhub_applications(known: GroupFacts, environment: Environment) -> Iterat
                 "status": app.get("status"), "runtime": get_path(app, "muleVersion", "version"),
                 "region": app.get("region"), "vcores": vcores_of_started([app]), "started": is_started(app),
             }  # fmt: skip
-            yield Thing(str(app.get("domain")), details, _worth(cell))
+            yield NamedItem(str(app.get("domain")), details, _state(cell))
 
 
-def api_instances(known: GroupFacts, environment: Environment) -> Iterator[Thing]:
+def api_instances(known: GroupFacts, environment: Environment) -> Iterator[NamedItem]:
     assets = known.cell("apm.apis", environment.id)
     for asset in assets.value or ():
         for one in asset.get("apis") or ():
@@ -75,17 +74,17 @@ def api_instances(known: GroupFacts, environment: Environment) -> Iterator[Thing
             }  # fmt: skip
             if "lastActiveDate" in one:
                 details["active"] = timestamp(one["lastActiveDate"]) >= known.now - DAY
-            state = _worth(assets, policies) if was_asked else _worth(assets)
-            yield Thing(f"{asset.get('assetId')} {one.get('productVersion')}", details, state)
+            state = _state(assets, policies) if was_asked else _state(assets)
+            yield NamedItem(f"{asset.get('assetId')} {one.get('productVersion')}", details, state)
 
 
-def api_assets(known: GroupFacts, environment: Environment) -> Iterator[Thing]:
+def api_assets(known: GroupFacts, environment: Environment) -> Iterator[NamedItem]:
     cell = known.cell("apm.apis", environment.id)
     for asset in cell.value or ():
-        yield Thing(str(asset.get("assetId")), {"instances": asset.get("totalApis")}, _worth(cell))
+        yield NamedItem(str(asset.get("assetId")), {"instances": asset.get("totalApis")}, _state(cell))
 
 
-def api_traffic(known: GroupFacts, environment: Environment) -> Iterator[Thing]:
+def api_traffic(known: GroupFacts, environment: Environment) -> Iterator[NamedItem]:
     """APIs with requests; those that API Manager does not name keep their id."""
     if not is_measured(environment):
         return
@@ -95,30 +94,30 @@ def api_traffic(known: GroupFacts, environment: Environment) -> Iterator[Thing]:
         for row in entry.get("api_id") or ():
             for api, counts in row.items():
                 details: dict[str, Any] = {"apiId": api, "requests": to_number(get_path(counts, "count"))}
-                yield Thing(names.get(str(api), str(api)), details, _worth(cell))
+                yield NamedItem(names.get(str(api), str(api)), details, _state(cell))
 
 
-def hybrid_things(fact: str) -> Callable[[GroupFacts, Environment], Iterator[Thing]]:
-    def things(known: GroupFacts, environment: Environment) -> Iterator[Thing]:
+def hybrid_items(fact: str) -> Callable[[GroupFacts, Environment], Iterator[NamedItem]]:
+    def items(known: GroupFacts, environment: Environment) -> Iterator[NamedItem]:
         cell = known.cell(fact, environment.id)
         for one in cell.value or ():
-            yield Thing(
-                str(one.get("name")), {"status": one.get("status"), "runtime": one.get("muleVersion")}, _worth(cell)
+            yield NamedItem(
+                str(one.get("name")), {"status": one.get("status"), "runtime": one.get("muleVersion")}, _state(cell)
             )
 
-    return things
+    return items
 
 
-def standalone_applications(known: GroupFacts, environment: Environment) -> Iterator[Thing]:
+def standalone_applications(known: GroupFacts, environment: Environment) -> Iterator[NamedItem]:
     cell = known.cell("arm.deployments", environment.id)
     for item in cell.value or ():
         if get_path(item, "target", "provider") == "RR":
             details = {"status": item.get("status"), "started": item.get("status") == "STARTED"}
-            yield Thing(str(item.get("name")), details, _worth(cell))
+            yield NamedItem(str(item.get("name")), details, _state(cell))
 
 
-def container_applications(*, cloudhub_2: bool) -> Callable[[GroupFacts, Environment], Iterator[Thing]]:
-    def things(known: GroupFacts, environment: Environment) -> Iterator[Thing]:
+def container_applications(*, cloudhub_2: bool) -> Callable[[GroupFacts, Environment], Iterator[NamedItem]]:
+    def items(known: GroupFacts, environment: Environment) -> Iterator[NamedItem]:
         listed, pairs = deployments_with_details(known, environment)
         mine = deployments_of_mc(known, pairs, cloudhub_2_only=cloudhub_2)
         if known.regions and not cloudhub_2:
@@ -133,12 +132,12 @@ def container_applications(*, cloudhub_2: bool) -> Callable[[GroupFacts, Environ
             elif cell.value is not None and is_running(cell.value):
                 details["cores"] = sum_cells(reserved(listed, [cell], "cpu")).value
                 details["memory"] = sum_cells(reserved(listed, [cell], "memory")).value
-            yield Thing(str(item.get("name")), details, _worth(listed, cell))
+            yield NamedItem(str(item.get("name")), details, _state(listed, cell))
 
-    return things
+    return items
 
 
-def fabrics(known: GroupFacts) -> Iterator[Thing]:
+def fabrics(known: GroupFacts) -> Iterator[NamedItem]:
     cell = known.cell("rtf.fabrics")
     for fabric in cell.value or ():
         if known.in_region(fabric.get("region")):
@@ -147,10 +146,10 @@ def fabrics(known: GroupFacts) -> Iterator[Thing]:
                 "status": fabric.get("status"), "region": fabric.get("region"), "workers": roles.count("worker"),
                 "controllers": roles.count("controller"),
             }  # fmt: skip
-            yield Thing(str(fabric.get("name")), details, _worth(cell))
+            yield NamedItem(str(fabric.get("name")), details, _state(cell))
 
 
-def fabric_nodes(known: GroupFacts) -> Iterator[Thing]:
+def fabric_nodes(known: GroupFacts) -> Iterator[NamedItem]:
     cell = known.cell("rtf.fabrics")
     for fabric in cell.value or ():
         if known.in_region(fabric.get("region")):
@@ -160,11 +159,11 @@ def fabric_nodes(known: GroupFacts) -> Iterator[Thing]:
                     "cores": to_number(get_path(node, "capacity", "cpuMillis")) / 1000,
                     "memory": to_number(get_path(node, "capacity", "memoryMi")) / 1000,
                 }  # fmt: skip
-                yield Thing(str(node.get("name") or fabric.get("name")), details, _worth(cell))
+                yield NamedItem(str(node.get("name") or fabric.get("name")), details, _state(cell))
 
 
-def mq_destinations(kind: str, names: Mapping[str, str]) -> Callable[[GroupFacts, Environment], Iterator[Thing]]:
-    def things(known: GroupFacts, environment: Environment) -> Iterator[Thing]:
+def mq_destinations(kind: str, names: Mapping[str, str]) -> Callable[[GroupFacts, Environment], Iterator[NamedItem]]:
+    def items(known: GroupFacts, environment: Environment) -> Iterator[NamedItem]:
         for region in regions_of(known, environment).value or ():
             listed = known.cell("amq.destinations", environment.id, region)
             for item in listed.value or ():
@@ -179,58 +178,58 @@ def mq_destinations(kind: str, names: Mapping[str, str]) -> Callable[[GroupFacts
                         key: exact_sum(to_number(point.get("value")) for point in stats.value.get(name) or ())
                         for key, name in names.items()
                     }
-                state = _worth(listed, stats) if known.has("amq.stats", *place) else _worth(listed)
-                yield Thing(destination(item)[1], details, state)
+                state = _state(listed, stats) if known.has("amq.stats", *place) else _state(listed)
+                yield NamedItem(destination(item)[1], details, state)
 
-    return things
+    return items
 
 
-def exchange_assets(known: GroupFacts) -> Iterator[Thing]:
+def exchange_assets(known: GroupFacts) -> Iterator[NamedItem]:
     cell = known.cell("ex.assets")
     for asset in own_assets(cell.value or ()):
         details = {
             "type": asset.get("type"), "version": asset.get("version"), "rating": asset.get("rating"),
             "ratings": asset.get("numberOfRates"),
         }  # fmt: skip
-        yield Thing(str(asset.get("assetId")), details, _worth(cell))
+        yield NamedItem(str(asset.get("assetId")), details, _state(cell))
 
 
-def asset_dependents(parent: str, child: str) -> Callable[[GroupFacts], Iterator[Thing]]:
+def asset_dependents(parent: str, child: str) -> Callable[[GroupFacts], Iterator[NamedItem]]:
     return lambda known: _uses(dependents(known, derive(own_assets, known.cell("ex.assets")), parent, child))
 
 
 def asset_occurrences(kind: str, names: Callable[[GroupFacts, Environment], Cell], *, production: bool) -> Any:
-    def things(known: GroupFacts) -> Iterator[Thing]:
+    def items(known: GroupFacts) -> Iterator[NamedItem]:
         assets, places = derive(own_assets, known.cell("ex.assets")), known.of_kind(production=production)
         return _uses(occurrences(known, assets, kind, places, names))
 
-    return things
+    return items
 
 
-def _uses(found: Cell) -> Iterator[Thing]:
+def _uses(found: Cell) -> Iterator[NamedItem]:
     for asset, count in found.value or ():
-        yield Thing(str(asset.get("assetId")), {"version": asset.get("version"), "uses": count}, _worth(found))
+        yield NamedItem(str(asset.get("assetId")), {"version": asset.get("version"), "uses": count}, _state(found))
 
 
-def design_projects(known: GroupFacts) -> Iterator[Thing]:
+def design_projects(known: GroupFacts) -> Iterator[NamedItem]:
     cell = known.cell("dc.projects")
-    return (Thing(str(one.get("name")), {"type": one.get("type")}, _worth(cell)) for one in cell.value or ())
+    return (NamedItem(str(one.get("name")), {"type": one.get("type")}, _state(cell)) for one in cell.value or ())
 
 
-def client_applications(known: GroupFacts) -> Iterator[Thing]:
+def client_applications(known: GroupFacts) -> Iterator[NamedItem]:
     cell = known.cell("apc.clients")
-    return (Thing(str(one.get("name")), {}, _worth(cell)) for one in cell.value or ())
+    return (NamedItem(str(one.get("name")), {}, _state(cell)) for one in cell.value or ())
 
 
-def flex_gateways(known: GroupFacts, environment: Environment) -> Iterator[Thing]:
+def flex_gateways(known: GroupFacts, environment: Environment) -> Iterator[NamedItem]:
     cell = known.cell("flex.gateways", environment.id)
     for one in cell.value or ():
-        yield Thing(
-            str(one.get("name")), {"status": one.get("status"), "running": is_gateway_running(one)}, _worth(cell)
+        yield NamedItem(
+            str(one.get("name")), {"status": one.get("status"), "running": is_gateway_running(one)}, _state(cell)
         )
 
 
-def audit_entries(known: GroupFacts) -> Iterator[Thing]:
+def audit_entries(known: GroupFacts) -> Iterator[NamedItem]:
     """Entries of the audit log, the only items that name people: that is their purpose."""
     cell = known.cell("audit.log")
     for one in cell.value or ():
@@ -238,23 +237,23 @@ def audit_entries(known: GroupFacts) -> Iterator[Thing]:
             "action": action_of(one), "type": one.get("objectType"), "by": one.get("userName"),
             "at": one.get("createdAt"), "platform": one.get("platform"), "environment": one.get("environmentName"),
         }  # fmt: skip
-        yield Thing(str(one.get("objectName")), details, _worth(cell))
+        yield NamedItem(str(one.get("objectName")), details, _state(cell))
 
 
-def metered_applications(fact: str) -> Callable[[GroupFacts], Iterator[Thing]]:
+def metered_applications(fact: str) -> Callable[[GroupFacts], Iterator[NamedItem]]:
     """Applications with what a meter counted of them over all days."""
 
-    def things(known: GroupFacts) -> Iterator[Thing]:
+    def items(known: GroupFacts) -> Iterator[NamedItem]:
         cell, column = group_rows(known, fact), METERS[fact][1]
         counted: dict[tuple[Any, Any], list[Any]] = {}
         for row in cell.value or ():
             counted.setdefault((row.get("app_name"), row.get("env_name")), []).append(to_number(row.get(column)))
         for (app, environment), counts in counted.items():
             details: dict[str, Any] = {"environment": environment, "counted": exact_sum(counts)}
-            yield Thing(str(app), details, _worth(cell))
+            yield NamedItem(str(app), details, _state(cell))
 
-    return things
+    return items
 
 
-def group_environments(known: GroupFacts) -> Iterator[Thing]:
-    return (Thing(one.name, {"type": one.type}, known.environments_cell.state) for one in known.environments)
+def group_environments(known: GroupFacts) -> Iterator[NamedItem]:
+    return (NamedItem(one.name, {"type": one.type}, known.environments_cell.state) for one in known.environments)
