@@ -180,7 +180,7 @@ class App:
         self.events = EventFeed(
             database, clock, self._event_sources, self._event_kinds, retention_days=settings.audit.days
         )
-        self._told = ""  # subscribers were notified of events up to this cursor
+        self._notified_until = ""  # subscribers were notified of events up to this cursor
         self.event_watch = EventWatch(database, self._on_events)
         self.hub.after_changes = self.event_watch.look  # rooms with their own event log signal changes here
         self.neighbours = InternalClient(lambda: self.within.dispatcher, self.principal_now)
@@ -207,12 +207,12 @@ class App:
     async def _on_events(self) -> None:
         """Wake the rules and notify subscribers of the feed: something happened in a room."""
         self.rules.wake()
-        before, self._told = self._told, await self.events.now()
-        self.hub.tell(Change("resource", EVENTS_URI, audience=before))
+        before, self._notified_until = self._notified_until, await self.events.now()
+        self.hub.notify_local(Change("resource", EVENTS_URI, audience=before))
 
     async def follow_events(self) -> None:
         """Start notifying subscribers of the events they may see."""
-        self._told = await self.events.now()
+        self._notified_until = await self.events.now()
 
     def _event_sources(self) -> list[Source]:
         """The event logs that rooms keep themselves, and the audit trail."""
@@ -644,7 +644,7 @@ async def open_app(
         state_keys = await secret_keys(database, _STATE_SECRET, box=box)
         app = App(settings, database, clock or SystemClock(), box, state_keys, views)
         stack.push_async_callback(app.close)
-        workers = Workers(app.jobs, stopping=app.stopping, record=app.record, on_dead=tell_dead)
+        workers = Workers(app.jobs, stopping=app.stopping, record=app.record, on_dead=emit_dead_job)
         workers.add((PRUNE_EVENTS,), app.events)
         workers.add((RUN_RULE,), app.rules)
         app.neighbours.declare(resource for room in rooms for resource in room.resources)
@@ -693,7 +693,7 @@ def _may_read(room: str, principal: Principal) -> bool:
     return principal.may(room, "read")
 
 
-def tell_dead(tx: Transaction, run: JobRun, problem: str) -> None:
+def emit_dead_job(tx: Transaction, run: JobRun, problem: str) -> None:
     """Emit an event for administrators: a job was given up."""
     data = {"job": run.id, "name": run.name, "problem": problem}
     emit(tx, run.name.partition(".")[0], "job.dead", [f"job:{run.id}"], audience=ADMINS, data=data)

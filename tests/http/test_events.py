@@ -124,10 +124,10 @@ async def test_a_dead_job_is_told_to_administrators(site: Site) -> None:
     async def fails(_service: Any, run: JobRun) -> None:
         raise GiveUp("never")
 
-    from pentad.app import tell_dead
+    from pentad.app import emit_dead_job
     from pentad.jobs.workers import Workers
 
-    workers = Workers(site.app.jobs, on_dead=tell_dead)
+    workers = Workers(site.app.jobs, on_dead=emit_dead_job)
     workers.add([Job("agents.lost", fails)], None)
     workers.start()
     await site.app.database.write(lambda tx: site.app.jobs.enqueue(tx, "agents.lost"))

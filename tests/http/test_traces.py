@@ -10,7 +10,7 @@ import pytest
 
 from pentad.administration.traces import MOST_SPANS
 from pentad.app import App, open_app
-from pentad.kernel.trace import RequestMark, request_mark, trace_named
+from pentad.kernel.trace import RequestMark, request_mark, resolve_trace_id
 from pentad.settings.model import Settings
 from tests.behaviour.clients import HTTP_MODERN, Wire
 from tests.behaviour.connecting import connect_http, front_of
@@ -67,7 +67,7 @@ async def test_the_id_of_a_request_leads_to_its_call_and_the_task_it_started(sit
     spans = await site.spans("ada", "order-66")
     assert ("call", "agents_send_task", "user:ada") in spans
     assert ("task", "echo", "user:ada") in spans
-    _, found = await site.read("ada", trace_named("order-66"))
+    _, found = await site.read("ada", resolve_trace_id("order-66"))
     (call,) = [one for one in found["spans"] if one["name"] == "agents_send_task"]
     (started,) = [one for one in found["spans"] if one["kind"] == "task"]
     assert (started["parent_span_id"], started["depth"]) == (call["span_id"], call["depth"] + 1)

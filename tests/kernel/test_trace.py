@@ -12,8 +12,8 @@ from pentad.kernel.trace import (
     accept_trace,
     parse_traceparent,
     position_in,
+    resolve_trace_id,
     trace_id_of,
-    trace_named,
 )
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -78,7 +78,7 @@ def test_ids_are_never_all_zero_even_if_the_randomness_is() -> None:
 def test_ids_of_traces_are_valid_and_never_repeat() -> None:
     made = [trace.new_trace_id() for _ in range(1_000)]
     assert len(set(made)) == len(made)
-    assert all(trace_named(one) == trace_id_of(one) == one for one in made)
+    assert all(resolve_trace_id(one) == trace_id_of(one) == one for one in made)
     assert all(parse_traceparent(position_in(one)) is not None for one in made)
 
 
@@ -102,7 +102,7 @@ def test_the_traceparent_decides_and_the_request_id_is_answered() -> None:
     assert accept_trace(parent, None) == (parent, TRACE)
     assert accept_trace(parent, "order-66") == (parent, "order-66")
     assert accept_trace("00-ab", TRACE) == (TRACE, TRACE)
-    assert accept_trace(None, "order-66") == (trace_named("order-66"), "order-66")
+    assert accept_trace(None, "order-66") == (resolve_trace_id("order-66"), "order-66")
     assert accept_trace(None, None)[0] != accept_trace(None, None)[0]
 
 
@@ -110,9 +110,9 @@ def test_the_traceparent_decides_and_the_request_id_is_answered() -> None:
 @pytest.mark.requirement("trace:request-id")
 def test_a_request_id_that_is_no_plain_word_counts_as_absent(text: str) -> None:
     found, answered = accept_trace(None, text)
-    assert answered == found != trace_named(text)
+    assert answered == found != resolve_trace_id(text)
 
 
 def test_a_uuid_names_the_trace_of_its_digits() -> None:
-    assert trace_named("0AF76519-16CD-43DD-8448-EB211C80319C") == "0af7651916cd43dd8448eb211c80319c"
-    assert trace_named("0" * 32) != "0" * 32
+    assert resolve_trace_id("0AF76519-16CD-43DD-8448-EB211C80319C") == "0af7651916cd43dd8448eb211c80319c"
+    assert resolve_trace_id("0" * 32) != "0" * 32

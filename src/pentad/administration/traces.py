@@ -16,7 +16,7 @@ from pentad.kernel.clock import Clock, iso
 from pentad.kernel.errors import InvalidInput, NotFound, Unauthenticated
 from pentad.kernel.ports import Database, Rows
 from pentad.kernel.principal import Principal
-from pentad.kernel.trace import TRACE_ID, Span, SpansOf, trace_id_of, trace_named
+from pentad.kernel.trace import TRACE_ID, Span, SpansOf, resolve_trace_id, trace_id_of
 
 TracedRooms = Callable[[], Awaitable[Mapping[str, SpansOf]]]
 """The rooms that know about traces, by name."""
@@ -49,7 +49,7 @@ class Traces:
         owner = None if actor.may(AUDIT, "admin") else actor.id
         await self._audit.flush()
         now = self._clock.now()
-        trace_id = trace_named(named)
+        trace_id = resolve_trace_id(named)
         entries, searched = await self._entries(AuditFilter(principal=owner, trace=trace_id))
         if (
             not entries and named != trace_id

@@ -133,12 +133,12 @@ class LazyGroup(click.Group):
 @asynccontextmanager
 async def _open_app(settings: "Settings") -> AsyncGenerator[Any]:
     from pentad.app import open_app
-    from pentad.terminal.running_servers import makes_default_store, tell_new_store
+    from pentad.terminal.running_servers import makes_default_store, report_new_store
 
     is_new = makes_default_store(settings)
     async with open_app(settings) as app:
         if is_new:
-            tell_new_store(settings)
+            report_new_store(settings)
         yield app
 
 

@@ -8,7 +8,7 @@ from pentad.kernel.errors import NotFound
 from pentad.kernel.ports import Database
 from pentad.settings.model import Settings
 from pentad.storage.open import locate, open_database
-from pentad.terminal.running_servers import makes_default_store, tell_new_store
+from pentad.terminal.running_servers import makes_default_store, report_new_store
 
 
 @asynccontextmanager
@@ -17,7 +17,7 @@ async def open_store(settings: Settings) -> AsyncGenerator[Database]:
     is_new = makes_default_store(settings)
     database = await open_database(settings.database, settings.data)
     if is_new:
-        tell_new_store(settings)
+        report_new_store(settings)
     try:
         yield database
     finally:

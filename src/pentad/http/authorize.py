@@ -21,7 +21,7 @@ from pentad.access.oauth.authorization import (
     read_request,
 )
 from pentad.access.oauth.clients import Client
-from pentad.access.oauth.device import DeviceRequest, shown
+from pentad.access.oauth.device import DeviceRequest, format_user_code
 from pentad.access.oauth.errors import OAuthError
 from pentad.access.oauth.grants import Consent
 from pentad.access.oauth.metadata_documents import is_document_url
@@ -286,7 +286,7 @@ class AuthorizePages:
         kept = self._open(request, login, given["sealed"])
         if kept is None or kept.get("kind") != "device":
             return _dead_form(request)
-        code = shown(kept["user_code"])
+        code = format_user_code(kept["user_code"])
         if given.get("decision") != "allow":
             await self._app.device_codes.deny(code, user=login.user)
             self._record(login, kept["client_id"], "denied")

@@ -62,7 +62,7 @@ class _Declared(Struct, frozen=True):
     schedules: Mapping[str, Schedule]
 
 
-class _Outlook(Struct, frozen=True):
+class _Poll(Struct, frozen=True):
     """The result of one poll."""
 
     due: Mapping[str, float]
@@ -163,7 +163,7 @@ class Workers:
     async def look(self) -> float:
         """Start the due jobs; returns the seconds until the next poll."""
         free = self._free()
-        names, unplanted = self._awake(free)
+        names, unplanted = self._due_names(free)
         outlook = await self._database.read(lambda rows: self._read(rows, names))
         self._drop_lost(outlook.leases)
         now = self._clock.now()
@@ -192,15 +192,15 @@ class Workers:
         free = {name: one.job.concurrency - busy[name] for name, one in self._declared.items()}
         return {name: count for name, count in free.items() if count > 0}
 
-    def _awake(self, free: Mapping[str, int]) -> tuple[list[str], set[tuple[str, str]]]:
+    def _due_names(self, free: Mapping[str, int]) -> tuple[list[str], set[tuple[str, str]]]:
         """The job names to poll now, and schedules that may not have a row yet."""
         if self._clock.monotonic() >= self._begin_schedules_at:
             return list(free), {one for one in self._unplanted if one[0] in free}
         return [name for name in free if not self._declared[name].schedules], set()
 
-    def _read(self, rows: Rows, names: Sequence[str]) -> _Outlook:
+    def _read(self, rows: Rows, names: Sequence[str]) -> _Poll:
         leases = self._queue.leases(rows) if self._running else None
-        return _Outlook(self._queue.due_at(rows, names), self._queue.has_orphans(rows), leases)
+        return _Poll(self._queue.due_at(rows, names), self._queue.has_orphans(rows), leases)
 
     def _claim(
         self, tx: Transaction, wanted: Mapping[str, int], unplanted: set[tuple[str, str]], has_orphans: bool

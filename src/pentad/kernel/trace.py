@@ -97,11 +97,11 @@ def accept_trace(traceparent: str | None, request_id: str | None) -> tuple[str, 
     given = None if request_id is None or _REQUEST_ID.fullmatch(request_id) is None else request_id
     if parent is not None:
         return str(parent), given or parent.trace_id
-    trace = new_trace_id() if given is None else trace_named(given)
+    trace = new_trace_id() if given is None else resolve_trace_id(given)
     return trace, given or trace
 
 
-def trace_named(text: str) -> str:
+def resolve_trace_id(text: str) -> str:
     """The id of the trace that a trace id, a `traceparent` or a request id stands for.
 
     A UUID or 32 hex digits are the id itself; any other request id is hashed.

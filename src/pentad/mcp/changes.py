@@ -118,14 +118,14 @@ class SubscriptionHub:
         finally:
             stop.cancel()
 
-    def tell(self, change: Change) -> None:
+    def notify_local(self, change: Change) -> None:
         """Pass a change only to the listeners of this process."""
         for listener in list(self._listeners):
             listener.put(change)
 
     def _deliver(self, payload: str) -> None:
         if self._listeners:
-            self.tell(_parse_change(payload))
+            self.notify_local(_parse_change(payload))
         if self._burst is None and self.after_changes is not None:
             self._burst = asyncio.get_running_loop().call_later(_BURST_SECONDS, self._end_burst)
 

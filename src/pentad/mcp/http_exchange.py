@@ -149,9 +149,9 @@ class Disconnect:
     def watch(self) -> None:
         task = asyncio.current_task()
         if self._watch is None and task is not None:
-            self._watch = asyncio.get_running_loop().create_task(self._until_gone(task))
+            self._watch = asyncio.get_running_loop().create_task(self._cancel_on_disconnect(task))
 
-    async def _until_gone(self, handler: asyncio.Task[Any]) -> None:
+    async def _cancel_on_disconnect(self, handler: asyncio.Task[Any]) -> None:
         disconnected = asyncio.ensure_future(self._until_disconnect())
         waiting = {disconnected}
         if self._stopping is not None:

@@ -311,7 +311,7 @@ class Registry:
         if (bound := self.tools.get(name)) is None:
             known = {**self.tools, **(generated or {})}
             usable = [known for known, one in known.items() if principal.may(one.room, one.declared.action)]
-            raise _unknown("tool", name, usable, self._elsewhere())
+            raise _unknown("tool", name, usable, self._other_tools_hint())
         return bound
 
     async def usable_tools(self, principal: Principal) -> list[BoundTool]:
@@ -332,7 +332,7 @@ class Registry:
         room = None if self.generated is None else self.generated.room_of(name)
         return ("", "(unknown tool)") if room is None else (room, name)
 
-    def _elsewhere(self) -> str:
+    def _other_tools_hint(self) -> str:
         """A hint on where to find other tools."""
         if self.search_tools:
             return " search_tools finds tools by what they do."

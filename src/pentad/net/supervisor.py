@@ -180,7 +180,7 @@ class WorkerLink:
         `serve(ready=...)`."""
         self._link.send(_READY)
         self._loop = asyncio.get_running_loop()
-        self._loop.add_reader(self._link, self._supervisor_gone)
+        self._loop.add_reader(self._link, self._on_supervisor_exit)
 
     def close(self) -> None:
         """Close the link; the worker is stopping anyway."""
@@ -189,7 +189,7 @@ class WorkerLink:
             self._loop = None
         self._link.close()
 
-    def _supervisor_gone(self) -> None:
+    def _on_supervisor_exit(self) -> None:
         """The supervisor never sends anything, so a readable link means that it is gone: stop as on SIGTERM."""
         self.close()
         os.kill(os.getpid(), signal.SIGTERM)

@@ -135,7 +135,7 @@ def hybrid(scope: Scope, vectors: Vectors, query: Matrix, scale: CosineScale) ->
         return _hits(scope, fused, scale), _features(scope, fused, None)
     if np.isnan(fused.cosines[:FEEDBACK_FROM]).any():  # feedback would favour those that have vectors
         return _hits(scope, fused, scale), _features(scope, fused, first)
-    pulled = _pulled(query, fused, known)
+    pulled = _with_feedback(query, fused, known)
     second = vectors.nearest(scope, pulled) if first.again is None else first.again(pulled, scope.candidates)
     ranked = _fused(scope, (second, vectors.others(scope, pulled, scope.by_words, second)), scale)
     best = _with_true_cosines(scope, vectors, query, ranked, known)
@@ -164,7 +164,7 @@ def logits(shares: Floats, coverage: Floats, cosines: Floats, scale: CosineScale
     return np.where(np.isnan(cosines), logit_of_words(shares, coverage), logit(shares, standard))
 
 
-def _pulled(query: Matrix, fused: Candidates, known: Sequence[Near]) -> Matrix:
+def _with_feedback(query: Matrix, fused: Candidates, known: Sequence[Near]) -> Matrix:
     """The query vector, moved towards the best hits so far by adding a share of their mean vector."""
     leading: list[Matrix] = []
     for document in np.sort(fused.documents[:FEEDBACK_FROM]):

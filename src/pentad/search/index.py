@@ -201,7 +201,7 @@ class SearchIndex:
             done += await self._maintenance.embed(self.embedder, None if most is None else most - done)
             if most is not None and done >= most:
                 break
-            taken = [await self._maintenance.take_in(*one, self._model) for one in self._supplies.items()]
+            taken = [await self._maintenance.index_missing(*one, self._model) for one in self._supplies.items()]
             if not any(taken):
                 break
         return done

@@ -68,7 +68,7 @@ class Maintenance:
             done += len(waiting)
         return done
 
-    async def take_in(self, name: str, supply: Supply, model: Model) -> int:
+    async def index_missing(self, name: str, supply: Supply, model: Model) -> int:
         """Index some of the documents that a collection lacks; a collection with vectors of another model is
         rebuilt."""
         if not await self._database.read(

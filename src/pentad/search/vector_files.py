@@ -303,12 +303,12 @@ class VectorFiles:
         with guard:
             view = self._views.peek(collection.token)
             if view is None or view.version < collection.version:
-                view = self._advanced(rows, collection, members, view)
+                view = self._brought_up_to_date(rows, collection, members, view)
                 with self._lock:
                     self._views.put(collection.token, view)
         return view
 
-    def _advanced(self, rows: Rows, collection: Collection, members: Members, view: View | None) -> View:
+    def _brought_up_to_date(self, rows: Rows, collection: Collection, members: Members, view: View | None) -> View:
         """The view with what is new; the files are written only if something is."""
         fresh = "SELECT 1 FROM search_vectors WHERE collection = ? AND version > ? LIMIT 1"
         if view is not None and rows.one(fresh, collection.number, view.version) is None:
@@ -332,7 +332,7 @@ class VectorFiles:
         if head is None or head.version > collection.version:
             return folder.fresh(model, dimensions)
         known = view is not None and view.head.files == head.files and view.version >= head.version
-        if not known and not _agrees(rows, collection, members, folder.slots(head), head):
+        if not known and not _matches_store(rows, collection, members, folder.slots(head), head):
             return folder.fresh(model, dimensions)
         waste = head.rows - int(np.count_nonzero(_still_there(members, folder.slots(head).documents)))
         return folder.fresh(model, dimensions) if waste > max(_LITTLE_WASTE, head.rows // 2) else head
@@ -361,7 +361,7 @@ def _stored(rows: Rows, collection: Collection, version: int) -> Iterator[tuple[
         last = found[-1][1], found[-1][0]
 
 
-def _agrees(rows: Rows, collection: Collection, members: Members, slots: Slots, head: Head) -> bool:
+def _matches_store(rows: Rows, collection: Collection, members: Members, slots: Slots, head: Head) -> bool:
     """Whether the files hold what the store says. They do not after the store was restored from a backup: versions are
     then counted anew, and steps between them are random, so the old ones do not come up again."""
     stored = rows.all(

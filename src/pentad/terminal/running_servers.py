@@ -130,7 +130,7 @@ def makes_default_store(settings: "Settings") -> bool:
     return is_default and not _has_store(settings)
 
 
-def tell_new_store(settings: "Settings") -> None:
+def report_new_store(settings: "Settings") -> None:
     """Report the new store: the user may have expected another one."""
     say(f"This is a new, empty store: {settings.data}")
 

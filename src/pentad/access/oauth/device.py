@@ -87,7 +87,7 @@ class DeviceCodes:
         user_code = await self._db.write(work)
         if user_code is None:
             raise OAuthError("temporarily_unavailable", "Too many devices are waiting. Try again in a minute.")
-        return DeviceAuthorization(device_code, shown(user_code))
+        return DeviceAuthorization(device_code, format_user_code(user_code))
 
     async def find(self, user_code: str, *, user: str) -> DeviceRequest | None:
         """The request behind a short code; RateLimited after too many wrong codes from this user."""
@@ -100,7 +100,13 @@ class DeviceCodes:
         self._wrong.give_back(user.lower())
         scopes = scopes_from_text(found.scopes)
         return DeviceRequest(
-            shown(code), found.client_id, found.client_name, found.address, scopes, found.resources, found.created_at
+            format_user_code(code),
+            found.client_id,
+            found.client_name,
+            found.address,
+            scopes,
+            found.resources,
+            found.created_at,
         )
 
     async def approve(self, user_code: str, *, user: str, scopes: frozenset[str], grant_until: float) -> bool:
@@ -164,7 +170,7 @@ class DeviceCodes:
         return letters[:_LENGTH]
 
 
-def shown(user_code: str) -> str:
+def format_user_code(user_code: str) -> str:
     """A short code formatted for display: BCDF-GHJK."""
     plain = _plain(user_code)
     return f"{plain[: _LENGTH // 2]}-{plain[_LENGTH // 2 :]}"

@@ -30,7 +30,7 @@ def read_tensors(content: bytes) -> "dict[str, NDArray[Any]]":
     for name, entry in header.items():
         if name == "__metadata__":
             continue
-        kind, shape, first, last = _placed(name, entry, len(content) - start)
+        kind, shape, first, last = _layout_of(name, entry, len(content) - start)
         flat = np.frombuffer(content, np.dtype(kind), offset=start + first, count=(last - first) // int(kind[2]))
         try:
             tensors[name] = flat.reshape(shape)
@@ -53,7 +53,7 @@ def _header(content: bytes) -> tuple[dict[str, Any], int]:
     return cast("dict[str, Any]", header), start
 
 
-def _placed(name: str, entry: Any, size: int) -> tuple[str, tuple[int, ...], int, int]:
+def _layout_of(name: str, entry: Any, size: int) -> tuple[str, tuple[int, ...], int, int]:
     """The numpy type, the shape and the range of one tensor, once they are known to fit the file."""
     try:
         kind = _TYPES[entry["dtype"]]

