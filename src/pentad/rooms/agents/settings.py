@@ -18,29 +18,27 @@ class TaskLimits(RoomSettings):
     message_bytes: int = setting(1024 * 1024, "The largest message of a task.")
     artifact_bytes: int = setting(4 * 1024 * 1024, "The largest artifact of a task.")
     file_bytes: int = setting(256 * 1024 * 1024, "The largest file that is uploaded, or made by an agent.")
-    files_bytes: int = setting(1024 * 1024 * 1024, "How much all files of one caller may hold.")
-    file_seconds: float = setting(86_400.0, "How long a file is kept that no task uses.")
+    files_bytes: int = setting(1024 * 1024 * 1024, "The total size of one caller's files.")
+    file_seconds: float = setting(86_400.0, "How long an unused file is kept.")
     task_bytes: int = setting(64 * 1024 * 1024, "How large a task may get in all.")
     task_messages: int = setting(1_000, "How many messages a task may have.")
     open_tasks: int = setting(1_000, "How many unfinished tasks one caller may have.")
     tasks: int = setting(1_000_000, "How many tasks one caller may have in all.")
-    orphan_seconds: float = setting(600.0, "How long a task whose agent is no longer hosted waits before it fails.")
+    orphan_seconds: float = setting(600.0, "How long a task waits for a process that hosts its agent before it fails.")
     deadline_grace: float = setting(10.0, "Seconds an agent has to stop after its deadline, before its task fails.")
-    abandoned_days: float = setting(
-        30.0, "After how many days a task whose question no one answers is canceled; 0 is never."
-    )
+    abandoned_days: float = setting(30.0, "Days until a task with an unanswered question is canceled; 0 is never.")
     repeat_seconds: float = setting(
-        86_400.0, "How long a message that is sent again, with the same id or Idempotency-Key, gets its first result."
+        86_400.0, "How long a repeated message, with the same id or Idempotency-Key, gets its first result."
     )
     approval_days: float = setting(7.0, "How many days an approval waits if the agent does not say.")
     keep_days: float | None = setting(
-        None, "After how many days finished tasks and unused contents are deleted; by default never."
+        None, "Days until finished tasks and unused contents are deleted; by default they are kept."
     )
 
     task_budget: Mapping[str, Any] = setting(
         NO_TABLE,
         "What one task and everything it starts may use: `calls` of tools, resources and agents (default 1000),"
-        " `tokens` reported by agents, and `seconds` its own turns run.",
+        " `tokens` reported by agents, and `seconds` of its own turns.",
     )
     caller_budget: Mapping[str, Any] = setting(
         NO_TABLE, "What all tasks of one caller may use on one day (UTC): `calls`, `tokens`, `seconds`."
@@ -95,13 +93,13 @@ class AgentsSettings(TaskLimits):
         False, "Whether contexts sent to remote agents are signed, with the key of the cards."
     )
     context_level: Literal["lenient", "standard", "strict"] = setting("standard", "How strictly contexts are checked.")
-    context_secrets: Literal["mask", "report", "off"] = setting("mask", "What to do about secrets in contexts.")
+    context_secrets: Literal["mask", "report", "off"] = setting("mask", "How to treat secrets in contexts.")
     provider: Mapping[str, Any] = setting(NO_TABLE, "`organization` and `url` of the provider, for the cards.")
     approvers: Mapping[str, Any] = setting(
         NO_TABLE, "Groups of approvers: by name a list of roles, scopes and people, such as `user:ada`."
     )
-    approval_webhook: str | None = setting(None, "The URL that is told about approvals.")
-    approval_secret: str | None = setting(None, "Signs what is sent to approval_webhook.", secret=True)
+    approval_webhook: str | None = setting(None, "The URL that receives approvals.")
+    approval_secret: str | None = setting(None, "Signs the requests to approval_webhook.", secret=True)
     grpc_address: str | None = setting(
         None, "The gRPC port's address on cards (host:port), if this server has a public URL."
     )

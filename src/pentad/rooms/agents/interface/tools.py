@@ -134,7 +134,7 @@ class SendArguments(Arguments):
     deadline: Annotated[float | None, Field(description="Seconds until the task must be over.", gt=0)] = None
     budget: Annotated[dict[str, Any] | None, Field(description="Limits: calls, tokens, seconds.")] = None
     wait: Annotated[bool, Field(description="false: return at once.")] = True
-    seconds: Annotated[float, Field(description="Longest wait; the task goes on.", gt=0, le=_LONGEST_WAIT)] = 60
+    seconds: Annotated[float, Field(description="Longest wait; the task continues.", gt=0, le=_LONGEST_WAIT)] = 60
     max_characters: Budget = DEFAULT_BUDGET
     idempotency_key: Annotated[str | None, Field(description="same key, done once", min_length=1, max_length=255)] = (
         None
@@ -333,7 +333,7 @@ class OperateArguments(Arguments):
     reason: Annotated[str, Field(description="For the audit trail.", min_length=3, max_length=400)]
     task_id: Annotated[str | None, Field(description="One task, in full.", max_length=200)] = None
     cancel: bool = False
-    migrate: Annotated[bool, Field(description="Go on with the agent's current code.")] = False
+    migrate: Annotated[bool, Field(description="Continue with the agent's current code.")] = False
     owner: Annotated[str | None, Field(max_length=400)] = None
     state: Annotated[str | None, Field(max_length=40)] = None
     agent: Annotated[str | None, Field(max_length=200)] = None

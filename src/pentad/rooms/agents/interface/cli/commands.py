@@ -241,7 +241,7 @@ def send(
 @click.option("--dry-run", is_flag=True, help="Only show which agents may do it.")
 @click.option("--context", "context_file", metavar="FILE", help="A JSON file with the context; - for stdin.")
 @click.option("--attempts", type=click.IntRange(1, 5), default=3, show_default=True, help="How many agents to try.")
-@click.option("--deadline", type=float, metavar="SECONDS", help="When the work has to be done.")
+@click.option("--deadline", type=float, metavar="SECONDS", help="Seconds until the work must be done.")
 @click.option("--budget", metavar="LIMITS", callback=_limits, help="What it may use: calls=9,tokens=5000,seconds=60.")
 @click.option("--no-wait", is_flag=True, help="Do not wait for the result.")
 @json_option
@@ -370,7 +370,7 @@ def trace(task_id: str, as_json: bool, target: "Target") -> None:
 def approvals(
     approval_id: str | None, everything: bool, limit: int, cursor: str | None, as_json: bool, target: "Target"
 ) -> None:
-    """List what agents wait for you to approve, and what you asked for; or show the approval ID."""
+    """List approvals that you may decide or asked for, or show the approval ID."""
     arguments = {"approval_id": approval_id, "all": everything, "limit": limit, "cursor": cursor}
     found = _call_tool(target, "agents_approvals", arguments)
     if as_json or approval_id is not None:
@@ -415,7 +415,7 @@ def _decide(target: "Target", approval_id: str, decision: str, reason: str, as_j
 @click.argument("task_id", metavar="[TASK]", required=False)
 @click.option("--reason", required=True, help="The reason, for the audit trail.")
 @click.option("--cancel", is_flag=True, help="Cancel TASK.")
-@click.option("--migrate", is_flag=True, help="Let TASK go on with the agent's current code.")
+@click.option("--migrate", is_flag=True, help="Let TASK continue with the agent's current code.")
 @click.option("--owner", metavar="PRINCIPAL", help="Only this user's tasks, e.g. user:ada.")
 @click.option("--state", help="Only tasks in this state.")
 @click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="The maximum number.")
