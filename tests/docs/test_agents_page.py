@@ -32,7 +32,7 @@ from pentad.settings.sources import load_settings
 from tests.docs.touring import ROOT, check_page, packed, tour_named
 
 PAGE = ROOT / "docs" / "agents.md"
-OF_THE_HOST = {"behind", "emit", "ended", "finished", "with_contents"}
+OF_THE_HOST = {"backend", "emit", "ended", "finished", "with_contents"}
 """What the host and its adapters need of a turn, and agents do not."""
 COMMON_OPTIONS = {"--json", "--url", "--token", "--user", "--login", "--config", "--data", "--database", "--agent",
                   "--limit", "--cursor"}  # fmt: skip
