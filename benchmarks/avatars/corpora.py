@@ -109,8 +109,8 @@ CORPORA: Final = {
         "How to run Debian systems.",
     ),
 }
-"""Weights were fitted on `administration`, `politics` and `accounting`, and rules were changed after a look at the misses
-of `mail`, `imaging`, `debugging` and `programming`. `music` and `backup` were measured before anyone looked at their
+"""Weights were fitted on `administration`, `politics` and `accounting`. Rules changed after a look at the misses of
+`mail`, `imaging`, `debugging` and `programming`. `music` and `backup` were measured before anyone looked at their
 misses. Take new corpora for the next measurement.
 """
 
