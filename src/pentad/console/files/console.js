@@ -82,6 +82,11 @@ for (const tab of tabs) tab.addEventListener("change", () => history.replaceStat
 addEventListener("hashchange", choose);
 choose();
 
+// A page that is fetched again keeps the marks of clients that have called.
+const connected = new Set();
+const markConnected = () => { for (const tab of tabs) tab.classList.toggle("connected", connected.has(tab.dataset.tab)); };
+document.addEventListener("htmx:after:swap", markConnected);
+
 const watch = (line, left) => setTimeout(async () => {
   if (!document.hidden) {
     try {
@@ -90,8 +95,8 @@ const watch = (line, left) => setTimeout(async () => {
       if (found.text) {
         line.textContent = found.text;
         line.classList.add("good");
-        const tab = tabs.find((one) => one.dataset.tab === found.name);
-        if (tab) tab.classList.add("connected");
+        connected.add(found.name);
+        markConnected();
         return;
       }
     } catch { /* the server is away for a moment */ }
