@@ -159,7 +159,7 @@ def _trail(sheet: Sheet, around: Surroundings) -> Html:
     """Breadcrumbs; a room's first page needs none."""
     if around.room is None or not around.below:
         return Html()
-    title = {**dict(around.rooms), "account": "Account"}.get(around.room, around.room)
+    title = dict(around.rooms).get(around.room) or around.room.capitalize()
     steps = [Cell(title, Place()), *sheet.trail]
     items = [element("li", Renderer(around.room).text(step)) for step in steps]
     return element("nav", element("ol", joined(items)), class_="trail", aria_label="Breadcrumbs")
