@@ -19,6 +19,8 @@ _POLICY: Final = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri
 _OWN_FORMS: Final = "; form-action 'self'"
 _SCRIPTS: Final = "; script-src 'self'; connect-src 'self'"
 _IMAGES: Final = ("img-src 'self'", "img-src 'self' data:")
+_BESIDE_ROOMS: Final = {"account": "Account", "traces": "Traces", "lineage": "Lineage"}
+"""Pages that the menu does not list."""
 _FOR_PROGRAMS: Final = ("/openapi.json", "/llms.txt", "/healthz", "/readyz", "/metrics")
 
 
@@ -159,7 +161,7 @@ def _trail(sheet: Sheet, around: Surroundings) -> Html:
     """Breadcrumbs; a room's first page needs none."""
     if around.room is None or not around.below:
         return Html()
-    title = {**dict(around.rooms), "account": "Account"}.get(around.room, around.room)
+    title = {**dict(around.rooms), **_BESIDE_ROOMS}.get(around.room, around.room)
     steps = [Cell(title, Place()), *sheet.trail]
     items = [element("li", Renderer(around.room).text(step)) for step in steps]
     return element("nav", element("ol", joined(items)), class_="trail", aria_label="Breadcrumbs")

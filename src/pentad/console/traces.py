@@ -39,13 +39,17 @@ class TracePages:
         )  # fmt: skip
         blocks: list[Block] = [
             Facts(
-                [("Trace", found["trace_id"]), ("Began", found["at"]), ("Took", f"{found['seconds'] * 1000:,.1f} ms")]
+                [
+                    ("Trace", found["trace_id"]),
+                    ("Started", found["at"][:19].replace("T", " ")),
+                    ("Took", f"{found['seconds'] * 1000:,.1f} ms"),
+                ]
             ),
             Table(columns, rows),
         ]
         if "incomplete" in found:
             blocks.append(Note(found["incomplete"]["reason"], "bad"))
-        lead = "It is still going on." if found["is_running"] else ""
+        lead = "Still running." if found["is_running"] else ""
         return Sheet("Trace", blocks, lead=lead, refresh=5.0 if found["is_running"] else None)
 
 
