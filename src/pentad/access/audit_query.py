@@ -23,7 +23,7 @@ BATCHES_READ: Final = 5_000
 """How many batches one page may read."""
 BYTES_READ: Final = 16 * 1024 * 1024
 FAILED: Final = "failed"
-"""The outcome that stands for all but `ok`."""
+"""The filter value for every outcome except `ok`."""
 _READ_AT_ONCE: Final = 50
 _LATEST: Final = b"\xff" * 16
 _LATE_SECONDS: Final = 3_600.0

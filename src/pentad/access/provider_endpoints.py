@@ -54,7 +54,7 @@ class ProviderEndpoints:
 
     @property
     def trouble(self) -> str | None:
-        """Why nobody can log in with the provider, for the operator; None if nothing is known to be wrong."""
+        """Why logins with the provider fail, for the operator; None if there is no known problem."""
         if self._failed is None:
             return self.tokens.trouble
         error = self._failed[0]

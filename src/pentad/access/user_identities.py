@@ -37,7 +37,7 @@ class IdentityProvider:
     scopes: tuple[str, ...] = ("openid", "profile", "email")
     groups_claim: str = "groups"
     roles: Mapping[str, str] = field(default_factory=dict[str, str])
-    """The provider's name of a group -> a role, and scopes beside it. Empty means that groups are named like roles."""
+    """A group's name at the provider -> a role and extra scopes. Empty means that groups are named like roles."""
     domains: tuple[str, ...] = ()
     create_users: bool = True
 
@@ -57,7 +57,7 @@ class IdentityProvider:
             if [word for word in words if not is_role(word) and not is_scope(word)] or not any(map(is_role, words)):
                 raise Misconfigured(
                     f"{PLACE}.roles maps {group[:80]!r} to {grant[:80]!r}.",
-                    hint="Write reader, writer or admin, and scopes such as 'metrics:admin' beside it if need be.",
+                    hint="Write reader, writer or admin, with extra scopes such as 'metrics:admin' if needed.",
                 )
 
     def rights(self, groups: Sequence[str]) -> tuple[Role, frozenset[str]] | None:

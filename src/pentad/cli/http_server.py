@@ -89,7 +89,7 @@ async def _run(settings: Settings, listener: socket.socket, prepare: Prepare, an
             await prepare(app)  # after everything that can be misconfigured: this may show a password, and only once
             sys.setswitchinterval(_SWITCH_SECONDS)
             gc.set_threshold(*GARBAGE)
-            gc.freeze()  # objects made at start live for ever: leave them out of collections
+            gc.freeze()  # objects made at start live forever: exclude them from garbage collection
             await app.list_hosted()
             await serve(
                 http_application(app),

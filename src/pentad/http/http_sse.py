@@ -1,4 +1,4 @@
-"""HTTP+SSE, the transport of 2024-11-05: a GET opens a stream that names an address, the client POSTs its messages
+"""HTTP+SSE, the transport of 2024-11-05: a GET opens a stream that announces an address, the client POSTs its messages
 there, and every response arrives over the stream.
 
 It is a bridge to today's endpoint: each message becomes an exchange of its own, with its request's headers, and the

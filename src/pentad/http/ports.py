@@ -1,4 +1,5 @@
-"""The gRPC port: opened beside HTTP, for the services of all rooms, with the same logins, rate limits and audit trail.
+"""The gRPC port: opened in addition to HTTP, for the services of all rooms, with the same logins, rate limits and audit
+trail.
 
 It is `grpc_port`; 0 switches it off. With `grpc_cert_file` and `grpc_key_file` it speaks TLS.
 """

@@ -21,7 +21,7 @@ _CHANGING: Final = frozenset({"PUT", "PATCH", "DELETE"})
 
 
 class ProtectedResources:
-    """Knows which rooms are behind each path."""
+    """Maps each path to its rooms."""
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
 """Background tasks that run as long as their owner is open.
 
-A task handles its own errors. If one ends it, the log says so, because nobody awaits the task.
+A task handles its own errors. An error that ends it is logged, because nothing awaits the task.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from pentad.kernel.incidents import internal_error
 
 
 def start_task(work: Coroutine[Any, Any, None], name: str) -> "asyncio.Task[None]":
-    """Start a task that nobody awaits; an error that ends it is logged."""
+    """Start a task that is never awaited; an error that ends it is logged."""
     task = asyncio.create_task(work, name=name)
     task.add_done_callback(_log_death)
     return task

@@ -1,4 +1,4 @@
-"""The blocks of a page that grows while somebody waits: steps of a work as they are told, then its result."""
+"""The blocks of a page that grows while the visitor waits: progress steps as they are reported, then the result."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
@@ -6,11 +6,12 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from pentad.kernel.pages import Block, Step
 
 Tell = Callable[[Step], None]
-"""Tells the visitor what goes on. Of steps that are told faster than they are shown, only the last is."""
+"""Reports a progress step to the visitor. If steps are reported faster than they can be shown, only the last one is
+shown."""
 
 
 async def growth(work: Callable[[Tell], Awaitable[Sequence[Block]]]) -> AsyncGenerator[Block]:
-    """The steps of a work, then its result. The work ends when nobody waits for it any more."""
+    """The progress steps of some work, then its result. The work is cancelled when no one is waiting any more."""
     steps: list[Step] = []
     is_news = asyncio.Event()
 

@@ -20,7 +20,7 @@ LONGEST_KEY: Final = 200
 """Longer keys are cut in messages and never patched."""
 
 NO_VALUE: Final = object()
-"""Stands for "no suggestion", because None is a JSON value."""
+"""Means "no suggestion", because None is a JSON value."""
 
 Place = tuple[Any, str | int] | None
 """Where a value is: the place of its container and its key or index there; None is the document itself.

@@ -64,7 +64,7 @@ class Thing:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Where a thing comes from. A `target` that is a URI is looked up; a thing is taken as it is."""
+    """Where a thing comes from. A `target` that is a URI is looked up; a `Thing` is used directly."""
 
     relation: Relation
     target: Thing | str

@@ -19,7 +19,7 @@ _INTEGER: Final = re.compile(r"-?(0|[1-9][0-9]{0,300})")
 
 
 class Missing:
-    """Stands for "no value", because None is a JSON value."""
+    """Means "no value", because None is a JSON value."""
 
 
 MISSING: Final = Missing()
@@ -34,7 +34,7 @@ class Schemas:
     def resolved(self, node: Any) -> Node:
         """The schema with `$ref` followed, `allOf` merged, and a single alternative beside null taken."""
         found: Node = mapping_in(node)
-        for _ in range(16):  # a chain of references ends somewhere, or is refused by whoever compiles the schema
+        for _ in range(16):  # a chain of references ends somewhere, or compiling the schema fails
             target = found.get("$ref")
             if isinstance(target, str) and target.startswith("#/"):
                 inner = value_at(self.root, steps_of(target[1:]))
@@ -146,7 +146,7 @@ def default_text(node: Node) -> str:
 
 
 def _only_alternative(node: Node) -> Node | None:
-    """The one alternative of anyOf or oneOf that is not null, with what stands beside it."""
+    """The only alternative of anyOf or oneOf that is not null, merged with its sibling keywords."""
     for keyword in ("anyOf", "oneOf"):
         every = node.get(keyword)
         if isinstance(every, list):

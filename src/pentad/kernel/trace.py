@@ -102,7 +102,7 @@ def accept_trace(traceparent: str | None, request_id: str | None) -> tuple[str, 
 
 
 def resolve_trace_id(text: str) -> str:
-    """The id of the trace that a trace id, a `traceparent` or a request id stands for.
+    """The trace id for a trace id, a `traceparent` or a request id.
 
     A UUID or 32 hex digits are the id itself; any other request id is hashed.
     """

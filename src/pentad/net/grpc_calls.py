@@ -43,7 +43,7 @@ class Caller:
     still_may: Callable[[], Awaitable[None]]
     """Raises an error if the caller has lost its rights since the call began; checks every few seconds at most."""
     begin: Callable[[], Awaitable[None]]
-    """Tells the caller that its call was accepted, for methods that may be silent for long."""
+    """Confirms to the caller that its call was accepted, for methods that may be silent for long."""
     headers: Mapping[str, Any]
     """The metadata of the call."""
 
@@ -79,7 +79,7 @@ class PortAccess(Protocol):
 
 
 def nobody(_connection: Mapping[str, Any]) -> Principal | None:
-    """Certificates authenticate nobody."""
+    """The default: client certificates do not authenticate callers."""
     return None
 
 

@@ -271,7 +271,7 @@ class GuardedProtocol(HttpToolsProtocol):
             self._close()
 
     def response_unread(self) -> None:
-        """Unsent bytes have waited for a while: go on only if the client read at the minimum rate or faster."""
+        """Unsent bytes have waited for a while: continue only if the client reads at least at the minimum rate."""
         unsent = self.transport.get_write_buffer_size()
         least = max(1, self.guard.write_floor * self.guard.write_seconds)
         if unsent == 0:

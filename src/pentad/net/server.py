@@ -1,6 +1,6 @@
 """The HTTP server: uvicorn, run from code, with Pentad's limits.
 
-`serve` returns when the server was told to stop (SIGINT, SIGTERM or `stopping`) and everything has ended; a second
+`serve` returns after a request to stop (SIGINT, SIGTERM or `stopping`), when everything has ended; a second
 SIGINT does not wait for connections. The application is open before the server starts and closed after it, so there is
 no ASGI lifespan. It ends its own streams: `stopping` is set before connections are told to finish. Logs only errors.
 """

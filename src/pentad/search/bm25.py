@@ -27,7 +27,7 @@ _WORTH_SPARING: Final = 8
 _FEW: Final = 4
 """Until the lists gone through are together as long as one document in so many, documents are picked out one by one."""
 _DEARER: Final = 16
-"""Looking a document up in a list takes as long as going through so many."""
+"""The cost of looking up a document in a list, in documents scanned."""
 _ROUNDING: Final = 1e-3
 """More than sums of single precision can be off by."""
 

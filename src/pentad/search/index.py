@@ -36,7 +36,7 @@ CHANGED: Final = "search.changed"
 """The signal that a collection changed, with its name."""
 
 EXACT_UP_TO: Final = 50_000
-"""Up to so many vectors of a collection, or left of it by a filter, every one is compared."""
+"""Up to this many vectors in a collection, or left by a filter, all are compared."""
 
 QUIET_SECONDS: Final = 2.0
 """Documents are embedded only after this long without writes or queries."""

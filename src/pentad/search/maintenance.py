@@ -1,4 +1,4 @@
-"""What keeps the index in order without anybody waiting for it: merges, missing vectors, indexes, clearing away.
+"""Background maintenance of the index: merges, missing vectors, indexes, cleanup.
 
 Each step is a unit of work of its own and finds out inside it whether it is still due, so processes that do the same at
 once do no harm, and a step that is cut short is done later.
@@ -21,7 +21,7 @@ from pentad.search.vectors import checked
 _TOGETHER: Final = 32
 _TAKEN_IN: Final = 128
 _WORTH_PREPARING: Final = 5_000
-"""Collections of so many vectors have their files written before the first search."""
+"""Collections with at least this many vectors have their files written before the first search."""
 _COMPLETE: Final = (
     "SELECT name FROM search_collections WHERE number = ?"
     " AND NOT EXISTS (SELECT 1 FROM search_pending WHERE collection = number)"

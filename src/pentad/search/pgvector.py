@@ -132,7 +132,7 @@ def indexed(rows: Rows, collection: Collection) -> bool:
 
 
 def make_index(tx: Transaction, collection: Collection) -> None:
-    """Make the collection's index. Takes as long as the collection is large; reading goes on meanwhile."""
+    """Make the collection's index. Takes time in proportion to the collection's size; searches continue meanwhile."""
     tx.run("SET LOCAL statement_timeout = 0")
     tx.run("SET LOCAL maintenance_work_mem = '512MB'")
     tx.run(
@@ -166,7 +166,7 @@ def _through_index(rows: Rows, collection: Collection, query: str, count: int) -
 
 
 def _unpacked(found: Sequence[tuple[Any, ...]], query: Matrix) -> tuple[NDArray[np.intp], NDArray[np.float64], Matrix]:
-    """Documents, cosines and vectors, computed as they are beside SQLite, so that both stores give the same numbers."""
+    """Documents, cosines and vectors, computed as for SQLite, so that both stores give the same numbers."""
     documents = np.array([document for document, _ in found], np.intp)
     data = b"".join(packed[_ARRAY_HEAD:] for _, packed in found)
     pairs = np.frombuffer(data, ">f4").reshape(len(found), query.size, 2)

@@ -60,7 +60,7 @@ class WordMatch:
         return words
 
     def by_field(self) -> dict[str, tuple[tuple[str, ...], float]]:
-        """The words each field has, and what it gave for them."""
+        """The words found in each field, and the field's score for them."""
         fields: dict[str, tuple[tuple[str, ...], float]] = {}
         for (name, word), value in self.given.items():
             words, given = fields.get(name, ((), 0.0))

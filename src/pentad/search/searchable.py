@@ -13,7 +13,7 @@ from pentad.search.documents import Supply
 TEXT: Final = ""
 """The field of documents that have a single text."""
 OTHERS: Final = "*"
-"""Stands for all fields that are not declared by name."""
+"""The name for all fields that are not declared."""
 
 _LONGEST: Final = 900
 """Characters of a field that go into a vector; an embedding model reads only so much."""

@@ -17,7 +17,7 @@ Words = NDArray[np.uint64]
 _CHUNK: Final = 16_384
 _WORD_BITS: Final = 64
 _EVERY: Final = 16
-"""One in so many distances is looked at to guess the bound."""
+"""One in this many distances is sampled to estimate the bound."""
 _FIT_A_BYTE: Final = 3
 """The signs of so many words are counted in single bytes, which is faster, before they are added up."""
 _FAR: Final = np.uint16(65_535)
@@ -48,7 +48,7 @@ class SignFilter:
         return self._size
 
     def extended(self, rows: Words) -> "SignFilter":
-        """A filter with further rows. This one stays as it is, because searches may be using it."""
+        """A copy of the filter with further rows. The original is unchanged, because searches may be using it."""
         more = SignFilter()
         more._chunks = self._chunks.copy()
         more._size = self._size + rows.shape[0]

@@ -40,14 +40,14 @@ _SLOT_BYTES: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What counts: so many rows, which hold everything up to this version of the collection."""
+    """The valid part of the files: this many rows, which contain everything up to this version of the collection."""
 
     model: str
     dimensions: int
     rows: int
     version: int
     files: str
-    """The part of the files' names that changes when they are written anew."""
+    """The part of the files' names that changes when they are rewritten."""
     format: int = _FORMAT
 
     def row_bytes(self, column: str) -> int:
@@ -326,7 +326,7 @@ class VectorFiles:
         return View(last, collection.version, slots, self._sieve(view, last, slots))
 
     def _trusted(self, rows: Rows, collection: Collection, members: Members, folder: Folder, view: View | None) -> Head:
-        """The head to go on from: the one on disk if it agrees with the store, otherwise an empty one."""
+        """The head to continue from: the one on disk if it matches the store, otherwise an empty one."""
         model, dimensions = collection.model or "", collection.dimensions or 0
         head = folder.head(model, dimensions)
         if head is None or head.version > collection.version:
@@ -362,8 +362,8 @@ def _stored(rows: Rows, collection: Collection, version: int) -> Iterator[tuple[
 
 
 def _matches_store(rows: Rows, collection: Collection, members: Members, slots: Slots, head: Head) -> bool:
-    """Whether the files hold what the store says. They do not after the store was restored from a backup: versions are
-    then counted anew, and steps between them are random, so the old ones do not come up again."""
+    """Whether the files match the store. They do not after a restore from a backup: the version then restarts, and
+    steps between versions are random, so old versions do not recur."""
     stored = rows.all(
         "SELECT version, document FROM search_vectors WHERE collection = ? AND version <= ?",
         collection.number, head.version,

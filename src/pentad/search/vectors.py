@@ -36,7 +36,7 @@ class VectorStore(Protocol):
     """Keeps the vectors of all collections."""
 
     exact_up_to: int
-    """Up to so many vectors every one is compared."""
+    """Up to this many vectors, all are compared."""
 
     def add(self, tx: Transaction, collection: Collection, vectors: Sequence[tuple[int, Matrix]]) -> None:
         """Keep the vectors of documents, by number; they count once the transaction is committed."""

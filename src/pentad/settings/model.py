@@ -178,7 +178,7 @@ class ProviderSettings:
     scopes: tuple[str, ...] = setting(("openid", "profile", "email"), "The scopes to request from the provider.")
     groups_claim: str = setting("groups", "The claim that lists a person's groups; dots go into objects.")
     roles: Mapping[str, tuple[str, ...]] = _mapping(
-        "The provider's name of a group = Pentad's role, and scopes if need be; without a role nobody gets in."
+        "A group's name at the provider = Pentad's role, with extra scopes if needed; no role, no login."
         " By default groups named reader, writer and admin count."
     )
     domains: tuple[str, ...] = setting(

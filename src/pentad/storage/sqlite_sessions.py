@@ -13,9 +13,9 @@ _open: set[str] = set()
 
 
 def begin_session() -> str:
-    """A name for one open store: where process ids mean the same, the id of the process, and a token.
+    """A name for one open store: the namespace of process ids, the process id, and a token.
 
-    The token tells it from an earlier process with the same id, as a container that restarts has it.
+    The token distinguishes it from an earlier process with the same id, as in a restarted container.
     """
     session = f"{_place()} {os.getpid()} {opaque_id(size=8)}"
     _open.add(session)

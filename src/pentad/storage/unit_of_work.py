@@ -60,8 +60,8 @@ def check_signal(channel: str, payload: str) -> None:
 
 
 class Work:
-    """A function to run, and its result or failure. It belongs to the request that was in hand: jobs it queues and
-    lines it logs carry on its trace."""
+    """A function to run, and its result or failure. It belongs to the request that started it: jobs it queues and lines
+    it logs continue that trace."""
 
     __slots__ = ("failure", "mark", "value", "work")
 
@@ -105,7 +105,7 @@ def _set_results(tasks: list[Task]) -> None:
             continue
         if task.failure is None:
             task.future.set_result(task.value)
-        elif isinstance(task.failure, StopIteration):  # a future rejects it, and the caller would wait for ever
+        elif isinstance(task.failure, StopIteration):  # a future rejects it, and the caller would wait forever
             task.future.set_exception(RuntimeError("A unit of work raised StopIteration."))
         else:
             task.future.set_exception(task.failure)

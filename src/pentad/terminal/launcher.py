@@ -65,7 +65,8 @@ def run_in_room(
 
 @asynccontextmanager
 async def open_room(settings: "Settings", *rooms: str, beside_all: bool = False) -> AsyncGenerator[Any]:
-    """The service of the first of these rooms, with the others beside it, or (`beside_all`) those of the settings."""
+    """Open the first of these rooms and return its service, with the other rooms, or all rooms of the settings
+    (`beside_all`), open too."""
     opened = rooms
     if beside_all:
         opened = tuple(dict.fromkeys((*settings.rooms, *rooms))) if settings.rooms else ()

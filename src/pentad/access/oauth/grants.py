@@ -40,7 +40,7 @@ TOKENS_MOST: Final = 50
 GRANTS_MOST: Final = 50
 """Live grants of one user for one client. A described client's id is shared by all its installations."""
 IGNORED_SCOPES: Final = frozenset({"openid", "profile", "email", "address", "phone", "offline_access"})
-"""Scopes of OpenID Connect that clients add by themselves. They mean nothing here and are not granted."""
+"""OpenID Connect scopes that clients add automatically. They have no meaning here and are not granted."""
 _CLIENT_USE_EVERY: Final = 3600.0
 _REPLACED_KEPT: Final = 7 * 86_400.0
 _CODES_KEPT: Final = 3600.0

@@ -37,7 +37,7 @@ _ALLOWED_HEADERS: Final = (
 class OriginGuard:
     """Checks which web page a request comes from. Pages of any origin may call the `shared` paths and those below.
 
-    Those `open_to_all` read no credentials that a browser adds by itself, so pages may send them anything.
+    Paths in `open_to_all` ignore credentials that a browser adds automatically, so pages may send them anything.
     `always_trusted` means that callers need no credentials, so every request counts as one with credentials.
     """
 
@@ -84,7 +84,7 @@ class OriginGuard:
         return origin.strip() != b"null" and self._is_shared(scope, headers)
 
     def _is_shared(self, scope: Scope, headers: Headers) -> bool:
-        """Whether pages of any origin may send this. Credentials that a browser adds by itself never count.
+        """Whether pages of any origin may send this. Credentials that a browser adds automatically never count.
 
         A browser sends a preflight request before JSON or a method other than GET, HEAD and POST. We allow it without
         credentials, so the browser omits those it remembers. It sends none before a plain GET; of the credentials it

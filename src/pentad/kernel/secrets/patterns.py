@@ -46,13 +46,13 @@ _SHORT_WORD: Final = 3
 
 
 def _card_end(text: str, start: int, end: int) -> int:
-    """Where the card number ends that begins here; its start if there is none."""
+    """The end of the card number that begins here; its start if there is none."""
     found = text[start:end]
     ends = [at + 1 for at, character in enumerate(found) if character.isdigit()]
     digits = [int(found[at - 1]) for at in ends]
     for count in _CARDS.get(found[:2]) or _CARDS[found[0]]:
         if len(digits) < count or (len(digits) > count and ends[count] == ends[count - 1] + 1):
-            continue  # too few, or digits go on without a gap
+            continue  # too few digits, or more digits follow without a gap
         number = digits[:count]
         doubled = [digit * 2 - 9 if digit > 4 else digit * 2 for digit in number[-2::-2]]
         is_number = len(set(number)) > 1 and (sum(number[-1::-2]) + sum(doubled)) % 10 == 0

