@@ -1,5 +1,6 @@
-"""The page on metrics shows what the room really answers about the demo's organisation, and every setting there is."""
+"""The examples on the metrics page are real answers about the demo's organisation, and the page lists every setting."""
 
+import dataclasses
 import os
 import re
 import tomllib
@@ -9,10 +10,10 @@ from typing import Any
 import pytest
 
 from pentad.app import open_app
-from pentad.rooms.metrics.collectors.anypoint.collector import SETTINGS
 from pentad.rooms.metrics.interface.tools import TOOLS
 from pentad.rooms.metrics.service import Metrics
-from pentad.settings.model import Settings
+from pentad.rooms.metrics.settings import MetricsSettings
+from pentad.settings.model import RoomSettings, Settings
 from tests.docs.conftest import SOURCE
 from tests.docs.touring import MARK, ROOT, StillClock, pretty, tour_named
 from tests.rooms.metrics.sources import Request, Response, http_source
@@ -65,8 +66,9 @@ def test_the_page_names_every_tool_and_every_setting_of_the_platform() -> None:
     for tool in TOOLS:
         for name in (tool.name, *tool.aliases):
             assert f"`{name}`" in text, name
-    for name in SETTINGS["properties"]:
-        assert f"`{name}`" in text, name
+    inherited = {field.name for field in dataclasses.fields(RoomSettings)}
+    for name in {field.name for field in dataclasses.fields(MetricsSettings)} - inherited:
+        assert re.search(rf"`(\[rooms\.metrics\.)?{name}(\.NAME)?\]?`", text), name
     assert not re.search(r"[ \t]+$", text, re.MULTILINE)
 
 
