@@ -16,7 +16,7 @@ from benchmarks.search.marks import COLUMNS, Answer, Marks
 from pentad.app import App, open_app
 from pentad.rooms.avatars.interface.demo import fill_demo
 from pentad.rooms.avatars.search.retrieval import retrieve
-from pentad.rooms.avatars.verification.wording import levelled
+from pentad.rooms.avatars.verification.wording import normalized
 from pentad.search.embedders import Choice
 from pentad.settings.model import SearchSettings, Settings
 from tests.rooms.avatars.acceptance import babbage, nightingale
@@ -103,7 +103,7 @@ async def _avatars(app: App, way: str) -> None:
             names = [
                 covered.fact
                 if documents[one.passage.document] == covered.source
-                and covered.fact.lower() in levelled(one.passage.content).lower()
+                and covered.fact.lower() in normalized(one.passage.content).lower()
                 else ""
                 for one in found.passages
             ]
