@@ -78,4 +78,4 @@ async def test_a_page_is_shown_while_prometheus_is_away(tmp_path: Path) -> None:
         async with open_app(settings) as app:
             page = (await send(front_of(app), "GET", "/console/metrics/prometheus/targets.up").body()).decode()
     assert "Nothing is recorded yet" in page
-    assert "Prometheus did not give the history" in page
+    assert "Prometheus did not return the history" in page
