@@ -11,7 +11,7 @@ from pentad.search.models.catalogue import PulledModel
 from pentad.search.relevance import RELATED
 from tests.behaviour.clients import Wire, wire_name
 from tests.behaviour.directory.directory_client import DirectoryClient, record
-from tests.behaviour.embedding import CONNECTIONS, app_with_model, child_with_model, connected
+from tests.behaviour.embedding import WAYS, app_with_model, child_with_model, connected
 
 pytestmark = pytest.mark.anyio
 
@@ -33,7 +33,7 @@ def child(site: App, home: Path, pulled_model: PulledModel) -> Iterator["subproc
         yield child
 
 
-@pytest.fixture(params=CONNECTIONS, ids=wire_name)
+@pytest.fixture(params=WAYS, ids=wire_name)
 async def directory(
     request: pytest.FixtureRequest, site: App, child: "subprocess.Popen[bytes]"
 ) -> AsyncIterator[DirectoryClient]:
