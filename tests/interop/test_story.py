@@ -116,7 +116,7 @@ def test_a_person_does_it_in_the_console(site: str) -> None:
     assert dict(form.fields)["/text"] == "Review permit TP-2026-014, please."
     context = {f"/context/{number}": one for number, one in enumerate((PERMIT, RULE, FIGURES))}
     task = person.submit(card, form, "Send", **context)
-    assert "It waits for an approval" in task.text
+    assert "This task waits for an approval" in task.text
     approval = person.open(site + link(task.html, "See the approval"))
     assert "The applicant must plant at least 2 young trees" in approval.text
     form = next(one for one in approval.forms if "Approve" in one.buttons)
