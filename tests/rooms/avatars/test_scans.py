@@ -64,7 +64,7 @@ async def test_a_citation_of_a_scan_says_how_sure_it_is_and_shows_the_page(
         shown = [block for section in sheet.blocks for block in getattr(section, "blocks", ())]
         assert [type(block) for block in shown] == [Image]
         (facts,) = [block for block in sheet.blocks if isinstance(block, Facts)]
-        assert ("Text", f"recognized on a scan, {confidence:.2f} sure") in facts.facts
+        assert ("Text", f"from a scan, confidence {confidence:.2f}") in facts.facts
 
 
 async def test_other_pages_of_the_document_say_nothing_of_scans(tmp_path: Path) -> None:
