@@ -1,7 +1,7 @@
 """Line charts: scales, number labels, and drawings as SVG or as text. The console draws the same `Plot` as HTML.
 
-A gap (a value of None) breaks the line; it is never drawn as zero. The x axis is the span of the chart, whether it has
-points at its ends or not.
+A gap (a value of None) breaks the line; it is never drawn as zero. The x axis always covers the chart's whole span,
+even where there are no points.
 """
 
 import math
@@ -32,9 +32,9 @@ _MOST_POINTS: Final = 1_000
 _LARGEST: Final = 1e100
 _SMALLEST: Final = 1e-100
 _MARKS_REACH: Final = 3.0
-"""A mark is drawn if it is at most so many times the size of the values away from them."""
+"""A mark is drawn only if its distance from the values is at most this many times their size."""
 _FLAT: Final = 1e-6
-"""Values that differ by less than this share of themselves are drawn as one."""
+"""Values whose relative difference is below this are drawn as one."""
 _SCALES: Final = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _WRITTEN_OUT: Final = 10_000
 _GAPS_TOLD: Final = 3
@@ -44,12 +44,12 @@ _SHOWS_SECONDS: Final = 600
 
 
 def label_text(text: str) -> str:
-    """A text from elsewhere in a single line, without control characters: XML has none, and some reverse the text."""
+    """Untrusted text on one line, without control characters: XML forbids them, and some reverse the text."""
     return re.sub(" {2,}", " ", _CONTROL.sub(" ", text)).strip(" ")
 
 
 def svg_text(text: str) -> str:
-    """A text from elsewhere for an SVG document."""
+    """Untrusted text, escaped for an SVG document."""
     return escape(label_text(text))
 
 
@@ -86,7 +86,7 @@ def tick_labels(ticks: Sequence[float], unit: str = "") -> list[str]:
 
 
 def even_ticks(low: float, high: float) -> list[float]:
-    """Round numbers in even steps from below the lowest to above the highest; from 0 on if that is near."""
+    """Round numbers in even steps from below the lowest to above the highest; starting at 0 if that is near."""
     if 0 <= low <= high / 2:
         low = 0.0
     if high - low <= max(abs(low), abs(high)) * _FLAT:
@@ -112,11 +112,11 @@ class Plot:
     marks: Sequence[tuple[str, float]] = ()
 
     def across(self, x: float, width: float) -> float:
-        """Where an x is in a picture of this width."""
+        """The position of an x in a picture of this width."""
         return (x - self.begin) / (self.end - self.begin or 1.0) * width
 
     def down(self, y: float, height: float) -> float:
-        """Where a value is in a picture of this height."""
+        """The position of a value in a picture of this height."""
         return (self.ticks[-1] - y) / (self.ticks[-1] - self.ticks[0] or 1.0) * height
 
     def runs(self, points: Points, width: float, height: float) -> list[list[tuple[float, float]]]:
@@ -211,9 +211,9 @@ def text_chart(
     unit: str | None = None,
     plain: bool = False,
 ) -> str:
-    """A chart for terminals: a title, rows of blocks with the scale at their left, the time and the gaps below.
+    """A chart for terminals: a title, rows of blocks with the scale on their left, and the time and the gaps below.
 
-    Every column is the same stretch of time; one without a value is empty."""
+    Every column covers the same length of time; a column without a value is empty."""
     begin, end = span or ((points[0][0], points[-1][0]) if points else (0.0, 0.0))
     columns = _columns(points, begin, end, width)
     known = [value for value in columns if value is not None]
@@ -246,7 +246,7 @@ def _gap_lines(gaps: Sequence[tuple[float, float, str]], margin: int) -> Iterato
 
 
 def _block(filled: float, *, plain: bool) -> str:
-    """A character for a cell of which this share is filled."""
+    """The character for a cell filled to this share."""
     if filled >= 1:
         return "#" if plain else "█"
     return " " if filled <= 0 or plain else _BLOCKS[min(len(_BLOCKS) - 1, int(filled * len(_BLOCKS)))]
@@ -263,7 +263,7 @@ def _moment(at: float) -> str:
 
 
 def _columns(points: Points, begin: float, end: float, width: int) -> list[float | None]:
-    """The mean value in each column of time. Between two points without a gap, the earlier one goes on."""
+    """The mean value in each column of time. Columns between two points without a gap repeat the earlier one."""
 
     def column(at: float) -> int:
         return max(0, min(width - 1, int((at - begin) / (end - begin) * width))) if end > begin else 0
@@ -284,7 +284,7 @@ def _columns(points: Points, begin: float, end: float, width: int) -> list[float
 
 
 def _drawable(given: Points) -> list[Point]:
-    """The points that can be drawn; of very many, the lowest and highest of each stretch. Gaps stay."""
+    """The points that can be drawn. If there are too many, only the lowest and highest of each stretch. Keeps gaps."""
     points = [(x, y if y is not None and abs(y) < _LARGEST else None) for x, y in given if abs(x) < _LARGEST]
     if len(points) <= _MOST_POINTS:
         return points

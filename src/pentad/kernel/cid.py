@@ -2,7 +2,7 @@
 
 The canonical form is that of Go's `encoding/json`, not RFC 8785: keys by code point, every number a float64 in Go's
 shortest spelling, `<`, `>`, `&` and the two line separators escaped. An ordinary record is encoded by msgspec and
-needs a few byte replacements; only one with fractions, huge integers, nulls or half surrogate pairs is walked.
+needs a few byte replacements; only records with fractions, huge integers, nulls or lone surrogates are walked.
 """
 
 import base64
@@ -69,7 +69,7 @@ def _spelled(value: Any) -> bytes:
 
 
 def _walked(value: Any) -> Any:
-    """The same JSON with every number as Go writes it and half surrogate pairs as Go reads them."""
+    """The same JSON with every number as Go writes it and lone surrogates as Go reads them."""
     match value:
         case None | bool():
             return value

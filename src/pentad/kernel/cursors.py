@@ -1,7 +1,7 @@
-"""Cursors: the position in a listing, as an opaque text that fits only the query it came from.
+"""Cursors: positions in a listing, as opaque text that is valid only for the query it came from.
 
-The digest is not a secret; it only detects a changed cursor or one of another query. A cursor carries no rights, and
-its values must still be checked.
+The digest is not a secret; it only detects cursors that were changed or belong to another query. A cursor carries no
+rights, and its values must still be checked.
 """
 
 import base64

@@ -18,8 +18,8 @@ An error says what was wrong (`message`), what to do about it (`hint`), and wher
 raise these; only `mcp/wire_errors.py` and the HTTP routes translate them into codes and statuses. A failure of the
 server itself also carries its incident number in the log (`incidents.py`).
 
-An error may quote a remote server, a driver or a caller, and reaches callers, logs and tasks in many ways. So secrets
-are removed here, where every error begins.
+An error may quote a remote server, a driver or a caller, and may end up in responses, logs and tasks. So secrets are
+removed here, where every error is created.
 """
 
 from collections.abc import Mapping
@@ -76,7 +76,7 @@ class PentadError(Exception):
         return " ".join([*(text if text.endswith((".", "?", "!")) else f"{text}." for text in before), last])
 
     def as_problem(self, status: int | None = None) -> dict[str, Any]:
-        """The error as the body of an HTTP answer, wherever no protocol prescribes another: a problem (RFC 9457).
+        """The error as the body of an HTTP response: a problem (RFC 9457). Protocols may prescribe others.
 
         `detail` is for people, `error` for programs. There is no `type`: `error.code` says which error it is.
         """
@@ -85,7 +85,7 @@ class PentadError(Exception):
         return {"title": title, "status": status, "detail": self.sentence(), "error": self.as_json()}
 
     def as_json(self) -> dict[str, Any]:
-        """The JSON form of an error inside another answer."""
+        """The JSON form of an error inside another response."""
         body: dict[str, Any] = {"code": self.code, "message": self.message}
         if self.hint:
             body["hint"] = self.hint
@@ -170,7 +170,7 @@ _BY_CODE: Final[dict[str, type[PentadError]]] = {
 
 
 def error_from_json(body: Mapping[str, Any]) -> PentadError:
-    """The error that has this JSON form (`as_json`)."""
+    """Rebuild an error from its JSON form (`as_json`)."""
     kind = _BY_CODE.get(str(body.get("code")), PentadError)
     message, hint, details = str(body.get("message", "")), body.get("hint"), dict(body.get("details") or {})
     if issubclass(kind, RateLimited | Overloaded):

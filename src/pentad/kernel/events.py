@@ -58,10 +58,10 @@ class Event(Struct, frozen=True):
 
 
 class EventSource(Struct, Generic[S], frozen=True):
-    """A room's own log, read as events. The room's query decides what a caller may see."""
+    """A room's own log, read as events. The room's query decides which events a caller may see."""
 
     after: "Callable[[S, Principal, str, int], Awaitable[tuple[list[Event], str]]]"
-    """Reads up to that many events after a position (empty: from the beginning), oldest first; returns them and the
-    position after the last one examined. Fewer events than requested mean that there are no more."""
+    """Reads up to this many events after a position (empty: from the beginning), oldest first. Returns them and the
+    position after the last one examined. Fewer events than requested means that there are no more."""
     newest: "Callable[[S, int], Awaitable[str]]"
-    """The position after the newest event, or before that many of the last ones."""
+    """The position after the newest event, or before the last N events."""

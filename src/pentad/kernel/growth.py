@@ -1,4 +1,4 @@
-"""The blocks of a page that grows while the visitor waits: progress steps as they are reported, then the result."""
+"""Blocks of a page that grows while the visitor waits: progress steps as they are reported, then the result."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from pentad.kernel.pages import Block, Step
 
 Tell = Callable[[Step], None]
-"""Reports a progress step to the visitor. If steps are reported faster than they can be shown, only the last one is
+"""Reports a progress step to the visitor. If steps arrive faster than they can be shown, only the last one is
 shown."""
 
 

@@ -20,7 +20,7 @@ def uuid7(clock: Clock = _CLOCK, randomness: Randomness = _RANDOMNESS) -> uuid.U
 
 
 def uuid7_text(clock: Clock = _CLOCK, randomness: Randomness = _RANDOMNESS) -> str:
-    """The same as text."""
+    """`uuid7` as text."""
     time = f"{int(clock.now() * 4_096_000) & _TICKS:015x}"
     noise = randomness.token_bytes(8).hex()
     return f"{time[:8]}-{time[8:12]}-7{time[12:]}-{_VARIANT[noise[0]]}{noise[1:4]}-{noise[4:]}"
@@ -29,7 +29,7 @@ def uuid7_text(clock: Clock = _CLOCK, randomness: Randomness = _RANDOMNESS) -> s
 def opaque_id(randomness: Randomness = _RANDOMNESS, size: int = 24) -> str:
     """An unguessable handle of letters, digits, `-` and `_`; 24 bytes give 191 bits.
 
-    It begins with a letter, so that no command line takes it for an option: clearing the first bit leaves A to f.
+    It begins with a letter, so that no command line mistakes it for an option: clearing the first bit leaves A to f.
     """
     noise = randomness.token_bytes(size)
     return base64.urlsafe_b64encode(bytes((noise[0] & 0x7F,)) + noise[1:]).rstrip(b"=").decode("ascii")

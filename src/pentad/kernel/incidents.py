@@ -1,8 +1,8 @@
-"""Incident numbers: the caller gets the number, the log has the line.
+"""Incident numbers: callers receive the number, and the log has the matching line.
 
-A failure with a known cause is one log line when it begins and one a minute while it lasts, with how often it happened
-since; every caller who meets it meanwhile gets the same number. So a storm of refused writes makes a few lines. An
-unexpected failure is a line of its own, with its traceback.
+A failure with a known cause is logged once when it begins and once a minute while it lasts, with the number of
+occurrences since. Every caller it affects meanwhile gets the same number, so a storm of refused writes produces only a
+few lines. An unexpected failure gets its own line, with its traceback.
 """
 
 import logging
@@ -18,7 +18,7 @@ from pentad.kernel.trace import request_mark
 
 EVERY_SECONDS: Final = 60.0
 MOST_LINES: Final = 100
-"""Log lines in that time; further failures share one line that counts them."""
+"""The most log lines in that time; further failures share one line that counts them."""
 _MOST_OPEN: Final = 1_000
 _OVERFLOW: Final = object()
 _SERVER_ERRORS: Final = 500
@@ -134,7 +134,7 @@ def internal_error(error: BaseException, doing: str) -> PentadError:
 
 
 def ensure_logged(error: PentadError, doing: str) -> PentadError:
-    """Log the error and give it a number, if it is the server's fault and was not logged yet. Returns it.
+    """Log the error and give it a number, if it is the server's fault and has not been logged yet. Returns it.
 
     Called where an error becomes a response, so that no server fault goes out unlogged.
     """

@@ -1,4 +1,4 @@
-"""Canonical JSON (RFC 8785), the same bytes in every language, for hashes and signatures.
+"""Canonical JSON (RFC 8785), which has the same bytes in every language, for hashes and signatures.
 
 Keys are sorted by UTF-16 code units. Numbers are doubles as ECMAScript writes them: 42 and 42.0 are the same, and an
 integer beyond 2^53 becomes the nearest double, so send exact ones as text. The standard library encodes most values;
@@ -75,7 +75,7 @@ def _walked(value: Any) -> str:
 
 def _by_code_units(member: tuple[str, Any]) -> bytes:
     key = member[0]
-    if not isinstance(key, str):  # pyright: ignore[reportUnnecessaryIsInstance]  the values are anybody's
+    if not isinstance(key, str):  # pyright: ignore[reportUnnecessaryIsInstance]  callers pass any value
         raise TypeError("a key is not a text")
     return key.encode("utf-16-be")
 

@@ -1,6 +1,6 @@
 """Limits on untrusted JSON, checked at C speed before it is parsed.
 
-Parsers differ on deep or wide input, so Pentad refuses it first. A small body needs only three byte counts. For a
+Parsers differ on deep or wide input, so Pentad rejects it first. A small body needs only three byte counts. For a
 larger one the nesting is removed layer by layer, after the strings if one of them could look like structure.
 """
 
@@ -9,7 +9,7 @@ from typing import Final
 
 from pentad.kernel.errors import LimitExceeded
 
-# Possessive, and an unclosed string also matches: an attempt that could fail would be repeated at every quote.
+# Possessive, and matches unclosed strings too: otherwise a failed attempt would be repeated at every quote.
 _STRINGS: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 _NOT_STRUCTURE: Final = bytes(set(range(256)) - set(b"[]{}"))
 _NEITHER_STRUCTURE_NOR_QUOTE: Final = bytes(set(_NOT_STRUCTURE) - set(b'"'))
@@ -22,7 +22,7 @@ def check_bounds(body: bytes, *, depth: int, keys: int) -> None:
         if body.count(b"{") + body.count(b"[") <= depth:
             return
         if b"\\" not in body:
-            # Between two brackets outside strings there is an even number of quotes. If a quote is left, a string
+            # Outside strings, there is an even number of quotes between two brackets. If a quote is left, a string
             # contains a bracket.
             brackets = body.translate(_ONE_KIND, _NEITHER_STRUCTURE_NOR_QUOTE).replace(b'""', b"")
             if b'"' not in brackets and not _deeper_than(brackets, depth):

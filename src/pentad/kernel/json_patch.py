@@ -1,6 +1,6 @@
 """JSON Patch (RFC 6902), JSON pointers (RFC 6901) and JSON Merge Patch (RFC 7386).
 
-Both kinds of patch return a new document and leave the given one alone: a patch that fails half way changes nothing.
+Both kinds of patch return a new document and leave the original alone, so a patch that fails halfway changes nothing.
 """
 
 import re
@@ -12,7 +12,7 @@ from pentad.kernel.schema import Path, pointer
 
 MOST_OPERATIONS: Final = 1_000
 MOST_COPIED: Final = 100_000
-"""Values that the `copy` operations of one patch may make: copying a value into itself doubles it each time."""
+"""How many values one patch may create with `copy`: copying a value into itself doubles it each time."""
 DEEPEST: Final = 64
 _INDEX: Final = re.compile(r"0|[1-9][0-9]{0,9}")
 _NEEDS: Final[dict[str, tuple[str, ...]]] = {
@@ -72,7 +72,7 @@ def split_pointer(text: str) -> tuple[str, ...]:
 
 
 def same_json(left: Any, right: Any) -> bool:
-    """Equality as JSON has it: true is not 1, while 1 is 1.0."""
+    """Equality in the sense of JSON: true is not 1, but 1 is 1.0."""
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, dict) and isinstance(right, dict):
@@ -144,7 +144,7 @@ def _transfer(holder: list[Any], kind: str, source: Any, path: tuple[str, ...], 
 
 
 def _measured(value: Any, most: int) -> tuple[int, int]:
-    """The number of values in a value, itself included, and of levels. Counting stops past `most`."""
+    """The number of values in a value (including itself) and its depth. Counting stops past `most`."""
     size, depth, level = 0, 0, [value]
     while level and size <= most:
         size, depth = size + len(level), depth + 1

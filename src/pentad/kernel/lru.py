@@ -11,7 +11,7 @@ V = TypeVar("V")
 class LruCache(Generic[K, V]):
     """Keeps up to `limit` entries; with `size`, entries of up to `limit` in total size.
 
-    It has no lock of its own: share it between threads only under one.
+    Not thread-safe: threads that share it need a lock.
     """
 
     __slots__ = ("_entries", "_size_of", "limit", "size")

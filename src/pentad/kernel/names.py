@@ -1,6 +1,6 @@
 """Finds the nearest names, so that an error can say what the caller probably meant.
 
-`difflib` is imported when a name is wrong: most processes never need it.
+`difflib` is imported only when a name is wrong, because most processes never need it.
 """
 
 from collections.abc import Iterable

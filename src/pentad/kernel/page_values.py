@@ -10,7 +10,7 @@ _WIDEST_NUMBER: Final = 1_000
 
 
 def value_blocks(value: Any) -> list[Block]:
-    """A value that is the content of a page or section."""
+    """Blocks for a value that is the whole content of a page or section."""
     if isinstance(value, dict):
         members = cast("dict[str, Any]", value)
         return [Facts([(label(name), fact(one)) for name, one in members.items()])]
@@ -19,7 +19,7 @@ def value_blocks(value: Any) -> list[Block]:
 
 
 def fact(value: Any) -> Fact:
-    """A value beside its name."""
+    """A value next to its name."""
     if isinstance(value, str):
         return value
     if not isinstance(value, list):
@@ -35,7 +35,7 @@ def fact(value: Any) -> Fact:
 
 
 def flat_columns(values: Sequence[Any]) -> dict[str, bool]:
-    """The members of flat objects, and whether they are numbers. Empty if a table cannot show the values."""
+    """The members of flat objects, each with whether it is numeric. Empty if a table cannot show the values."""
     columns: dict[str, bool] = {}
     for one in values:
         if not isinstance(one, dict):
@@ -49,7 +49,7 @@ def flat_columns(values: Sequence[Any]) -> dict[str, bool]:
 
 
 def label(name: str) -> str:
-    """The name of a member as people read it: `businessGroup` and `business_group` are `Business group`."""
+    """A member name in readable form: `businessGroup` and `business_group` are `Business group`."""
     words = "".join(
         f" {one.lower()}" if one.isupper() and before.islower() else one
         for before, one in zip(" " + name, name, strict=False)

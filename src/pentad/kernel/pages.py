@@ -1,6 +1,6 @@
 """Console pages as data. A room says what a page shows; the console (`pentad.console`) decides how it looks and
 escapes everything. Every text here is therefore plain text. A link is either a `Place` in the console, built from
-parts, or a foreign address, which becomes a link only if it is harmless.
+parts, or an external URL, which becomes a link only if it is harmless.
 
     async def one_record(directory: Directory, visit: Visit) -> Sheet:
         record = await directory.records.pull(visit.path["cid"])
@@ -22,7 +22,7 @@ S = TypeVar("S")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A page of the console: the parts of its path in a room, by default the visited one."""
+    """A page of the console: the parts of its path within a room, by default the current one."""
 
     parts: tuple[str | int, ...] = ()
     query: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -31,19 +31,19 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """A file of this server that is no page: its path, such as `/api/...`, and a query."""
+    """A file of this server that is not a page: its path, such as `/api/...`, and a query."""
 
     path: str
     query: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 Link = Place | Download | str
-"""A page of the console, a file of this server, or a foreign URL."""
+"""A page of the console, a file of this server, or an external URL."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """The tool call that a view in a client makes where a page of the console has a link or a form."""
+    """The tool call that an embedded view makes where a console page has a link or a form."""
 
     tool: str
     arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -51,8 +51,8 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A text that may be a link. In a view it calls a tool, if it has a `call`. With a `kind` it is a badge, such as a
-    state. With a `bar`, a bar precedes the text: where it begins and ends on a track from 0 to 1."""
+    """Text that may be a link. In a view, it calls a tool if it has a `call`. With a `kind` it is a badge, such as a
+    state. With a `bar`, a bar precedes the text: it runs from the first to the second value on a track from 0 to 1."""
 
     text: str
     link: Link | None = None
@@ -66,8 +66,8 @@ Text = str | Cell
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """The head of a column. Numbers are right-aligned; short texts, such as dates, do not wrap. `sort` is the page
-    sorted by this column, and `sorted` how the rows are sorted by it now."""
+    """A column heading. Numbers are right-aligned; short texts, such as dates, do not wrap. `sort` links to the page
+    sorted by this column, and `sorted` is the current direction."""
 
     name: str
     numeric: bool = False
@@ -78,8 +78,8 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """A sentence that ends with a command of Pentad, such as `pentad avatars ingest FOLDER`. The page shows the command
-    as the reader has to type it."""
+    """A sentence that ends with a Pentad command, such as `pentad avatars ingest FOLDER`. The page shows the command
+    exactly as the reader has to type it."""
 
     text: str
     command: str
@@ -87,7 +87,7 @@ class Hint:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under columns. `empty` replaces a table without rows."""
+    """Rows under columns. `empty` is shown instead if there are none."""
 
     columns: Sequence[Column | str]
     rows: Sequence[Sequence[Text]]
@@ -96,7 +96,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Labels with values; empty values are left out. Several texts stand beside each other."""
+    """Labels with values; empty values are left out. Multiple texts of one value appear side by side."""
 
     facts: "Sequence[tuple[str, Fact]]"
 
@@ -118,7 +118,7 @@ class Marked:
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """Blocks with others beside them, such as an answer with its sources. On narrow screens these come below."""
+    """Blocks with others beside them, such as an answer with its sources. On narrow screens those move below."""
 
     blocks: "Sequence[Block]"
     aside: "Sequence[Block]"
@@ -126,7 +126,7 @@ class Beside:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Text for programs, as it is. With `copy`, a button copies it."""
+    """Verbatim text for programs. With `copy`, a button copies it."""
 
     text: str
     copy: bool = False
@@ -134,7 +134,7 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A JSON value that the reader unfolds."""
+    """A JSON value that the reader can expand."""
 
     value: Any
 
@@ -144,7 +144,7 @@ Fact = Text | Sequence[Text] | Table | Tree
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A picture: base64 of a PNG, JPEG, GIF or WebP. Anything else is not shown, and its text is."""
+    """A picture: base64 of a PNG, JPEG, GIF or WebP. For anything else, the page shows the alternative text."""
 
     data: str
     media_type: str
@@ -161,7 +161,7 @@ class Links:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A value to narrow a list by, how many have it, and whether it is chosen: then the link takes it back."""
+    """A value to filter a list by, its count, and whether it is selected; if so, the link removes it."""
 
     text: Cell
     count: str = ""
@@ -178,14 +178,14 @@ class Facet:
 
 @dataclass(frozen=True, slots=True)
 class Facets:
-    """Ways to narrow a list."""
+    """Ways to filter a list."""
 
     facets: Sequence[Facet]
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A value that changed: where, what it was and what it is. One that was not there is empty."""
+    """A value that changed: its place, old value and new value. Empty means there was none."""
 
     path: str
     old: str
@@ -194,7 +194,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One entry of a timeline: what happened, when, a few words about it, what changed, and what can be done."""
+    """One entry of a timeline: what happened, when, a short description, the changes, and possible actions."""
 
     title: Text
     when: str
@@ -205,7 +205,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """What happened, the newest first."""
+    """Events, newest first."""
 
     events: Sequence[Event]
     empty: str = "Nothing has happened yet."
@@ -221,7 +221,7 @@ class Quote:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A remark about the page itself."""
+    """A notice about the page itself."""
 
     text: str
     kind: Literal["plain", "good", "bad"] = "plain"
@@ -229,7 +229,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class SearchBox:
-    """A field that reloads the page with the typed text as the query parameter `name`, and the parameters `kept`."""
+    """A field that reloads the page with the typed text as the query parameter `name`, keeping those in `kept`."""
 
     label: str
     value: str = ""
@@ -249,7 +249,7 @@ class Pager:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One line of a chart: points of x and y in the order of x. A y of None is a gap."""
+    """One line of a chart: points (x, y) in order of x. A y of None is a gap."""
 
     name: str
     points: Sequence[tuple[float, float | None]]
@@ -273,7 +273,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class GraphNode:
-    """A box of a graph: its name, a few words about it, and its page. `current` is the one the page is about."""
+    """A box in a graph: its name, a short description, and its page. `current` marks the subject of the page."""
 
     title: str
     text: str = ""
@@ -283,7 +283,7 @@ class GraphNode:
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """An arrow between two boxes, by their positions in the graph. A `weak` one is dashed: nobody has claimed it."""
+    """An arrow between two boxes, by their positions in the graph. A `weak` one is dashed: assumed, not declared."""
 
     source: int
     target: int
@@ -293,7 +293,7 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """Boxes with arrows, which lead from left to right. A picture: a table beside it says the same in words."""
+    """Boxes with arrows from left to right. It is only a picture, so put a table with the same content next to it."""
 
     title: str
     nodes: Sequence[GraphNode]
@@ -302,7 +302,7 @@ class Graph:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A thing on an overview: its name, what it is, a few figures, and badges, to be seen at a glance."""
+    """An item on an overview, to take in at a glance: its name, what it is, a few figures, and badges."""
 
     title: Text
     text: str = ""
@@ -330,7 +330,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """Messages, the oldest first."""
+    """Messages, oldest first."""
 
     messages: Sequence[Message]
     empty: str = "Nobody has said anything yet."
@@ -338,7 +338,7 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Blocks under a heading; if folded, the reader opens them. With an `anchor`, `#anchor` in a URL leads here."""
+    """Blocks under a heading; if folded, the reader expands them. With an `anchor`, the URL `#anchor` links here."""
 
     title: str
     blocks: "Sequence[Block]"
@@ -348,7 +348,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Tab:
-    """Blocks to choose among others; `name` is part of the page's URL (`/#name`)."""
+    """One of several alternatives; `name` is part of the page's URL (`/#name`)."""
 
     name: str
     title: str
@@ -357,14 +357,14 @@ class Tab:
 
 @dataclass(frozen=True, slots=True)
 class Tabs:
-    """Alternatives, of which the reader sees one. Works without scripts."""
+    """Alternatives, shown one at a time. Works without scripts."""
 
     tabs: Sequence[Tab]
 
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """A line that changes when something has happened: a script asks `url` for JSON with `text` and `name` of a tab."""
+    """A line that changes when something has happened: a script polls `url` for JSON: a `text` and a tab's `name`."""
 
     text: str
     url: str
@@ -372,7 +372,7 @@ class Watch:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What goes on while the visitor waits, and how much of it is done. Whatever follows it takes its place."""
+    """What is happening while the visitor waits, and how much is done. The next block replaces it."""
 
     text: str
     done: float = 0
@@ -381,10 +381,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class TextField:
-    """A line of text, several `lines` of it, or a password. `autocomplete` is the HTML word for what browsers fill in.
+    """A line of text, several `lines` of it, or a password. `autocomplete` is the HTML attribute of that name.
 
-    `options` are values to pick from, each with a label; anything else may be typed, too. `suggest` is the path of the
-    page: asked with what was typed so far, under the field's name, it has other options. `error` is what is wrong.
+    `options` are values to pick from, each with a label; the visitor may type anything else, too. `suggest` is the path
+    of the page, which returns other options when it receives the text typed so far under the field's name. `error` says
+    what is wrong.
     """
 
     name: str
@@ -405,7 +406,7 @@ class TextField:
 
 @dataclass(frozen=True, slots=True)
 class CheckBox:
-    """A choice of its own; several may share a name. A locked one cannot be changed and is not sent."""
+    """A single check box; several may share a name. A locked one cannot be changed and is not sent."""
 
     name: str
     label: str
@@ -431,8 +432,8 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class FileField:
-    """A file to upload. The form's value is its content in base64; the field `name:<name>` has the file's name. One
-    whose name ends in `/-`, the place after the last item of a list, takes several: they come as items of that list."""
+    """A file to upload. The form's value is its content in base64; the field `name:<name>` has the file's name. A field
+    whose name ends in `/-` (one past the end of a list) accepts several files, which become items of that list."""
 
     name: str
     label: str
@@ -443,7 +444,7 @@ class FileField:
 
 @dataclass(frozen=True, slots=True)
 class TimeSlider:
-    """A moment between two others, in whole seconds since 1970. `marks` are moments of note, which the slider shows."""
+    """A moment between two others, in whole seconds since 1970. The slider shows `marks`, notable moments."""
 
     name: str
     label: str
@@ -457,7 +458,7 @@ class TimeSlider:
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """A value the browser sends back unseen. It is not protected: the visitor can change it."""
+    """A value the browser sends back without showing it. It is not protected: the visitor can change it."""
 
     name: str
     value: str
@@ -465,7 +466,7 @@ class Hidden:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Fields that belong together, under a label; if folded, the reader opens them."""
+    """Fields that belong together, under a label; if folded, the reader expands them."""
 
     label: str
     fields: "Sequence[Field]"
@@ -477,8 +478,8 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """The items of a list, with buttons to add and remove them: they send the form with the field `add` or `remove`,
-    whose value is `name` or the name of the item."""
+    """The items of a list, with buttons to add and remove them. A button submits the form with the field `add` (the
+    list's `name`) or `remove` (the item's name)."""
 
     name: str
     label: str
@@ -493,14 +494,14 @@ Field = TextField | CheckBox | Choice | FileField | TimeSlider | Hidden | Group 
 ADD: Final = "add"
 REMOVE: Final = "remove"
 REFRESH: Final = "refresh"
-"""The name of the button that shows the page as it is by now, with everything that was typed."""
+"""The name of the button that shows the current page again and keeps everything that was typed."""
 FILE_NAME: Final = "name:"
 SEVERAL: Final = "/-"
 
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """Sends the form; with a name, the form says which button was pressed."""
+    """Submits the form; with a name, the form says which button was pressed."""
 
     text: str
     name: str = ""
@@ -510,14 +511,14 @@ class Button:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """Fields and buttons. A form is posted, and the console adds the visitor's CSRF token; one that only asks for
-    something, such as a filter, is sent as a query.
+    """Fields and buttons. A form is posted, and the console adds the visitor's CSRF token; a form that only reads, such
+    as a filter, is sent as a query.
 
-    `action` is a path of this server; empty means the URL of the page. If the server validates the fields one by one
-    (`validated`), the browser does not: the messages are the server's own. The cursor goes to the last field whose name
-    begins with `focus`. With `live`, the form is also sent while the visitor types, as if no button had a name, and the
-    section with this anchor is exchanged for that of the answer; `main` is the whole page. A view shows a form only if
-    it has a `call`: the fields are more arguments of it.
+    `action` is a path of this server; empty means the URL of the page. If the server validates each field
+    (`validated`), the browser does not, and the messages are the server's. The cursor goes to the last field whose name
+    begins with `focus`. With `live`, the form is also submitted while the visitor types, as if no button had a name,
+    and the section with this anchor is replaced by that of the response; `main` is the whole page. A view shows a form
+    only if it has a `call`: the fields become additional arguments of it.
     """
 
     fields: Sequence[Field]
@@ -561,9 +562,9 @@ Block = (
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """The content of a page. `trail` are the pages between the room's first page and this one; `refresh` is the number
-    of seconds after which the page reloads. `events` selects events (parameters of `/api/events`), each of which brings
-    the page up to date. `call` is what brings a view up to date."""
+    """The content of a page. `trail` holds the pages between the room's first page and this one; `refresh` is the
+    number of seconds after which the page reloads. `events` selects events (parameters of `/api/events`); each of them
+    updates the page. `call` is the tool call that updates a view."""
 
     title: str
     blocks: Sequence[Block]
@@ -581,8 +582,9 @@ class Sheet:
 
 @dataclass(frozen=True, slots=True)
 class Growing:
-    """A page that is sent while it is made: the sheet at once, then the `blocks` as they come (`growth` makes them).
-    They must not need scripts that the sheet does not need. After an error, `after_error` follows, such as the form."""
+    """A page that is sent while it is being made: the sheet at once, then the `blocks` as they arrive (`growth` makes
+    them). They must not need scripts that the sheet does not need. After an error, `after_error` follows, such as the
+    form."""
 
     sheet: Sheet
     blocks: AsyncIterator[Block]
@@ -594,7 +596,7 @@ Told = Callable[[float, float | None, str | None], Awaitable[None]]
 
 
 class CallTool(Protocol):
-    """Takes the name of a tool and its arguments; returns its structured data, or raises its error."""
+    """Calls a tool with arguments; returns its structured data or raises its error."""
 
     async def __call__(
         self, name: str, arguments: Mapping[str, Any], *, progress: Told | None = None
@@ -602,29 +604,29 @@ class CallTool(Protocol):
 
 
 async def no_tools(name: str, arguments: Mapping[str, Any], *, progress: Told | None = None) -> Mapping[str, Any]:
-    """For visits outside a server."""
+    """Stands in where there is no server to call."""
     raise Unavailable(f"There is no tool {name!r} here.")
 
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """The visitor and the URL of a page: `path` by the names in the page's pattern, and the `query`. The console has
-    already checked that the visitor may read the room."""
+    """The visitor and the URL of a page: the values in `path`, by their names in the page's pattern, and the `query`.
+    The console has already checked that the visitor may read the room."""
 
     principal: Principal
     path: Mapping[str, Any] = field(default_factory=dict[str, Any])
     query: Mapping[str, str] = field(default_factory=dict[str, str])
     browser: str | None = None
     logged_in: bool = False
-    """Whether a person logged in with the browser, rather than sent credentials."""
+    """Whether a person logged in with a browser, as opposed to sending credentials."""
     fields: Mapping[str, str] = field(default_factory=dict[str, str])
-    """What a form sent."""
+    """The fields of a submitted form."""
     posted: str = ""
-    """The path that the form was sent to; empty if none was."""
+    """The path the form was submitted to; empty if none was."""
     problems: Mapping[str, str] = field(default_factory=dict[str, str])
-    """What is wrong with single fields, by name."""
+    """Problems with individual fields, by name."""
     call: "CallTool" = no_tools
-    """Calls a tool of any room for the visitor: with their rights, and in the audit trail."""
+    """Calls a tool of any room for the visitor, with their rights. The call is audited."""
 
     def typed(self, name: str) -> str:
         """A field of the form as text, stripped; empty if it is missing."""
@@ -657,10 +659,11 @@ class Page(Generic[S]):
 
 @dataclass(frozen=True, slots=True)
 class Action(Generic[S]):
-    """What a form of a room's page does. The form is posted to `/console/<room>/<path>`; the console checks its CSRF
-    token and that the visitor may read the room, `run` checks every other right. Then the browser is sent to the
-    `Place` that `run` returns, or to `then`, which may use the names in `path`; a `Sheet` is shown as it is, and a
-    `Growing` page while it is made. After an error it gets `page`, which has the form, with the error above it.
+    """What a form on a room's page does. The form is posted to `/console/<room>/<path>`. The console checks its CSRF
+    token and that the visitor may read the room; `run` checks every other right. The browser is then redirected to the
+    `Place` that `run` returns, or to `then`, which may use the names in `path`. A returned `Sheet` is shown as it is,
+    and a `Growing` page while it is being made. After an error, `page`, which contains the form, is shown with the
+    error above it.
     """
 
     path: str
@@ -671,10 +674,10 @@ class Action(Generic[S]):
 
 @dataclass(frozen=True, slots=True)
 class Pages(Generic[S]):
-    """The pages of a room. `figures` summarises the room in a few numbers, for this visitor. `administration` are pages
-    for administrators, shown on their overview: path, title, and what is there. `actions` are what the forms do.
-    `needs` is what waits for this visitor, for the home page: a link, and why it waits. `resources` are the pages about
-    the room's resources: the pattern of a URI (`agents://tasks/{task}`), and the path of its page (`tasks/{task}`)."""
+    """The pages of a room. `figures` summarises the room in a few numbers for this visitor. `administration` lists
+    pages for administrators, shown on their overview: path, title, and description. `actions` handle the forms. `needs`
+    lists what is waiting for this visitor, for the home page: a link and the reason. `resources` are the pages for the
+    room's resources: the pattern of a URI (`agents://tasks/{task}`), and the path of its page (`tasks/{task}`)."""
 
     pages: Sequence[Page[S]]
     figures: Callable[[S, Visit], Awaitable[Sequence[tuple[str, str]]]] | None = None
@@ -685,11 +688,11 @@ class Pages(Generic[S]):
 
 
 def done_notes(visit: Visit, texts: Mapping[str, str]) -> list[Note]:
-    """What the form before this page has done: the text for the query parameter `done`, never text of the URL."""
+    """What the previous form did: the text registered for the query parameter `done`, never text from the URL."""
     text = texts.get(visit.query.get("done", ""))
     return [] if text is None else [Note(text, "good")]
 
 
 def when(seconds: float) -> str:
-    """A time for people: to the minute, in UTC."""
+    """A human-readable time: to the minute, in UTC."""
     return iso(seconds)[:16].replace("T", " ")

@@ -16,7 +16,7 @@ COMMITS = "commits"
 
 
 class Rows(Protocol):
-    """Statements that read, inside one consistent snapshot. Parameters are `?`, in order, in both dialects."""
+    """Read statements inside one consistent snapshot. Parameters are `?`, in order, in both dialects."""
 
     def one(self, sql: str, *params: Value) -> Row | None:
         """The first row, or None."""
@@ -32,10 +32,10 @@ class Rows(Protocol):
 
 
 class Transaction(Rows, Protocol):
-    """Statements that also write; all of them happen, or none."""
+    """Read and write statements; either all of them take effect or none."""
 
     def run(self, sql: str, *params: Value) -> int:
-        """Run one statement; the number of rows it changed."""
+        """Run one statement; returns the number of rows it changed."""
         ...
 
     def run_many(self, sql: str, rows: Iterable[Sequence[Value]]) -> None:
@@ -46,7 +46,7 @@ class Transaction(Rows, Protocol):
         """Notify the listeners of `channel`, in every process on this store, once the transaction is committed.
 
         A payload is at most 7,000 bytes: send the id of what changed, not the content. `has_row` means that
-        listeners can see it in a table. SQLite then signals nothing: they listen to `COMMITS` and look.
+        listeners can see it in a table. SQLite then signals nothing: listeners watch `COMMITS` and query the table.
         """
         ...
 
@@ -68,7 +68,7 @@ class Database(Protocol):
         ...
 
     async def read(self, work: Callable[[Rows], T]) -> T:
-        """Run a reading unit of work, away from the event loop."""
+        """Run a reading unit of work off the event loop."""
         ...
 
     async def write(self, work: Callable[[Transaction], T], *, brief: bool = False, locking: bool = False) -> T:
@@ -81,19 +81,19 @@ class Database(Protocol):
         ...
 
     def write_at_once(self, work: Callable[[Transaction], T]) -> tuple[T] | None:
-        """Run a brief unit of work on the event loop; None, and nothing is done, if the store would have to wait."""
+        """Run a brief unit of work on the event loop; None, with nothing done, if the store would have to wait."""
         ...
 
     async def define(self, plan: Callable[[Rows], Sequence[str]]) -> None:
         """Run the statements that `plan` asks for, e.g. to build indexes, one plan at a time in the whole store.
 
-        PostgreSQL runs each outside a transaction, for as long as it takes: only there can an index be built while
+        PostgreSQL runs each outside a transaction, for as long as it takes: only that way can an index be built while
         others write. A failed statement leaves the earlier ones in place.
         """
         ...
 
     def write_blocking(self, work: Callable[[Transaction], T]) -> T:
-        """Run a small writing unit of work from a thread that may block, without an event loop or a pool."""
+        """Run a small writing unit of work on the calling thread, which may block; needs no event loop and no pool."""
         ...
 
     async def lookup(self, sql: str, *params: Value) -> Row | None:
@@ -157,7 +157,7 @@ class Fetcher(Protocol):
         ...
 
     async def check(self, url: str, *, trusted: bool = False) -> None:
-        """Refuse a URL that would not be fetched; an unknown host passes."""
+        """Raise an error for a URL that `fetch` would refuse; an unknown host passes."""
         ...
 
     def stream(
@@ -171,9 +171,9 @@ class Fetcher(Protocol):
         idle: float | None = None,
         trusted: bool = False,
     ) -> AbstractAsyncContextManager[Streamed]:
-        """A response of unknown length. `timeout` is until it begins, `idle` the longest silence within it.
+        """A response of unknown length. `timeout` limits the wait for its start, `idle` the longest pause within it.
 
-        The caller limits what it keeps of the chunks.
+        The caller must limit how much of the body it keeps.
         """
         ...
 
@@ -183,7 +183,7 @@ class Embedder(Protocol):
 
     @property
     def model(self) -> str:
-        """The model and its form; vectors of different models are never compared."""
+        """The model and its variant; vectors of different models are never compared."""
         ...
 
     @property

@@ -7,7 +7,7 @@ Role = Literal["reader", "writer", "admin"]
 Action = Literal["read", "write", "admin"]
 
 ANY_ROOM: Final = ""
-"""Stands in for a room, for things that belong to no room: any scope is enough."""
+"""Stands in for a room where something belongs to no room: any scope is enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +24,14 @@ class Principal:
     scopes: frozenset[str]
     kind: Literal["user", "key", "token", "local", "anonymous"] = "user"
     credential: str = ""
-    """The key or grant that was used (`key:...`, `grant:...`), for the audit trail and for rules that name one; empty
-    without one."""
+    """The key or grant used (`key:...`, `grant:...`), for the audit trail and for rules that name one; empty if there
+    is none."""
     user: str | None = None
     """The user behind the call, even for a confined key, because members of organisations are users."""
     audience: str | None = None
     """The paths the credential is valid for, separated by spaces (`/mcp`); None if it is valid everywhere."""
     read_only: bool = False
-    """Whether write and admin scopes were taken away for this request."""
+    """Whether write and admin scopes were removed for this request."""
     allowances: dict[str, bool] = field(default_factory=dict[str, bool], compare=False, repr=False)
 
     def may(self, room: str, action: Action) -> bool:
@@ -47,7 +47,7 @@ class Principal:
         return not self.scopes.isdisjoint((f"{room}:{action}", f"*:{action}", f"{room}:*", "*:*"))
 
     def reading_only(self) -> "Principal":
-        """The same caller where nothing may be changed: only its read scopes."""
+        """The same caller with only its read scopes, for requests that may change nothing."""
         if self.read_only or not self.scopes:
             return self
         rooms = [room for room, _, action in (scope.partition(":") for scope in self.scopes) if action in ("read", "*")]

@@ -23,7 +23,7 @@ NO_VALUE: Final = object()
 """Means "no suggestion", because None is a JSON value."""
 
 Place = tuple[Any, str | int] | None
-"""Where a value is: the place of its container and its key or index there; None is the document itself.
+"""The position of a value: the place of its container, and its key or index there; None is the document itself.
 
 A chain costs nothing while a document is valid; it becomes text only when something is wrong.
 """
@@ -55,7 +55,7 @@ class Finding(msgspec.Struct, frozen=True):
     code: str
     message: str
     path: str = ""
-    """For people: `skills[0].name`."""
+    """Human-readable: `skills[0].name`."""
     pointer: str = ""
     """The JSON Pointer: `/skills/0/name`."""
     value: Any = None
@@ -64,7 +64,7 @@ class Finding(msgspec.Struct, frozen=True):
     """Valid names or values close to the wrong one, best first."""
     patch: tuple[dict[str, Any], ...] = ()
     certain: bool = False
-    """The patch is the only sensible reading, so it can be applied without asking."""
+    """The patch is the only sensible interpretation, so it can be applied without asking."""
     constraint: Any = None
 
     def line(self) -> str:
@@ -77,7 +77,7 @@ class Finding(msgspec.Struct, frozen=True):
         return f"{text} Constraint: {msgspec.json.encode(self.constraint).decode()}"
 
     def as_json(self) -> dict[str, Any]:
-        """The finding for programs, without nulls, empty texts and false."""
+        """The finding as JSON, without nulls, empty texts and false."""
         fields = msgspec.to_builtins(self)
         return {key: value for key, value in fields.items() if value not in (None, "", False)}
 
@@ -102,7 +102,7 @@ def steps(place: Place) -> list[str | int]:
 
 
 def path(place: Place) -> str:
-    """The place for people: `skills[0].name`."""
+    """The place in human-readable form: `skills[0].name`."""
     return _path_text([_short(key) for key in steps(place)])
 
 
@@ -117,13 +117,13 @@ def replacement(place: Place, value: Any) -> Patch:
 
 
 def fold(text: str) -> str:
-    """The text without the differences between spellings: case, hyphens, underscores and spaces."""
+    """The text normalised for comparing spellings: without case, hyphens, underscores and spaces."""
     return _SPACING.sub("", text).casefold()
 
 
 @lru_cache(maxsize=8192)
 def fold_known(name: str) -> str:
-    """`fold` for known names, which are compared again and again."""
+    """`fold`, cached, for known names that are compared again and again."""
     return fold(name)
 
 
@@ -141,7 +141,7 @@ def same_spelling(value: str, known: Iterable[str], renamed: Mapping[str, str] =
 def nearest_names(
     name: str, known: Iterable[str], renamed: Mapping[str, str] = _NO_RENAMES
 ) -> tuple[list[str], bool]:  # fmt: skip
-    """Up to three known names close to a name, best first, and whether the first one is certainly meant."""
+    """Up to three known names close to a name, best first, and whether the first one is certain."""
     candidates = list(known)
     if (same := same_spelling(name, candidates, renamed)) is not None:
         return [same], True
@@ -151,7 +151,7 @@ def nearest_names(
 
 
 def closest_value(value: Any, options: Sequence[Any]) -> Any:
-    """The option that is meant, or NO_VALUE: another spelling, another type, or by far the most similar text."""
+    """The intended option, or NO_VALUE: another spelling, another type, or by far the most similar text."""
     if not isinstance(value, str):
         return next((option for option in options if isinstance(option, str) and option == str(value)), NO_VALUE)
     folded = value.strip().casefold()
@@ -166,7 +166,7 @@ def closest_value(value: Any, options: Sequence[Any]) -> Any:
 
 
 def convert_value(value: Any, kind: str) -> Any:
-    """The same value as another JSON type (`integer`, `array`, ...) if nothing is lost, else NO_VALUE."""
+    """The value converted to another JSON type (`integer`, `array`, ...) if nothing is lost, else NO_VALUE."""
     if isinstance(value, str):
         return _convert_text(value.strip(), kind)
     if kind == "string" and isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63:

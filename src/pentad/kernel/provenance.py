@@ -1,4 +1,4 @@
-"""Provenance in W3C PROV's terms: things, the links between them, and their form as PROV-JSON.
+"""Provenance in W3C PROV's terms: things, the links between them, and PROV-JSON output.
 
 A thing is an entity (an object, an artifact, a passage), an activity (a task, a call) or an agent (a person, a
 program). A link points to where a thing comes from.
@@ -71,12 +71,12 @@ class Link:
     at: float | None = None
     role: str = ""
     source: str | None = None
-    """The URI of the thing the link begins at, if it is another one than the thing asked about."""
+    """The URI of the thing the link begins at, if that is not the thing asked about."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A room's knowledge of one thing's origin. `more` describes what it left out."""
+    """A room's knowledge of one thing's origin. `more` describes what is left out."""
 
     thing: Thing
     links: Sequence[Link] = ()
@@ -121,7 +121,7 @@ class LineageGraph:
 
 
 def person(principal: str) -> Thing:
-    """Who called, by the id of the principal."""
+    """The caller as a thing, from the principal's id."""
     is_person = principal.startswith("user:")
     return Thing(f"urn:pentad:principal:{principal}", "agent", "person" if is_person else "principal", principal)
 
@@ -129,7 +129,7 @@ def person(principal: str) -> Thing:
 def prov_json(graph: LineageGraph) -> dict[str, Any]:
     """The lineage as PROV-JSON (W3C member submission).
 
-    A name there is a prefix and a local part. Each scheme is a prefix that stands for itself, so every URI is a name.
+    PROV names have a prefix and a local part. Each URI scheme is a prefix for itself, so every URI is a name.
     """
     schemes = sorted({one.uri.partition(":")[0] for one in graph.things})
     found: dict[str, Any] = {"prefix": {**{name: f"{name}:" for name in schemes}, _OWN: "urn:pentad:prov:"}}

@@ -1,4 +1,4 @@
-"""Compiled JSON Schemas (2020-12) with bounds on compiling and running; failures have a path, a rule and a value.
+"""Compiled JSON Schemas (2020-12) with limits on compiling and running; failures have a path, a rule and a value.
 
 Schemas come from callers. Before one is used, its size, nesting, patterns, references and branching are checked, and
 nothing is fetched. A pattern runs in linear time; one with look-around runs under a small backtracking limit and on
@@ -89,7 +89,7 @@ class JsonSchema:
             return [Failure((), "json", f"is not plain JSON: {str(error)[:120]}", None)]
 
     def _first_failure(self, instance: Any) -> Failure:
-        """For large values: the library collects the failures of all alternatives before it returns the first."""
+        """For large values: to find the first failure, the library would collect those of all alternatives."""
         import jsonschema_rs
 
         if not self._alternatives:
@@ -150,7 +150,7 @@ def measure(instance: Any) -> tuple[int, int]:
 
 
 def _deepest(cost: "SchemaCost", most: int) -> int | None:
-    """None if the cost does not explode with depth; otherwise the depth up to which it stays acceptable."""
+    """None if the cost does not explode with depth; otherwise the greatest depth with an acceptable cost."""
     if cost.at(_DEEPEST_INSTANCE) <= most:
         return None
     return next(depth for depth in range(_DEEPEST_INSTANCE, 0, -1) if cost.at(depth) <= most)
@@ -168,7 +168,7 @@ def bounded_copy(schema: Mapping[str, Any], bounds: SchemaBounds) -> dict[str, A
         raise LimitExceeded(
             f"The schema has {len(text)} bytes; the limit is {bounds.size}.", hint="Split it into several schemas."
         )
-    # A level of a schema is two of JSON: the keyword and the name or number under it.
+    # One schema level is two JSON levels: the keyword, and the name or number under it.
     if measure(schema)[0] > min(2 * bounds.depth, _DEEPEST_INSTANCE):
         raise LimitExceeded(f"The schema is nested deeper than {bounds.depth} levels.", hint="Use $defs.")
     return cast("dict[str, Any]", msgspec.json.decode(text))
@@ -299,7 +299,7 @@ def _failure(error: "jsonschema_rs.ValidationError") -> Failure:
 
 
 class SchemaCost:
-    """How much work a schema can make of one value, found out before it is used.
+    """Estimates how much work a schema can cause for one value, before the schema is used.
 
     A few lines of schema can check the same value a million times (`anyOf` doubled through `$ref`), and a recursive one
     can double its work with every level of the value. The cost is the number of subschemas applied along one path.
@@ -316,7 +316,7 @@ class SchemaCost:
     def at(self, depth: int) -> int:
         """Subschemas applied along one path of `depth` levels, at most CEILING."""
         try:
-            # Level by level, so that a recursive schema finds its lower levels already counted.
+            # Level by level, so that the lower levels of a recursive schema are already counted.
             for level in range(depth if self._refers else 0):
                 self._of(self._root, level)
             return self._of(self._root, depth)
@@ -373,7 +373,7 @@ class SchemaCost:
         return max([rest, *first]) + others
 
     def _target(self, reference: str) -> Any:
-        """The target of a reference inside the document; others were refused, or count as one."""
+        """The target of a reference inside the document; others were rejected, or count as one."""
         if reference in self._anchors:
             return self._anchors[reference]
         if reference == "#":

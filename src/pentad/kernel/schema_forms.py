@@ -1,8 +1,8 @@
-"""Forms from JSON Schemas: the fields for a value, and the value of a form that was sent.
+"""Forms from JSON Schemas: the fields for a value, and the value of a submitted form.
 
 The name of a field is the JSON Pointer of its value (`/person/name`, `/tags/0`). `form_fields` shows a value,
-`read_form` reads it back. Nothing is validated here: text that is no number stays text, so that the validator of the
-schema's owner says what is wrong, at the field with that pointer.
+`read_form` reads it back. Nothing is validated here: text that is not a number stays text, so that the owner of the
+schema reports the problem, at the field with that pointer.
 
     form_fields(schema, {"name": "Ada"}, {"/name": "is taken"})      -> fields
     read_form(schema, {"/name": "Ada", "/age": "36"})                -> {"name": "Ada", "age": 36}
@@ -60,8 +60,8 @@ from pentad.kernel.schema_nodes import (
 )
 
 _DEEPEST_EMPTY: Final = 3
-"""Objects that are not there are offered to this depth, not counting places in lists; below, as JSON. Schemas may
-contain themselves."""
+"""Missing objects get fields down to this depth, not counting places in lists; deeper ones are shown as JSON, because
+schemas may contain themselves."""
 _DEEPEST: Final = 8
 _MOST_ITEMS: Final = 50
 _FEW_OPTIONAL: Final = 6
@@ -92,9 +92,9 @@ def schema_form(
     extra: Sequence[Field] = (),
     suggest: Suggest | None = None,
 ) -> Form:
-    """The form for an object of this schema. If the visitor has just sent it, it has what was typed, and each problem
-    at its field; after a button for list items it has one more, or one fewer. `extra` are fields of the form's own.
-    An item of a list that asks for suggestions is there, too, as on the page that asks."""
+    """The form for an object of this schema. If the visitor has just submitted it, it contains what was typed, with
+    each problem at its field; after a button for list items it has one more, or one fewer. `extra` are additional
+    fields. If an item of a list asks for suggestions, the form includes it, just like the page that asks."""
     focus = ""
     if suggest is not None:
         value = _with_items(value, visit.query)
@@ -109,8 +109,8 @@ def schema_form(
 def form_fields(
     schema: Node, value: Any = MISSING, problems: Mapping[str, str] | None = None, suggest: Suggest | None = None
 ) -> list[Field]:
-    """The fields for an object of this schema. `problems` are messages by pointer. Optional fields beyond a few are
-    folded away, unless they have a value or a problem."""
+    """The fields for an object of this schema. `problems` are messages by pointer. Beyond a few, optional fields are
+    folded away unless they have a value or a problem."""
     writer = _Writer(schema, dict(problems or {}), suggest)
     node = writer.schemas.resolved(schema)
     given = mapping_in(value)
@@ -127,15 +127,15 @@ def form_fields(
 
 
 def read_form(schema: Node, fields: Mapping[str, str], before: Any = MISSING, *, draft: bool = False) -> dict[str, Any]:
-    """The object that a form sent. Untouched values stay exactly as in `before`, even those that the schema does not
-    name. A `draft` keeps empty items, to show the form again."""
+    """The object in a submitted form. Untouched values stay exactly as in `before`, even those that the schema does not
+    name. A `draft` keeps empty items, so that the form can be shown again."""
     reader = _Reader(Schemas(schema), {name: text for name, text in fields.items() if name.startswith("/")}, draft)
     found = reader.members((), reader.schemas.resolved(schema), before)
     return {} if isinstance(found, Missing) else found
 
 
 def edited(value: Any, add: str, remove: str) -> Any:
-    """A draft after a button was pressed: with one more item at the pointer `add`, or without the one at `remove`."""
+    """A draft after a button press: with one more item at the pointer `add`, or without the one at `remove`."""
     if add and isinstance(items := value_at(value, steps_of(add), make=True), list):
         cast("list[Any]", items).append("")
     if remove:
@@ -161,7 +161,7 @@ def _with_items(value: Any, names: Iterable[str]) -> Any:
 
 
 def field_problems(error: PentadError) -> dict[str, str]:
-    """The messages of an error about single values, by pointer."""
+    """An error's messages about individual values, by pointer."""
     found: dict[str, str] = {}
     for one in cast("list[Any]", error.details.get("problems") or []):
         if isinstance(one, Mapping):
@@ -218,7 +218,7 @@ class _Writer:
         return all(one == "" or self._is_known((*path, 0), items, one) for one in members)
 
     def _is_known(self, path: Path, node: Node, value: Any) -> bool:
-        """Whether an object has only properties that the schema names. Outside lists others are kept anyway."""
+        """Whether an object has only properties that the schema names. Outside lists, others are kept anyway."""
         if not any(isinstance(step, int) for step in path):
             return True
         return isinstance(value, Mapping) and set(cast("Mapping[str, Any]", value)) <= {
@@ -248,8 +248,8 @@ class _Writer:
         return Repeated(name, label(path, node), shown_items, hint(node), self._error(path), can_add, required)
 
     def _item(self, path: Path, schema: Node, value: Any) -> Field:
-        """An item of a list. One of which a browser would send nothing, such as an empty list, is JSON: otherwise it
-        would be taken for a removed one."""
+        """An item of a list. If a browser would send nothing for it, as for an empty list, it is shown as JSON;
+        otherwise it would look like a removed item."""
         field = self.field(path, schema, value, required=False)
         if value == "" or _is_sent(field):
             return field
@@ -391,7 +391,7 @@ class _Reader:
 
 
 def _is_sent(field: Field) -> bool:
-    """Whether browsers always send something for a field."""
+    """Whether browsers always send a value for the field."""
     if isinstance(field, Group | Repeated):
         return any(map(_is_sent, field.fields if isinstance(field, Group) else field.items))
     return not isinstance(field, CheckBox | FileField)

@@ -26,15 +26,15 @@ MISSING: Final = Missing()
 
 
 class Schemas:
-    """Resolves references inside one document, and says what kind of field a schema needs."""
+    """Resolves references inside one document, and determines what kind of field a schema needs."""
 
     def __init__(self, root: Node) -> None:
         self.root = root
 
     def resolved(self, node: Any) -> Node:
-        """The schema with `$ref` followed, `allOf` merged, and a single alternative beside null taken."""
+        """The schema with `$ref` followed, `allOf` merged, and the only alternative to null chosen."""
         found: Node = mapping_in(node)
-        for _ in range(16):  # a chain of references ends somewhere, or compiling the schema fails
+        for _ in range(16):  # an endless chain of references would not have compiled
             target = found.get("$ref")
             if isinstance(target, str) and target.startswith("#/"):
                 inner = value_at(self.root, steps_of(target[1:]))
@@ -60,7 +60,7 @@ class Schemas:
         return merged
 
     def kind(self, node: Node) -> str:
-        """What a resolved schema needs: object, list, choices, files, enum, file, boolean, integer, number, string,
+        """The field for a resolved schema: object, list, choices, files, enum, file, boolean, integer, number, string,
         scalar or json."""
         types = types_of(node)
         if "enum" in node or "const" in node:
@@ -99,12 +99,12 @@ def shown(value: Any) -> str:
 
 
 def unix_lines(text: str) -> str:
-    """The text as it comes out of a form, whatever its line breaks were."""
+    """The text with `\n` line breaks, whichever ones the form sent."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def json_text(value: Any) -> str:
-    """A value as JSON for people; text that cannot be mistaken for JSON stays as it is."""
+    """A value as readable JSON; text that cannot be mistaken for JSON stays as it is."""
     if isinstance(value, str) and parsed(value) == value:
         return value
     if value is None or isinstance(value, Missing):
@@ -129,7 +129,7 @@ def label(path: Path, node: Node) -> str:
 
 
 def hint(node: Node) -> str:
-    """What the schema says about a value, its default and its bounds."""
+    """The schema's description of a value, its default and its bounds."""
     about = str(node.get("description") or "").strip()
     low, high = node.get("minimum", node.get("exclusiveMinimum")), node.get("maximum", node.get("exclusiveMaximum"))
     bounds = f"{low} to {high}." if low is not None and high is not None else ""
@@ -202,7 +202,7 @@ def steps_of(place: str) -> list[str]:
 
 
 def value_at(value: Any, steps: Sequence[str], *, make: bool = False) -> Any:
-    """What is at a place; with `make`, a list is put where there is nothing."""
+    """The value at a place; with `make`, a missing one becomes a list."""
     for number, step in enumerate(steps):
         if isinstance(value, dict):
             members = cast("dict[str, Any]", value)

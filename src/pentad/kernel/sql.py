@@ -41,7 +41,7 @@ def negated(condition: Sql) -> Sql:
 
 
 def among(dialect: Dialect, column: str, ids: Sequence[int]) -> Sql:
-    """A condition that a column is one of some ids. They are one parameter, so the statement stays the same."""
+    """The condition that a column is one of these ids. They are one parameter, so the statement text never varies."""
     if len(ids) == 1:
         return Sql(f"{column} = ?", (ids[0],))
     if dialect == "sqlite":

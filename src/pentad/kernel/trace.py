@@ -1,7 +1,7 @@
-"""W3C trace context: reads and writes `traceparent`, and holds what ties log lines to their request.
+"""W3C trace context: reads and writes `traceparent`, and holds the data that ties log lines to their request.
 
-Every request belongs to a trace: the caller's, or one that begins here. A trace that begins here is known by its id
-alone, 32 hex digits; one that continues a caller's is the `traceparent` of the caller. A malformed header is treated as
+Every request belongs to a trace: the caller's, or one that begins here. A trace that begins here is identified by its
+id alone, 32 hex digits; one that continues a caller's is the caller's `traceparent`. A malformed header is treated as
 absent, as the recommendation asks: a broken trace must not break a call.
 """
 
@@ -40,12 +40,12 @@ class TraceParent(Struct, frozen=True):
         return f"00-{self.trace_id}-{self.span_id}-{'01' if self.sampled else '00'}"
 
     def child(self, randomness: Randomness = _RANDOMNESS) -> "TraceParent":
-        """A new span of our own in the same trace."""
+        """A new span in the same trace."""
         return TraceParent(self.trace_id, _nonzero(randomness, 8), self.sampled)
 
 
 def parse_traceparent(header: str | None) -> TraceParent | None:
-    """The position a header names, or None if it is absent or malformed.
+    """The position in a header, or None if the header is absent or malformed.
 
     Future versions may append fields; version 00 may not, and ff is forbidden.
     """
@@ -66,17 +66,17 @@ def _nonzero(randomness: Randomness, size: int) -> str:
 
 
 def _trace_ids() -> Callable[[], str]:
-    """Makes ids of traces: 16 digits that are random for the process, then a number of 16 digits.
+    """Makes trace ids: 16 digits that are random for each process, then a 16-digit counter.
 
-    Every request needs one, so no line of Python runs for it. Random bytes, or hexadecimal numbers, would cost more
-    than all else about a trace.
+    Every request needs one, so generating it runs no line of Python. Random bytes, or hexadecimal numbers, would cost
+    more than everything else about a trace.
     """
     first = 10**15 + int.from_bytes(_RANDOMNESS.token_bytes(6), "big")
     return map(_nonzero(_RANDOMNESS, 8).__add__, map(str, itertools.count(first))).__next__
 
 
 new_trace_id = _trace_ids()
-"""Returns the id of a trace that begins here. Call it as `trace.new_trace_id()`: a fork replaces it."""
+"""Returns the id of a new trace. Call it as `trace.new_trace_id()`, because a fork replaces it."""
 
 
 def _renew_ids() -> None:
@@ -114,7 +114,7 @@ def resolve_trace_id(text: str) -> str:
 
 
 def trace_id_of(trace: str) -> str:
-    """The id of a trace as requests carry it: an id, or a `traceparent`."""
+    """The trace id of what a request carries: a trace id or a `traceparent`."""
     return trace if len(trace) == TRACE_ID else trace[3:35]
 
 
@@ -140,16 +140,16 @@ class Span(Struct, frozen=True):
     resource: str = ""
     """The URI to read for more."""
     via: str = ""
-    """How it came in: http, stdio, internal ..."""
+    """How it arrived: http, stdio, internal ..."""
 
 
 SpansOf = Callable[[Rows, str, Sequence[str], float], Sequence[Span]]
-"""Returns a room's spans of a trace. Receives the trace id, the principals whose part of it is read, and when it
-began."""
+"""Returns a room's spans of a trace. Receives the trace id, the principals whose part of the trace to read, and when
+the trace began."""
 
 
 OriginOf = Callable[[Rows, str], str | None]
-"""The `traceparent` that a chain of tasks began with. Takes the URI of any of them; None if it is unknown."""
+"""Returns the `traceparent` that a chain of tasks began with, given the URI of any task in it; None if unknown."""
 
 
 class RequestMark(NamedTuple):
@@ -161,7 +161,7 @@ class RequestMark(NamedTuple):
     """The caller's `traceparent`, or the id of the trace that begins with this request; outgoing requests continue
     it."""
     reason: str = ""
-    """The reason the caller gave; goes into the audit trail."""
+    """The reason the caller gave, for the audit trail."""
     principal: str | None = None
     """The caller, for log lines about failures."""
 
@@ -177,6 +177,6 @@ def current_traceparent() -> str | None:
 
 
 def outgoing_traceparent() -> str | None:
-    """The `traceparent` for requests sent on behalf of the current one: its trace, a span of our own."""
+    """The `traceparent` for requests sent on behalf of the current one: the same trace, with a new span."""
     parent = parse_traceparent(current_traceparent())
     return None if parent is None else str(parent.child())

@@ -1,1 +1,1 @@
-"""Decides what is a secret, for all of Pentad: by name, by value, in URLs, headers, command lines, texts and JSON."""
+"""Decides what counts as a secret in Pentad: by name or value, in URLs, headers, command lines, text and JSON."""

@@ -12,7 +12,7 @@ from pentad.kernel.secrets.urls import scrub_header, scrub_value
 _HEADER_FLAGS: Final = frozenset({"-H", "--header", "--headers", "--http-header", "--proxy-header"})
 _LOGIN_FLAGS: Final = frozenset({"-u", "--user", "--login", "--proxy-user", "-U"})
 _PASSWORD_FLAGS: Final = {"sshpass": "-p", "mongo": "-p", "mongosh": "-p", "login": "-p", "redis-cli": "-a"}
-"""The password flags of programs; `login` belongs to docker and podman, whose `-p` is otherwise a port."""
+"""The password flags of programs; for docker and podman only with `login`, because their `-p` is otherwise a port."""
 _JOINED_PASSWORDS: Final = frozenset({"mysql", "mysqldump", "mysqladmin", "mariadb", "sshpass"})
 """Programs that accept `-psecret` as one word."""
 _ASSIGNED: Final = re.compile(

@@ -19,7 +19,7 @@ from pentad.kernel.secrets.text import found_in, scrub_text
 
 Action = Literal["allow", "mask", "deny"]
 DEEPEST: Final = 200
-"""Values nested deeper are refused."""
+"""Values nested deeper are rejected."""
 _PLACES: Final[dict[str, Place]] = {"headers": "header", "env": "variable", "environment": "variable"}
 """Members whose own members are headers or variables."""
 _COMMANDS: Final = frozenset({"args", "argv", "arguments", "command"})
@@ -70,7 +70,7 @@ def depth_of(root: Any) -> int:
 
 
 class Cleaner:
-    """Cleans values and collects the report."""
+    """Redacts values and collects the report."""
 
     def __init__(self, action: Action) -> None:
         self._action: Action = action
@@ -105,7 +105,7 @@ class Cleaner:
         return key if self._action == "allow" else clean
 
     def report_key(self, key: str) -> str:
-        """A key for the report, also if the value keeps its secrets."""
+        """A key for the report; cleaned even if the value keeps its secrets."""
         return scrub_text(key) if self._action == "allow" else key
 
     def text(self, text: str, path: Path) -> str:
@@ -161,12 +161,12 @@ class Cleaner:
 
 
 def _place(path: Path) -> Place:
-    """What the members of a container with this name are."""
+    """The kind of the members in a container with this name."""
     return _PLACES.get(str(path[0]).lower(), "member") if path else "member"
 
 
 def _pair_names_a_secret(value: dict[str, Any], place: Place) -> bool:
-    """Whether an object is a name and a value as two members, and the name is that of a secret."""
+    """Whether an object is a name/value pair and the name is that of a secret."""
     names = (value.get(name) for name in _NAMES)
     return any(isinstance(name, str) and is_secret_name(name, place) for name in names)
 

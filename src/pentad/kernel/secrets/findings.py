@@ -10,13 +10,13 @@ class Finding(NamedTuple):
     """One removed secret, without the secret itself."""
 
     where: str
-    """The part it was in: `password`, `query.api_key`, `path.2`, `argument.3`, `header.Authorization`, or a pointer."""
+    """Where it was: `password`, `query.api_key`, `path.2`, `argument.3`, `header.Authorization`, or a pointer."""
     kind: str
     """The detector that found it, `key-name`, or `random` for a value that only looks like one."""
     name: str
-    """A name for it, such as `api_key`; empty if there is none."""
+    """Its name, such as `api_key`; empty if it has none."""
     certain: bool = True
-    """False if it may also be an identifier."""
+    """False if it might be an identifier instead."""
 
 
 class Scrubbed(NamedTuple, Generic[T]):

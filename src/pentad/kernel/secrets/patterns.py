@@ -12,7 +12,7 @@ from typing import Final
 from pentad.kernel.secrets.names import has_any, has_name_part
 
 FindEnd = Callable[[str, int, int], int]
-"""Where the secret in a text ends, by the span of the match; its start if it is none."""
+"""Returns where the secret ends, given the span of a match; the start of the match if it is not a secret."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Detector:
     """A text with none of these (in lower case) cannot match, so most texts cost next to nothing."""
     sure: FindEnd | None = None
     shape: re.Pattern[str] | None = None
-    """In place of parts: a text in lower case without this cannot match."""
+    """Instead of `parts`: a lower-case text without a match for this cannot match the detector."""
 
 
 _CARDS: Final = {"4": (19, 16, 13), "5": (16,), "2": (16,), "6": (19, 16), "34": (15,), "37": (15,), "3": (16, 14)}
@@ -34,19 +34,19 @@ _LIKE_A_CARD: Final = re.compile(r"[2-6]\d{3}(?:[ -]?\d){9}")
 
 
 _REACH: Final = 80
-"""How far the text around a card number is looked at."""
+"""How much text around a card number is examined."""
 _BEFORE: Final = re.compile(r"[A-Za-z0-9_-]*\Z")
 _AFTER: Final = re.compile(r"[A-Za-z0-9_-]*")
 _JOINTS: Final = re.compile(r"[_-]")
 _UUID: Final = re.compile(r"(?i:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})")
 _HEX: Final = re.compile(r"[0-9A-Fa-f]+")
 _LABEL: Final = "cc"
-"""The one word of hexadecimal digits that people write before a card number."""
+"""The one word that consists of hexadecimal digits and that people write before a card number."""
 _SHORT_WORD: Final = 3
 
 
 def _card_end(text: str, start: int, end: int) -> int:
-    """The end of the card number that begins here; its start if there is none."""
+    """The end of the card number that begins here; `start` if there is none."""
     found = text[start:end]
     ends = [at + 1 for at, character in enumerate(found) if character.isdigit()]
     digits = [int(found[at - 1]) for at in ends]
@@ -62,7 +62,7 @@ def _card_end(text: str, start: int, end: int) -> int:
 
 
 def _is_in_identifier(text: str, start: int, end: int) -> bool:
-    """Whether digits are part of a UUID, a hash, a CID or a token. Words next to a card number do not make it one:
+    """Whether digits are part of a UUID, a hash, a CID or a token. Words next to a card number do not turn it into one:
     `PAN4111...`, `card-4111...-visa`.
     """
     before, after = _BEFORE.search(text[max(0, start - _REACH) : start]), _AFTER.match(text, end, end + _REACH)
@@ -84,7 +84,7 @@ def _is_mixed(word: str) -> bool:
 
 
 def _credentials_end(text: str, start: int, end: int) -> int:
-    """Where the credential after `Bearer` or `Basic` ends; its start if it is prose."""
+    """Where the credential after `Bearer` or `Basic` ends; `start` if it is prose."""
     core = text[start:end].rstrip(".")
     if len(core) < 6 or _PROSE.fullmatch(core):
         return start
@@ -101,7 +101,7 @@ def _detector(
 
 
 _PROSE: Final = re.compile(r"(?:[A-Z]?[a-z]{1,15}|[A-Z]{1,15})(?:[-./](?:[A-Z]?[a-z]{1,15}|[A-Z]{1,15}))*")
-"""Words as people write them, also joined; longer ones are rare after `Basic`, and tokens are not."""
+"""Words as people write them, joined or not; after `Basic`, longer words are rare but longer tokens are common."""
 _WITH_A_DIGIT: Final = r"(?=[A-Za-z_-]{0,60}[0-9])"
 _EDGE: Final = r"(?<![A-Za-z0-9])"
 
@@ -130,7 +130,7 @@ DETECTORS: Final = (
     _prefixed("google-key", "ya29. GOCSPX-", r"[0-9A-Za-z_-]{20,}"),
     _prefixed("stripe-key", "sk_live_ sk_test_ rk_live_ rk_test_ pk_live_ pk_test_ whsec_", r"[A-Za-z0-9+/=]{10,}"),
     _prefixed("api-key", "sk- ctx7sk-", _WITH_A_DIGIT + r"[A-Za-z0-9_-]{16,}"),
-    # An id of sixteen letters tells a key of Pentad's own from the name of a metric.
+    # The sixteen-letter id distinguishes Pentad's own keys from metric names.
     _prefixed("api-key", "pentad_", r"[a-z2-7]{16}_[A-Za-z0-9_-]{8,}"),
     _prefixed(
         "oauth-token",
@@ -168,7 +168,7 @@ DETECTORS: Final = (
     ),
     _detector(
         "card-number",
-        # Nothing is consumed: a card may begin inside the apparent beginning of another.
+        # Nothing is consumed: one card number may begin inside what looks like another.
         r"(?<!\d)(?<!\d\.)(?=(?P<secret>[2-6]\d{3}(?:[ -]?\d){9,15}))",
         sure=_card_end,
         shape=_LIKE_A_CARD.pattern,
@@ -178,18 +178,18 @@ DETECTORS: Final = (
 _PARTS: Final = tuple(dict.fromkeys(part for one in DETECTORS for part in one.parts))
 _MARKS: Final = ("_", "-")
 _OTHER_PARTS: Final = tuple(part for part in _PARTS if not has_name_part(part))
-"""What is left to look for in a text without a part of a secret's name."""
+"""The parts still to look for in a text that contains no part of a secret's name."""
 _ENDS: Final = {
     mark: tuple(dict.fromkeys(part.split(mark)[-2] for part in _OTHER_PARTS if mark in part)) for mark in _MARKS
 }
-"""What stands before the last `_` or `-` of those that have one; there are many of those, and few marks in a text."""
+"""What precedes the last `_` or `-` in each part. Many parts have one, while a text has few of these characters."""
 _PLAIN_PARTS: Final = tuple(part for part in _OTHER_PARTS if not any(mark in part for mark in _MARKS))
 _NAMED_PARTS: Final = tuple(part for part in _PARTS if part not in _OTHER_PARTS)
 _SHAPES: Final = tuple(one.shape for one in DETECTORS if one.shape is not None)
 
 
 def has_parts(lowered: str) -> bool:
-    """Whether a text in lower case, without a part of a secret's name, can match a detector."""
+    """Whether a lower-case text that contains no part of a secret's name can match a detector."""
     if has_any(_PLAIN_PARTS, lowered) or _has_ends(lowered):
         return True
     for shape in _SHAPES:  # noqa: SIM110  `any` costs three times as much
@@ -208,7 +208,7 @@ def _has_ends(lowered: str) -> bool:
 
 
 def spans_of_patterns(text: str, lowered: str) -> list[tuple[int, int, str]]:
-    """What the detectors find in a text: from, to, and the detector's name."""
+    """The detectors' matches in a text: start, end, and the detector's name."""
     spans: list[tuple[int, int, str]] = []
     if not has_any(_NAMED_PARTS, lowered) and not has_parts(lowered):
         return spans

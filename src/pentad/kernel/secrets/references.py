@@ -38,7 +38,7 @@ _UNSET: Final = frozenset(
         "unknown",
     }
 )  # fmt: skip
-"""Words about a secret in the place of the secret."""
+"""Words about a secret that people write in place of the secret."""
 _LETTERS: Final = re.compile(r"[A-Za-z0-9]")
 
 
@@ -53,12 +53,12 @@ def is_reference(value: str) -> bool:
 
 
 def is_sample(value: str) -> bool:
-    """Whether a value is a typical example word; under a secret name it may be in use."""
+    """Whether a value is a typical example word. Under a secret name it may still be in use."""
     return len(value) <= LONGEST_REFERENCE and _SAMPLE.fullmatch(value.strip()) is not None
 
 
 def _is_only_references(bare: str) -> bool:
-    """Whether only marks such as `:` are left without the references."""
+    """Whether nothing but punctuation such as `:` is left once the references are removed."""
     literal = ""
     end = 0
     for match in _REFERENCE.finditer(bare):

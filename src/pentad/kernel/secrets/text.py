@@ -1,7 +1,7 @@
 """Removes secrets from running text: log lines, error texts, the strings of a document.
 
 A secret is found by its form (see `patterns`), as the password of a URL, or by its name: `password=...`,
-`"api_key": "..."`, `--token ...`, `Cookie: ...`. All of it takes linear time.
+`"api_key": "..."`, `--token ...`, `Cookie: ...`. All of this takes linear time.
 """
 
 import re
@@ -18,9 +18,9 @@ Verdict = Literal["no", "maybe", "yes"]
 _RANDOM_LENGTH: Final = 20
 """Shorter runs are identifiers and abbreviations far more often than keys."""
 _CHANGES: Final = 0.25
-"""How often neighbours differ in class (upper, lower, digit). Words stay below, base62 is at 0.6, hex at 0.45."""
+"""How often neighbours differ in class (upper, lower, digit). Words stay below this; base62 has 0.6, hex 0.45."""
 _CHANGES_OF_LETTERS: Final = 0.35
-"""The same for letters without any digit: camelCase stays below."""
+"""The same for letters without any digit: camelCase stays below this."""
 _LONGEST: Final = 10_000
 _PUBLIC: Final = re.compile(
     r"(?i:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"  # UUID
@@ -43,11 +43,11 @@ _LONGEST_VALUE: Final = 2_000
 _LONGEST_LOGIN: Final = 600
 
 _SIGN: Final = re.compile(r"(?:=>|:=|={1,3}|:(?!:|//)|(?<=[ \t])is(?=[ \t]{1,3}[\"']))[ \t]{0,3}+")
-"""Between a name and its value: `name=value`, `"name": "value"`, `name is "value"`."""
+"""What separates a name from its value: `name=value`, `"name": "value"`, `name is "value"`."""
 _NAME_BACKWARDS: Final = re.compile(
     rf"[ \t]{{0,3}}+(?:\]?[\"']\\{{0,3}})?+(?P<name>[A-Za-z0-9_.-]{{1,{LONGEST_NAME}}}+)"
 )
-"""The name that ends here, in a text that is read from its end."""
+"""The name that ends here, matched against reversed text."""
 _WINDOW: Final = LONGEST_NAME + 16
 _FLAG: Final = re.compile(
     rf"(?<![A-Za-z0-9_-])--?(?P<name>[A-Za-z][A-Za-z0-9_-]{{0,{LONGEST_NAME}}}+)[ \t]{{1,3}}+(?=[^\s-])"
@@ -95,7 +95,7 @@ def may_hold(text: str) -> bool:
 
 
 def scrub_text(text: str) -> str:
-    """The text with a mark in place of each secret. Searched again, because a mark may join two halves."""
+    """The text with a mark in place of each secret. Searches again, because a mark may join two halves."""
     for _ in range(_ROUNDS):
         found = found_in(text)
         if not found:
@@ -127,12 +127,12 @@ def found_in(text: str) -> list[tuple[str, int, int]]:
 
 
 def is_path(value: str) -> bool:
-    """Whether a value is a file path: the file of a key is not the key."""
+    """Whether a value is a file path: a key file's path is not the key."""
     return len(value) <= _LONGEST_VALUE and _PATH.fullmatch(value) is not None
 
 
 def _named(text: str) -> Iterator[Span]:
-    """Values that a secret name precedes."""
+    """Values that follow a secret name."""
     at = 0
     while (sign := _SIGN.search(text, at)) is not None:
         at = sign.end()
@@ -161,7 +161,7 @@ def _named(text: str) -> Iterator[Span]:
 
 
 def is_credential(name: str, value: str) -> bool:
-    """Whether a URL parameter holds a credential: `?key=name` sorts a list, `?key=f3a9c2` is one."""
+    """Whether a URL parameter holds a credential: `?key=f3a9c2` does, `?key=name` only sorts a list."""
     return strength_of(name) is not None or (len(value) >= _SHORTEST and _WORD.fullmatch(value) is None)
 
 
@@ -197,7 +197,7 @@ def _holds(name: str, strength: Strength | None, value: str) -> bool:
 
 
 def _is_prose_or_code(value: str, strength: Strength | None) -> bool:
-    """Whether what follows a name without quotes is a word or an expression: `token: expired`, `key = load()`."""
+    """Whether the unquoted text after a name is a word or an expression: `token: expired`, `key = load()`."""
     if len(value) < 3 or value.lower() in _TYPES or value.lower() in _SENTENCES:
         return True
     if strength == "password":
@@ -251,8 +251,8 @@ def _logins(text: str) -> Iterator[Span]:
 def login_span(scheme: str, address: str, *, greedy: bool = False) -> tuple[int, int] | None:
     """The span of the secret after `scheme://`: the password, or a token in place of the user name.
 
-    The password of a database may hold `/`, `?` or `#`, so there the login may reach to the last `@`. With `greedy` the
-    text is known to hold a login, so no part of it is read as a port and a query instead.
+    The password of a database may contain `/`, `?` or `#`, so there the login may extend to the last `@`. `greedy`
+    means that the text is known to contain a login, so no part of it is read as a port and a query.
     """
     authority = re.split(r"[/?#]", address, maxsplit=1)[0]
     is_web = scheme.lower() in _WEB

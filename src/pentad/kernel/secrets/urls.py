@@ -25,7 +25,7 @@ def scrub_url(url: str, *, mark: Mark = stars, cautious: bool = True, greedy_log
     """A URL without passwords, tokens and signatures in its login, path, query and fragment.
 
     `cautious` also removes parts that only look random; the findings say so. With `greedy_login` everything up to the
-    last `@` is the login, because people do not escape database passwords.
+    last `@` is the login, because people often leave database passwords unescaped.
     """
     return _Url(mark, cautious=cautious, greedy_login=greedy_login).scrub(url)
 
@@ -45,7 +45,7 @@ def scrub_header(name: str, value: str, *, mark: Mark = stars, cautious: bool = 
 
 
 def scrub_value(value: str, where: str, name: str, *, mark: Mark = stars, cautious: bool = True) -> Scrubbed[str]:
-    """A value with an unsuspicious name: a URL is cleaned as one, in other text only secrets are removed."""
+    """A value with a harmless name: a URL is cleaned as a URL; other text only loses its secrets."""
     if is_url(value):
         scrubbed = scrub_url(value, mark=mark, cautious=cautious)
         return Scrubbed(scrubbed.clean, tuple(one._replace(where=f"{where}.{one.where}") for one in scrubbed.findings))
