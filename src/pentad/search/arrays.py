@@ -1,4 +1,4 @@
-"""The arrays search computes with, and the selections every part of it needs."""
+"""Array types of the search, and selections that all of its parts need."""
 
 from functools import cached_property
 from typing import Any, Final
@@ -19,8 +19,8 @@ _SURPLUS: Final = 4
 
 
 def best(scores: Scores, count: int, within: float = 0.0) -> NDArray[np.intp]:
-    """The places of the highest scores above zero: at least `count` of them if there are, and all that are `within` so
-    much of the last. In no order."""
+    """The positions of the highest scores above zero: at least `count` if there are that many, and all that are at most
+    `within` below the last of them. Unordered."""
     places = _likely(scores, count, within) if scores.size > _SAMPLED else None
     if places is None:
         places = np.flatnonzero(scores > 0)
@@ -32,7 +32,7 @@ def best(scores: Scores, count: int, within: float = 0.0) -> NDArray[np.intp]:
 
 
 def _likely(scores: Scores, count: int, within: float) -> NDArray[np.intp] | None:
-    """Places that hold the highest scores for certain, found by a bound guessed from a sample; None if it was wrong."""
+    """Positions certain to include the highest scores, from a bound estimated on a sample; None if that was wrong."""
     sample = scores[:: max(1, scores.size // _SAMPLE)]
     above = max(8, sample.size * count * _SURPLUS // scores.size)
     if above >= sample.size:
@@ -45,7 +45,7 @@ def _likely(scores: Scores, count: int, within: float) -> NDArray[np.intp] | Non
 
 
 def absent(wanted: NDArray[np.intp], known: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Those of the wanted numbers that are not among the known ones, which ascend."""
+    """The wanted numbers that are not among the known ones, which must be sorted."""
     if not known.size:
         return wanted
     places = np.minimum(np.searchsorted(known, wanted), known.size - 1)
@@ -53,7 +53,7 @@ def absent(wanted: NDArray[np.intp], known: NDArray[np.intp]) -> NDArray[np.intp
 
 
 class Lookup:
-    """Finds values in a column that never changes: where does any of these stand?"""
+    """Finds the positions of values in a column that never changes."""
 
     def __init__(self, column: NDArray[Any]) -> None:
         ascending = not column.size or bool((column[1:] >= column[:-1]).all())
@@ -62,11 +62,11 @@ class Lookup:
 
     @cached_property
     def each_once(self) -> bool:
-        """Whether no value stands in two places."""
+        """Whether all values are distinct."""
         return bool((self._values[1:] != self._values[:-1]).all())
 
     def places(self, wanted: NDArray[Any]) -> NDArray[np.intp]:
-        """All places that hold one of the wanted values."""
+        """All positions that hold one of the wanted values."""
         wanted = np.unique(wanted.astype(self._values.dtype))
         first, last = np.searchsorted(self._values, wanted, "left"), np.searchsorted(self._values, wanted, "right")
         counts = last - first

@@ -1,7 +1,7 @@
 """BM25F (`scoring.py`) over inverted lists, as arrays: the same arithmetic on both stores.
 
-Fields count as BM25F has it: their weighted, length-normalised frequencies are added before saturation, so a document
-of one field scores exactly as plain BM25 does. Documents that are gone take no part in any statistic.
+As BM25F prescribes, the weighted, length-normalised frequencies of the fields are added before saturation, so a
+document with one field scores exactly as in plain BM25. Removed documents take no part in any statistic.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,22 +21,22 @@ from pentad.search.scoring import K1, inverse_frequency
 from pentad.search.searchable import SearchField, SearchFields, field_named
 
 _FREQUENT: Final = 16
-"""Before a term that more than one document in so many has, it is looked whether rarer ones have decided already;"""
+"""Before reading a term that more than one in this many documents contain, check whether rarer terms decide already."""
 _WORTH_SPARING: Final = 8
-"""if all lists left are together longer than one document in so many: looking takes time, too."""
+"""Check only if the remaining lists together exceed one in this many documents: the check takes time, too."""
 _FEW: Final = 4
-"""Until the lists gone through are together as long as one document in so many, documents are picked out one by one."""
+"""While the lists read so far together cover less than one in this many documents, only those are examined."""
 _DEARER: Final = 16
-"""The cost of looking up a document in a list, in documents scanned."""
+"""The cost of looking up one document in a list, relative to scanning one."""
 _ROUNDING: Final = 1e-3
-"""More than sums of single precision can be off by."""
+"""Greater than the rounding error of sums in single precision."""
 
 Places = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
 class Field:
-    """The occurrences of a term in one field: how often, how long the documents are, how the field is declared."""
+    """The occurrences of a term in one field: counts, document lengths, and the field's declaration."""
 
     counts: NDArray[np.uint8]
     lengths: NDArray[np.uint16]
@@ -45,13 +45,13 @@ class Field:
 
     @property
     def most(self) -> float:
-        """No frequency is higher: the most occurrences, as if in the shortest document."""
+        """An upper bound of the frequency: the highest count, as if in the shortest document."""
         shortest = int(self.lengths.min(initial=LONGEST))
         b = self.declared.length_matters
         return self.declared.weight * int(self.counts.max(initial=0)) / (1 - b + b * shortest / self.average)
 
     def frequencies(self, documents: Numbers, places: Places | slice) -> Scores:
-        """The weighted, length-normalised frequency at some places of the list."""
+        """The weighted, length-normalised frequency at some positions of the list."""
         norms = self.lengths.take(documents[places].astype(np.intp), mode="clip").astype(np.float32)
         norms *= np.float32(self.declared.length_matters / self.average)
         norms += np.float32(1 - self.declared.length_matters)
@@ -67,11 +67,11 @@ class Term:
     idf: float
     documents: Numbers
     frequencies: Field | Scores
-    """Those of the only field, worked out where they are needed; or sums over fields."""
+    """Those of the only field, computed on demand, or sums over several fields."""
 
     @cached_property
     def most(self) -> float:
-        """It gives no document more."""
+        """An upper bound of its score for any document."""
         known = self.frequencies
         frequency = known.most if isinstance(known, Field) else float(known.max(initial=0))
         return self.idf * (K1 + 1) * frequency / (K1 + frequency)
@@ -98,7 +98,7 @@ class Term:
 
 
 class TermScores:
-    """The scores of a query's terms for documents, each document looked up once."""
+    """The scores of a query's terms for documents. Looks up each document once."""
 
     def __init__(self, terms: Sequence[Term]) -> None:
         self._terms = terms
@@ -119,7 +119,7 @@ class TermScores:
         return self._scores[:, np.searchsorted(self._documents, documents)]
 
     def sums(self, documents: Places) -> NDArray[np.float64]:
-        """The score of each document, added up in the order of the terms."""
+        """The score of each document, summed in the order of the terms."""
         return self.to(documents).sum(axis=0, dtype=np.float64)
 
 
@@ -132,7 +132,7 @@ class Lexicon:
     def terms(
         self, rows: Rows, collection: Collection, members: Members, asked: Sequence[str], fields: SearchFields
     ) -> list[Term]:
-        """The terms of a question, in its order."""
+        """The terms of a query, in its order."""
         if not asked:
             return []
         totals = field_lengths(rows, collection)
@@ -141,7 +141,7 @@ class Lexicon:
 
 
 def top(terms: Sequence[Term], members: Members, allowed: Mask | None, count: int) -> Places:
-    """At least the `count` best documents by these terms, if that many contain one, including all ties, in no
+    """At least the `count` best documents by these terms, if that many match, including all ties, in no
     particular order.
 
     Rare terms are read first. Once `count` documents score more than the remaining terms could add together, no other
@@ -162,7 +162,7 @@ def top(terms: Sequence[Term], members: Members, allowed: Mask | None, count: in
 
 
 class _Sums:
-    """Scores of documents on their way. While few have any, only those are looked at."""
+    """Partial scores of documents. As long as only a few have one, only those are examined."""
 
     def __init__(self, size: int, allowed: Mask | None) -> None:
         self.size = size
@@ -172,7 +172,7 @@ class _Sums:
         self._most_met = size // _FEW
 
     def add(self, term: Term) -> None:
-        """Go through the list of a term."""
+        """Add the scores from a term's list."""
         documents, given = term.documents.astype(np.intp), term.scores
         if self._allowed is not None:
             kept = self._allowed[documents]
@@ -184,7 +184,7 @@ class _Sums:
             self._met = [*self._met, documents[held == 0]] if self._most_met >= 0 else None
 
     def so_far(self) -> tuple[Places | None, Scores]:
-        """Documents, each once unless its score is 0, and their scores; None for all in the order of their numbers."""
+        """Documents (each once unless its score is 0) and their scores. None means all, in order of number."""
         if self._met is None:
             return None, self._scores
         documents = np.concatenate(self._met) if self._met else np.empty(0, np.intp)
@@ -192,7 +192,7 @@ class _Sums:
 
 
 def _decided(sums: _Sums, left: Sequence[Term], count: int) -> Places | None:
-    """What `top` finds, if it can be said without going through the lists of the terms left."""
+    """The result of `top`, if it can be determined without scanning the lists of the remaining terms."""
     places, scores = sums.so_far()
     leading = best(scores, count)
     more = sum(term.most for term in left) + _ROUNDING
@@ -226,7 +226,7 @@ def _scored(
 
 
 def _summed(fields: Sequence[tuple[Numbers, Field]]) -> tuple[Numbers, Field | Scores]:
-    """The documents of all fields with their frequencies, those of the same document added."""
+    """The documents of all fields with their frequencies, summed for each document."""
     if not fields:
         return np.empty(0, np.int32), np.empty(0, np.float32)
     if len(fields) == 1:

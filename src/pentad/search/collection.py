@@ -1,7 +1,7 @@
-"""A collection as the store knows it: one row that every change of its documents goes through.
+"""A collection in the store: one row that every change of its documents updates.
 
-`version` counts the changes, so that whatever a process remembers of a collection is known to be current by reading one
-row. Numbers of documents and segments only grow; they are never given twice.
+`version` counts the changes, so reading one row tells a process whether its cached data is current. Numbers of
+documents and segments only grow; they are never reused.
 """
 
 import secrets
@@ -22,7 +22,7 @@ _SELECT: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """The row, at one moment."""
+    """The row at one moment."""
 
     number: int
     token: str
@@ -36,19 +36,19 @@ class Collection:
 
 
 def find(rows: Rows, name: str) -> Collection | None:
-    """The collection of that name, if anything was ever put into it."""
+    """The collection with this name, if anything was ever put into it."""
     row = rows.one(f"{_SELECT} WHERE name = ?", name)
     return None if row is None else Collection(*row)
 
 
 def by_number(rows: Rows, number: int) -> Collection | None:
-    """The collection of that number, unless it was dropped."""
+    """The collection with this number, unless it was dropped."""
     row = rows.one(f"{_SELECT} WHERE number = ? AND name IS NOT NULL", number)
     return None if row is None else Collection(*row)
 
 
 def get_or_create(tx: Transaction, name: str) -> Collection:
-    """The collection of that name, made if there is none."""
+    """The collection with this name; created if there is none."""
     if (there := find(tx, name)) is not None:
         return there
     tx.run(
@@ -63,9 +63,9 @@ def get_or_create(tx: Transaction, name: str) -> Collection:
 
 
 def lock(tx: Transaction, collection: Collection) -> None:
-    """Keep others from changing the collection until the end of this unit; to be called before its first change.
+    """Keep others from changing the collection until this unit ends. Call it before the first change.
 
-    On PostgreSQL a unit that comes too late would otherwise find its numbers taken and fail; so it is run again.
+    Otherwise a late unit on PostgreSQL would find its numbers taken and fail. With the lock, it is retried.
     """
     tx.run("UPDATE search_collections SET version = version WHERE number = ?", collection.number)
 
@@ -90,12 +90,12 @@ def newest(rows: Rows, name: str) -> int:
 
 
 def lacks(rows: Rows, name: str, supply: Supply) -> bool:
-    """Whether a supply has more for a collection."""
+    """Whether a supply has more documents for a collection."""
     return bool(supply(rows, newest(rows, name), 1))
 
 
 def readiness(rows: Rows, name: str) -> Readiness:
-    """How far the vectors of a collection have come."""
+    """The progress of a collection's vectors."""
     collection = find(rows, name)
     if collection is None or not collection.vectors:
         return Readiness()
@@ -108,13 +108,13 @@ def readiness(rows: Rows, name: str) -> Readiness:
 
 
 def new_segment(collection: Collection) -> int:
-    """A number for a new segment. Steps are random, so that two histories of one collection (a restored backup) do not
-    call two segments the same."""
+    """A number for a new segment. Steps are random, so that two histories of one collection (after restoring a backup)
+    do not give two segments the same number."""
     return collection.next_segment + secrets.randbelow(_LARGEST_STEP)
 
 
 def drop(tx: Transaction, name: str) -> bool:
-    """Take the name away: the collection is no longer found, and the name is free. False if there was none."""
+    """Remove the name: the collection is no longer found and the name is free. False if there was none."""
     return bool(tx.run("UPDATE search_collections SET name = NULL WHERE name = ?", name))
 
 
@@ -125,7 +125,7 @@ def field_lengths(rows: Rows, collection: Collection) -> Mapping[str, int]:
 
 
 def add_lengths(tx: Transaction, collection: Collection, lengths: Mapping[str, int]) -> None:
-    """Change the number of words in each field."""
+    """Add to the number of words in each field."""
     tx.run_many(
         "INSERT INTO search_fields (collection, field, total_length) VALUES (?, ?, ?)"
         " ON CONFLICT (collection, field) DO UPDATE"

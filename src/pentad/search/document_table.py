@@ -1,7 +1,7 @@
-"""The documents of a collection, in memory: the rooms' ids by number, the length of each field, which are removed.
+"""The documents of a collection, in memory: room ids by number, field lengths, and removals.
 
-A search reads the collection's row and advances the table to that version. A search on an older snapshot sees the table
-as it was then. Only committed state ever gets in here.
+A search reads the collection's row and advances the table to that version. A search on an older snapshot sees the
+table as it was then. The table only ever holds committed state.
 """
 
 from collections.abc import Collection as Several
@@ -23,7 +23,7 @@ _NEVER: Final = np.iinfo(np.int64).max
 _KEPT: Final = 512
 
 Lengths = Mapping[str, NDArray[np.uint16]]
-"""How long each document is, by field."""
+"""The length of each document, by field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class DocumentTable:
 
 @dataclass(frozen=True)
 class Members:
-    """The documents at one moment. `present` is None when none is missing."""
+    """The documents at one moment. `present` is None if none has been removed."""
 
     ids: Ids
     present: Mask | None
@@ -51,7 +51,7 @@ class Members:
         return Lookup(self.ids)
 
     def mask(self, allowed: "Several[int] | NDArray[Any] | None") -> Mask | None:
-        """The present documents whose ids are allowed; None for all of the collection."""
+        """The present documents whose ids are allowed; None means all documents."""
         if allowed is None:
             return self.present
         wanted = np.asarray(allowed if isinstance(allowed, np.ndarray) else list(allowed), np.int64)

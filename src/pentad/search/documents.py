@@ -12,15 +12,16 @@ from pentad.search.relevance import GOOD_MATCH, MINILM, CosineScale
 Retrieval = Literal["hybrid", "lexical"]
 
 EMBEDDED: Final = "search.embedded"
-"""The signal that no document of a collection waits for its vectors any more, with the collection's name."""
+"""Signals that no document of a collection is waiting for vectors any more; carries the collection's name."""
 
 
 class Document(Struct, frozen=True):
-    """Something to be found. `id` is the room's own number for it.
+    """Something to find. `id` is the room's own number for it.
 
-    Words are searched in `fields`: one text, or several by name. Vectors are made of `windows`, pieces short enough for
-    the embedding model. If you have them already, pass them as `vectors`: float32 little-endian, one row per window. A
-    document with windows and no vectors is found by its words until its vectors are made in the background.
+    Words are searched in `fields`: one text, or several by name. Vectors are computed from `windows`, pieces short
+    enough for the embedding model. If you have them already, pass them as `vectors`: float32 little-endian, one row per
+    window. A document with windows but no vectors is found only by its words until its vectors are computed in the
+    background.
     """
 
     id: int
@@ -30,19 +31,19 @@ class Document(Struct, frozen=True):
 
 
 Supply = Callable[[Rows, int, int], Sequence[Document]]
-"""Reads a room's documents after an id, at most that many, in the order of their ids. Such documents never change, and
-later ones have larger ids."""
+"""Reads up to this many of a room's documents after an id, in the order of their ids. Such documents never change,
+and later ones have larger ids."""
 
 
 class Readiness(Struct, frozen=True):
-    """How many documents of a collection have their vectors, and up to which id none lacks them."""
+    """How many documents of a collection have vectors, and up to which id all of them do."""
 
     ready: int = 0
     up_to: int = 0
 
 
 class Hit(Struct, frozen=True):
-    """A document that was found, and why.
+    """A document found by a search, and why.
 
     `score` is calibrated (`relevance.py`); the other fields are its components. `lexical` is the BM25F score, `terms`
     each stem's contribution to it, `by_words` the part of `score` that comes from words.
@@ -61,9 +62,9 @@ class Features(Struct, frozen=True):
     score.
 
     Each feature comes from one arm alone (words or vectors), so none depends on how the arms are weighted. `top_cosine`
-    is the highest cosine, `cosine_gap` its lead over the fifth. Of the best document by words, `bm25_share` is the
-    score over the highest one these words could reach, `coverage` the share of the question's words, by weight, that it
-    has, `missing_idf` the weight of the rarest word it lacks. `agreement` says that both arms prefer the same document.
+    is the highest cosine, `cosine_gap` its lead over the fifth. For the document that is best by words, `bm25_share` is
+    its score relative to the highest score these words allow, `coverage` the weighted share of the query's words in it,
+    and `missing_idf` the weight of the rarest word it lacks. `agreement` says that both arms prefer the same document.
     """
 
     top_cosine: float = 0.0
@@ -76,7 +77,7 @@ class Features(Struct, frozen=True):
 
 
 class EmbeddedQuery(Struct, frozen=True):
-    """A question with its vector, ready to be put to any collection; or why it has none."""
+    """A query with its vector, ready to use on any collection, or the reason it has none."""
 
     text: str
     vector: bytes | None = None
@@ -87,7 +88,7 @@ class EmbeddedQuery(Struct, frozen=True):
 
 
 class Ranking(Struct, frozen=True):
-    """The results of one search, best first. `lexical_because` is the reason if vectors were not used."""
+    """The results of one search, best first. If vectors were not used, `lexical_because` is the reason."""
 
     hits: list[Hit]
     retrieval: Retrieval

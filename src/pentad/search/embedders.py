@@ -1,4 +1,4 @@
-"""Which embedder serves: the one in this process, one elsewhere, or none, which leaves search to words alone."""
+"""Chooses the embedder: in this process, remote, or none, in which case search uses words alone."""
 
 import logging
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 def open_embedder(
     choice: Choice, folders: Sequence[Path], remote: "RemoteModel | None", fetcher: "Fetcher"
 ) -> "MiniLM | RemoteEmbedder | None":
-    """`auto` is the endpoint if one is set, else the pulled model, else none, which is said once in the log."""
+    """`auto` means the endpoint if one is set, else the pulled model, else none, which is logged once."""
     if choice == "none":
         return None
     if remote is not None and choice in ("auto", "remote"):

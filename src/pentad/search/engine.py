@@ -1,7 +1,7 @@
-"""The work of the index inside one unit of work: documents in, documents out, questions answered.
+"""The index's operations inside a unit of work: add documents, remove documents, run queries.
 
-Everything here runs in the store's threads. This is where numpy comes in, so only `index.py` imports it, when the first
-document or question arrives.
+Everything here runs in the store's threads. This module loads numpy, so only `index.py` imports it, when the first
+document or query arrives.
 """
 
 import json
@@ -44,7 +44,7 @@ _NO_VECTORS: Final = "The collection has no vectors yet."
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """The embedding model in use: what vectors are stored and compared under."""
+    """The embedding model in use; vectors are stored and compared under its name."""
 
     name: str
     dimensions: int
@@ -52,7 +52,7 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question with the vector it was turned into, if it was."""
+    """A query with its vector, if it has one."""
 
     text: str
     limit: int
@@ -65,7 +65,7 @@ class Question:
 
 
 class Engine:
-    """Puts, removes and finds documents, over one store of vectors."""
+    """Adds, removes and finds documents, using one vector store."""
 
     def __init__(self, vectors: VectorStore) -> None:
         self.vectors = vectors
@@ -73,7 +73,7 @@ class Engine:
         self._lexicon = Lexicon()
 
     def put(self, tx: Transaction, name: str, documents: Sequence[Document], model: Model | None) -> None:
-        """Index documents; one that is there already is replaced."""
+        """Index documents; existing ones are replaced."""
         latest = list({document.id: document for document in documents}.values())
         if not latest:
             return
@@ -92,7 +92,7 @@ class Engine:
         return set() if collection is None else {id_ for id_, _, _ in _listed(rows, collection, ids)}
 
     def remove(self, tx: Transaction, name: str, ids: Sequence[int]) -> None:
-        """Take documents out; ids that are not there are passed over."""
+        """Remove documents; unknown ids are ignored."""
         if (collection := collections.find(tx, name)) is not None:
             collections.lock(tx, collection)
             self._take_out(tx, collection, list(dict.fromkeys(ids)))
@@ -112,12 +112,12 @@ class Engine:
             collections.save(tx, replace(collection, vectors=total, model=model.name, dimensions=model.dimensions))
 
     def by_words(self, rows: Rows, name: str, question: Question) -> Scope | None:
-        """What words say to a question, worked out before it has its vector; None where vectors take no part."""
+        """The word scores for a query, computed before it has its vector; None if vectors take no part."""
         collection = collections.find(rows, name)
         if collection is None or not collection.vectors or question.limit < 1:
             return None
         scope = self._scope(rows, collection, question)
-        _ = scope.by_words  # from now on it is there
+        _ = scope.by_words  # computed and cached
         return scope
 
     def search(self, rows: Rows, name: str, question: Question, before: Scope | None = None) -> Ranking:
@@ -139,7 +139,7 @@ class Engine:
         return Ranking(hits, "hybrid", features, idf)
 
     def vector_query(self, rows: Rows, name: str, query: EmbeddedQuery, up_to: int | None = None) -> VectorQuery | None:
-        """A question put to the vectors of a collection alone; None if it has none that can be compared."""
+        """A query on the vectors of a collection alone; None if there are no comparable vectors."""
         collection = collections.find(rows, name)
         if query.vector is None or collection is None or not collection.vectors or collection.model != query.model:
             return None
@@ -148,7 +148,7 @@ class Engine:
         return VectorQuery(rows, self.vectors, collection, members, vector, query.scale, up_to)
 
     def prepare(self, rows: Rows, number: int) -> None:
-        """Load what questions to a collection will need."""
+        """Load what queries on a collection will need."""
         collection = collections.by_number(rows, number)
         if collection is not None and collection.vectors and isinstance(self.vectors, VectorFiles):
             self.vectors.prepare(rows, collection, self._tables.members(rows, collection))
@@ -162,7 +162,7 @@ class Engine:
     def _with_vectors(
         self, tx: Transaction, collection: Collection, numbered: Sequence[tuple[int, Document]], model: Model | None
     ) -> Collection:
-        """Keep the vectors that came along, and note who still waits for some."""
+        """Store the vectors that came with documents, and record which documents still need some."""
         given = [(number, document) for number, document in numbered if document.vectors is not None]
         waiting = [
             (collection.number, number, json.dumps(list(document.windows)))
@@ -214,7 +214,7 @@ class Engine:
 
 
 def _checked(given: Sequence[tuple[int, Document]], model: Model) -> list[tuple[int, Matrix]]:
-    """The vectors of documents: each has to be whole, then all are looked at together."""
+    """Validate the vectors of documents: the shape of each, then the values of all together."""
     each = [(document.vectors or b"", max(1, len(document.windows))) for _, document in given]
     row = 4 * model.dimensions
     for data, windows in each:
@@ -237,7 +237,7 @@ def _terms(document: Document) -> dict[str, list[str]]:
 
 
 def _with_segment(tx: Transaction, collection: Collection, documents: Sequence[Document]) -> Collection:
-    """Write documents as a segment: their words, who they are, and how long."""
+    """Write documents as a segment: their words, ids and lengths."""
     segment = collections.new_segment(collection)
     by_field = [_terms(document) for document in documents]
     posting_lists.write(tx, collection, segment, by_field)
@@ -264,7 +264,7 @@ def _with_segment(tx: Transaction, collection: Collection, documents: Sequence[D
 
 
 def _listed(rows: Rows, collection: Collection, ids: Sequence[int]) -> list[tuple[int, int, str]]:
-    """Id, number and lengths of those documents that are there."""
+    """Id, number and lengths of the documents that exist."""
     found: list[Any] = []
     if not collection.documents:
         return found
@@ -279,7 +279,7 @@ def _listed(rows: Rows, collection: Collection, ids: Sequence[int]) -> list[tupl
 
 
 def _why_lexical(collection: Collection, question: Question) -> str | None:
-    """The reason if vectors are not used."""
+    """The reason vectors are not used; None if they are."""
     if question.vector is None or question.model is None:
         return question.why_no_vector
     if not collection.vectors:

@@ -1,4 +1,4 @@
-"""Documents that come with the program, such as tools or metric keys, indexed when they are first searched.
+"""Documents that ship with the program, such as tools or metric keys, indexed when they are first searched.
 
 A document's id is a hash of its content, so indexed documents never change, several processes agree, and documents that
 a newer version no longer has are never requested again.
@@ -18,7 +18,7 @@ from pentad.search.searchable import Searchable
 
 @dataclass(frozen=True)
 class FixedDocument:
-    """A document by a key of its program, with its texts by field. Keep it: its number is computed once."""
+    """A document under a key of the program, with its texts by field. Keep the object: its id is computed only once."""
 
     key: str
     fields: Mapping[str, str]

@@ -1,12 +1,12 @@
-"""Words and vectors as one ranking.
+"""Combines words and vectors into one ranking.
 
-In a collection, candidates are the best of each arm. For each, the other arm's true score is computed, and
-`relevance.py` weighs both; a document without a vector is weighed by its words alone. The query vector is then moved
-towards the three best (pseudo-relevance feedback) and the vectors are searched once more, unless one of them has no
-vector yet. Without vectors the words decide.
+In a collection, the candidates are the best of each arm. For each candidate, the other arm's true score is computed,
+and `relevance.py` weighs both; a document without a vector is weighed by its words alone. The query vector is then
+moved towards the three best hits (pseudo-relevance feedback) and the vectors are searched once more, unless one of
+those has no vector yet. Without vectors, the words decide.
 
 A room that looks words up with SQL (`word_table.py`) puts documents here with windows alone. It asks a `VectorQuery`
-what is near, adds what its words found, and `fused` weighs both in the same way.
+for the nearest documents, adds its own word matches, and `fused` weighs both in the same way.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -33,7 +33,7 @@ CANDIDATES: Final = 200
 FEEDBACK: Final = 0.4
 FEEDBACK_FROM: Final = 3
 _DIGITS: Final = 6
-"""Scores that differ by less are equal, and ids decide."""
+"""Scores that differ by less count as equal, and ids decide."""
 _WIDE: Final = 2_000
 _ALL: Final = 2**62
 
@@ -64,11 +64,11 @@ class Scope:
         return sum(term.idf for term in self.terms)
 
     def share(self, words: Floats) -> Floats:
-        """Scores of words over the highest one these could reach."""
+        """Word scores relative to the highest score these words allow."""
         return words / ((K1 + 1) * self.total_idf) if self.total_idf else np.zeros(words.size)
 
     def coverage(self, documents: Places) -> Floats:
-        """The share of the question's words, by weight, that each document has."""
+        """The weighted share of the query's words that each document has."""
         idf = np.array([term.idf for term in self.terms])
         return (
             (self.term_scores.to(documents) > 0).T @ idf / self.total_idf
@@ -78,12 +78,12 @@ class Scope:
 
     @property
     def candidates(self) -> int:
-        """How many each arm puts forward."""
+        """How many candidates each arm contributes."""
         return max(CANDIDATES, self.limit)
 
     @cached_property
     def by_words(self) -> Places:
-        """The best by words, ties by the rooms' ids, in the order of their numbers."""
+        """The best by words, with ties broken by the rooms' ids, in the order of their numbers."""
         documents = bm25.top(self.terms, self.members, self.allowed, self.candidates)
         order = np.lexsort((self.members.ids[documents], -np.round(self.term_scores.sums(documents), _DIGITS)))
         return np.sort(documents[order[: self.candidates]])
@@ -91,7 +91,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """The vectors of a collection, as a moment of the store shows them."""
+    """The vectors of a collection in one snapshot of the store."""
 
     rows: Rows
     store: VectorStore
@@ -133,7 +133,7 @@ def hybrid(scope: Scope, vectors: Vectors, query: Matrix, scale: CosineScale) ->
     fused = _fused(scope, known, scale)
     if not first.documents.size:
         return _hits(scope, fused, scale), _features(scope, fused, None)
-    if np.isnan(fused.cosines[:FEEDBACK_FROM]).any():  # feedback would favour those that have vectors
+    if np.isnan(fused.cosines[:FEEDBACK_FROM]).any():  # feedback would favour documents that have vectors
         return _hits(scope, fused, scale), _features(scope, fused, first)
     pulled = _with_feedback(query, fused, known)
     second = vectors.nearest(scope, pulled) if first.again is None else first.again(pulled, scope.candidates)
@@ -159,7 +159,7 @@ def _logits(scope: Scope, found: Candidates, scale: CosineScale) -> Floats:
 
 
 def logits(shares: Floats, coverage: Floats, cosines: Floats, scale: CosineScale) -> Floats:
-    """The logits of documents' scores; one without a vector is weighed by its words alone."""
+    """The logits of documents' scores; a document without a vector is weighed by its words alone."""
     standard = scale.standard(cosines)
     return np.where(np.isnan(cosines), logit_of_words(shares, coverage), logit(shares, standard))
 
@@ -179,7 +179,7 @@ def _with_feedback(query: Matrix, fused: Candidates, known: Sequence[Near]) -> M
 def _with_true_cosines(
     scope: Scope, vectors: Vectors, query: Matrix, ranked: Candidates, known: Sequence[Near]
 ) -> Candidates:
-    """The best of a ranking, with the cosines of the question as it was asked instead of those after feedback."""
+    """The best of a ranking, with the cosines of the original query instead of those after feedback."""
     best = ranked.documents[: scope.limit]
     order = np.argsort(best)
     cosines = np.full(best.size, np.nan)
@@ -240,7 +240,7 @@ def _features(scope: Scope, ranked: Candidates, near: Near | None) -> Features:
 
 @dataclass(frozen=True, slots=True)
 class Fused:
-    """A document's score, the part of it that its words give, and its cosine if it has a vector."""
+    """A document's score, the part of it due to words, and its cosine if it has a vector."""
 
     score: float
     words: float
@@ -255,7 +255,7 @@ class Fused:
 
 @dataclass(frozen=True, slots=True)
 class VectorQuery:
-    """A question, put to a collection at one moment."""
+    """A query on the vectors of a collection at one moment."""
 
     rows: Rows
     vectors: VectorStore
@@ -264,13 +264,13 @@ class VectorQuery:
     query: Matrix
     scale: CosineScale
     up_to: int | None = None
-    """Only documents whose id is no larger take part."""
+    """The largest id of documents that take part."""
 
     def nearest(
         self, most: int = CANDIDATES, allowed: Several[int] | None = None, *, related: bool = True
     ) -> dict[int, float]:
-        """The nearest documents by id with their cosines, best first: only related ones, unless the caller wants others
-        too. With `allowed`, only these take part."""
+        """The nearest documents by id with their cosines, best first; only related ones, unless `related` is False.
+        With `allowed`, only these documents take part."""
         mask = self.members.mask(allowed)
         if self.up_to is not None:
             early = self.members.ids <= self.up_to
@@ -288,20 +288,21 @@ class VectorQuery:
         *,
         related: bool = True,
     ) -> dict[int, float]:
-        """The nearest of the documents a room's filters leave: `matching` gives so many of these at most, `among` those
-        of some ids. Up to `many` only they are compared; beyond, the nearest of all are checked first."""
+        """The nearest of the documents that a room's filters leave. `matching` returns up to so many of these, and
+        `among` those of the given ids. If there are at most `many`, only they are compared; otherwise the nearest of
+        all documents are filtered first."""
         allowed = matching(many + 1)
         if len(allowed) > many:
             wide = self.nearest(_WIDE, related=related)
             left = set(among(list(wide)))
             near = {id_: cosine for id_, cosine in wide.items() if id_ in left}
-            if len(wide) < _WIDE or len(near) >= most:  # all that are near were seen, or enough of them
+            if len(wide) < _WIDE or len(near) >= most:  # these were all near ones, or there are enough
                 return dict(list(near.items())[:most])
             allowed = matching(_ALL)
         return self.nearest(most, allowed, related=related)
 
     def cosines(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The documents that have a vector, and their cosines."""
+        """The documents among these that have a vector, and their cosines."""
         mask = self.members.mask(ids)
         places = np.empty(0, np.intp) if mask is None else np.flatnonzero(mask)
         if self.up_to is not None:
@@ -311,10 +312,10 @@ class VectorQuery:
 
 
 def fused(queries: Sequence[VectorQuery], matches: Mapping[int, WordMatch]) -> dict[int, Fused]:
-    """Documents with their scores, best first, the larger id first among equals.
+    """Documents with their scores, best first; on ties, the larger id first.
 
-    The queries put one question to several collections that share one numbering of documents. A document with a vector
-    in none of them is weighed by its words alone.
+    The queries are one query on several collections that share one numbering of documents. A document without a
+    vector in any of them is weighed by its words alone.
     """
     ids = np.array(sorted(matches), np.int64)
     if not ids.size:

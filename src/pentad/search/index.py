@@ -33,10 +33,10 @@ T = TypeVar("T")
 log = logging.getLogger("pentad.search")
 
 CHANGED: Final = "search.changed"
-"""The signal that a collection changed, with its name."""
+"""Signals that a collection changed; carries its name."""
 
 EXACT_UP_TO: Final = 50_000
-"""Up to this many vectors in a collection, or left by a filter, all are compared."""
+"""If a collection has at most this many vectors, or a filter leaves at most this many, all are compared."""
 
 QUIET_SECONDS: Final = 2.0
 """Documents are embedded only after this long without writes or queries."""
@@ -80,19 +80,19 @@ class SearchIndex:
 
     @property
     def embedder(self) -> Embedder | None:
-        """The embedder, if there is one; found when it is first needed."""
+        """The embedder, if there is one; opened on first use."""
         if callable(self._embedder):
             self._embedder = self._embedder()
         return self._embedder
 
     def put(self, tx: Transaction, collection: str, documents: Sequence[Document]) -> None:
-        """Index documents in the caller's transaction; one with the same id is replaced."""
+        """Index documents in the caller's transaction; documents with the same id are replaced."""
         self._used()
         self._engine.put(tx, collection, documents, self._model)
         tx.signal(CHANGED, collection)
 
     async def put_missing(self, collection: str, documents: Sequence[Document]) -> None:
-        """Index those documents whose ids are not there yet, for documents that never change under their id."""
+        """Index the documents whose ids are not there yet, for documents that never change under their id."""
 
         def missing(rows: Rows) -> list[Document]:
             known = self._engine.known(rows, collection, [document.id for document in documents])
@@ -102,13 +102,13 @@ class SearchIndex:
             await self._database.write(lambda tx: self.put(tx, collection, missing(tx)))
 
     def remove(self, tx: Transaction, collection: str, ids: Sequence[int]) -> None:
-        """Take documents out in the caller's transaction."""
+        """Remove documents in the caller's transaction."""
         self._used()
         self._engine.remove(tx, collection, ids)
         tx.signal(CHANGED, collection)
 
     def drop(self, tx: Transaction, collection: str) -> None:
-        """Take a whole collection out in the caller's transaction, at once however large it is."""
+        """Remove a whole collection in the caller's transaction. Fast, however large it is."""
         from pentad.search.collection import drop
 
         if drop(tx, collection):
@@ -129,7 +129,7 @@ class SearchIndex:
         words = Question(query, limit, allowed, self._fields(collection))
         before: Scope | None = None
         if self._to_be_embedded(query):
-            # A processor each: the question is embedded while its words are looked up.
+            # Uses two processors: the query is embedded while its words are looked up.
             (vector, why_not), before = await asyncio.gather(
                 self._embedded(query),
                 self._database.read(lambda rows: self._engine.by_words(rows, collection, words)),
@@ -145,7 +145,7 @@ class SearchIndex:
         return ranking
 
     async def embed_query(self, query: str) -> EmbeddedQuery:
-        """A question with its vector, to be put to collections inside a room's own reading."""
+        """A query with its vector, to use on collections inside a room's own reading unit of work."""
         self._used()
         vector, why_not = await self._embedded(query)
         if vector is None or self.embedder is None:
@@ -157,12 +157,12 @@ class SearchIndex:
     def vector_query(
         self, rows: Rows, collection: str, query: EmbeddedQuery, up_to: int | None = None
     ) -> "VectorQuery | None":
-        """A question put to the vectors of a collection, for a room that looks its words up with SQL; None without any
-        to compare."""
+        """A query on the vectors of a collection, for a room that looks its words up with SQL; None if there are no
+        vectors to compare."""
         return None if query.vector is None else self._engine.vector_query(rows, collection, query, up_to)
 
     def readiness(self, rows: Rows, collection: str) -> Readiness:
-        """How far the vectors of a collection have come."""
+        """The progress of a collection's vectors."""
         from pentad.search.collection import readiness
 
         return readiness(rows, collection)
@@ -180,7 +180,7 @@ class SearchIndex:
         return 0 if found is None else found[0]
 
     def declare(self, searchable: Searchable) -> None:
-        """Take a room's declaration: from now on its collections are scored, and filled if it supplies them, by it."""
+        """Register a room's declaration, which says how its collections are scored and may supply their documents."""
         self._declared[searchable.collection] = searchable
         if searchable.supply is not None:
             self._supplies[searchable.collection] = searchable.supply
@@ -190,12 +190,12 @@ class SearchIndex:
         return {} if declared is None else declared.fields
 
     def stir(self, tx: Transaction, collection: str) -> None:
-        """Say in a transaction that a supply has more; costs its writer nothing else."""
+        """Announce in a transaction that a supply has more documents; this is all the writer has to do."""
         self._used()
         tx.signal(CHANGED, collection)
 
     async def embed_pending(self, most: int | None = None) -> int:
-        """Make the vectors of documents that were put without, or are supplied; how many documents got theirs."""
+        """Compute vectors for documents that lack them or are supplied; returns how many documents got theirs."""
         done = 0
         while self.embedder is not None and self._model is not None and await self._vectors_work():
             done += await self._maintenance.embed(self.embedder, None if most is None else most - done)
@@ -211,15 +211,15 @@ class SearchIndex:
         await self._maintenance.tidy()
 
     def start(self) -> None:
-        """Keep the index in order in the background, whenever something changes in any process.
+        """Maintain the index in the background, whenever something changes in any process.
 
-        Vectors are made only while the store is not in use, so that they do not slow a bulk load down.
+        Vectors are computed only while the store is idle, so that they do not slow down a bulk load.
         """
         if self._task is None:
             self._task = start_task(self._keep_in_order(), "search index")
 
     async def stop(self) -> None:
-        """End what `start` began."""
+        """Stop the background maintenance."""
         if self._task is not None:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
@@ -253,7 +253,7 @@ class SearchIndex:
         return Maintenance(self._database, self._engine)
 
     def _to_be_embedded(self, query: str) -> bool:
-        """Whether the vector of a question is still to be made, which takes a while."""
+        """Whether the query's vector still has to be computed, which takes a while."""
         return self.embedder is not None and bool(query.strip()) and _key(self.embedder, query) not in self._questions
 
     async def _embedded(self, query: str) -> tuple[bytes | None, str | None]:
@@ -286,7 +286,7 @@ class SearchIndex:
         return known
 
     async def _vectors_work(self) -> bool:
-        """Whether the store can compare vectors; on PostgreSQL that is pgvector's work, switched on if need be."""
+        """Whether the store can compare vectors. PostgreSQL needs pgvector, which is enabled here if necessary."""
         if self._has_vectors is None:
             if self._database.dialect == "sqlite":
                 self._has_vectors = True
@@ -300,7 +300,7 @@ class SearchIndex:
         self._last_used = time.monotonic()
 
     def _quiet_in(self) -> float:
-        """Seconds until the store has been idle for long enough."""
+        """Seconds until the store will have been idle for long enough."""
         return max(0.0, self._last_used + self._quiet_seconds - time.monotonic())
 
     async def _keep_in_order(self) -> None:
@@ -321,7 +321,7 @@ class SearchIndex:
                 if changed.is_set():
                     changed.clear()
                     waiting = True
-                    if not named or named - self._supplies.keys():  # where only a supply has more, nothing is untidy
+                    if not named or named - self._supplies.keys():  # a supply with more leaves nothing to tidy
                         await self._tried(self.tidy())
                     named.clear()
                     await asyncio.sleep(_SECONDS_BETWEEN)
@@ -342,14 +342,14 @@ class SearchIndex:
         return more and self.embedder is not None
 
     async def _embed_slice(self) -> int:
-        """Embed a few documents; the files and indexes are brought up to date after the last."""
+        """Embed a few documents; after the last ones, files and indexes are brought up to date."""
         done = await self.embed_pending(_SLICE)
         if 0 < done < _SLICE:
             await self.tidy()
         return done
 
     async def _tried(self, chore: Coroutine[None, None, T]) -> T | None:
-        """The outcome of a chore; None if it failed, which is no reason to stop."""
+        """The result of a chore; None if it failed, because the background work must go on."""
         try:
             return await chore
         except PentadError as error:

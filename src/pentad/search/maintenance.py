@@ -1,7 +1,7 @@
 """Background maintenance of the index: merges, missing vectors, indexes, cleanup.
 
-Each step is a unit of work of its own and finds out inside it whether it is still due, so processes that do the same at
-once do no harm, and a step that is cut short is done later.
+Each step is its own unit of work and checks inside it whether it is still due. So processes that do the same work at
+once do no harm, and an interrupted step is done later.
 """
 
 import asyncio
@@ -21,24 +21,24 @@ from pentad.search.vectors import checked
 _TOGETHER: Final = 32
 _TAKEN_IN: Final = 128
 _WORTH_PREPARING: Final = 5_000
-"""Collections with at least this many vectors have their files written before the first search."""
+"""For collections with at least this many vectors, files are written before the first search."""
 _COMPLETE: Final = (
     "SELECT name FROM search_collections WHERE number = ?"
     " AND NOT EXISTS (SELECT 1 FROM search_pending WHERE collection = number)"
 )
 _ONE_AT_A_TIME: Final = 0x53454152_4348
-"""The advisory lock a process holds while it makes an index."""
+"""The advisory lock a process holds while it builds an index."""
 
 
 class Maintenance:
-    """The chores of one store."""
+    """The maintenance of one store."""
 
     def __init__(self, database: Database, engine: Engine) -> None:
         self._database = database
         self._engine = engine
 
     async def tidy(self) -> None:
-        """Do everything that is due but embedding."""
+        """Do everything that is due except embedding."""
         for number, name in await self._database.read(_all):
             if name is None:
                 await self._repeat(lambda tx, number=number: segments.clear(tx, number))
@@ -54,7 +54,7 @@ class Maintenance:
                     await self._database.read(lambda rows, number=number: self._engine.prepare(rows, number))
 
     async def embed(self, embedder: Embedder, most: int | None) -> int:
-        """Make vectors for documents that wait for them, a few at a time."""
+        """Compute vectors for documents that are waiting for them, a few at a time."""
         model = Model(embedder.model, embedder.dimensions)
         done = 0
         while most is None or done < most:
@@ -147,7 +147,7 @@ def _is_of_another(rows: Rows, name: str, model: Model) -> bool:
 
 
 def _waiting(rows: Rows, model: Model, size: int) -> list[tuple[int, int, list[str]]]:
-    """Some documents without vectors, of collections this model may add to."""
+    """Some documents without vectors, from collections that this model may add to."""
     found = rows.all(
         "SELECT p.collection, p.document, p.windows FROM search_pending p"
         " JOIN search_collections c ON c.number = p.collection"

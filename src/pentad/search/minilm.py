@@ -1,7 +1,7 @@
-"""The embedder that lives in this process: MiniLM in 8-bit integers, loaded when the first text comes.
+"""The in-process embedder: MiniLM in 8-bit integers, loaded with the first text.
 
-Work happens on threads of its own, two texts at a time, so the event loop never waits for a matrix. A text has the same
-vector alone and among others.
+It works on its own threads, two texts at a time, so the event loop never waits for a matrix. A text always has the
+same vector, whether alone or among others.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from pentad.search.models.tokens import Tokenizer, open_tokenizer, token_ids
 
 _THREADS: Final = 2
 _ROUND: Final = 64
-"""Texts handed to the threads at once. Between two rounds a cancelled call stops."""
+"""Texts given to the threads at once. A cancelled call stops between two rounds."""
 
 
 class MiniLM:
@@ -33,14 +33,14 @@ class MiniLM:
         self._loaded: tuple[Tokenizer, Session] | None = None
 
     async def embed(self, texts: Sequence[str]) -> bytes:
-        """One unit vector a text, in order."""
+        """One unit vector per text, in order."""
         loop = asyncio.get_running_loop()
         if len(texts) == 1:
             return await loop.run_in_executor(self._pool, self._alone, texts)
         rows: list[bytes] = []
         for start in range(0, len(texts), _ROUND):
             ids = await loop.run_in_executor(self._pool, self._tokens, texts[start : start + _ROUND])
-            # The longest go first, so that the threads end together.
+            # The longest go first, so that the threads finish together.
             order = sorted(range(len(ids)), key=lambda place: -len(ids[place]))
             made = await asyncio.gather(
                 *(loop.run_in_executor(self._pool, self._vector, ids[place]) for place in order)
@@ -57,7 +57,7 @@ class MiniLM:
         return token_ids(self._parts()[0], texts)
 
     def _alone(self, texts: Sequence[str]) -> bytes:
-        """A question's way: one visit to the threads."""
+        """Embed a few texts, such as a query, in one thread hop."""
         return self._vector(self._tokens(texts)[0])
 
     def _vector(self, ids: list[int]) -> bytes:
@@ -76,7 +76,7 @@ class MiniLM:
                 open_tokenizer((folder / TOKENIZER_FILE).read_bytes()),
                 open_session(folder / GRAPH_FILE),
             )
-        except Exception:  # noqa: BLE001  whatever these libraries make of a damaged file
+        except Exception:  # noqa: BLE001  these libraries may raise anything for a damaged file
             raise Unavailable(
                 "The embedding model on this machine cannot be loaded.",
                 hint="The operator can rebuild it with `pentad models pull`.",

@@ -1,8 +1,9 @@
-"""Vectors in PostgreSQL, compared there by pgvector.
+"""Vectors in PostgreSQL, compared by pgvector.
 
-A collection of up to some 50,000 vectors, or a filter that leaves no more, is compared completely; a larger one has an
-HNSW index of its own, made in the background, so that no other collection's vectors are ever in the way. The two casts
-tell them apart: the index is on `vector(n)`, complete comparisons use plain `vector` and never touch it.
+A collection of up to some 50,000 vectors, or a filter that leaves no more than that, is compared completely. A larger
+collection has its own HNSW index, built in the background, so that no other collection's vectors are ever in the way.
+The two casts tell the cases apart: the index is on `vector(n)`, complete comparisons use plain `vector` and never touch
+it.
 """
 
 import logging
@@ -26,16 +27,16 @@ _INDEXES: Final = r"search\_vectors\_of\_%"
 _LEAST_SEARCHED: Final = 400
 _MOST_SEARCHED: Final = 1_000
 _ARRAY_HEAD: Final = 20
-"""Bytes before the numbers of an array in PostgreSQL's binary form; each number has its own length before it."""
+"""Bytes before the numbers of an array in PostgreSQL's binary form; each number is preceded by its own length."""
 
 
 def available(rows: Rows) -> bool:
-    """Whether this database has pgvector switched on."""
+    """Whether pgvector is enabled in this database."""
     return bool(rows.value("SELECT count(*) FROM pg_extension WHERE extname = 'vector'"))
 
 
 async def switched_on(database: Database) -> bool:
-    """Switch pgvector on if the server has it and this user may; whether it is on."""
+    """Enable pgvector if the server has it and this user may; returns whether it is enabled."""
     if await database.read(available):
         return True
     if not await database.read(lambda rows: rows.value(_OFFERED)):
@@ -76,7 +77,7 @@ class PgVectors:
         while True:
             found = self._found(rows, collection, members, allowed, query, wanted)
             near = best_windows(*_unpacked(found, query), members, count)
-            # Several windows of one document may crowd others out; look further until there are enough documents.
+            # Several windows of one document may crowd others out; fetch more until there are enough documents.
             if near.documents.size >= count or len(found) < wanted:
                 return near
             wanted *= 4
@@ -122,7 +123,7 @@ def index_name(collection: int) -> str:
 
 
 def indexed(rows: Rows, collection: Collection) -> bool:
-    """Whether the collection has an index of its own that can be used."""
+    """Whether the collection has its own usable index."""
     return bool(
         rows.value(
             "SELECT count(*) FROM pg_index WHERE indexrelid = to_regclass(?) AND indisvalid",
@@ -132,7 +133,7 @@ def indexed(rows: Rows, collection: Collection) -> bool:
 
 
 def make_index(tx: Transaction, collection: Collection) -> None:
-    """Make the collection's index. Takes time in proportion to the collection's size; searches continue meanwhile."""
+    """Build the collection's index. Takes time proportional to its size; searches continue meanwhile."""
     tx.run("SET LOCAL statement_timeout = 0")
     tx.run("SET LOCAL maintenance_work_mem = '512MB'")
     tx.run(
@@ -143,7 +144,7 @@ def make_index(tx: Transaction, collection: Collection) -> None:
 
 
 def strays(rows: Rows) -> list[str]:
-    """Indexes of collections that were dropped."""
+    """Indexes left over from dropped collections."""
     live = {
         index_name(number) for (number,) in rows.all("SELECT number FROM search_collections WHERE name IS NOT NULL")
     }
@@ -157,7 +158,7 @@ def _through_index(rows: Rows, collection: Collection, query: str, count: int) -
     size = collection.dimensions
     rows.all("SELECT set_config('hnsw.ef_search', ?, true)", str(min(_MOST_SEARCHED, max(_LEAST_SEARCHED, 2 * count))))
     rows.all("SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true)")
-    # The collection's number is written out: a partial index is only considered for a constant.
+    # The collection's number is a literal: a partial index is only considered for a constant.
     return rows.all(
         f"SELECT document, array_send(embedding) FROM search_vectors WHERE collection = {collection.number}"  # noqa: S608  numbers
         f" ORDER BY embedding::vector({size}) <#> ?::vector({size}) LIMIT ?",
@@ -175,7 +176,7 @@ def _unpacked(found: Sequence[tuple[Any, ...]], query: Matrix) -> tuple[NDArray[
 
 
 def _written(row: Matrix) -> str:
-    """A vector's numbers as text; nine digits give the same float32 back."""
+    """A vector's numbers as text; nine digits reproduce the same float32."""
     return ",".join([f"{number:.9g}" for number in row.tolist()])
 
 

@@ -1,8 +1,8 @@
-"""The inverted lists of collections: which documents have a term in a field, and how often. Packed, by segment.
+"""Inverted lists of collections: which documents have a term in a field, and how often. Packed, by segment.
 
-Writing a segment writes its lists. Reading takes them from memory if they were read before, the rest in one statement.
-A segment never changes and its number is never given twice, so what is cached of it is never out of date. The cache
-holds the packed bytes, a third of what arrays would take; turning them into arrays is cheap.
+Writing a segment writes its lists. Reading takes cached lists from memory and fetches the rest in one statement.
+A segment never changes and its number is never reused, so cached lists are never stale. The cache holds the packed
+bytes, a third of what arrays would take; turning them into arrays is cheap.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ from pentad.search.arrays import Mask, Numbers
 from pentad.search.collection import Collection
 
 MOST_DOCUMENTS: Final = 65_536
-"""No segment holds more: a place in it has two bytes."""
+"""The most documents in a segment: a position in it has two bytes."""
 LONGEST: Final = 65_535
 BYTES_EACH: Final = 3
 _MOST_OFTEN: Final = 255
@@ -32,7 +32,7 @@ Terms = Mapping[str, list[str]]
 
 @dataclass(frozen=True, slots=True)
 class Postings:
-    """The documents that have a term in a field, ascending, and how often each has it."""
+    """The documents that have a term in a field, ascending, with counts."""
 
     documents: Numbers
     counts: NDArray[np.uint8]
@@ -42,7 +42,7 @@ class Postings:
 
 
 def halves(data: bytes) -> tuple[bytes, bytes]:
-    """The places and the counts of a list."""
+    """The positions and the counts of a list."""
     middle = len(data) // BYTES_EACH * 2
     return data[:middle], data[middle:]
 
@@ -60,17 +60,17 @@ def write(tx: Transaction, collection: Collection, segment: int, documents: Sequ
 
 
 def insert(tx: Transaction, collection: int, segment: int, lists: Iterable[tuple[str, str, bytes]]) -> None:
-    """Write lists that are packed already: term, field, bytes."""
+    """Write already packed lists: term, field, bytes."""
     tx.run_many(_INSERT, ((collection, segment, term, field, data) for term, field, data in lists))
 
 
 def insert_lengths(tx: Transaction, collection: int, segment: int, field: str, lengths: NDArray[np.uint16]) -> None:
-    """Write how long a field is in each document of a segment."""
+    """Write the length of a field in each document of a segment."""
     tx.run(_INSERT_LENGTHS, collection, segment, field, lengths.tobytes())
 
 
 class _Gathered:
-    """The occurrences in one field, on their way to lists: columns, put into order once at the end."""
+    """Collects the occurrences in one field before they become lists: columns, sorted once at the end."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
@@ -88,7 +88,7 @@ class _Gathered:
         self._places += [place] * len(counts)
 
     def packed(self) -> Iterable[tuple[str, bytes]]:
-        """Every term with the bytes of its list, in the order of the terms: the store inserts those fastest."""
+        """Every term with its packed list, in term order, which the store inserts fastest."""
         keys = np.array(self._terms, np.int32)
         order = np.argsort(keys, kind="stable")
         places = np.array(self._places, "<u2")[order].tobytes()
@@ -151,7 +151,7 @@ def _size(packed: Packed) -> int:
 
 
 def _fetched(rows: Rows, collection: Collection, missing: Sequence[Key]) -> dict[Key, Packed]:
-    """The lists under these keys, from the store."""
+    """Read the lists with these keys from the store."""
     segments, terms = ({key[place]: None for key in missing} for place in (1, 2))
     found = rows.all(
         "SELECT segment, term, field, postings FROM search_postings WHERE collection = ?"  # noqa: S608  only marks
@@ -167,7 +167,7 @@ def _fetched(rows: Rows, collection: Collection, missing: Sequence[Key]) -> dict
 
 
 def _whole(parts: Sequence[tuple[int, bytes]]) -> Postings:
-    """The lists of all segments as one, places turned into numbers of documents."""
+    """Join the lists of all segments, with positions converted to document numbers."""
     sizes = [len(data) // BYTES_EACH for _, data in parts]
     documents = np.empty(sum(sizes), np.int32)
     counts = np.empty(documents.size, np.uint8)

@@ -1,4 +1,4 @@
-"""Words found at the beginning of words, for rooms whose word table has `prefixes`."""
+"""Matching of word prefixes, for rooms whose word table has `prefixes`."""
 
 from os.path import commonprefix
 from typing import Final, NamedTuple
@@ -7,17 +7,17 @@ from pentad.kernel.words import words
 from pentad.search.text import STOP_WORDS, stem
 
 _COUNTED: Final = 20_000
-"""Characters of a text in which words are counted for ranking; matching covers the whole text."""
+"""Words are counted for ranking in this many characters of a text; matching covers the whole text."""
 _MOST_ASKED: Final = 32
 _SHORTEST: Final = 3
 _SEPARATORS: Final = {code: " " for code in range(128) if not chr(code).isalnum()}
 
 
 def question_words(question: str) -> dict[str, str]:
-    """The beginnings that the forms of each telling word share, with the word: `permit` of permits.
+    """The prefix that all forms of a significant word share, with the word: `permit` for permits.
 
-    Too many words begin like one of one or two letters, so these are found whole: they end with a space. Scripts that
-    write a word with a sign or two are left alone.
+    Prefixes of one or two letters would match too many words, so such words match only whole: they end with a space.
+    Scripts that write a word with one or two signs are left alone.
     """
     asked = list(dict.fromkeys(words(question)))
     found: dict[str, str] = {}
@@ -30,7 +30,7 @@ def question_words(question: str) -> dict[str, str]:
 
 
 class PrefixText(NamedTuple):
-    """A text in which beginnings of words are found: its words between spaces, and its length in characters."""
+    """A text for prefix matching: its words between spaces, and its length in characters."""
 
     text: str
     length: int

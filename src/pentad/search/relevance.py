@@ -1,7 +1,7 @@
-"""Converts evidence to a score: the probability that the best hit, with this evidence, is what was asked for.
+"""Converts evidence to a score: the probability that a best hit with this evidence is what the query asked for.
 
-The score means the same in every query and room, so it can be compared with a threshold, and a document whose vector is
-not made yet competes fairly with those that have one. The maps and thresholds were fitted on one half of
+The score means the same in every query and room, so it can be compared with a threshold, and a document whose vector
+is not ready yet competes fairly with others. The maps and thresholds were fitted on one half of
 `benchmarks/search/judged_agents.json` and of `judged_directory.json`; `docs/decisions/016-search.md` has the figures.
 """
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 GOOD_MATCH: Final = 0.4
 """If no hit reaches this score, the answer says that there is no good match."""
 FEW_WORDS, FAR = 0.62, 0.28
-"""A best hit with less than this share of the question's words and less than this cosine was right half of the time."""
+"""A best hit below both this share of the query's words and this cosine was right half of the time."""
 RELATED: Final = 0.165
-"""A document that has none of the words is found from this score on."""
+"""A document that has none of the words is found if it reaches this score."""
 
 WORDS_IN_COSINES: Final = 0.8
-"""A full match of words counts for as much as so much of a cosine."""
+"""A full match of words counts as much as this cosine."""
 _BIAS, _EVIDENCE = -3.6, 9.9
 _COSINE_OF_NONE, _COSINE_OF_ALL = 0.12, 0.48
-"""What cosines documents have on average that have none of the words, or all."""
+"""The average cosines of documents that have none of the words, and of those that have all."""
 
 Number = TypeVar("Number", float, "NDArray[np.float64]")
 """One value, or an array of them."""
@@ -40,18 +40,18 @@ def logit(share: Number, cosine: Number) -> Number:
 
 
 def logit_of_words(share: Number, coverage: Number) -> Number:
-    """The same for a document without a vector: it counts as one with the usual cosine of its coverage."""
+    """The same for a document without a vector: its cosine is assumed to be the usual one for its coverage."""
     return logit(share, _COSINE_OF_NONE + (_COSINE_OF_ALL - _COSINE_OF_NONE) * coverage)
 
 
 def is_doubtful(coverage: float, cosine: float) -> bool:
-    """Whether a best hit shares some words with the question but not its meaning, as a desk for returned goods does
-    with a tax return. Its score is too high then. The cosine is on MiniLM's scale."""
+    """Whether a best hit shares some words with the query but not its meaning, as in "tax return" and a desk for
+    returned goods. Its score is then too high. The cosine is on MiniLM's scale."""
     return coverage < FEW_WORDS and cosine < FAR
 
 
 def part_of_words(score: float, share: float, cosine: float | None) -> float:
-    """The part of a score that the words gave; the cosine is on MiniLM's scale, None without a vector."""
+    """The part of a score that is due to words; the cosine is on MiniLM's scale, None without a vector."""
     if cosine is None:
         return score
     words = WORDS_IN_COSINES * share
@@ -65,7 +65,7 @@ def logistic(value: float) -> float:
 
 
 def never_rising(values: Sequence[float]) -> list[float]:
-    """The nearest sequence that never rises: neighbours in the wrong order take their mean."""
+    """The nearest sequence that never rises: neighbours in the wrong order are replaced by their mean."""
     blocks: list[tuple[float, int]] = []
     for value in values:
         total, size = value, 1
@@ -77,8 +77,8 @@ def never_rising(values: Sequence[float]) -> list[float]:
 
 
 class CosineScale(Struct, frozen=True):
-    """The scale of a model's cosines: three standard deviations above those of unrelated texts, and those of
-    paraphrases.
+    """The scale of a model's cosines: three standard deviations above the cosines of unrelated texts, and the cosine
+    of paraphrases.
 
     Models differ: unrelated texts have a cosine of .05 with one and of .7 with another. The maps above were fitted on
     MiniLM's cosines, so those of other models are moved to MiniLM's scale.
@@ -101,7 +101,7 @@ class CosineScale(Struct, frozen=True):
 
     @property
     def related(self) -> float:
-        """The model's own cosine from which on a document without any of the words is found."""
+        """The model's own cosine that a document without any of the words must reach to be found."""
         return self.cosine((math.log(RELATED / (1 - RELATED)) - _BIAS) / _EVIDENCE)
 
 
@@ -137,7 +137,7 @@ _SPREADS: Final = 3.0
 
 
 async def measure_cosines(embedder: Embedder) -> CosineScale:
-    """Ask a model where its cosines lie. MiniLM's are known."""
+    """Measure the scale of a model's cosines. MiniLM's is known."""
     from statistics import fmean, pstdev  # rarely needed
 
     if embedder.model.startswith("all-minilm-l6-v2"):

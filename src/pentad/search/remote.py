@@ -35,7 +35,7 @@ class RemoteModel:
     dimensions: int
     key: str | None = field(default=None, repr=False)
     shortened: bool = False
-    """Whether to ask for vectors cut to `dimensions`; not every endpoint knows how."""
+    """Whether to request vectors truncated to `dimensions`; not every endpoint supports it."""
 
 
 class RemoteEmbedder:
@@ -53,12 +53,12 @@ class RemoteEmbedder:
         self._url = base if base.endswith("/embeddings") else f"{base}/embeddings"
 
     async def embed(self, texts: Sequence[str]) -> bytes:
-        """One unit vector a text, in order."""
+        """One unit vector per text, in order."""
         plain = [normalised(text) for text in texts]
         return b"".join([await self._batch(plain[start : start + _BATCH]) for start in range(0, len(plain), _BATCH)])
 
     def close(self) -> None:
-        """Connections are the fetcher's."""
+        """Does nothing: the connections belong to the fetcher."""
 
     async def _batch(self, texts: Sequence[str]) -> bytes:
         body: dict[str, Any] = {"model": self._remote.model, "input": list(texts), "encoding_format": "float"}
@@ -108,7 +108,7 @@ class RemoteEmbedder:
 
 
 def _retry_after(answer: "Fetched") -> float | None:
-    """Seconds to wait, if the endpoint says so in seconds."""
+    """Seconds to wait, if the endpoint gives them as a number."""
     text = next((value for name, value in answer.headers.items() if name.lower() == "retry-after"), "")
     return float(text) if text.strip().isdigit() else None
 
@@ -128,7 +128,7 @@ def _refusal(answer: "Fetched", wait: float) -> PentadError:
 
 
 def _error_message(body: bytes) -> str:
-    """The endpoint's own words, if they are in the usual place."""
+    """The endpoint's own error message, if it is in the usual place."""
     try:
         message = json.loads(body)["error"]["message"]
     except (ValueError, KeyError, TypeError):

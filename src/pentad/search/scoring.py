@@ -1,7 +1,7 @@
-"""BM25F, the one way words are scored: in every room, on both stores.
+"""BM25F, the only scoring of words, in every room and on both stores.
 
-A word counts for more the fewer documents have it, in fields with a higher weight and in short fields, and for less
-each further time. A room declares its fields (`searchable.py`). `WordScorer` scores texts at hand, `bm25.py` arrays.
+A word counts for more if few documents have it, in fields with a higher weight, and in short fields; each repetition
+counts for less. A room declares its fields (`searchable.py`). `WordScorer` scores given texts, `bm25.py` arrays.
 """
 
 import math
@@ -41,19 +41,19 @@ class WordMatch:
 
     @property
     def share(self) -> float:
-        """The score over the highest one these words could reach, 0 to 1."""
+        """The score relative to the highest score these words allow, 0 to 1."""
         highest = (K1 + 1) * sum(self.worth.values())
         return self.score / highest if highest else 0.0
 
     @property
     def coverage(self) -> float:
-        """The share of the question's words, by weight, that the document has."""
+        """The weighted share of the query's words that the document has."""
         total = sum(self.worth.values())
         found = {word for _, word in self.given}
         return sum(self.worth[word] for word in found) / total if total else 0.0
 
     def by_word(self, scale: float = 1.0) -> dict[str, float]:
-        """What each word gave."""
+        """The contribution of each word."""
         words: dict[str, float] = {}
         for (_, word), value in self.given.items():
             words[word] = words.get(word, 0.0) + value * scale
@@ -70,7 +70,7 @@ class WordMatch:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One field's contribution to a document's score, and the words behind it; `meaning` is the vector's."""
+    """One field's contribution to a document's score, and the words behind it; `meaning` stands for the vector."""
 
     field: str
     words: tuple[str, ...]
@@ -81,9 +81,9 @@ class Reason:
 
 
 def reasons(match: WordMatch, score: float, by_words: float, *, has_vector: bool) -> list[Reason]:
-    """The reasons that a score is made of, the strongest first. `by_words` is the part of it that the words gave.
+    """The reasons that make up a score, strongest first. `by_words` is the part of it that is due to words.
 
-    They add up to the rounded score: what rounding each of them adds or takes goes to the strongest.
+    They add up to the rounded score: the strongest one absorbs the rounding differences.
     """
     whole = match.score
     found = [
@@ -96,7 +96,7 @@ def reasons(match: WordMatch, score: float, by_words: float, *, has_vector: bool
 
 
 def rounded(found: Sequence[Reason]) -> list[Reason]:
-    """Reasons with rounded contributions, the strongest first, whose sum is the rounded sum."""
+    """Reasons with rounded contributions, strongest first, whose sum is the rounded sum."""
     if not found:
         return []
     strongest, *others = sorted(found, key=lambda reason: -reason.contribution)
@@ -107,7 +107,7 @@ def rounded(found: Sequence[Reason]) -> list[Reason]:
 
 
 class WordScorer:
-    """Scores documents for the words of one question. `worth` is the inverse document frequency of each word."""
+    """Scores documents for the words of one query. `worth` is the inverse document frequency of each word."""
 
     def __init__(self, fields: SearchFields, worth: Mapping[str, float]) -> None:
         self._fields = fields
@@ -117,7 +117,7 @@ class WordScorer:
     def over(
         cls, words: Sequence[str], documents: Sequence[Texts], fields: SearchFields, complete: int = 0
     ) -> "WordScorer":
-        """A scorer whose statistics come from these documents alone; the first `complete` have all of the words."""
+        """A scorer whose statistics come from these documents alone; the first `complete` have all the words."""
         lengths: dict[str, list[int]] = {}
         for texts in documents:
             for name, text in texts.items():
@@ -133,7 +133,7 @@ class WordScorer:
         return cls(usual, worth)
 
     def match(self, texts: Texts, *, has_all: bool = False) -> WordMatch:
-        """What each word gives to a document. One that `has_all` has a word once even if it was not counted."""
+        """The contribution of each word to a document. With `has_all`, uncounted words count as occurring once."""
         given: dict[tuple[str, str], float] = {}
         for word, worth in self._worth.items():
             strengths = {name: self._strength(name, text, times)
@@ -163,7 +163,7 @@ def saturated(frequency: float) -> float:
 
 
 class WordList(tuple[str, ...]):
-    """A text as a list of words that have to match whole."""
+    """A text as a list of words that must match whole."""
 
     __slots__ = ()
 

@@ -11,16 +11,16 @@ from msgspec import Struct
 from pentad.search.documents import Supply
 
 TEXT: Final = ""
-"""The field of documents that have a single text."""
+"""The field name for documents that have a single text."""
 OTHERS: Final = "*"
 """The name for all fields that are not declared."""
 
 _LONGEST: Final = 900
-"""Characters of a field that go into a vector; an embedding model reads only so much."""
+"""How many characters of a field go into a vector; embedding models read only so much."""
 
 
 class SearchField(NamedTuple):
-    """A field's weight, its usual length (None: measured on the documents), and how much length matters, 0 to 1."""
+    """A field's weight, its usual length (None: measured on the documents), and the effect of length, 0 to 1."""
 
     weight: float = 1.0
     usual_length: float | None = None
@@ -34,22 +34,22 @@ _PLAIN: Final = SearchField()
 
 
 def field_named(fields: SearchFields, name: str) -> SearchField:
-    """The declaration of a field: its own, that of the others, or a plain one."""
+    """The declaration of a field: its own, the one for all others, or a default."""
     return fields.get(name) or fields.get(OTHERS, _PLAIN)
 
 
 class Searchable(Struct, frozen=True):
-    """One kind of document that a room has searched."""
+    """One kind of document that a room makes searchable."""
 
     collection: str
-    """The name of the collection, or of several: what their names have before the first colon."""
+    """The name of the collection; for several, the part of their names before the first colon."""
     fields: SearchFields
     vector_of: tuple[str, ...]
     """The fields a document's vector is made of."""
     filters: tuple[str, ...] = ()
-    """What a search can be narrowed by, as the room's tools call it. Filters apply before anything is ranked."""
+    """The filters of a search, as the room's tools call them. Filters apply before ranking."""
     supply: Supply | None = None
-    """Gives the background what to embed, for rooms that do not `put` documents themselves."""
+    """Supplies the background work with documents to embed, for rooms that do not `put` documents themselves."""
 
     def vector_text(self, texts: Mapping[str, str]) -> str:
         """The text a document's vector is made of, if one window is enough for it."""

@@ -1,8 +1,8 @@
 """Keeps the number of segments small: neighbours are merged, and the data of removed documents is dropped.
 
-Every write creates a segment of its own, so queries would have to read more and more rows. A merge is one unit of work,
-small enough not to hold up other writers for long, and changes no result. The rows of dropped collections are cleared
-away here too, some at a time.
+Every write creates its own segment, so queries would have to read more and more rows. A merge is one unit of work,
+small enough not to hold up other writers for long, and changes no result. The rows of dropped collections are deleted
+here too, some at a time.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,8 +19,8 @@ from pentad.search.posting_lists import MOST_DOCUMENTS, halves, insert, insert_l
 
 _TOGETHER: Final = 8
 _TIERS: Final = (16, 128, 1_024, 8_192, 32_768)
-"""Segments smaller than one of these are merged with neighbours that are as well: when there are several, or as many as
-a segment can hold."""
+"""Segments smaller than one of these sizes are merged with neighbours below the same size, if there are several or
+enough to fill a segment."""
 _MOST_SEGMENTS: Final = 1_000
 _CLEARED: Final = 2_000
 _TABLES: Final = (
@@ -44,7 +44,7 @@ class Segment:
 
 
 def to_merge(rows: Rows, number: int) -> list[Segment]:
-    """Neighbours that should be one segment; empty if all is well."""
+    """Neighbours that should be one segment; empty if none are due."""
     found = rows.all(
         "SELECT segment, first_document, documents FROM search_segments WHERE collection = ? ORDER BY first_document",
         number,
@@ -58,7 +58,7 @@ def to_merge(rows: Rows, number: int) -> list[Segment]:
 
 
 def merge(tx: Transaction, number: int) -> bool:
-    """Merge the neighbours that are due, if any; whether there were."""
+    """Merge the neighbours that are due; returns whether there were any."""
     collection = collections.by_number(tx, number)
     run = to_merge(tx, number) if collection is not None else []
     if collection is None or not run:
@@ -86,7 +86,7 @@ def merge(tx: Transaction, number: int) -> bool:
 
 
 def clear(tx: Transaction, number: int) -> bool:
-    """Take away some rows of a dropped collection; False when nothing was left and its own row is gone too."""
+    """Delete some rows of a dropped collection; False when nothing was left and its own row is gone too."""
     segment = tx.value("SELECT segment FROM search_postings WHERE collection = ? ORDER BY segment LIMIT 1", number)
     if segment is not None:
         key = number, segment
@@ -113,7 +113,7 @@ def clear(tx: Transaction, number: int) -> bool:
 
 
 def _runs(segments: Sequence[Segment], tier: int) -> Iterator[tuple[list[Segment], bool]]:
-    """Neighbours that are all below a size, and whether there is no room for the next one that is."""
+    """Runs of neighbours below a size, each with whether it ended because the next small one does not fit."""
     run: list[Segment] = []
     size = 0
     for segment in segments:
@@ -147,8 +147,8 @@ def _ids(tx: Transaction, number: int, run: Sequence[Segment]) -> bytes:
 def _merged(
     found: Sequence[tuple[Any, ...]], offsets: Mapping[int, int], present: Mask
 ) -> Iterator[tuple[str, str, bytes]]:
-    """Each term's lists as one, without documents that are gone. All of them are one column while this works: there are
-    far too many to look at each."""
+    """Each term's lists joined, without removed documents. Works on a single column, because there are far too many
+    lists to process one by one."""
     rows = sorted(found, key=lambda row: (row[0], row[1], offsets[row[2]]))
     parts = [halves(data) for _, _, _, data in rows]
     sizes = np.array([len(counts) for _, counts in parts], np.int64)

@@ -1,8 +1,8 @@
 """A quick filter over many vectors: only the sign of each number is kept, and vectors that differ from the query in few
 signs are passed on to be compared exactly.
 
-Signs lie in columns of 64-bit words, chunk by chunk, so that comparing them is a few passes over memory the processor
-holds close by: about a thirtieth of the time an exact scan takes.
+Signs lie in columns of 64-bit words, chunk by chunk, so that comparing them takes a few passes over memory in the
+processor's cache: about a thirtieth of the time of an exact scan.
 """
 
 from typing import Final
@@ -19,12 +19,12 @@ _WORD_BITS: Final = 64
 _EVERY: Final = 16
 """One in this many distances is sampled to estimate the bound."""
 _FIT_A_BYTE: Final = 3
-"""The signs of so many words are counted in single bytes, which is faster, before they are added up."""
+"""The counts of this many words are kept in single bytes, which is faster, before they are added up."""
 _FAR: Final = np.uint16(65_535)
 
 
 def words_for(dimensions: int) -> int:
-    """How many words hold the signs of one vector."""
+    """The number of words that hold the signs of one vector."""
     return -(-dimensions // _WORD_BITS)
 
 
@@ -59,7 +59,7 @@ class SignFilter:
         return more
 
     def passing(self, query: Matrix, allowed: Mask | None, count: int) -> NDArray[np.intp]:
-        """The places of the `count` rows or some more that differ least from the query; ascending."""
+        """The positions of at least `count` rows that differ least from the query; ascending."""
         distances = self._distances(signs(query[np.newaxis])[0])
         if allowed is not None:
             distances[~allowed] = _FAR
@@ -93,7 +93,7 @@ class SignFilter:
 
 
 def _least(places: NDArray[np.intp], distances: NDArray[np.uint16], count: int) -> NDArray[np.intp]:
-    """No more than twice as many as asked for: equal distances are many, and each is compared exactly later."""
+    """At most twice as many as requested: ties are frequent, and each row is compared exactly later."""
     if places.size <= 2 * count:
         return places
     near = distances[places]

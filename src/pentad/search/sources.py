@@ -1,4 +1,4 @@
-"""The items of a room that the search over all rooms can find (`Room.search_sources`), by kind.
+"""The items of a room that the search across rooms can find (`Room.search_sources`), by kind.
 
 The function applies the caller's rights and the filters in its query, so nothing is found, counted or ranked that the
 caller may not see. Its scores are those of `relevance.py`, which mean the same in every room.
@@ -38,8 +38,8 @@ class SearchRequest:
 
 @dataclass(frozen=True, slots=True)
 class FoundItem:
-    """An item that was found. `text` is what its snippet is cut from; `page` is where the console shows it, below its
-    room's first page."""
+    """An item that was found. Its snippet is cut from `text`; `page` is its console page, below the room's first
+    page."""
 
     uri: str
     title: str
@@ -53,10 +53,10 @@ class FoundItem:
 
 @dataclass(frozen=True, slots=True)
 class FoundItems:
-    """The best items of one kind, best first. `more` says that there are others.
+    """The best items of one kind, best first. `more` means that there are others.
 
-    `waiting` is how many items have no vector yet, so that only their words find them. `incomplete` says what was not
-    searched, if anything was not.
+    `waiting` is the number of items without a vector yet, which only words can find. If something was not searched,
+    `incomplete` says what.
     """
 
     items: Sequence[FoundItem] = ()
@@ -67,7 +67,7 @@ class FoundItems:
 
 @dataclass(frozen=True, slots=True)
 class SearchSource(Generic[S]):
-    """One kind of item of a room, found for callers who may read the room. Kinds are unique over all rooms."""
+    """One kind of item in a room, for callers who may read the room. Kinds are unique across rooms."""
 
     kind: str
     find: Callable[[S, SearchRequest], Awaitable[FoundItems]]
@@ -101,12 +101,12 @@ def snippet(text: str, asked: Iterable[str], most: int = SNIPPET) -> str:
 
 
 def _worth(places: Sequence[tuple[int, str]], start: int, most: int) -> int:
-    """How many of the words stand in the part that begins at a word."""
+    """How many of the words are in the part that begins at `start`."""
     return len({one for place, one in places if start <= place < start + most * 3 // 4})
 
 
 def _beginning(line: str, start: int, most: int) -> int:
-    """Where to begin so that a word stands near the beginning: after a full stop, or a few words before it."""
+    """The beginning of a part with the word near its start: after a full stop, or a few words before the word."""
     earliest = max(0, start - most // 4)
     stop = line.rfind(". ", earliest, start)
     if stop >= 0:

@@ -1,8 +1,8 @@
-"""The words of a text, as documents and questions share them: NFKC, lower case, stemmed.
+"""Splits text into words, in the same way for documents and queries: NFKC, lower case, stemmed.
 
-Documents keep every word; a question loses its function words, unless nothing else is left of it, and the measure it
-asks for: what answers `how many?` is a number, and seldom the word `many`. Chinese and Japanese are written
-without spaces, so each of their characters counts as a word.
+Documents keep every word. A query loses its function words, unless nothing else is left of it, and the measure it
+asks for: the answer to `how many?` is a number, and rarely the word `many`. Chinese and Japanese are written without
+spaces, so each of their characters counts as a word.
 """
 
 import re
@@ -39,7 +39,7 @@ def terms(text: str) -> list[str]:
 
 
 def query_terms(text: str) -> list[str]:
-    """The stems a question is asked with, each once, in order."""
+    """The distinct stems of a query, in order."""
     found = words(text)
     asked = [
         word
@@ -57,7 +57,7 @@ def stem(word: str) -> str:
 
 
 def _stemmer() -> Any:
-    """A stemmer of this thread's own: it keeps the word it works on in itself."""
+    """This thread's own stemmer, because a stemmer stores the word it works on."""
     if not hasattr(_OWN, "stemmer"):
         _OWN.stemmer = import_module("snowballstemmer").stemmer("english")
     return _OWN.stemmer

@@ -1,13 +1,13 @@
-"""Vectors beside an SQLite store, in memory-mapped files.
+"""Vectors next to an SQLite store, in memory-mapped files.
 
-The store has every vector too, so that a backup is whole and a transaction covers words and vectors alike. The files
-only make them fast to scan and can be thrown away at any time. The first search after a change brings them up to date.
-Up to some 50,000 vectors every one is compared; beyond, signs let the likely ones through first (`sign_filter.py`) and
-those are compared exactly. What is filtered out never takes part.
+The store has every vector too, so that a backup is complete and a transaction covers words and vectors alike. The files
+only make scans fast and can be deleted at any time. The first search after a change brings them up to date. Up to some
+50,000 vectors, all are compared; beyond that, signs select the likely ones (`sign_filter.py`), and those are compared
+exactly. Documents that are filtered out never take part.
 
-Files grow at the end. Rows are written and synced first; then `head.json`, replaced in one step, says how many count.
-Rows beyond that were never finished, and the next writer cuts them off. Several processes share the files; the one that
-writes holds the lock.
+Files grow at the end. Rows are written and synced first; then `head.json`, replaced atomically, says how many are
+valid. Rows beyond that are from an unfinished write, and the next writer cuts them off. Several processes share the
+files; the one that writes holds the lock.
 """
 
 import contextlib
@@ -40,7 +40,7 @@ _SLOT_BYTES: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The valid part of the files: this many rows, which contain everything up to this version of the collection."""
+    """The valid part of the files: this many rows, which cover everything up to this version of the collection."""
 
     model: str
     dimensions: int
@@ -71,7 +71,7 @@ class Folder:
         self.path = path
 
     def head(self, model: str, dimensions: int) -> Head | None:
-        """What the files hold, if they are of this model and complete."""
+        """The state of the files, if they are complete and of this model."""
         try:
             head = msgspec.json.decode((self.path / "head.json").read_bytes(), type=Head)
             whole = all(
@@ -87,7 +87,7 @@ class Folder:
         return Head(model, dimensions, 0, -1, opaque_id(size=6))
 
     def append(self, head: Head, vectors: Matrix, documents: Ids, versions: Ids) -> Head:
-        """Write rows behind those of `head`; the head returned must still be published."""
+        """Write rows after those of `head`; the returned head must still be published."""
         slots = np.stack((documents, versions), axis=1).astype("<i8")
         for column, rows in (("vectors", vectors.astype("<f4")), ("slots", slots), ("signs", signs(vectors))):
             with self._opened(head, column) as file:
@@ -97,7 +97,7 @@ class Folder:
         return Head(head.model, head.dimensions, head.rows + vectors.shape[0], head.version, head.files)
 
     def publish(self, head: Head) -> None:
-        """Sync the rows, then let the head count; files of an earlier head go away."""
+        """Sync the rows, then make the head valid; deletes files of an earlier head."""
         for column in _COLUMNS:
             with self._opened(head, column) as file:
                 os.fsync(file.fileno())
@@ -132,7 +132,7 @@ class Folder:
             yield
 
     def remove(self) -> None:
-        """Take all of it away."""
+        """Delete the files."""
         shutil.rmtree(self.path, ignore_errors=True)
 
     def _file(self, head: Head, column: str) -> Path:
@@ -159,7 +159,7 @@ def _sync_folder(path: Path) -> None:
 
 
 def _lock(file: IO[bytes]) -> None:
-    """Wait for the file's lock; closing the file gives it back, and so does the end of the process."""
+    """Wait for the file's lock; closing the file releases it, and so does the end of the process."""
     if os.name == "posix":
         import fcntl
 
@@ -172,12 +172,12 @@ _RESCORED_EACH: Final = 4
 _OPEN: Final = 256
 _LITTLE_WASTE: Final = 1_000
 _GATHER_SHARE: Final = 4
-"""A filter that leaves less than one in so many has its rows picked out; a wider one is cheaper to mask."""
+"""If a filter leaves less than one in this many rows, they are copied out; otherwise a mask is cheaper."""
 
 
 @dataclass(frozen=True)
 class View:
-    """The rows of one collection as this process has them mapped, complete up to `version`."""
+    """The rows of one collection, mapped by this process and complete up to `version`."""
 
     head: Head
     version: int
@@ -195,21 +195,21 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Picked:
-    """Some rows of a view, taken out of it: the document of each, and its vector."""
+    """Rows copied out of a view: the document and the vector of each."""
 
     documents: NDArray[np.intp]
     vectors: Matrix
 
     def nearest(self, query: Matrix, count: int) -> "Picked":
-        """The `count` nearest of them and all that tie."""
+        """The `count` nearest of them, plus ties."""
         if self.documents.size <= count:
             return self
-        # Not by a matrix product: for so few rows its threads wait for each other longer than they work.
+        # No matrix product: for so few rows, its threads would wait for each other longer than they work.
         chosen = _highest(np.einsum("ij,j->i", self.vectors, query), count)
         return Picked(self.documents[chosen], self.vectors[chosen])
 
     def compared(self, query: Matrix, members: Members, count: int | None) -> Near:
-        """Their documents, by cosines: the same row always gives the same number, wherever it stands."""
+        """Their documents by cosine. The same row always gives the same number, whatever its position."""
         cosines = np.einsum("ij,j->i", self.vectors.astype(np.float64), query.astype(np.float64))
         return best_windows(self.documents, cosines, self.vectors, members, count)
 
@@ -249,7 +249,7 @@ class VectorFiles:
         while True:
             likely, pool = self._likely(view, mask, query, wanted)
             near = likely.compared(query, members, count)
-            # Several windows of one document may crowd others out; look further until there are enough documents.
+            # Several windows of one document may crowd others out; fetch more until there are enough documents.
             if near.documents.size >= count or likely.documents.size < wanted or wanted >= view.head.rows:
                 return near if pool is None else replace(near, again=partial(_again, view, members, pool))
             wanted *= 4
@@ -267,11 +267,11 @@ class VectorFiles:
         return _picked(view, places).compared(query, members, None)
 
     def prepare(self, rows: Rows, collection: Collection, members: Members) -> None:
-        """Bring the files up to date before a search has to wait for it."""
+        """Bring the files up to date, so that no search has to wait for it."""
         self._view(rows, collection, members)
 
     def sweep(self, kept: set[str]) -> None:
-        """Take away the files of collections that are no more."""
+        """Delete the files of collections that no longer exist."""
         for path in self.folder.iterdir() if self.folder.is_dir() else ():
             if path.name not in kept:
                 Folder(path).remove()
@@ -279,7 +279,7 @@ class VectorFiles:
                     self._views.pop(path.name)
 
     def _likely(self, view: View, mask: Mask | None, query: Matrix, count: int) -> tuple[Picked, Picked | None]:
-        """The rows that hold the `count` nearest and all that tie; and, if not all were compared, those that were."""
+        """The rows with the `count` nearest, plus ties; if not all rows were compared, also those that were."""
         size = view.head.rows if mask is None else int(np.count_nonzero(mask))
         if size <= count:
             return _picked(view, np.arange(view.head.rows) if mask is None else np.flatnonzero(mask)), None
@@ -309,7 +309,7 @@ class VectorFiles:
         return view
 
     def _brought_up_to_date(self, rows: Rows, collection: Collection, members: Members, view: View | None) -> View:
-        """The view with what is new; the files are written only if something is."""
+        """The view with all changes; writes the files only if there are any."""
         fresh = "SELECT 1 FROM search_vectors WHERE collection = ? AND version > ? LIMIT 1"
         if view is not None and rows.one(fresh, collection.number, view.version) is None:
             return replace(view, version=collection.version)
@@ -362,7 +362,7 @@ def _stored(rows: Rows, collection: Collection, version: int) -> Iterator[tuple[
 
 
 def _matches_store(rows: Rows, collection: Collection, members: Members, slots: Slots, head: Head) -> bool:
-    """Whether the files match the store. They do not after a restore from a backup: the version then restarts, and
+    """Whether the files match the store. After a restore from a backup they do not: the version then restarts, and
     steps between versions are random, so old versions do not recur."""
     stored = rows.all(
         "SELECT version, document FROM search_vectors WHERE collection = ? AND version <= ?",
@@ -382,7 +382,7 @@ def _still_there(members: Members, documents: Ids) -> Mask:
 
 
 def _slot_mask(view: View, members: Members, allowed: Mask | None) -> Mask | None:
-    """The rows that may take part; `allowed` is a mask of documents. None for all."""
+    """The rows that may take part; `allowed` is a mask of documents. None means all."""
     if allowed is None and view.highest < members.ids.size:
         return None
     if allowed is not None and view.highest < members.ids.size:
@@ -398,13 +398,13 @@ def _picked(view: View, places: NDArray[np.intp]) -> Picked:
 
 
 def _again(view: View, members: Members, pool: Picked, query: Matrix, count: int) -> Near:
-    """The nearest of documents that were picked out before; all windows of each take part."""
+    """The nearest of the documents picked before; all windows of each take part."""
     if not view.lookup.each_once:
         pool = _picked(view, view.lookup.places(pool.documents))
     return pool.nearest(query, 2 * count).compared(query, members, count)
 
 
 def _highest(cosines: NDArray[np.float32], count: int) -> NDArray[np.intp]:
-    """The places of the highest values and of all within rounding of the last of them."""
+    """The positions of the highest values, plus all within rounding error of the last of them."""
     last = np.partition(cosines, cosines.size - count)[cosines.size - count]
     return np.flatnonzero(cosines >= last - np.float32(1e-6))

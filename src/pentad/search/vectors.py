@@ -1,7 +1,7 @@
 """The interface of vector stores, and the requirements for vectors.
 
 All vectors have length 1, so the cosine is the scalar product. A document may have several, one for each of its
-windows; its cosine is the best of them. Vectors of different models cannot be compared: mixing them is refused.
+windows; its cosine is the best of them. Vectors of different models cannot be compared: mixing them is an error.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,28 +28,28 @@ class Near:
     cosines: NDArray[np.float64]
     vectors: Matrix
     again: "Callable[[Matrix, int], Near] | None" = None
-    """Where not every document was compared: asks those that were for the nearest so many to another question. One that
-    is close to this one need look no further."""
+    """Set if not every document was compared: returns the nearest of those that were, for another query vector. A query
+    close to this one need not search again."""
 
 
 class VectorStore(Protocol):
-    """Keeps the vectors of all collections."""
+    """Stores the vectors of all collections."""
 
     exact_up_to: int
     """Up to this many vectors, all are compared."""
 
     def add(self, tx: Transaction, collection: Collection, vectors: Sequence[tuple[int, Matrix]]) -> None:
-        """Keep the vectors of documents, by number; they count once the transaction is committed."""
+        """Store the vectors of documents, by number; they take effect when the transaction is committed."""
         ...
 
     def remove(self, tx: Transaction, collection: Collection, documents: Sequence[int]) -> int:
-        """Forget the vectors of documents; how many there were."""
+        """Delete the vectors of documents; returns how many there were."""
         ...
 
     def nearest(
         self, rows: Rows, collection: Collection, members: Members, allowed: Mask | None, query: Matrix, count: int
     ) -> Near:
-        """The documents nearest to the query, best first, ties by the rooms' ids; only allowed ones take part."""
+        """The documents nearest to the query, best first, ties by room id; only allowed ones take part."""
         ...
 
     def compared(
@@ -79,7 +79,7 @@ def checked(data: bytes, dimensions: int, windows: int) -> Matrix:
 
 
 def check_model(collection: Collection, model: str, dimensions: int) -> None:
-    """Conflict if the collection has vectors of another model."""
+    """Raise Conflict if the collection has vectors of another model."""
     if collection.model is not None and (collection.model, collection.dimensions) != (model, dimensions):
         raise Conflict(
             f"The collection's vectors are of {collection.model} ({collection.dimensions} dimensions), not of {model}"
@@ -92,7 +92,7 @@ def check_model(collection: Collection, model: str, dimensions: int) -> None:
 def best_windows(
     documents: NDArray[np.intp], cosines: NDArray[np.float64], vectors: Matrix, members: Members, count: int | None
 ) -> Near:
-    """Each document once, by its best window; best first, ties by the rooms' ids."""
+    """Each document once, with its best window; best first, ties by room id."""
     order = np.lexsort((members.ids[documents], -cosines))
     _, firsts = np.unique(documents[order], return_index=True)
     kept = order[np.sort(firsts)][:count]

@@ -1,7 +1,7 @@
 """The word index of rooms whose filters are SQL: a full-text table in the store, written in the room's transaction.
 
-SQLite has an FTS5 table, PostgreSQL a column of tsvectors; the room's migrations make them. Both only say which
-documents have which words, so filters, rights and words are one statement. `scoring.py` makes the scores of both.
+SQLite uses an FTS5 table, PostgreSQL a column of tsvectors; the room's migrations create them. Both only determine
+which documents have which words, so that filters, rights and words are one statement. `scoring.py` scores both.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ _MATCH: Final = "words @@ CAST(? AS tsquery)"
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word that is asked for, in every form that counts as it. `whole` if it is no beginning of other words."""
+    """A word of a query, with all forms that count as the same word. If `whole`, it is not used as a prefix."""
 
     text: str
     forms: tuple[str, ...]
@@ -34,7 +34,7 @@ class Word:
 
     @classmethod
     def of_question(cls, text: str) -> "Word":
-        """One of `question_words`."""
+        """A word from `question_words`."""
         return cls(text, (text.rstrip(" "),), whole=text.endswith(" "))
 
 
@@ -42,7 +42,7 @@ class Word:
 class WordTable:
     """One such table. `parts` names groups of columns that both stores can tell apart, with their tsvector weight.
 
-    With `prefixes` a word of a question is found at the beginning of a document's word.
+    With `prefixes`, a word of a query also matches the beginning of a document's word.
     """
 
     name: str
@@ -50,7 +50,7 @@ class WordTable:
     """PostgreSQL's column of ids; SQLite's is the rowid."""
     columns: tuple[str, ...]
     longest: int
-    """Characters of a text that are indexed."""
+    """How many characters of a text are indexed."""
     parts: Mapping[str, tuple[str, tuple[str, ...]]]
     prefixes: bool = False
 
@@ -78,7 +78,7 @@ class WordTable:
             tx.run(statement, msgspec.json.encode(dict(listed[start : start + _AT_ONCE])).decode())
 
     def delete(self, tx: Transaction, dialect: Dialect, ids: Sequence[int]) -> None:
-        """Take documents out; they need not be there."""
+        """Remove documents; unknown ids are ignored."""
         key = "rowid" if dialect == "sqlite" else self.key
         for start in range(0, len(ids), _AT_ONCE):
             part = ids[start : start + _AT_ONCE]
@@ -93,7 +93,7 @@ class WordTable:
         *,
         prefixes: bool | None = None,
     ) -> str:
-        """What FTS5 or tsquery reads: all of the words or any, anywhere or in one part of the document."""
+        """The expression for FTS5 or tsquery: all of the words or any, anywhere or in one part of the document."""
         beginnings = self.prefixes if prefixes is None else prefixes
         marked = [(word, "*" if beginnings and not word.whole else "") for word in asked]
         letter, columns = self.parts[part] if part else ("", ())
@@ -110,7 +110,7 @@ class WordTable:
         return nested(self._matching(dialect, expression), "d")
 
     def having_or(self, dialect: Dialect, expression: str, ids: Sequence[int]) -> Sql:
-        """The same table `d`, with some further ids in it."""
+        """The same table `d`, with additional ids."""
         if dialect == "sqlite":
             listed, given = "SELECT value FROM json_each(?)", msgspec.json.encode(list(ids)).decode()
         else:
@@ -118,7 +118,7 @@ class WordTable:
         return nested(composed(self._matching(dialect, expression), " UNION ", Sql(listed, (given,))), "d")
 
     def rarest(self, rows: Rows, dialect: Dialect, asked: Sequence[Word], most: int) -> list[Word]:
-        """The rarest words, as many as are in at most so many documents together; none if each is in more."""
+        """The rarest words that together occur in at most `most` documents; empty if even the rarest occurs in more."""
         counted: list[tuple[int, Word]] = []
         for word in asked:
             table = self.having(dialect, self.expression(dialect, (word,), "or"))
@@ -133,7 +133,7 @@ class WordTable:
         return found
 
     def best_first(self, dialect: Dialect, expression: str) -> Sql:
-        """The same table `d`, with the store's own guess of how well a document fits as `points`."""
+        """The same table `d`, with the store's own estimate of relevance as `points`."""
         if dialect == "sqlite":
             return nested(self._matching(dialect, expression, "-rank"), "d")
         tables = Sql(f"{self.name}, CAST(? AS tsquery) AS wanted", (expression,))
@@ -159,7 +159,7 @@ class WordTable:
         return composed("(SELECT record, SUM(points) AS points FROM (", every, ") AS e GROUP BY record) AS d")
 
     def _matching(self, dialect: Dialect, expression: str, points: str | Sql = "") -> Sql:
-        """A statement for the ids an expression finds, as `record`, and their `points` if wanted."""
+        """A statement for the ids an expression finds, as `record`, and their `points` if requested."""
         key, match = ("rowid", f"{self.name} MATCH ?") if dialect == "sqlite" else (self.key, _MATCH)
         more = composed(", ", points, " AS points") if points else Sql("")
         return composed(f"SELECT {key} AS record", more, f" FROM {self.name} WHERE ", Sql(match, (expression,)))
@@ -183,6 +183,6 @@ class WordTable:
 
     def _fts_text(self, text: str) -> str:
         cut = text[: self.longest]
-        if self.prefixes and cut.isascii():  # FTS5 cuts plain ASCII as `words` does, and faster; but for endless words
+        if self.prefixes and cut.isascii():  # FTS5 splits ASCII like `words`, but faster; except for endless words
             return cut
         return " ".join(words(cut))

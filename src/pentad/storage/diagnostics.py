@@ -1,6 +1,6 @@
-"""Probes of the store and its folder for `pentad doctor` and `/readyz`. They report facts and change nothing.
+"""Probes of the store and its folder for `pentad doctor` and `/readyz`. They only measure and leave nothing behind.
 
-`StoreWatch` probes when `/readyz` asks and, while something is wrong, every few seconds by itself. It probes at most
+`StoreWatch` probes when `/readyz` asks and, while something is wrong, every few seconds on its own. It probes at most
 once a second however many requests arrive, so public readiness checks cost the store next to nothing.
 """
 
@@ -43,7 +43,7 @@ class Folder(Struct, frozen=True):
 
 
 class Store(Struct, frozen=True):
-    """An open store. `trouble` is the reason it does not respond; the other fields are then filled in as far as
+    """An open store. `trouble` says why it does not respond; the other fields are then filled in as far as
     possible."""
 
     dialect: Dialect
@@ -145,10 +145,10 @@ async def probe_store(db: Database) -> Store:
 
 
 async def _time_write(db: Database, *, large: bool) -> float:
-    """How long it takes to store something and delete it again.
+    """Measure how long it takes to store something and delete it again.
 
-    While nothing is wrong, a few bytes in one commit do. A store that has refused something must keep a piece too large
-    for a full disk, in a commit of its own.
+    While nothing is wrong, a few bytes in one commit are enough. A store that has refused something must accept a
+    piece too large for a full disk, in its own commit.
     """
     name = opaque_id(size=9)
 

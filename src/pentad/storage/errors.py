@@ -81,6 +81,6 @@ def in_use() -> Conflict:
 
 
 def reason_of(error: PentadError) -> Reason | None:
-    """The fault of the store an error reports; None if it reports something else."""
+    """The store fault that an error reports; None if it reports something else."""
     reason = error.details.get("reason")
     return reason if reason in _REASONS else None

@@ -1,7 +1,7 @@
-"""The faults a store has right now, as its callers have met them.
+"""The current faults of a store, as its callers have experienced them.
 
 Every operation that fails because of the store is recorded here, from any thread: one log line when the fault begins,
-and its incident number in the error. A success proves little (on a full disk a small write may still find room), so a
+with the incident number in the error. A success proves little (on a full disk a small write may still find room), so a
 fault ends only when a probe succeeds (`diagnostics.py`), and damage only when the whole store was read and found sound.
 """
 
@@ -36,13 +36,13 @@ class Fault(Struct, frozen=True):
 
     @property
     def fails_reads(self) -> bool:
-        """Whether it keeps callers from reading, too."""
+        """Whether it also prevents reading."""
         is_reading = self.operation == "read" and self.reason not in _ONLY_WRITES
         return self.reason in (DAMAGED, "unreachable") or is_reading
 
 
 class StoreHealth:
-    """One for each open store."""
+    """The health of one open store."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
@@ -63,7 +63,7 @@ class StoreHealth:
         return any(fault.reason == DAMAGED for fault in self.faults())
 
     def faults(self) -> list[Fault]:
-        """Everything that is wrong, the worst first."""
+        """All current faults, worst first."""
         with self._lock:
             found = list(self._faults.values())
         return sorted(found, key=lambda fault: (not fault.fails_reads, fault.since))
@@ -82,11 +82,11 @@ class StoreHealth:
         return error
 
     def probe_succeeded(self) -> None:
-        """A probe could write and read, so every fault but damage is over."""
+        """Record that a probe could write and read, which ends every fault but damage."""
         self._end([fault for fault in self.faults() if fault.reason != DAMAGED], "The store works again.")
 
     def found_sound(self) -> None:
-        """The whole store was read and found sound."""
+        """Record that the whole store was read and found sound."""
         found = [fault for fault in self.faults() if fault.reason == DAMAGED]
         self._end(found, "The store was checked and found sound.")
 

@@ -2,7 +2,7 @@
 
 SQLite checks its own pages, indexes and references. For PostgreSQL the check reads the server's checksum statistics,
 runs `amcheck` on the indexes if the operator has installed it, and reads every row of every table to its last byte,
-which meets a damaged page wherever it is.
+which finds a damaged page wherever it is.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ _PROGRESS_SECONDS: Final = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Integrity:
-    """The result of a check. `complete` is False if the time was up before everything was read."""
+    """The result of a check. `complete` is False if the time ran out before everything was read."""
 
     faults: list[str]
     complete: bool
@@ -91,4 +91,4 @@ def _check_postgres(db: Database, deadline: float, progress: Progress) -> tuple[
 
 
 def _ignore(_what: str) -> None:
-    """The progress callback of a caller that has none."""
+    """Stands in for a missing progress callback."""

@@ -91,7 +91,7 @@ class PostgresDatabase:
         return self._workers.queued
 
     def connect(self) -> Connection:
-        """Another connection outside the pool, without a time limit on statements; the caller closes it."""
+        """Open another connection outside the pool, without a statement timeout; the caller closes it."""
         connection = connect(self._url)
         connection.execute("SET statement_timeout = 0")
         return connection
@@ -110,10 +110,10 @@ class PostgresDatabase:
         return await self._run("write", lambda: self._write(work, _READ_COMMITTED if locking else _SERIALIZABLE))
 
     def write_at_once(self, work: Callable[[Transaction], T]) -> tuple[T] | None:
-        return None  # a round trip to the server, always
+        return None  # always takes a round trip to the server
 
     async def define(self, plan: Callable[[Rows], Sequence[str]]) -> None:
-        """Run statements on a connection of their own, in a thread outside the pool's."""
+        """Run statements on a separate connection, in a thread outside the pool."""
         if self._closed:
             raise closed()
         try:
@@ -174,7 +174,7 @@ class PostgresDatabase:
             self._probing.release()
 
     def _retry(self, attempt: Callable[[], T], patience: float) -> T:
-        """Run a unit, and again after a conflict or on a dead connection, for a limited time."""
+        """Run a unit; after a conflict or on a dead connection, retry it for a limited time."""
         started = time.monotonic()
         pause = 0.001
         while True:
@@ -237,8 +237,8 @@ class PostgresDatabase:
 
     def _define(self, plan: Callable[[Rows], Sequence[str]]) -> None:
         with self.connect() as connection:
-            # Two of these at once could wait for one another. A session that waits for a lock has a snapshot, and
-            # building an index waits for older snapshots, so this asks again instead of waiting.
+            # Two of these at once could deadlock: a session that waits for a lock has a snapshot, and building an
+            # index waits for older snapshots. So this polls instead of waiting.
             rows = PostgresTransaction(connection)
             while not rows.value("SELECT pg_try_advisory_lock(?)", _DEFINING):
                 time.sleep(_LONGEST_PAUSE)
@@ -255,7 +255,7 @@ def _run_in_transaction(connection: Connection, rows: PostgresRows, begin: str, 
     except BaseException:
         with suppress(SerializationConflict, ConnectionLost, psycopg.Error):
             _control(connection, "ROLLBACK")
-        if isinstance(rows.failure, SerializationConflict | ConnectionLost):  # run again, whatever the unit raised
+        if isinstance(rows.failure, SerializationConflict | ConnectionLost):  # retry, whatever the unit raised
             raise rows.failure from None
         raise
     return value

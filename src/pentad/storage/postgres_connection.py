@@ -39,7 +39,7 @@ _OLDEST_SERVER = 140_000
 
 
 def settings(url: str) -> dict[str, Any]:
-    """The arguments of `psycopg.connect`: those of the URL over Pentad's defaults."""
+    """The arguments of `psycopg.connect`: Pentad's defaults, overridden by the URL."""
     try:
         given = conninfo.conninfo_to_dict(url)
     except psycopg.Error as error:
@@ -56,7 +56,7 @@ def connect(url: str, **more: Any) -> Connection:
 
 
 def check_server(connection: Connection) -> None:
-    """Misconfigured unless the server and the database can hold a store."""
+    """Raise Misconfigured unless the server and the database can hold a store."""
     if connection.info.server_version < _OLDEST_SERVER:
         raise Misconfigured("The PostgreSQL server is too old.", hint="Pentad needs PostgreSQL 14 or newer.")
     if connection.info.parameter_status("server_encoding") != "UTF8":

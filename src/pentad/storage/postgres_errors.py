@@ -41,7 +41,7 @@ class ConnectionLost(Exception):
 def translate_error(error: Exception, *, writing: bool = False) -> Exception:
     """Pentad's error for it, one of the two above, or the error itself.
 
-    `writing`: a unit of work that may write met it, so a server that does not allow writing is read-only.
+    `writing`: it occurred in a unit of work that may write, so a server that refuses the write is read-only.
     """
     if isinstance(error, UnicodeEncodeError):
         return InvalidInput("A text holds half a surrogate pair.", hint="Send well-formed Unicode.")
@@ -106,7 +106,7 @@ def _fault(error: psycopg.Error) -> PentadError | None:
 
 
 def connection_error(error: psycopg.Error) -> PentadError:
-    """Why a connection failed, without any part of the connection string.
+    """The reason a connection failed, without any part of the connection string.
 
     A failed connection has no SQLSTATE, so the message text decides; in an unknown language it counts as an outage.
     """

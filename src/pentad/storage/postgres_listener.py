@@ -1,10 +1,10 @@
 """One connection, in its own thread, that receives every signal of the store and reconnects after an outage.
 
 The connection also holds a shared advisory lock that says "a server runs on this store"; `restore` needs it
-exclusively. Another lock names the session: the server releases it when the process dies, on whatever machine.
+exclusively. Another lock identifies the session: the server releases it when the process dies, on any machine.
 
-Signals sent while the connection is down are lost. They only ever say that something changed, so code that
-depends on them also looks from time to time.
+Signals sent while the connection is down are lost. A signal only ever says that something changed, so code that
+depends on signals also polls from time to time.
 """
 
 import logging
@@ -32,9 +32,9 @@ _PATIENCE_MS = 5_000
 """A process that has just ended holds its lock until the server notices."""
 
 _SESSION_LOCKS = 0x50454E54
-"""The first key of the locks that name sessions; the second one is the session."""
+"""The first key of the locks that identify sessions; the second is the session."""
 _LONGEST_PAUSE = 0.5
-"""A lost connection is back before others take the session for ended."""
+"""Lost connections are restored before others conclude that the session has ended."""
 _DISCONNECTED = "disconnected"
 _log = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class PostgresListener:
 
     @property
     def session(self) -> str:
-        """Seen by `open_sessions` while the connection is up."""
+        """This process's session; `open_sessions` includes it while the connection is up."""
         return str(self._session)
 
     def start(self) -> None:

@@ -59,7 +59,7 @@ _KINDS: dict[str, Kind] = {
 
 
 def pieces(sql: str, dialect: Dialect) -> Iterator[Piece]:
-    """Every piece in order; joined, they are the text again. An unclosed quote or comment runs to the end."""
+    """Every piece in order; joined, they yield the original text. An unclosed quote or comment runs to the end."""
     pattern = _POSTGRES if dialect == "postgres" else _SQLITE
     position = 0
     while position < len(sql):
@@ -76,8 +76,8 @@ def psycopg_statement(sql: str) -> bytes:
     """The statement with `?` parameters as psycopg expects it. Cached: statements are few and run often.
 
     A question mark in a string, comment or quoted name stays. Every per cent sign is doubled, because psycopg looks for
-    its own marks in the whole text. PostgreSQL's operators that contain a question mark cannot be told from a
-    parameter; write their function forms instead, such as `jsonb_exists(a, b)`.
+    its own marks in the whole text. PostgreSQL's operators that contain a question mark look like parameters here;
+    write their function forms instead, such as `jsonb_exists(a, b)`.
     """
     return "".join(
         "%s" if piece.kind == "mark" and piece.text == "?" else piece.text.replace("%", "%%")
@@ -86,7 +86,7 @@ def psycopg_statement(sql: str) -> bytes:
 
 
 def split_statements(sql: str, dialect: Dialect) -> list[str]:
-    """The statements of a file in order, without their semicolons; a stretch of comments alone is left out.
+    """The statements of a file in order, without their semicolons; pieces that contain only comments are left out.
 
     A semicolon ends a statement unless it is quoted, commented out, or inside the body of a trigger or of a routine
     written as BEGIN ... END. Drivers take one statement at a time, and errors can then name the one that failed.

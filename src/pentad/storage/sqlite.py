@@ -72,7 +72,7 @@ class SqliteDatabase:
         return self._writer.queued
 
     def connect(self) -> SqliteConnection:
-        """Another reading connection to the same file; the caller closes it."""
+        """Open another reading connection to the same file; the caller closes it."""
         return connect(self.path, "read", busy_seconds=self._busy_seconds, vfs=self._vfs)
 
     @property

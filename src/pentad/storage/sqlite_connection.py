@@ -88,17 +88,17 @@ class SqliteConnection(Protocol):
 
 
 def open_file(path: Path, flags: int, vfs: str | None = None) -> SqliteConnection:
-    """A connection without any of the settings below."""
+    """Open a connection without any of the settings below."""
     return apsw.Connection(str(path), flags=flags, vfs=vfs, statementcachesize=500)
 
 
 def connect(path: Path, purpose: Purpose, *, busy_seconds: float, vfs: str | None = None) -> SqliteConnection:
-    """A configured connection to an existing store."""
+    """Open a configured connection to an existing store."""
     connection = open_file(path, apsw.SQLITE_OPEN_READWRITE, vfs)
     connection.set_busy_timeout(int(busy_seconds * 1000))
     connection.config(apsw.SQLITE_DBCONFIG_DQS_DML, 0)
     connection.config(apsw.SQLITE_DBCONFIG_DQS_DDL, 0)
-    # A statement keeps its plan whatever its values; otherwise those that meet partial indexes compile every time.
+    # Plans must not depend on the values, or statements that involve partial indexes are compiled every time.
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     connection.pragma("synchronous", "FULL")
     connection.pragma("foreign_keys", True)
@@ -134,7 +134,7 @@ def _claimed(path: Path, busy_seconds: float, vfs: str | None, deadline: float) 
         try:
             connection = connect(path, "write", busy_seconds=busy_seconds, vfs=vfs)
             _claim(connection, path)
-        except apsw.BusyError as error:  # switching to WAL does not always ask the busy handler
+        except apsw.BusyError as error:  # switching to WAL does not always call the busy handler
             if connection is not None:
                 connection.close()
             if time.monotonic() > deadline:

@@ -19,7 +19,7 @@ _PAGES_PER_STEP = 2_000
 
 
 def timestamp() -> str:
-    """The time for use in a file name; sorts by time."""
+    """The current time for a file name; such names sort by time."""
     return datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
 
 
@@ -29,7 +29,7 @@ def partial_path(target: Path) -> Path:
 
 
 def publish(partial: Path, target: Path) -> None:
-    """Give a finished file its final name, so that it survives a power cut."""
+    """Give a finished file its final name, in a way that survives a power cut."""
     with partial.open("rb") as finished:
         os.fsync(finished.fileno())
     partial.replace(target)
@@ -88,7 +88,7 @@ def copy(source: SqliteConnection, target: Path) -> None:
 
 
 def _check(connection: SqliteConnection) -> None:
-    """Misconfigured unless it is an undamaged Pentad store."""
+    """Raise Misconfigured unless it is an undamaged Pentad store."""
     if connection.pragma("application_id") != APPLICATION_ID:
         raise Misconfigured("The file is not a store of Pentad.")
     if (found := connection.pragma("integrity_check")) != "ok":
@@ -96,7 +96,7 @@ def _check(connection: SqliteConnection) -> None:
 
 
 async def save_before_migrating(db: SqliteDatabase) -> None:
-    """Copy a store that holds anything to `<name>.before-<time>.bak` next to it; keep only the newest three."""
+    """Copy a store, unless it is empty, to `<name>.before-<time>.bak` next to it; keep only the newest three."""
     tables = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name <> 'schema_migrations'"
     if not await db.read(lambda rows: rows.value(tables)):
         return

@@ -45,7 +45,7 @@ def has_ended(session: str) -> bool:
 
 @lru_cache(maxsize=1)
 def _place() -> str:
-    """One boot of one machine, or of one container."""
+    """Identifies one boot of one machine or container."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
         return f"{boot}/{Path('/proc/self/ns/pid').stat().st_ino}"

@@ -1,13 +1,13 @@
 """SQLite transactions: the statements of a unit of work, and the one thread that commits them in groups.
 
-Everything that waits when a commit ends goes into the next one together. The disk syncs once for many units of work,
-which makes synchronous=FULL cheaper than NORMAL without grouping. A unit that fails takes no other with it: the others
-run again, each in a savepoint, which is expensive for full-text indexes and therefore not the first choice. None is
+All units that are waiting when a commit ends go into the next one together. One disk sync serves many units of work,
+which makes synchronous=FULL cheaper than NORMAL without grouping. If a unit fails, the others are not lost: they run
+again, each in a savepoint, which is expensive for full-text indexes and therefore not the first choice. No unit is
 acknowledged before the COMMIT they share has returned.
 
 Where commits usually cost less than a thread hop (a RAM disk, a disk with its own power supply), the calling thread
-commits a brief unit of work itself while nobody else writes. If they cost a little more, it does so only while there is
-a single writer, because several would share a commit.
+commits a brief unit of work itself while nobody else is writing. If commits cost a little more, it does so only while
+there is a single writer, because several writers would share a commit.
 """
 
 import asyncio
@@ -40,13 +40,13 @@ _QUICK_SECONDS = 0.0001
 _QUICK_SECONDS_ALONE = 0.001
 _SLOWEST_SECONDS = 0.01
 _NEWEST_SHARE = 1 / 16
-"""What commits usually take is a moving average with this share for the newest one, in which a very slow one counts as
-the slowest: a disk that is busy for a moment does not send every unit of work through the thread for long."""
+"""The usual commit time is a moving average that gives the newest commit this share and caps very slow ones: a disk
+that is busy for a moment does not send every unit of work through the thread for long."""
 _MOST_IN_A_ROW = 1_000
 _MOST_IN_A_ROW_ALONE = 64
-"""Brief commits in a row; then the writer thread has a turn: it bounds the log, and sees whether others write."""
+"""Brief commits in a row before the writer thread gets a turn, to bound the log and see whether others write."""
 _ALONE = 8
-"""A single writer is one whose units the writer thread has found alone so often in a row."""
+"""There is a single writer if the writer thread has found only one unit this many times in a row."""
 
 
 class SqliteRows:
@@ -86,7 +86,7 @@ class SqliteRows:
 
 
 class SqliteTransaction(SqliteRows):
-    """The port `Transaction`. Signals are kept in order and once each, as PostgreSQL does."""
+    """The port `Transaction`. Signals are kept in order and without duplicates, as in PostgreSQL."""
 
     __slots__ = ("connection", "origin", "signals")
     writing = True
@@ -219,8 +219,8 @@ class Writer:
     def look_here(self, sql: str, params: Sequence[Value], is_late: Callable[[], bool]) -> Sequence[Row] | None:
         """The rows of a quick query, on the calling thread. None if the connection is in use.
 
-        Every commit makes other connections read their pages again, but not this one. The guard against queries that
-        are not quick is there only meanwhile: in the writer thread it would wait for the interpreter's lock.
+        Every commit makes other connections read their pages again, but not this one. The guard against slow queries
+        is installed only for this query: in the writer thread it would wait for the interpreter's lock.
         """
         if self._closed or not self._using.acquire(blocking=False):
             return None
@@ -278,7 +278,7 @@ class Writer:
         return self._commit_the_good(units)
 
     def _begin_at_once(self) -> bool:
-        """Begin without waiting; whether that worked."""
+        """Begin without waiting; returns whether that worked."""
         self._connection.set_busy_timeout(0)
         try:
             self._cursor.execute("BEGIN IMMEDIATE")
@@ -306,7 +306,7 @@ class Writer:
         return True
 
     def _commit_the_good(self, units: list[_Unit]) -> list[_Unit]:
-        """Run the units again after one has failed; returns those that did not get their turn."""
+        """Run the units again, after one has failed; returns those that did not get their turn."""
         if not self._begin(units):
             return []
         done: list[_Unit] = []
@@ -316,7 +316,7 @@ class Writer:
             self._run(unit, "SAVEPOINT unit", "RELEASE unit")
             if unit.failure is not None:
                 self._roll_back("ROLLBACK TO unit", "RELEASE unit")
-            if not self._connection.in_transaction:  # SQLite gave up the whole transaction, not only this unit
+            if not self._connection.in_transaction:  # SQLite rolled back the whole transaction, not only this unit
                 _fail_all(done, unit.failure)
                 return units[position:]
         self._finish(done)
@@ -353,7 +353,7 @@ class Writer:
             self._committed(signals)
 
     def _commit(self, done: _Units) -> bool:
-        """Commit; whether it is durable now. If not, nothing of any unit is kept."""
+        """Commit; returns whether it is durable. If not, no unit has changed anything."""
         started = time.perf_counter()
         try:
             self._cursor.execute("COMMIT")
@@ -376,7 +376,7 @@ class Writer:
                 self._cursor.execute("ROLLBACK")
 
     def _bound_wal(self) -> None:
-        """Shorten a long log: readers that never pause keep SQLite from reusing it. Does not wait long for them."""
+        """Truncate a long log: readers that never pause keep SQLite from reusing it. Waits for them only briefly."""
         try:
             if self._wal.stat().st_size < _WAL_BYTES:
                 return
@@ -397,7 +397,7 @@ def _fail_all(units: list[_Unit], cause: BaseException | None) -> None:
 
 
 def _set_failure(units: _Units, cause: BaseException | None) -> None:
-    """Set why nothing was kept; a unit with a failure of its own keeps that."""
+    """Record why nothing was kept; a unit that has its own failure keeps it."""
     for unit in units:
         if unit.failure is None:
             unit.failure = _reason(cause)

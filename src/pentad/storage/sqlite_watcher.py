@@ -2,7 +2,7 @@
 
 SQLite sends no notifications, but `PRAGMA data_version` says within microseconds whether anyone committed. A thread
 polls it every 50 ms while there are listeners. The writer delivers this process's own signals, so they are skipped.
-`COMMITS` is for listeners who look for rows of their own instead, and includes what this process commits.
+`COMMITS` is for listeners that look for new rows instead; it includes this process's own commits.
 """
 
 import threading

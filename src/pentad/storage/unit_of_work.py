@@ -29,10 +29,10 @@ _log = logging.getLogger(__name__)
 
 
 def checked(params: Sequence[Value]) -> Sequence[Value]:
-    """The same parameters; InvalidInput for one that the two dialects would not store alike.
+    """The parameters, unchanged; InvalidInput for a value that the two dialects would store differently.
 
-    Left alone they differ: SQLite keeps an embedded NUL and turns NaN into NULL, PostgreSQL refuses the one and keeps
-    the other. Every statement passes here, so keep it short.
+    SQLite keeps an embedded NUL and turns NaN into NULL; PostgreSQL refuses the NUL and keeps the NaN. Every statement
+    passes here, so keep it short.
     """
     for value in params:
         if isinstance(value, str):
@@ -73,7 +73,7 @@ class Work:
 
 
 class Task(Work):
-    """Work that a thread does for a caller on an event loop."""
+    """Work done by a thread for a caller on an event loop."""
 
     __slots__ = ("future", "loop")
 

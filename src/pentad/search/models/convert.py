@@ -1,7 +1,7 @@
-"""Weights to a graph that runs, checked twice against known vectors: exact, then in integers.
+"""Converts weights to a runnable graph, checked twice against known vectors: exact, then with integers.
 
-A wrong transposition or a runtime that computes differently shows here, at set-up, and not as a search that is quietly
-worse than it should be.
+A wrong transposition, or a runtime that computes differently, shows up here at set-up rather than as a search that is
+quietly worse than it should be.
 """
 
 import json
@@ -54,7 +54,7 @@ def _header(content: bytes) -> tuple[dict[str, Any], int]:
 
 
 def _layout_of(name: str, entry: Any, size: int) -> tuple[str, tuple[int, ...], int, int]:
-    """The numpy type, the shape and the range of one tensor, once they are known to fit the file."""
+    """The numpy type, the shape and the range of one tensor, after checking that they fit the file."""
     try:
         kind = _TYPES[entry["dtype"]]
         shape = tuple(int(side) for side in entry["shape"])
@@ -89,13 +89,13 @@ COMPONENTS: Final = (
     (-0.01629, 0.10407, 0.09741, 0.07417, 0.03746, -0.06071),
 )
 COSINES: Final = (0.69458, 0.94291, 0.25688)
-"""Of the first sentence with the others."""
+"""The cosines of the first sentence with the others."""
 EXACT_TOLERANCE: Final = 0.0005
 INTEGER_TOLERANCE: Final = 0.03
 
 
 def convert(weights: bytes, tokenizer: bytes) -> bytes:
-    """The integer graph of these weights, once both graphs have given the vectors they must."""
+    """The integer graph of these weights, after checking that both graphs produce the expected vectors."""
     ids = token_ids(open_tokenizer(tokenizer), SENTENCES)
     if tuple(map(tuple, ids)) != TOKENS:
         raise _wrong("The tokenizer does not give the tokens it must.")
@@ -110,7 +110,7 @@ def convert(weights: bytes, tokenizer: bytes) -> bytes:
 
 
 def check(vectors: "NDArray[Any]", tolerance: float, kind: str) -> None:
-    """Refuse vectors of the sentences above that are further off than this."""
+    """Raise an error if vectors of the sentences above deviate by more than this."""
     import numpy as np
 
     begun = np.abs(vectors[:, : len(COMPONENTS[0])] - np.array(COMPONENTS)).max()

@@ -1,8 +1,8 @@
-"""Builds the MiniLM sentence encoder as an ONNX graph out of its weights: exact in float32, or in 8-bit integers.
+"""Builds the MiniLM sentence encoder as an ONNX graph from its weights: exact in float32, or in 8-bit integers.
 
-Tokens run as rows of one matrix [b * s, 384] and take the form of heads only for attention. In the integer graph the
-activations are quantised token by token while it runs: a text has the same vector whatever else is in its batch, which
-one scale for a whole batch does not give.
+Tokens run as rows of one matrix [b * s, 384] and are split into heads only for attention. The integer graph quantises
+activations token by token at run time, so a text has the same vector whatever else is in its batch. A single scale for
+the whole batch would not guarantee that.
 """
 
 import math
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 IR_VERSION: Final = 10
 OPSET: Final = 20
-"""The first with a Gelu operator."""
+"""The first version with a Gelu operator."""
 MICROSOFT: Final = "com.microsoft"
 """The domain of onnxruntime's own operators."""
 
@@ -44,7 +44,7 @@ Attribute = int | float | Sequence[int]
 
 @dataclass(slots=True)
 class OnnxFile:
-    """A graph in the making: add constants and nodes in order, then take the bytes."""
+    """A graph under construction: add constants and nodes in order, then take the bytes."""
 
     name: str
     _nodes: list[bytes] = field(default_factory=list[bytes])
@@ -54,16 +54,16 @@ class OnnxFile:
     _domains: dict[str, int] = field(default_factory=lambda: {"": OPSET})
 
     def input(self, name: str, element: str, shape: Sequence[int | str]) -> str:
-        """Declare an input; a dimension given by name is free."""
+        """Declare an input; a named dimension is dynamic."""
         self._inputs.append(_value(name, element, shape))
         return name
 
     def output(self, name: str, element: str, shape: Sequence[int | str]) -> None:
-        """Declare what some node gives as an output of the whole."""
+        """Declare a node's output as an output of the graph."""
         self._outputs.append(_value(name, element, shape))
 
     def constant(self, name: str, values: "Array") -> str:
-        """Keep an array in the file; its name, for nodes to refer to. The same name twice is kept once."""
+        """Store an array in the file and return its name for nodes to refer to. The same name is stored only once."""
         if name not in self._constants:
             self._constants[name] = _tensor(name, values)
         return name
@@ -71,7 +71,7 @@ class OnnxFile:
     def node(
         self, operator: str, inputs: Sequence[str], *outputs: str, domain: str = "", **attributes: Attribute
     ) -> str:
-        """Add a step; the name of its first output."""
+        """Add a node; returns the name of its first output."""
         if domain:
             self._domains[domain] = 1
         self._nodes.append(
@@ -161,7 +161,7 @@ LARGEST: Final = 127
 
 
 def quantised(values: "Array", *, axis: int) -> "tuple[Array, Array]":
-    """The integers and the scales to multiply them by; each scale covers the numbers along `axis`."""
+    """The integers, and the scales to multiply them by; each scale applies along `axis`."""
     import numpy as np
 
     scales = np.abs(values).max(axis=axis, keepdims=True).astype(np.float32) / np.float32(LARGEST)
@@ -181,7 +181,7 @@ _EPSILON: Final = 1e-12
 _CLOSED: Final = -10_000.0
 _FLOAT: Final = 1
 _GELU_FLOOR: Final = 0.17
-"""GELU is never below -0.17: shifted by that it is quantised from 0 up, with twice the resolution."""
+"""GELU is never below -0.17; shifted by this, values are quantised from 0 up, with twice the resolution."""
 
 
 def exact_graph(weights: "Mapping[str, Array]") -> bytes:
@@ -196,7 +196,7 @@ def integer_graph(weights: "Mapping[str, Array]") -> bytes:
 
 @dataclass(slots=True)
 class _Encoder:
-    """The shape of the network; how a table is kept and a linear step is done is for the kind to say."""
+    """The structure of the network. Subclasses decide how to store tables and compute linear steps."""
 
     weights: "Mapping[str, Array]"
     file: OnnxFile = field(default_factory=lambda: OnnxFile("all-minilm-l6-v2"))
@@ -216,7 +216,7 @@ class _Encoder:
         return file.content()
 
     def _prepare(self) -> None:
-        """What every layer refers to: the shape of heads, and the mask as something to add to scores."""
+        """What every layer uses: the shape of heads, and the mask as a term to add to scores."""
         file = self.file
         file.node("Concat", ["shape", self._whole("heads", HEADS, HEAD)], "in_heads", axis=0)
         file.node("Unsqueeze", ["kept", self._whole("axes_1_2", 1, 2)], "kept_by_head")
@@ -270,7 +270,7 @@ class _Encoder:
         return file.node("Reshape", [f"{at}context_turned", "as_rows"], f"{at}mixed")
 
     def _pooled(self, rows: str) -> None:
-        """The mean over the tokens that are no padding, at unit length."""
+        """The mean over all tokens except padding, normalised to unit length."""
         file, second, along = self.file, self._whole("axis_2", 2), self._whole("axis_1", 1)
         file.node("Concat", ["shape", self._whole("hidden", HIDDEN)], "in_texts", axis=0)
         file.node("Reshape", [rows, "in_texts"], "tokens")
@@ -287,7 +287,7 @@ class _Encoder:
         self.file.node("Gather", [table, ids], "words")
 
     def _linear(self, rows: str, weight: "Array", bias: "Array", name: str) -> str:
-        """rows times the weight, which is kept [out, in], plus the bias."""
+        """rows times the weight, which is stored as [out, in], plus the bias."""
         self.file.node("MatMul", [rows, self.file.constant(f"{name}.weight", weight.T)], f"{name}.product")
         return self.file.node("Add", [f"{name}.product", self.file.constant(f"{name}.bias", bias)], name)
 
@@ -346,7 +346,7 @@ class _IntegerEncoder(_Encoder):
         return self._product(rows, weight, bias, name, zero="middle")
 
     def _linear_after_gelu(self, rows: str, weight: "Array", bias: "Array", name: str) -> str:
-        """The rows are shifted to begin at zero; what that adds to the products is taken from the bias."""
+        """The rows are shifted to begin at zero; what that adds to the products is subtracted from the bias."""
         import numpy as np
 
         file = self.file

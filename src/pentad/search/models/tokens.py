@@ -1,7 +1,7 @@
 """Converts text to token ids as in the model's training.
 
-The tokenizer's own file truncates at 128 and pads everything to 128; both are overridden here, because half of each
-passage would be lost and every short text would cost as much as a long one.
+The tokenizer's own file truncates at 128 tokens and pads everything to 128; both are overridden here, because otherwise
+half of each passage would be lost and every short text would cost as much as a long one.
 """
 
 import unicodedata
@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 from pentad.kernel.errors import InvalidInput
 
 LONGEST: Final = 256
-"""Tokens that reach the vector, the two that begin and end a text included."""
+"""Tokens that contribute to the vector, including the two that begin and end a text."""
 
 
 class Encoded(Protocol):
@@ -23,13 +23,13 @@ class Encoded(Protocol):
 
 
 class Tokenizer(Protocol):
-    """The parts of the tokenizers library that are used; its own types are incomplete."""
+    """The parts of the tokenizers library in use; its own types are incomplete."""
 
     def encode_batch(self, texts: list[str], /) -> list[Encoded]: ...
 
 
 def open_tokenizer(content: bytes) -> Tokenizer:
-    """The tokenizer out of its file, cutting at 256 and padding nothing."""
+    """Load the tokenizer from its file, set to truncate at 256 tokens and not to pad."""
     library: Any = import_module("tokenizers")
     tokenizer = library.Tokenizer.from_buffer(content)
     tokenizer.no_padding()
@@ -38,7 +38,7 @@ def open_tokenizer(content: bytes) -> Tokenizer:
 
 
 def token_ids(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
-    """The ids of each text. Ligatures and wide letters are unfolded first: the tokenizer would not know them."""
+    """The ids of each text. Ligatures and wide letters are decomposed first: the tokenizer does not know them."""
     return [encoded.ids for encoded in tokenizer.encode_batch([normalised(text) for text in texts])]
 
 
