@@ -1,8 +1,8 @@
 """Limits for callers without proven credentials: requests per second, requests at once, and login attempts.
 
 Counted by client address in this process, over HTTP and gRPC together. Within its rate, an anonymous caller waits for
-one of a few slots, so a crowd of them never delays callers with credentials. Beyond its rate it is refused after a
-pause; otherwise a client that retries at once would keep the server busy with refusals.
+one of a few slots, so a crowd of anonymous callers never delays those with credentials. Beyond its rate it is refused
+after a pause; otherwise a client that retries at once would keep the server busy with refusals.
 """
 
 import asyncio
@@ -59,7 +59,7 @@ class Lane:
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     async def enter(self) -> "LanePlace":
-        """Take a slot; Overloaded if too many wait already."""
+        """Take a slot; Overloaded if too many are waiting already."""
         if self._free:
             self._free -= 1
             return LanePlace(self)
@@ -88,7 +88,7 @@ class Lane:
 
 
 class LanePlace:
-    """A slot in a lane. Leave it when the response begins, so that a slow reader does not hold it."""
+    """A slot in a lane. Leave it when the response begins, so that a slow reader does not occupy it."""
 
     __slots__ = ("_lane",)
 
@@ -102,7 +102,7 @@ class LanePlace:
 
 
 class AnonymousLimits:
-    """All limits for anonymous callers of one server process, by `failed_logins.address_key`."""
+    """All limits for anonymous callers of one server process, keyed by `failed_logins.address_key`."""
 
     def __init__(self, limits: Limits, clock: Clock) -> None:
         self.logins = AddressBuckets(limits.logins_per_second, limits.logins_burst, clock)

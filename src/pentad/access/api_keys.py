@@ -2,7 +2,7 @@
 
 A key is read-only by default, expires, and never has more rights than its owner has at the time of the call. It acts as
 its owner, so whatever it creates belongs to the owner; a confined key (`own_only`) sees only what it created itself.
-The secret has 256 random bits, so a fast hash is enough; a slow one would only slow down every request.
+The secret has 256 random bits, so a fast hash is enough; a slow one would only delay every request.
 """
 
 import base64
@@ -91,7 +91,7 @@ class ApiKeys:
         lifetime: float | None = DEFAULT_LIFETIME,
         own_only: bool = False,
     ) -> NewKey:
-        """Create a key. Without an owner it is a principal of its own; allow that only to administrators."""
+        """Create a key. A key without an owner is its own principal; allow that only to administrators."""
         now = self._clock.now()
         token = f"{PREFIX}{self._text(10)}_{self._text(32)}"
         key = ApiKey(

@@ -1,11 +1,11 @@
 """The audit trail: who called what, when, and how it ended. Never arguments, results or secrets.
 
 `record` runs on the event loop for every call, so it only appends to a buffer; a background task stores batches. While
-the store is unavailable, entries wait and are tried again; when too many wait, the oldest are dropped and counted. An
+the store is unavailable, entries wait and are retried; if too many are waiting, the oldest are dropped and counted. An
 entry is lost if the process dies within the second before it is stored.
 
-One row holds a second's entries: a row for each would cost a busy server more than the calls themselves. A batch is
-named by a UUIDv7, which orders batches by time and makes storing one twice harmless. `audit_chain.py` links them and
+One row holds all entries of a second: a row for each would cost a busy server more than the calls themselves. A batch
+is named by a UUIDv7, which orders batches by time and makes storing one twice harmless. `audit_chain.py` links them and
 `audit_query.py` reads them.
 """
 
@@ -250,7 +250,7 @@ class AuditTrail:
         return await recent(self._db, limit, AuditFilter(**given))
 
     async def verify(self, head: Link | None = None) -> Verification:
-        """Verify the chain of the stored batches; `head` is a head that was kept elsewhere."""
+        """Verify the chain of the stored batches; `head` is a head that was saved elsewhere."""
         return await verify(self._db, head=head, checkpoint_of=checkpoint_of, written_at=written_at)
 
     async def totals(self) -> list[CallTotal]:
@@ -258,7 +258,7 @@ class AuditTrail:
         return await self._db.read(read_totals)
 
     async def hours(self, hours: int) -> list[tuple[float, int, int]]:
-        """The last hours, oldest first: when each began, its calls and errors."""
+        """The last hours, oldest first: start time, calls and errors of each."""
         return await self._db.read(lambda rows: read_hours(rows, self._clock.now(), hours))
 
     async def prune(self) -> int:
@@ -291,7 +291,7 @@ class AuditTrail:
             self._drop(batch, error)
 
     def _compare(self, stored: Appended) -> None:
-        """The trail may only have grown since this process last wrote to it."""
+        """Check that the trail has only grown since this process last wrote to it."""
         known, self._head = self._head, stored.head
         before = stored.before
         if known is not None and (before.number < known.number or (before.number == known.number and before != known)):
@@ -313,7 +313,7 @@ class AuditTrail:
             await self.prune()
             if self._is_long_running:
                 self._log_head()
-            self._is_long_running = True  # from the second time on
+            self._is_long_running = True  # True from the second time on
 
     def _log_head(self) -> None:
         """Log the head, so that a copy exists where people who can write to the store cannot change it."""
@@ -329,19 +329,19 @@ async def _wait_for(seconds: float, event: asyncio.Event) -> None:
 
 
 def make_batch(batch_id: uuid.UUID, entries: Sequence[AuditEntry]) -> Batch:
-    """Prepare a batch: all the work that needs no store, so that the writer is busy for less time."""
+    """Prepare a batch: do all the work that needs no store, so that the writer is busy for less time."""
     kept = [entry if _is_plain_call(entry) else _scrubbed(_cut(entry)) for entry in entries]
     totals = grouped(((entry[2], entry[3], entry[4]), entry[5]) for entry in kept)
     hours = grouped_by_hour((entry[0], entry[4] != "ok") for entry in kept if entry[2] != EVENTS)
     try:
         encoded = msgspec.json.encode(kept)
-    except UnicodeEncodeError:  # half a surrogate pair cannot be encoded
+    except UnicodeEncodeError:  # a lone surrogate cannot be encoded
         encoded = msgspec.json.encode([_escaped(entry) for entry in kept])
     return Batch(batch_id.bytes, len(kept), encoded, totals, hours)
 
 
 def store_batch(tx: Transaction, batch: Batch, channel: str | None = None) -> Appended | None:
-    """Store a batch, unless an earlier try did so and only the reply was lost."""
+    """Store a batch, unless an earlier attempt did so and only the reply was lost."""
     stored = _append(tx, batch, channel)
     if stored is not None:
         add_totals(tx, batch.totals)
@@ -385,7 +385,7 @@ def written_at(batch_id: bytes) -> float:
 
 
 def _cut(entry: AuditEntry) -> AuditEntry:
-    """Callers choose request ids, trace and reason; long ones must not fill the trail."""
+    """Shorten request ids, traces and reasons, which callers choose, so that they cannot fill the trail."""
     return _with_texts(entry, lambda text: text[:LONGEST_TEXT])
 
 

@@ -1,8 +1,8 @@
 """The hash chain of the audit trail: each batch has a number and a hash over itself and the batch before it.
 
-A batch is linked in the transaction that stores it; the row of the head orders the processes on one store. Retention
-removes the oldest batches and moves the checkpoint, which is where the chain begins. `verify` walks the chain and finds
-the first place that does not fit. A head that is kept elsewhere proves that everything up to it is unchanged.
+A batch is linked in the transaction that stores it; the row of the head puts all processes on one store in order.
+Retention removes the oldest batches and moves the checkpoint, which is where the chain begins. `verify` walks the chain
+and finds the first inconsistency. A head saved elsewhere proves that everything up to it is unchanged.
 """
 
 import hashlib
@@ -96,7 +96,7 @@ def next_hash(previous: bytes, number: int, batch_id: bytes, size: int, entries:
 def append(tx: Transaction, batch_id: bytes, size: int, entries: bytes) -> Appended | None:
     """Store a batch as the next one in the chain.
 
-    None if an earlier try stored it and only the reply was lost. If the head was tampered with, the batch is stored
+    None if an earlier attempt stored it and only the reply was lost. If the head was tampered with, the batch is stored
     without a number: it is kept, and `verify` reports it.
     """
     if tx.one("SELECT 1 FROM audit_batches WHERE id = ?", batch_id) is not None:
@@ -152,7 +152,7 @@ async def verify(
     checkpoint_of: Callable[[bytes], str | None],
     written_at: Callable[[bytes], float],
 ) -> Verification:
-    """Walk the whole chain, a few batches at a time. `head` is one that was kept elsewhere.
+    """Walk the whole chain, a few batches at a time. `head` is one that was saved elsewhere.
 
     `checkpoint_of` finds the checkpoint in a batch's entries, and `written_at` the time in a batch's id.
     """
@@ -188,7 +188,7 @@ class _Walk:
     def read(self, rows: Rows) -> bool:
         """Check the next batches; True after the last."""
         self.head, self.checkpoint = _ends(rows)
-        if self._last is None or self._last.number < self.checkpoint.number:  # retention may work at the same time
+        if self._last is None or self._last.number < self.checkpoint.number:  # retention may run at the same time
             self._follow(self.checkpoint)
         page = rows.all(
             "SELECT number, id, size, entries, hash FROM audit_batches WHERE number > ? ORDER BY number LIMIT ?",
@@ -203,7 +203,7 @@ class _Walk:
         return True
 
     def check_unlinked(self, rows: Rows) -> None:
-        """Batches without a number are from before the chain, or were inserted."""
+        """Check batches without a number: they predate the chain, or were inserted."""
         checkpoint = _ends(rows)[1]
         if rows.value("SELECT COUNT(*) FROM audit_batches WHERE number <= ?", checkpoint.number):
             raise _Broken(f"There is a batch before {checkpoint.number + 1}, where the trail begins.")

@@ -1,7 +1,7 @@
 """Reads the audit trail: pages from the newest entry back, and everything from the oldest on.
 
 Entries are inside batches, so a filter decodes what it reads. A page reads a bounded number of batches: if they hold
-too few matching entries, the page is short and its cursor goes on from there.
+too few matching entries, the page is short and its cursor continues from there.
 """
 
 import re
@@ -29,7 +29,7 @@ _LATEST: Final = b"\xff" * 16
 _LATE_SECONDS: Final = 3_600.0
 """How long an entry may have waited for the store. Batches later than `until` by more than this are not read."""
 _AROUND: Final = 1_000
-"""Batches of several processes are numbered almost in the order of their ids; they are never this far apart."""
+"""Batches of several processes are numbered almost in the order of their ids, never this far out of order."""
 _CURSOR: Final = re.compile(r"([0-9a-f]{32})\.([0-9]{1,5})")
 _PERIOD: Final = re.compile(r"([0-9]{1,6})\s*([smhdw])")
 _UNITS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
@@ -52,7 +52,7 @@ class AuditFilter:
     until: float | None = None
 
     def matches(self, entry: AuditEntry) -> bool:
-        """Whether an entry matches every part."""
+        """Whether an entry matches every condition."""
         return (
             (self.principal is None or entry.principal == self.principal)
             and (self.room is None or entry.room == self.room)
@@ -96,7 +96,7 @@ class StoredEntry:
         return f"{self.batch.hex()}.{self.index}"
 
     def as_json(self) -> dict[str, Any]:
-        """The entry for programs; empty fields are left out."""
+        """The entry as JSON, without empty fields."""
         fields = self.entry._asdict()
         duration_us = fields.pop("duration_us")
         times = fields.pop("times")
@@ -168,7 +168,7 @@ def read_page(rows: Rows, wanted: AuditFilter, limit: int, cursor: str | None = 
 
 
 async def recent(db: Database, limit: int = 100, wanted: AuditFilter = EVERYTHING) -> list[AuditEntry]:
-    """The newest entries that match, newest first, however far back they are."""
+    """The newest matching entries, newest first, however far back they are."""
     found: list[StoredEntry] = []
     cursor: str | None = None
     while True:
@@ -183,7 +183,7 @@ async def recent(db: Database, limit: int = 100, wanted: AuditFilter = EVERYTHIN
 async def export(
     db: Database, wanted: AuditFilter = EVERYTHING, *, after: int | None = None
 ) -> AsyncIterator[tuple[int, list[StoredEntry]]]:
-    """Everything that matches, oldest first, in portions, each with the number of its last batch.
+    """Everything that matches, oldest first, in chunks, each with the number of its last batch.
 
     `after` is the number of a batch: only later ones are read.
     """

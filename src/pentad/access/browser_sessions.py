@@ -3,7 +3,7 @@
 A browser gets a token before it logs in, so that the login form has a CSRF token too. That token grants nothing and is
 not stored. A login always makes a new token, so a cookie planted earlier becomes worthless.
 
-A session ends after some hours without use, after some days in any case, at logout, when the password changes, and when
+A session ends after some hours without use, after some days in any case, at logout, when the password changes, or when
 the user is removed. Sessions are cached for a few seconds; the end of one is signalled to all processes on the store.
 
 A login link logs one user in once, within minutes. It, too, is stored as its SHA-256.
@@ -37,7 +37,7 @@ TRUST_SECONDS: Final = 5.0
 MOST_EACH: Final = 100
 """Sessions per user. A further login ends the least recently used one."""
 USE_EVERY: Final = 60.0
-"""How often the time of the last use is written."""
+"""How often the time of last use is written."""
 _TOKEN_BYTES: Final = 32
 _LONGEST_TOKEN: Final = 100
 _LONGEST_BROWSER: Final = 200
@@ -47,7 +47,7 @@ _OF_USERS: Final = "FROM browser_sessions s JOIN users u ON u.name_key = s.user_
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """One login in a browser, without anything secret."""
+    """One browser login, without anything secret."""
 
     id: str
     user: str
@@ -104,11 +104,11 @@ class BrowserSession:
         return self._token is not None and hmac.compare_digest(csrf.encode(), _derived("csrf", self._token).encode())
 
     def begin(self, token: str, login: Login) -> None:
-        """The browser has logged in."""
+        """Record that the browser has logged in."""
         self._token, self.login, self.new_token = token, login, token
 
     def end(self) -> None:
-        """The browser has logged out."""
+        """Record that the browser has logged out."""
         self._token, self.login, self.new_token = None, None, ""
 
     def _known_token(self) -> str:

@@ -86,7 +86,7 @@ def add_hours(tx: Transaction, hours: Hours) -> None:
 
 
 def read_hours(rows: Rows, now: float, hours: int) -> list[tuple[float, int, int]]:
-    """The last hours, oldest first: when each began, its calls and errors."""
+    """The last hours, oldest first: start time, calls and errors of each."""
     last = int(now) // _HOUR
     sql = "SELECT hour, calls, errors FROM call_hours WHERE hour > ? AND hour <= ?"
     found = {row[0]: (row[1], row[2]) for row in rows.all(sql, last - hours, last)}

@@ -5,7 +5,7 @@ memory. An entry lives for seconds, never longer than the credential, and ends a
 Every request calls `known`, which does no more than one hash and one lookup.
 
 Keys and tokens cannot be guessed, so they are cached for any address. A password is cached only for the address that
-proved it. From elsewhere it counts as a guess; otherwise a guesser who has used up their attempts could go on trying.
+proved it. From any other address it counts as a guess; otherwise a guesser who has used up their attempts could go on.
 """
 
 from hashlib import blake2b

@@ -93,7 +93,7 @@ class Authenticator:
         return self._reports.report("unread credentials", address or "", "throttled", wire=wire)
 
     def refused(self, login: str, address: str | None, reason: str, *, wire: str, explanation: str = "") -> str:
-        """Report a login that was refused elsewhere, such as a used login link; returns the incident id."""
+        """Report a login that was refused elsewhere, such as an already used login link; returns the incident id."""
         return self._reports.report(login, address or "", reason, explanation=explanation, wire=wire)
 
     async def _verify(self, check: "_Check") -> Principal:
@@ -185,7 +185,7 @@ class Authenticator:
         return verdict
 
     def _refusal(self, check: "_Check", login: str, reason: str, explanation: str = "") -> Unauthenticated:
-        """One message for every reason, so that a guesser learns nothing. The operator gets the reason."""
+        """The same message for every reason, so that a guesser learns nothing. The operator gets the reason."""
         return Unauthenticated(
             "The credentials were not accepted.",
             hint="Check the name and password, or the API key or token: it may be mistyped, expired or revoked.",

@@ -3,10 +3,10 @@
 Three things are counted, each over a minute from its first failure:
 
 * a name from one address: ten failures block only that pair;
-* an address, over all names: a hundred failures block the address, unless it is this machine's own (behind a local
-  proxy that would be everyone's);
-* a name, over all addresses: after a hundred failures, logins from addresses that have not logged in before queue for a
-turn, two a second. The right password still works.
+* an address, across all names: a hundred failures block the address, unless it is this machine's own (behind a local
+  proxy, every client has that address);
+* a name, across all addresses: after a hundred failures, logins from addresses that have not logged in before queue for
+  a turn, two a second. The right password still works.
 
 An attempt counts in memory from its start, so that many guesses sent at once cannot slip through together. Failures are
 stored in the background: no login waits for a write, and while the store cannot write, each process counts for itself.
@@ -60,7 +60,7 @@ class Attempt:
 
 
 class FailedLogins:
-    """Recent failures, by name and address."""
+    """Recent failures by name and address."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class FailedLogins:
         return attempt
 
     def withdraw(self, attempt: Attempt) -> None:
-        """Undo the attempt, because it was not decided, for example while the store was unavailable."""
+        """Undo an attempt that was not decided, for example while the store was unavailable."""
         for subject in attempt.subjects:
             if (count := self._counts.get(subject)) is not None:
                 count.open = max(0, count.open - 1)
@@ -125,7 +125,7 @@ class FailedLogins:
         self._write_soon()
 
     def succeeded(self, attempt: Attempt) -> None:
-        """Record a right password: forget the failures of that name from that address, and let the pair skip the
+        """Record a correct password: forget the failures of that name from that address, and let the pair skip the
         queue."""
         self.withdraw(attempt)
         pair = attempt.subjects[0]
@@ -169,7 +169,7 @@ class FailedLogins:
         return count
 
     async def _wait_for_turn(self, name: str) -> None:
-        """Wait for a turn; RateLimited if too many wait already."""
+        """Wait for a turn; RateLimited if too many are waiting already."""
         now = self._monotonic()
         turn = max(now, self._turns.get(name, 0.0) + TURN_SECONDS)
         if turn - now > LONGEST_WAIT:
@@ -193,7 +193,7 @@ class FailedLogins:
             self._writing = asyncio.create_task(self._write_all(self._db), name="failed-logins")
 
     async def _write_all(self, db: Database) -> None:
-        """Write until nothing is left: while one write runs, the next one collects."""
+        """Write until nothing is left. While one write runs, the next one accumulates."""
         try:
             while self._unwritten or self._cleared:
                 failures, self._unwritten = self._unwritten, {}
@@ -230,7 +230,7 @@ def address_key(address: str | None) -> str:
 
 
 def _is_over(since: float, now: float) -> bool:
-    """Whether the minute from `since` is over. A time far in the future is from a clock that was set back."""
+    """Whether the minute from `since` is over. A time far in the future means that the clock was set back."""
     return now - since >= WINDOW or since - now > _CLOCK_SKEW
 
 

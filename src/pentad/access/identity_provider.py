@@ -27,7 +27,7 @@ _LONGEST_PARAMETER: Final = 4_000
 
 
 class _Tokens(msgspec.Struct):
-    """The fields of a token response that are used."""
+    """The fields that Pentad uses of a token response."""
 
     id_token: str
     access_token: str = ""

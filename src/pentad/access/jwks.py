@@ -40,14 +40,14 @@ class _KeySet(msgspec.Struct):
 
 
 class _Provider(msgspec.Struct):
-    """The fields of an OpenID Connect discovery document that are used."""
+    """The fields that Pentad uses of an OpenID Connect discovery document."""
 
     issuer: str
     jwks_uri: str
 
 
 class IssuerKeys:
-    """Finds the key a token names."""
+    """Finds the key that a token names."""
 
     def __init__(self, issuer: TrustedIssuer, fetcher: Fetcher | None = None, *, clock: Clock | None = None) -> None:
         if issuer.jwks_file is None and fetcher is None:

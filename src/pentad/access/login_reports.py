@@ -1,7 +1,8 @@
 """Reports failed logins to the operator: a log line and an audit entry, without the credential.
 
-Repeated failures of one login are reported once in ten seconds, with their number and reasons. Beyond a few reports a
-second, failures of many different names or addresses share one line, so failed logins cannot fill the log or the trail.
+Repeated failures of one login are reported once every ten seconds, with their number and reasons. Beyond a few reports
+a second, failures of many different names or addresses share one line, so failed logins cannot fill the log or the
+trail.
 
 The refused caller gets the incident number of the report, so that caller and operator can refer to it. The number is
 the same for every reason, so it reveals nothing about what was wrong.
@@ -71,7 +72,7 @@ class LoginReports:
         return known.incident
 
     def flush(self) -> None:
-        """Report everything that waits, and forget logins without failures since their last report."""
+        """Report everything pending, and forget logins without failures since their last report."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -91,7 +92,7 @@ class LoginReports:
             self._flush_later()
 
     def close(self) -> None:
-        """Report what waits and stop."""
+        """Report what is pending and stop."""
         self.flush()
         if self._timer is not None:
             self._timer.cancel()

@@ -1,7 +1,7 @@
-"""The current rights of owners, for work that runs without its owner calling: a webhook, a view, a resumed turn.
+"""The current rights of owners, for work that runs while its owner is not calling: a webhook, a view, a resumed turn.
 
-Such things store the rights they were created with. They never have more than those, and at each use only the ones the
-owner still has. Look them up inside the unit of work that uses them, so that nothing needs caching.
+Such things store the rights they were created with. They never get more than those, and at each use only the ones
+that the owner still has. Look them up inside the unit of work that uses them, so that nothing needs caching.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """Password hashing with argon2id, in threads and at most two at a time.
 
-Each hash takes 32 MiB and some 50 ms on purpose; without the bound a login storm would use up all memory. An unknown
-name costs the same work as a known one. Passwords are never kept, logged or put into an error.
+Each hash takes 32 MiB and some 50 ms on purpose; without the limit of two, a login storm would use up all memory. An
+unknown name costs the same work as a known one. Passwords are never stored, logged or included in an error.
 """
 
 import asyncio
@@ -71,7 +71,7 @@ class Passwords:
         return self._hasher.check_needs_rehash(encoded)
 
     def close(self) -> None:
-        """End the threads: running hashes finish, waiting ones are cancelled."""
+        """Stop the threads: running hashes finish, waiting ones are cancelled."""
         self._threads.shutdown(cancel_futures=True)
 
     def _matches(self, encoded: str, password: str) -> bool:

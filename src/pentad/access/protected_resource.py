@@ -1,8 +1,8 @@
 """Tells clients how to log in: the protected-resource document (RFC 9728) and WWW-Authenticate challenges.
 
 Send the Bearer challenge before Basic: several clients read only the first challenge, while browsers look for Basic
-anywhere. In it, `error`, `scope` and `resource_metadata` come first, because clients that search the joined header take
-the first match.
+anywhere. Within it, `error`, `scope` and `resource_metadata` come first, because clients that search the joined header
+take the first match.
 """
 
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ def protected_resource(
     name: str = "Pentad",
     documentation: str | None = None,
 ) -> dict[str, Any]:
-    """The document for one resource URL. Without issuers their list is left out, as the RFC requires."""
+    """The document for one resource URL. If there are no issuers, the list is left out, as the RFC requires."""
     document: dict[str, Any] = {
         "resource": resource,
         "bearer_methods_supported": ["header"],

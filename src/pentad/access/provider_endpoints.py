@@ -1,6 +1,6 @@
 """The HTTP side of the company's identity provider: its discovery document, its keys, and requests to it.
 
-`refresh` reads the document and keys, and keeps any problem in `trouble`. A server does that in the background, so
+`refresh` reads the document and keys, and records any problem in `trouble`. A server does that in the background, so
 `/readyz` can report the provider's state without contacting it. `pentad doctor` does it on demand.
 """
 
@@ -22,13 +22,13 @@ from pentad.kernel.ports import Fetcher
 METADATA_SECONDS: Final = 3600.0
 RETRY_SECONDS: Final = 10.0
 MOST_AT_ONCE: Final = 32
-"""How many logins may wait for the provider. A provider that hangs must not exhaust this server."""
+"""How many logins may wait for the provider, so that a hanging provider cannot exhaust this server."""
 _FETCH_SECONDS: Final = 10.0
 _MOST_BYTES: Final = 256 * 1024
 
 
 class ProviderMetadata(msgspec.Struct):
-    """The fields used of the provider's discovery document."""
+    """The fields that Pentad uses of the provider's discovery document."""
 
     issuer: str
     authorization_endpoint: str
@@ -66,7 +66,7 @@ class ProviderEndpoints:
         await asyncio.gather(metadata, self.tokens.refresh(), return_exceptions=True)  # `trouble` has the reason
 
     async def metadata(self) -> ProviderMetadata:
-        """Where the endpoints are; Unavailable if the provider cannot tell."""
+        """The provider's endpoints; Unavailable if it does not respond with them."""
         now = self._clock.monotonic()
         if self._metadata is not None and now < self._metadata[1]:
             return self._metadata[0]
@@ -75,7 +75,7 @@ class ProviderEndpoints:
         return await self._loading.run(None, self._load_metadata)
 
     async def _load_metadata(self) -> ProviderMetadata:
-        """Read where the provider's endpoints are. A failure is remembered for some seconds."""
+        """Read the provider's endpoints. A failure is remembered for a few seconds."""
         try:
             metadata = await self._discovered()
         except PentadError as error:
@@ -98,7 +98,7 @@ class ProviderEndpoints:
         return metadata
 
     async def fetch(self, url: str, method: str, headers: Mapping[str, str], body: bytes | None) -> bytes | None:
-        """The body of an answer; None for a refusal. The issuer's own server may be private, others are judged."""
+        """The body of a response; None if refused. The issuer's own server may be private; other URLs are checked."""
         if self._waiting >= MOST_AT_ONCE:
             raise Overloaded(
                 f"Too many people are logging in with {self.provider.name} at this moment.", hint="Try again soon."

@@ -77,7 +77,7 @@ class RateLimits:
         return await self._db.write(lambda tx: tx.run("DELETE FROM rate_allowances WHERE refilled_at < ?", full_since))
 
     def _refuse_while_empty(self, principal_id: str) -> None:
-        """A negative lease means the bucket was empty: until it ends, calls are refused without asking the store."""
+        """Refuse calls during a negative lease: the bucket was empty, so until it ends the store need not be asked."""
         lease = self._leases.get(principal_id)
         if lease is not None and lease.left < 0 and (wait := lease.until - self._monotonic()) > 0:
             raise RateLimited(
@@ -119,10 +119,10 @@ class RateLimits:
 
 
 def refilled(tokens: float, refilled_at: float, now: float, allowance: Allowance) -> tuple[float, float]:
-    """The tokens in the bucket now, and the time they are counted to.
+    """The tokens in the bucket now, and the time up to which they are counted.
 
     A clock that lags behind another machine's refills nothing. If the clock was set back by more than the usual skew,
-    counting restarts from now, so that nobody is locked out until the old time comes round again.
+    counting restarts from now, so that nobody is locked out until the old time is reached again.
     """
     elapsed = now - refilled_at
     if elapsed >= 0 or elapsed < -CLOCK_SKEW:
@@ -147,7 +147,7 @@ def _take(tx: Transaction, principal_id: str, now: float, allowance: Allowance) 
 
 
 def _taken(bucket: Row | None, now: float, allowance: Allowance) -> tuple[float, float, int, float]:
-    """The tokens left, the time they are counted to, the tokens granted, and if none, the seconds to wait."""
+    """The tokens left, the time up to which they are counted, the tokens granted, and if none, the seconds to wait."""
     tokens, refilled_at = bucket or (float(allowance.burst), now)
     tokens, counted_to = refilled(tokens, refilled_at, now, allowance)
     granted = min(allowance.slice, int(tokens + allowance.rate * _ROUNDING_SECONDS))

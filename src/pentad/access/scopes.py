@@ -1,4 +1,4 @@
-"""Scopes: `room:action`, with `*` allowed in either place. Lists those of each role, and checks and intersects them."""
+"""Scopes: `room:action`, with `*` allowed in either place. Lists those of each role; checks and intersects scopes."""
 
 import re
 from collections.abc import Iterable

@@ -1,7 +1,7 @@
 """Lets callers that need the same result at the same time share one run of the work.
 
-Without it, every waiting request of a busy client would hash the same password when its cached login expires. A caller
-that gives up does not cancel the others' work. Results are not cached.
+Without it, every waiting request of a busy client would hash the same password when its cached login expires. If one
+caller gives up, the others' work continues. Results are not cached.
 """
 
 import asyncio

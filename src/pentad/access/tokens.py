@@ -65,7 +65,7 @@ class TokenVerifier:
         }
 
     def troubles(self) -> Mapping[str, str | None]:
-        """The known problem with each issuer's keys, or None. Fetches nothing."""
+        """The known problem with each issuer's keys, or None. Does not fetch anything."""
         return {name: issuer.trouble for name, issuer in self.issuers.items()}
 
     async def verify(self, token: str) -> VerifiedToken | RefusedToken:

@@ -37,7 +37,7 @@ class IdentityProvider:
     scopes: tuple[str, ...] = ("openid", "profile", "email")
     groups_claim: str = "groups"
     roles: Mapping[str, str] = field(default_factory=dict[str, str])
-    """A group's name at the provider -> a role and extra scopes. Empty means that groups are named like roles."""
+    """A group's name at the provider -> a role and extra scopes. Empty means that group names are role names."""
     domains: tuple[str, ...] = ()
     create_users: bool = True
 
@@ -85,14 +85,14 @@ class ProvenIdentity:
 
 
 class LoginRefused(Forbidden, code="login_refused"):
-    """The provider's login is not accepted here. The message is for the person, `reason` for the operator."""
+    """A login with the provider is not accepted here. The message is for the person, `reason` for the operator."""
 
     def __init__(self, message: str, reason: str, explanation: str = "", *, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.reason = reason
         self.explanation = explanation
         self.user: str | None = None
-        """The user this person has been until now, who may no longer log in."""
+        """The user that belonged to this person until now and may no longer log in."""
 
 
 class UserIdentities:

@@ -106,7 +106,7 @@ class Users:
         return None if row is None else _user(row)
 
     async def first_admin(self) -> User | None:
-        """The administrator to greet at the start: `admin`, or else the first by name."""
+        """The administrator to name at the start: `admin`, or else the first by name."""
         admins = [user for user in await self.all() if user.role == "admin"]
         return next((user for user in admins if user.name == FIRST_ADMIN), admins[0] if admins else None)
 

@@ -1,7 +1,7 @@
 """Reads parts of a ZIP (DOCX, EPUB) in memory, within limits. Nothing is unpacked to disk.
 
-The sizes a ZIP declares may be false, so the limits count the bytes that come out. Names that lead out of the archive
-are ignored.
+The sizes a ZIP declares may be false, so the limits count the bytes actually extracted. Names that lead out of the
+archive are ignored.
 """
 
 import io
@@ -24,7 +24,7 @@ _BROKEN: Final = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError,
 
 
 class Archive:
-    """A ZIP that may be hostile."""
+    """A ZIP, possibly hostile."""
 
     def __init__(self, data: bytes, what: str) -> None:
         if data.startswith(_OLE):

@@ -1,6 +1,6 @@
-"""Reads one document in a process of its own, and writes its text, or why there is none, to a pipe.
+"""Reads one document in a separate process, and writes its text, or the reason there is none, to a pipe.
 
-If a document breaks a parser, only this process ends. `fork_server` makes the process; where there is no fork,
+If a document crashes a parser, only this process ends. `fork_server` starts the process; on systems without fork,
 `python -m pentad.documents.child TASK < file` does.
 """
 
@@ -61,7 +61,7 @@ def main() -> None:
 
 
 def answer(task: Task, source: BinaryIO, out: BinaryIO) -> None:
-    """Write the document to `out`, or why it cannot be read."""
+    """Write the document to `out`, or the reason it cannot be read."""
     try:
         run(task, source, out)
     except Unreadable as refusal:

@@ -1,6 +1,6 @@
-"""Cuts a document into passages: runs of whole sentences, up to the size the avatar's configuration sets.
+"""Cuts a document into passages: runs of whole sentences, up to the size set in the avatar's configuration.
 
-A passage never crosses a heading, and none lies within another. Each passage has windows that are short enough for an
+A passage never crosses a heading, and none contains another. Each passage has windows short enough for an
 embedding model; the vector of a long passage would cover only its first half.
 """
 
@@ -57,7 +57,7 @@ def chunks(document: Extracted, size: int, overlap: int) -> list[Chunk]:
 
 
 def windows(content: str, spans: Sequence[Span]) -> list[str]:
-    """The texts to embed for a passage: all of it if it is short, else parts that share a sentence."""
+    """The texts to embed for a passage: all of it if it is short, else parts that overlap by a sentence."""
     sized = [_Sized(span, tokens(content[span[0] : span[1]])) for span in spans]
     if sum(one.size for one in sized) <= WINDOW:
         return [content]
@@ -99,12 +99,12 @@ def _sized(text: str, begin: int, end: int) -> list[_Sized]:
 def _packed(found: Sequence[_Sized], size: int, overlap: int) -> Iterator[Sequence[_Sized]]:
     """Pack sentences into runs; each run after the first begins with the last sentences of the one before.
 
-    Every run ends after the previous one, so shared sentences never make a run of their own.
+    Every run ends after the previous one, so shared sentences never form a run on their own.
     """
     begin = end = 0
     while end < len(found):
         held = sum(one.size for one in found[begin:end])
-        while begin < end and held + found[end].size > size:  # what is shared leaves room for something new
+        while begin < end and held + found[end].size > size:  # the overlap must leave room for something new
             held -= found[begin].size
             begin += 1
         while end < len(found) and (begin == end or held + found[end].size <= size):

@@ -1,7 +1,7 @@
-"""Confines the process that reads a document, before it sees the first byte of it.
+"""Confines the process that reads a document before it sees the first byte.
 
-Limits on memory, processor time, wall time, open files and writing hold on every POSIX system. On Linux the process
-also cannot open sockets, start programs or other processes, or signal and inspect those of others.
+Limits on memory, processor time, wall time, open files and writing apply on every POSIX system. On Linux, the process
+also cannot open sockets, start programs or other processes, or signal and inspect other processes.
 """
 
 import ctypes
@@ -27,7 +27,7 @@ _CLONE: Final = {"x86_64": 56, "aarch64": 220}
 _CLONE_3: Final = 435
 _THREAD: Final = 0x10000
 _X32: Final = 0x40000000
-"""Numbers of system calls from here on are those of another calling convention of x86-64."""
+"""System call numbers from here on belong to another calling convention of x86-64."""
 _ARCHITECTURES: Final = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _FORBIDDEN: Final = {
     # socket, connect, fork, vfork, execve, kill, ptrace, rt_sigqueueinfo, tkill, tgkill, rt_tgsigqueueinfo,
@@ -97,7 +97,7 @@ def _forbid_system_calls() -> None:
 
 @cache
 def filter_program(machine: str) -> bytes | None:
-    """The filter for this kind of processor; None for one that it does not know."""
+    """The filter for this processor architecture; None if unknown."""
     if machine not in _ARCHITECTURES:
         return None
     refused = _REFUSE | errno.EPERM
@@ -107,7 +107,7 @@ def filter_program(machine: str) -> bytes | None:
     ]  # fmt: skip
     for number in (*_FORBIDDEN[machine], *_FORBIDDEN_EVERYWHERE):
         steps += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, refused)]
-    # A filter cannot look into the argument of clone3. Told that there is none, the C library takes clone for threads.
+    # A filter cannot inspect the argument of clone3. Told that it does not exist, the C library uses clone for threads.
     steps += [(_EQUAL, 0, 1, _CLONE_3), (_RETURN, 0, 0, _REFUSE | errno.ENOSYS)]
     steps += [(_EQUAL, 0, 3, _CLONE[machine]), (_LOAD, 0, 0, 16), (_ANY_BIT, 1, 0, _THREAD), (_RETURN, 0, 0, refused)]
     steps.append((_RETURN, 0, 0, _ALLOW))

@@ -16,17 +16,17 @@ FORMATS: Final[dict[str, Format]] = {
 }  # fmt: skip
 """The format of a document by its extension in lower case."""
 PICTURE_FORMATS: Final[dict[str, Format]] = dict.fromkeys((".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp"), "image")
-"""The same for pictures, whose text has to be recognized."""
+"""The same for images, whose text has to be recognized."""
 LINE_FORMATS: Final[dict[str, Format]] = dict.fromkeys(
     (".csv", ".tsv", ".json", ".jsonl", ".xml", ".yaml", ".yml", ".toml", ".ini", ".log", ".eml", ".sql"), "lines"
 )
-"""The same for plain text that is not prose, whose lines stay as they are."""
+"""The same for plain text other than prose, whose lines stay as they are."""
 SCANNED: Final[tuple[Format, ...]] = ("pdf", "image")
 """Formats whose text may have to be recognized."""
 
 
 class Unreadable(Exception):
-    """The document gives no text. `message` is one line for people."""
+    """The document yields no text. `message` is one readable line."""
 
     def __init__(self, reason: Reason, message: str) -> None:
         super().__init__(message)
@@ -63,7 +63,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """A page whose text was recognized: its number, how sure that is (0 to 1), and what it looks like, as WebP."""
+    """A page whose text was recognized: its number, the confidence (0 to 1), and a WebP picture of it."""
 
     page: int
     confidence: float
@@ -71,7 +71,7 @@ class Scan:
 
 
 CLEAR_SCAN: Final = 0.9
-"""Text that is recognized with less confidence may have wrong letters."""
+"""Text recognized with less confidence may contain wrong letters."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Reads DOCX: the paragraphs of word/document.xml, with headings taken from their styles.
 
 Invisible text is left out: hidden runs, deletions, field codes, and the copy of each text box kept for old programs.
-python-docx would load every part of the archive without limits and does not tell visible text from the rest.
+python-docx would load every part of the archive without limits and does not distinguish visible text from the rest.
 """
 
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ def _title(core: bytes) -> str | None:
 
 
 def _style_levels(styles: bytes) -> dict[str, int]:
-    """The heading level of each style that has one, its own or inherited from the style it is based on."""
+    """The heading level of each style that has one, directly or inherited from the style it is based on."""
     own: dict[str, int] = {}
     based_on: dict[str, str] = {}
     for _, _, style in elements(styles, _STYLES, "style"):
@@ -115,7 +115,7 @@ class _Table:
         self._cell.append(text)
 
     def step(self, begins: bool, name: str, element: Element) -> list[Block]:
-        """An element begins or ends; the rows, if the table does."""
+        """Handle the start or end of an element; returns the rows at the end of the table."""
         if name == "tbl":
             self.depth += 1 if begins else -1
             if not begins and not self.depth:
@@ -135,7 +135,7 @@ class _Table:
 
 
 def _text(element: Element) -> str:
-    """The text of a `t`, or the white space that an element such as `tab` stands for."""
+    """The text of a `t`, or the white space represented by an element such as `tab`."""
     run = next(element.iterancestors("{*}r"), None)
     hidden = None if run is None else run.find("{*}rPr/{*}vanish")
     if hidden is not None and attribute(hidden, "val") not in ("0", "false", "off"):

@@ -1,4 +1,4 @@
-"""Reads EPUB: the documents of its spine in order, each as HTML. An EPUB has sections, no pages."""
+"""Reads EPUB: the documents of its spine in order, each as HTML. An EPUB has sections but no pages."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

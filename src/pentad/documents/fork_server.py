@@ -3,8 +3,8 @@
 Its standard input is a socket. A request is one line, a `Task`, with two open files: the document, and the pipe for
 the reader's output. The reply is the reader's exit code, in four bytes.
 
-The server imports the readers, once each, and never touches a document itself. Every document gets a fresh copy of it,
-so nothing of one document, neither its text nor what it did to a parser, reaches the next.
+The server imports each reader once and never touches a document itself. Every document gets a fresh copy of the
+process, so neither a document's text nor the state it left in a parser reaches the next document.
 """
 
 import gc
@@ -39,7 +39,7 @@ def serve(control: socket.socket) -> None:
             known.add(task.format)
             child.load(task.format)
             gc.collect()
-            gc.freeze()  # copies of this process then share the memory of what it imported
+            gc.freeze()  # forked copies then share the memory of everything imported
         reader = os.fork()
         if reader == 0:
             _read(control, task, document, out)
@@ -50,7 +50,7 @@ def serve(control: socket.socket) -> None:
 
 
 def _received(control: socket.socket) -> tuple[Task, int, int] | None:
-    """The next request; None if there is none any more."""
+    """The next request; None if there are no more."""
     line, files, _, _ = socket.recv_fds(control, _LONGEST_TASK, _DOCUMENT_AND_OUTPUT)
     while line and not line.endswith(b"\n"):
         if not (more := control.recv(_LONGEST_TASK)):

@@ -33,13 +33,13 @@ _BLOCKS: Final = _set(
 _VOID: Final = _set("area base br col embed hr img input link meta param source track wbr")
 _HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
 _LAYOUT: Final = ("table", *_HEADINGS)
-"""Elements that a table of data does not contain."""
+"""Elements that a data table does not contain."""
 _LONGEST_CELL: Final = 400
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What a page shows."""
+    """The visible content of a page."""
 
     title: str | None
     blocks: list[Block]
@@ -118,7 +118,7 @@ def _blocks(root: Element) -> list[Block]:
 
 
 class _Flow:
-    """Makes blocks of a page, element by element. A term of a definition list begins the block of its definition."""
+    """Builds the blocks of a page, element by element. A definition list's term begins its definition's block."""
 
     def __init__(self) -> None:
         self.blocks: list[Block] = []
@@ -161,7 +161,7 @@ class _Flow:
             self._terms.clear()
 
     def end_terms(self) -> None:
-        """Terms that nothing defines are blocks of their own."""
+        """Turn terms without a definition into separate blocks."""
         self.blocks.extend(map(Block, self._terms))
         self._terms.clear()
 
@@ -173,7 +173,7 @@ class _Flow:
 
 
 def _is_data(table: Element) -> bool:
-    """Whether it holds data: several columns of short values. Others only place text on the page."""
+    """Whether it holds data: several columns of short values. Other tables are only layout."""
     if next(table.iterdescendants(*_LAYOUT), None) is not None:
         return False
     rows = _rows(table)
@@ -185,7 +185,7 @@ def _rows(table: Element) -> list[list[str]]:
 
 
 def _value(cell: Element) -> str:
-    """The text of a cell; its paragraphs and line breaks are spaces."""
+    """The text of a cell; paragraph and line breaks become spaces."""
     parts: list[str] = []
     for event, element in etree.iterwalk(cell, events=("start", "end")):
         if element.tag in _BLOCKS or element.tag == "br":
@@ -201,7 +201,7 @@ def _has_header(table: Element) -> bool:
 
 
 def _replace(table: Element, rows: list[str]) -> None:
-    """Replace the content of a table by one paragraph per row."""
+    """Replace the content of a table with one paragraph per row."""
     table.clear(keep_tail=True)
     table.tag = "div"
     for row in rows:

@@ -1,4 +1,4 @@
-"""Reads the text on pictures: photographs and scans of pages. Each frame of a TIFF is a page.
+"""Reads the text in images: photographs and scans of pages. Each frame of a TIFF is a page.
 
 Only the sandboxed process imports this module.
 """

@@ -1,6 +1,6 @@
 """Finds text in documents that reads like an instruction to a language model.
 
-Such text is data like any other and stays in the corpus, but whoever passes it on to a model should say so.
+Such text is data like any other and stays in the corpus, but code that passes it to a model should say so.
 """
 
 import re

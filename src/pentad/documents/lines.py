@@ -1,4 +1,4 @@
-"""Reads plain text that is not prose, such as tables and logs. Lines stay as they are."""
+"""Reads plain text other than prose, such as tables and logs. Lines stay as they are."""
 
 from pentad.documents.document import Extracted
 from pentad.documents.normalization import decoded, normal

@@ -1,4 +1,4 @@
-"""Reads Markdown (CommonMark with tables) with markdown-it: headings make sections, markup goes, words stay."""
+"""Reads Markdown (CommonMark with tables) with markdown-it: headings become sections, markup is removed."""
 
 import re
 from collections.abc import Iterator, Sequence

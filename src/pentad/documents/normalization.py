@@ -32,7 +32,7 @@ def normal(text: str) -> str:
 
 
 def decoded(data: bytes, declared: str | None = None) -> str:
-    """Decode by byte order mark, then as declared, as UTF-8, and at last as Windows-1252."""
+    """Decode by byte order mark, then as declared, as UTF-8, and finally as Windows-1252."""
     for mark, encoding in _BOMS:
         if data.startswith(mark):
             return data[len(mark) :].decode(encoding, "replace")

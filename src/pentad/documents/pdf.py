@@ -52,7 +52,7 @@ _AGREE: Final = 0.6
 class RawPage:
     """A page as read from the file; `text` is None if it could not be read.
 
-    `drawn` says that there is something on a page without text: it may be a scan.
+    `drawn` means that a page without text has something drawn on it, so it may be a scan.
     """
 
     number: int
@@ -125,7 +125,7 @@ def _without_heads(pages: Sequence[list[str]], labels: Sequence[str | None]) -> 
 
 
 def _common(pages: Sequence[list[str]], share: float, fewest: int) -> set[str]:
-    """The lines, numbers aside, at the edges of more than a given share of the pages."""
+    """The lines (ignoring numbers) at the edges of more than a given share of the pages."""
     seen = Counter(shape for lines in pages for shape in {_shape(line) for line in (*lines[:_EDGE], *lines[-_EDGE:])})
     filled = sum(map(bool, pages))
     return {shape for shape, times in seen.items() if times >= fewest and times > share * filled}
@@ -153,7 +153,7 @@ def _trimmed(lines: list[str], heads: set[str], again: set[str], label: str) -> 
 
 
 def _shape(line: str) -> str:
-    """A line with its numbers masked, because those of running heads change."""
+    """A line with its numbers masked, because numbers in running heads vary."""
     return _DIGITS.sub("#", line).casefold()
 
 
@@ -231,7 +231,7 @@ class _Running:
         return len(last) < (_SHORT_AFTER_STOP if stopped else _SHORT) * self._width
 
     def _goes_on(self, last: str, line: str) -> bool:
-        """Whether a sentence continues on the next page. In doubt it does not: a citation names one page."""
+        """Whether a sentence continues on the next page. If in doubt, it does not: a citation names one page."""
         if last[-1] in _STOPS or _CAPTION.match(last):
             return False
         if line[0].islower():
@@ -245,7 +245,7 @@ _LONGEST_LABEL: Final = 20
 
 
 def read(data: bytes, recognizer: TextRecognizer | None = None) -> Extracted:
-    """The text of a PDF. With a recognizer, scanned pages have the text that it finds on them."""
+    """The text of a PDF. With a recognizer, scanned pages get the text that it finds."""
     document = _opened(data)
     scanned = None if recognizer is None else ScannedPages(recognizer)
     try:
@@ -305,7 +305,7 @@ def _has_objects(page: pdfium.PdfPage) -> bool:
 
 
 def _recognized(document: pdfium.PdfDocument, page: RawPage, scanned: ScannedPages) -> RawPage:
-    """The page with the text on its picture."""
+    """The page with the text recognized on it."""
 
     def picture() -> "Image":
         opened: Any = document[page.number - 1]
@@ -321,5 +321,5 @@ def _recognized(document: pdfium.PdfDocument, page: RawPage, scanned: ScannedPag
 
 
 def _of(numbers: list[int], count: int) -> str:
-    """`page 3`, or how many of how many."""
+    """`page 3`, or how many of how many pages."""
     return f"page {numbers[0]}" if len(numbers) == 1 else f"{len(numbers):,} of {count:,} pages"

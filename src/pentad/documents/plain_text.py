@@ -27,7 +27,7 @@ def _blocks(text: str) -> Iterator[Block]:
 
 
 def _level(paragraph: str) -> int:
-    """The level of a heading, parts and books above chapters; 0 for a paragraph."""
+    """The level of a heading, with parts and books above chapters; 0 for a paragraph."""
     if not paragraph or "\n" in paragraph or len(paragraph) > _LONGEST_HEADING or paragraph[-1] in ",;":
         return 0
     if (numbered := _NUMBERED.match(paragraph)) is not None and not paragraph.endswith((".", "!", "?")):

@@ -5,7 +5,7 @@
     {"type": "scan", "scan": {"page": 3, "confidence": 0.97, "picture": ...}}        for every page that was recognized
     {"type": "done"}                        or                   {"type": "failed", "reason": ..., "message": ...}
 
-A malicious document may have taken over the reader, so its messages are validated.
+A malicious document may have taken over the reader, so the reader's messages are validated.
 """
 
 from typing import Final
@@ -17,10 +17,10 @@ from pentad.documents.document import Format, Reason, Scan
 
 
 class Task(msgspec.Struct, frozen=True):
-    """What to read, and the limits the process puts on itself. Without a chunk size only the text is wanted.
+    """What to read, and the limits the process sets for itself. Without a chunk size, only the text is returned.
 
-    `scan_seconds` and `scan_memory_bytes` come on top of the limits once text has to be recognized. Without them it is
-    not.
+    `scan_seconds` and `scan_memory_bytes` are added to the limits once text has to be recognized. Without them, no text
+    is recognized.
     """
 
     format: Format
@@ -63,7 +63,7 @@ class Done(msgspec.Struct, frozen=True, tag="done"):
 
 
 class Failed(msgspec.Struct, frozen=True, tag="failed"):
-    """Why there is no text."""
+    """The reason there is no text."""
 
     reason: Reason
     message: str

@@ -1,4 +1,4 @@
-"""Puts the pieces of text on a page into the order of reading: line by line, one column after the other."""
+"""Puts the pieces of text on a page into reading order: line by line, column by column."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,14 +8,14 @@ from typing import Final
 
 _FEWEST_LINES: Final = 4
 _SHORTEST_LINE: Final = 15
-"""A column of prose has so many lines of so many characters in the middle; what is shorter is a table or a list."""
+"""A column of prose has at least this many lines, of at least this median length. The rest are tables or lists."""
 _GUTTER: Final = 0.6
 """The least width between two columns, in line heights."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A piece of a line and the rectangle it lies in; `top` is above `bottom`, with the smaller number."""
+    """A piece of a line and its rectangle; `top` is above `bottom` and has the smaller number."""
 
     text: str
     left: float
@@ -33,12 +33,12 @@ class Piece:
 
 
 def lines_of(pieces: Sequence[Piece]) -> list[str]:
-    """The lines of a page, as they are read."""
+    """The lines of a page, in reading order."""
     return [" ".join(piece.text for piece in line) for line in _ordered(list(pieces))]
 
 
 def _ordered(pieces: list[Piece]) -> list[list[Piece]]:
-    """Columns if there are any, else what is above and below the widest gap, else lines as they are."""
+    """Columns if there are any, else the parts above and below the widest gap, else lines as they are."""
     lines = _lines(pieces)
     if len(lines) < _FEWEST_LINES:
         return lines
@@ -82,7 +82,7 @@ def _is_prose(pieces: Sequence[Piece]) -> bool:
 
 
 def _has_gutter(pieces: Sequence[Piece]) -> bool:
-    """Whether several lines have more than one piece, as lines of columns have."""
+    """Whether several lines have more than one piece, as in columns."""
     return sum(len(line) > 1 for line in _lines(pieces)) >= _FEWEST_LINES
 
 

@@ -30,7 +30,7 @@ _LARGEST_PICTURE: Final = 1 * MIB
 
 @dataclass(frozen=True, slots=True)
 class ReadingLimits:
-    """The resources one document may use; those for scans come on top if text has to be recognized."""
+    """The resources one document may use; the scan limits are added if text has to be recognized."""
 
     file_bytes: int = 256 * MIB
     memory_bytes: int = 1536 * MIB
@@ -44,7 +44,7 @@ class ReadingLimits:
 
 @dataclass(frozen=True, slots=True)
 class ReadDocument:
-    """A document as text, and passages if they were asked for. `pages` is None for a format without pages."""
+    """A document as text, with passages if requested. `pages` is None for a format without pages."""
 
     text: str
     sha256: str
@@ -57,10 +57,10 @@ class ReadDocument:
 
 
 class DocumentReaders:
-    """Reads many documents. Each is read by a process of its own, forked from one that is ready.
+    """Reads many documents, each in a separate process forked from one that is ready.
 
-    As many documents can be read at once as calls wait. What ends a reading early, a crash, a limit or the caller,
-    ends the processes of this one document only.
+    Reads as many documents at once as there are waiting calls. Whatever ends a reading early (a crash, a limit or the
+    caller) ends only the processes of that document.
     """
 
     def __init__(self, limits: ReadingLimits) -> None:
@@ -82,7 +82,7 @@ class DocumentReaders:
             return await self.read_open(source, kind, size, overlap)
 
     async def read_open(self, source: BinaryIO, kind: Format, size: int = 0, overlap: int = 0) -> ReadDocument:
-        """The same for an open file. Without a size only the text is wanted."""
+        """The same for an open file. Without a size, only the text is returned."""
         limits = self._limits
         recognizes = kind in SCANNED and is_installed()
         task = Task(
@@ -149,7 +149,7 @@ class _ForkServer:
     async def output(self, source: BinaryIO, task: Task, limits: ReadingLimits) -> tuple[bytes, int]:
         """Everything the reader of a document wrote, and its exit code.
 
-        Each document has a pipe of its own: what a reader leaves behind cannot be taken for the next document.
+        Each document has its own pipe, so leftovers of one reader cannot be mistaken for the next document.
         """
         incoming, outgoing = os.pipe()
         try:
@@ -172,7 +172,7 @@ class _ForkServer:
         return int.from_bytes(code, "big", signed=True)
 
     async def kill(self) -> None:
-        """End the server and the reader it may have: both are in a process group of their own."""
+        """Kill the server and any reader it has: they form a separate process group."""
         self._control.close()
         if sys.platform != "win32" and self.process.returncode is None:
             with suppress(ProcessLookupError):
@@ -183,7 +183,7 @@ class _ForkServer:
 async def _started(
     module: str, *arguments: str, stdin: BinaryIO | int, stdout: int = asyncio.subprocess.DEVNULL
 ) -> asyncio.subprocess.Process:
-    """A process that runs a module of Pentad, without the environment of this one."""
+    """Start a process that runs a module of Pentad, without this process's environment."""
     environment = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONDONTWRITEBYTECODE": "1"}
     if sys.platform == "win32":
         environment["SYSTEMROOT"] = os.environ.get("SYSTEMROOT", "")
@@ -194,7 +194,7 @@ async def _started(
 
 
 async def _collected(pipe: int, limits: ReadingLimits) -> bytes:
-    """All output, within the limit."""
+    """All output, up to the limit."""
     output = bytearray()
     while True:
         try:
@@ -209,7 +209,7 @@ async def _collected(pipe: int, limits: ReadingLimits) -> bytes:
 
 
 async def _readable(pipe: int) -> None:
-    """Wait until the pipe has something to read, or its end."""
+    """Wait until the pipe has something to read or has ended."""
     loop = asyncio.get_running_loop()
     ready = loop.create_future()
     loop.add_reader(pipe, lambda: ready.done() or ready.set_result(None))
@@ -225,7 +225,7 @@ def _check_size(output: bytearray, limits: ReadingLimits) -> None:
 
 
 async def _output_of_new_process(source: BinaryIO, task: Task, limits: ReadingLimits) -> tuple[bytes, int]:
-    """The output of a process started for one document, where there is no fork, and its exit code."""
+    """The output and exit code of a process started for one document, on systems without fork."""
     process = await _started(
         "pentad.documents.child", msgspec.json.encode(task).decode(), stdin=source, stdout=asyncio.subprocess.PIPE
     )
@@ -280,7 +280,7 @@ def _agree(head: Head, chunks: list[Chunk]) -> bool:
 
 
 def _fit(head: Head, scans: list[Scan]) -> bool:
-    """Whether each scan is a picture of a page of its own."""
+    """Whether each scan is a picture of a different page."""
     return len({scan.page for scan in scans}) == len(scans) and all(
         1 <= scan.page <= (head.pages or 0)
         and 0 <= scan.confidence <= 1
@@ -295,7 +295,7 @@ def _lost() -> Unreadable:
 
 
 def _ended(code: int, limits: ReadingLimits) -> Unreadable:
-    """Why the process did not finish."""
+    """The reason the process did not finish."""
     if sys.platform != "win32" and code in (-signal.SIGXCPU, -signal.SIGKILL):
         return Unreadable("too_slow", f"Reading it took more than {limits.cpu_seconds} seconds of processor time.")
     return Unreadable("unreadable", "It crashed the reader: it is damaged or malicious.")

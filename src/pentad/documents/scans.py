@@ -1,4 +1,4 @@
-"""Collects the pages of a document whose text had to be recognized, and what the report says of them."""
+"""Collects the pages of a document whose text had to be recognized, and notes about them for the report."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,8 +1,8 @@
 """Splits text into sentences, as exact character ranges.
 
-Quotes and citations are cut by these ranges: every character that is not white space is in exactly one sentence. In
-doubt two sentences stay together, because half a sentence is worse evidence than two. Text without full stops (a table,
-a list) is cut between words before it exceeds what an embedding model reads.
+Quotes and citations are cut by these ranges: every character that is not white space is in exactly one sentence. If in
+doubt, two sentences stay together, because half a sentence is worse evidence than two. Text without full stops (a
+table, a list) is cut between words before it exceeds what an embedding model reads.
 """
 
 import re
@@ -51,7 +51,7 @@ _SOMETIMES_MORE: Final = _set(
     "etc jr inc ltd co corp llc plc gmbh bc ad ce bce a.m p.m am pm u.s u.k u.n e.u u.s.a ph.d m.d b.a m.a d.c esq ibid"
     " usw u.a hrsg ff"
 )
-"""Abbreviations that end a sentence only if the next word often starts one. Initials are treated alike."""
+"""Abbreviations that end a sentence only if the next word often starts one. Initials are treated the same."""
 
 _BEGINNERS: Final = _set(
     "a after all although among an and another any as at because before both but by during each even every few finally"

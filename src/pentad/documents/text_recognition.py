@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 INSTALL: Final = "install text recognition with: pip install 'pentad[ocr]'"
 LONGEST_SIDE: Final = 2_000
-"""Pixels of a page that is recognized; the engine reduces larger ones to this."""
+"""The size in pixels of a page for recognition; the engine scales larger ones down to this."""
 _SHOWN_SIDE: Final = 1_200
 _SHOWN_QUALITY: Final = 45
 _ENGINE: Final = "rapidocr"
 _PICTURES: Final = "cv2"
-"""The library that the engine handles pictures with; both come with the extra."""
+"""The image library of the engine; both come with the extra."""
 _ONE_THREAD: Final = {
     "Global.log_level": "critical",
     "EngineConfig.onnxruntime.intra_op_num_threads": 1,
@@ -33,13 +33,13 @@ _ONE_THREAD: Final = {
 
 
 def is_installed() -> bool:
-    """Whether there is an engine. Cheap: it is not loaded."""
+    """Whether the engine is installed. Cheap: does not load it."""
     return find_spec(_ENGINE) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Recognized:
-    """The text of a page, how sure the engine is of it (0 to 1), and the page as a small WebP picture."""
+    """The text of a page, the engine's confidence (0 to 1), and the page as a small WebP picture."""
 
     text: str
     confidence: float
@@ -47,7 +47,7 @@ class Recognized:
 
 
 class TextRecognizer:
-    """Recognizes the pages of one document. `has_time` is False when its seconds are used up."""
+    """Recognizes the pages of one document. `has_time` is False once its time is used up."""
 
     def __init__(self, seconds: float) -> None:
         self._ends = time.monotonic() + seconds
@@ -58,7 +58,7 @@ class TextRecognizer:
         return time.monotonic() < self._ends
 
     def recognize(self, image: "Image") -> Recognized | None:
-        """The text on a picture; None if there is none."""
+        """The text in an image; None if there is none."""
         image = image.convert("RGB")
         image.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
         found = self._loaded()(_pixels(image))
@@ -79,7 +79,7 @@ class TextRecognizer:
 
 
 def _pixels(image: "Image") -> Any:
-    """Blue, green and red, as the engine wants them."""
+    """The pixels as blue, green and red, as the engine expects them."""
     import numpy as np
 
     return np.asarray(image)[:, :, ::-1]

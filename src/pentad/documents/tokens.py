@@ -1,7 +1,7 @@
 """Estimates how many tokens an embedding model sees in a text.
 
-The estimate needs no model, so chunking is the same with and without one. It is high for prose: a window that fits by
-this estimate fits the model.
+The estimate needs no model, so chunking is the same with and without one. It errs on the high side for prose: a window
+that fits by this estimate fits the model.
 """
 
 import re
@@ -9,7 +9,7 @@ from typing import Final
 
 _PIECES: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af]|[^\W\d_]+|\d+|[^\w\s]|_")
 _WHOLE: Final = 8
-"""Up to this many letters a word is mostly one token."""
+"""Words of up to this many letters are mostly one token."""
 _LETTERS_A_PIECE: Final = 4
 _LETTERS_A_RARE_PIECE: Final = 3
 _DIGITS_A_PIECE: Final = 2
@@ -28,7 +28,7 @@ def _pieces(word: str) -> int:
         return -(-size // _DIGITS_A_PIECE)
     if not word.isascii():
         return max(1, -(-size // 2))
-    if not word[1:].islower():  # an abbreviation or a name in code, which no vocabulary has
+    if not word[1:].islower():  # an abbreviation or a name in code, which no vocabulary contains
         return max(1, -(-size // _LETTERS_A_RARE_PIECE))
     if size <= _WHOLE:
         return 1

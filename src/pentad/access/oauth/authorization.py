@@ -103,7 +103,7 @@ class Place:
         return found
 
     def scopes(self, text: str | None, resources: str) -> frozenset[str]:
-        """The scopes asked for; reading in the rooms behind the resources if none is named."""
+        """The requested scopes; if none are named, read access to the rooms behind the resources."""
         asked = frozenset((text or "").split()) - IGNORED_SCOPES
         if not asked:
             return frozenset(f"{room}:read" for path in resources.split() for room in self.rooms_at(path))
@@ -125,7 +125,7 @@ class Place:
         ]
 
     def granted(self, asked: frozenset[str], ticked: Iterable[str], user: Principal) -> frozenset[str]:
-        """The scopes granted by ticking these: never more than was requested or than the person has."""
+        """The scopes granted by ticking these: never more than were requested, or than the person has."""
         offered = self.offered(asked, user)
         chosen = frozenset(offered).intersection(ticked)
         return narrowed(asked, user.scopes) if len(chosen) == len(offered) else chosen
@@ -227,8 +227,8 @@ def _rest(
 def answer_url(redirect_uri: str, state: str | None, issuer: str, parameters: Mapping[str, str]) -> str:
     """A redirect URI with the response added to its query.
 
-    It keeps its own parameters except those of a response, so `iss` (RFC 9207) appears exactly once, and an error never
-    comes with a code.
+    It keeps its own parameters, except any that belong to a response, so `iss` (RFC 9207) appears exactly once, and an
+    error never comes with a code.
     """
     added = {**parameters, **({} if state is None else {"state": state}), "iss": issuer}
     base, _, query = redirect_uri.partition("?")

@@ -1,4 +1,4 @@
-"""Signed assertions (`private_key_jwt`, RFC 7523), with which a described client that has keys authenticates.
+"""Signed assertions (`private_key_jwt`, RFC 7523), which authenticate described clients that have keys.
 
 Only asymmetric signatures count. Keys come from the client's document or from the URL it names, fetched under the same
 rules as the document.

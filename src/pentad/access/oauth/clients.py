@@ -1,8 +1,8 @@
-"""Clients: programs that ask for access. Three kinds:
+"""Clients: programs that request access. There are three kinds:
 
 - registered (RFC 7591): anyone may register one, so its name is only a claim, and it expires if unused;
-- described: its id is the https URL of a document that describes it (`metadata_documents.py`), so that host vouches for
-it;
+- described: its id is the https URL of a document that describes it (`metadata_documents.py`), so the URL's host
+  vouches for it;
 - built in: Pentad's own command line.
 
 Registration is open, so it is limited per address and redirect host, and in total. Beyond the limit, never-used clients
@@ -98,7 +98,7 @@ class ClientCredentials:
     secret: str | None = field(default=None, repr=False)
     assertion: str | None = field(default=None, repr=False)
     audiences: tuple[str, ...] = ()
-    """Accepted audiences of a signed assertion: this server's token endpoint and issuer."""
+    """The audiences accepted in a signed assertion: this server's token endpoint and issuer."""
 
 
 class Clients:

@@ -3,9 +3,9 @@
 - A code works once, for a minute, for the client, redirect URI and PKCE verifier it was made for. A second use ends the
 grant, because someone else has the code.
 - A refresh token is replaced at each use. The old one remains valid for a minute, because parallel calls and several
-processes with one token are normal, and each must end up with a token that works. A later use means theft and ends the
-grant.
-- A token's rights are computed at each call: whatever was granted that the user may still do.
+  processes with one token are normal, and each must end up with a working token. A later use indicates theft and ends
+  the grant.
+- A token's rights are computed at each call: the granted rights that the user still has.
 """
 
 import base64

@@ -2,8 +2,8 @@
 
 The URL comes from a stranger, so it is fetched through the address guard, without redirects, up to 5 KB, and at a
 limited rate per host and in total, so that this server cannot be used to flood another. Errors are not cached, but a
-URL that failed is not fetched again for a while. The browser is not told what went wrong; it could use that to probe
-our network.
+URL that failed is not fetched again for a while. The browser is not told what went wrong, because that would let it
+probe our network.
 """
 
 import asyncio
@@ -81,7 +81,7 @@ KNOWN: Final[Mapping[str, ClientMetadata]] = {
         "Visual Studio Code", "http://127.0.0.1:33418/", "https://vscode.dev/redirect"
     ),
 }
-"""Documents of well-known clients, for when they cannot be fetched: some sites send servers a bot challenge, and some
+"""Documents of well-known clients, used when they cannot be fetched: some sites send servers a bot challenge, and some
 servers have no internet access."""
 
 
@@ -178,7 +178,7 @@ def _checked(url: str, fetched: Fetched) -> ClientMetadata:
 
 
 def checked_document(url: str, document: Mapping[str, Any]) -> ClientMetadata:
-    """Validate a document and return the parts that are used; OAuthError if it breaks a rule. Unknown fields and grant
+    """Validate a document and return the parts in use; OAuthError if it breaks a rule. Unknown fields and grant
     types are allowed."""
     if document.get("client_id") != url:
         raise _invalid("its client_id is not its URL")

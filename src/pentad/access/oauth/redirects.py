@@ -56,7 +56,7 @@ def redirect_problem(uri: str) -> str | None:
 
 
 def redirect_kind(uri: str) -> RedirectKind:
-    """Whether a URI leads to a website, to the user's machine, or to a program that claims its scheme."""
+    """Whether a URI leads to a website, to the user's machine, or to a program registered for its scheme."""
     if _LOOPBACK.fullmatch(uri):
         return "loopback"
     return "web" if uri.startswith(("https://", "http://")) else "custom"

@@ -1,8 +1,8 @@
-"""Resource indicators (RFC 8707): the paths of this server a token is for.
+"""Resource indicators (RFC 8707): the paths of this server that a token is for.
 
 Clients send the URL of the endpoint they use. It must be on this server. Scheme and host are compared regardless of
 case, a default port and one trailing slash are ignored, and everything else must match exactly. A token for `/` is
-valid everywhere. Several resources are stored as paths with spaces between them.
+valid everywhere. Several resources are stored as paths separated by spaces.
 """
 
 from collections.abc import Iterable, Sequence

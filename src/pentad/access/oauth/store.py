@@ -1,4 +1,4 @@
-"""The SQL of the authorization server. Every function is one step of a unit of work; the rules are in the callers."""
+"""The SQL of the authorization server. Every function is one step of a unit of work; its callers have the rules."""
 
 from typing import Final, NamedTuple
 
@@ -52,7 +52,7 @@ def prune_clients(tx: Transaction, now: float, *, unused_before: float, used_bef
             "SELECT address, COUNT(*) FROM oauth_clients WHERE used_at IS NULL"
             " GROUP BY address ORDER BY COUNT(*) DESC, address LIMIT 1"
         )[0]
-        # At least a tenth of them at a time, so that a crowd of small addresses does not take a step each.
+        # At least a tenth of them at a time, so that many addresses with few clients do not each take a step.
         removed = min(excess, max(1, count // 10))
         tx.run(
             "DELETE FROM oauth_clients WHERE id IN (SELECT id FROM oauth_clients"

@@ -1,1 +1,1 @@
-"""The tables of access, one numbered file a step and dialect."""
+"""The tables of access, one numbered file per step and dialect."""
