@@ -31,7 +31,7 @@ _FILTERS: Final = (
 
 
 def filter_options(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a verb the filters; it receives them as `filters`, for a query."""
+    """Give a verb the filter options; it receives them as `filters`, ready for a query."""
 
     @functools.wraps(verb)
     def run(*args: Any, **given: Any) -> Any:

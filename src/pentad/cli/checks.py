@@ -124,7 +124,7 @@ def check_ports(settings: "Settings") -> list[Finding]:
 
 
 def running_server(settings: "Settings") -> Finding:
-    """Report the running server instead of checking its ports, which are in use."""
+    """Report the running server instead of checking its ports, which it is using."""
     what = "The demo" if settings.demo else "A server"
     return Finding("server", "ok", f"{what} is running at {settings.url('/')}; the above is about its store.")
 
@@ -232,7 +232,7 @@ async def _check_secrets(database: "Database", settings: "Settings") -> Finding:
 
 
 async def _check_rooms(database: "Database", settings: "Settings") -> list[Finding]:
-    """The rooms' warnings about their tables; empty if all is well."""
+    """The rooms' warnings about their tables; empty if there are none."""
     return [
         Finding(room.name, "warn", warning.text, warning.fix)
         for room in find_rooms(settings.rooms)

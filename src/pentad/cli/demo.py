@@ -78,7 +78,7 @@ def demo(port: int, grpc_port: int, data: Path | None, no_open: bool) -> None:
 
 
 def demo_settings(port: int, grpc_port: int, data: Path | None) -> "Settings":
-    """The user's settings, without any that lead to their own store or beyond this machine. Room settings are left out
+    """The user's settings, except those that lead to their own store or beyond this machine. Room settings are left out
     entirely, because they may hold credentials of real systems."""
     from pentad.settings.model import user_data_folder
 

@@ -1,4 +1,4 @@
-"""`pentad doctor`: checks everything a start depends on, and says what to do."""
+"""`pentad doctor`: checks everything a start depends on, and suggests fixes."""
 
 import asyncio
 import sys

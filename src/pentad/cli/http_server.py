@@ -29,10 +29,10 @@ Prepare = Callable[[App], Awaitable[None]]
 Announce = Callable[[App], None]
 
 GARBAGE: Final = (20_000, 20, 50)
-"""Garbage collection thresholds: one request may make ten thousand objects that live until its end."""
+"""Garbage collection thresholds: one request may create ten thousand objects that live until its end."""
 _SWITCH_SECONDS: Final = 0.0001
-"""The thread switch interval. The writer thread needs the interpreter a dozen times in a unit of work; with Python's
-default, fifty times longer, it stalls whenever the event loop is busy."""
+"""The thread switch interval. The writer thread needs the interpreter a dozen times per unit of work. With Python's
+default, which is fifty times longer, it stalls whenever the event loop is busy."""
 
 
 def run_server(settings: Settings, listener: socket.socket, *, prepare: Prepare, announce: Announce) -> None:
@@ -53,8 +53,8 @@ def run_server(settings: Settings, listener: socket.socket, *, prepare: Prepare,
 
 
 def _end_soon(loop: asyncio.AbstractEventLoop) -> threading.Timer:
-    """End the process soon: everything is stored and closed. Remaining tasks were cancelled; one that ignores it must
-    not keep the process alive."""
+    """End the process soon: everything is stored and closed. Remaining tasks were cancelled, and one that ignores that
+    must not keep the process alive."""
 
     def end() -> None:
         left = [task.get_coro() for task in asyncio.all_tasks(loop)]
@@ -86,7 +86,7 @@ async def _run(settings: Settings, listener: socket.socket, prepare: Prepare, an
         if app.settings.auth == "required" and app.issuer_watch is not None:
             app.issuer_watch.start()
         async with open_ports(app):
-            await prepare(app)  # after everything that can be misconfigured: this may show a password, and only once
+            await prepare(app)  # last of all that can fail: this may show a password, and only once
             sys.setswitchinterval(_SWITCH_SECONDS)
             gc.set_threshold(*GARBAGE)
             gc.freeze()  # objects made at start live forever: exclude them from garbage collection

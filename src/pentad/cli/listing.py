@@ -75,7 +75,7 @@ async def _entries_here(settings: "Settings", what: str, room: str | None, profi
 async def _entries_there(
     target: "Target", server: "Server", what: str, room: str | None, profile: str | None
 ) -> list[dict[str, Any]]:
-    """A server does not report the room of a tool, so the room is known only if a single room is listed."""
+    """List entries of a server. It does not report a tool's room, so the room is known only if just one is listed."""
     if room is not None:
         server = dataclasses.replace(server, url=target.site(f"/rooms/{quote(room, safe='')}/mcp"))
     elif profile is not None:

@@ -28,7 +28,7 @@ from pentad.storage.migrations import apply
 
 @asynccontextmanager
 async def open_administration(settings: Settings) -> AsyncGenerator[Administration]:
-    """Open the use cases on the store of these settings. Running servers are notified of every change."""
+    """Open the administration on the store of these settings. Running servers are notified of every change."""
     clock = SystemClock()
     async with open_store(settings) as database:
         await apply(database, CORE_SETS)

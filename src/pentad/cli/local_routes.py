@@ -31,7 +31,7 @@ class LocalRoutes:
     async def open(
         self, method: str, path: str, body: bytes | None, media_type: str
     ) -> AsyncGenerator[tuple[int, AsyncIterator[bytes]]]:
-        """The status of a response, and its body as it arrives."""
+        """Call a route; yields the status of the response, and its body as it arrives."""
         messages: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue(1)
         pending = [{"type": "http.request", "body": body or b"", "more_body": False}]
         where, _, query = path.partition("?")

@@ -178,7 +178,7 @@ def room_verbs() -> dict[str, Verb]:
     for room in dict.fromkeys((*declared, *entry_points("pentad.rooms"))):
         try:
             found |= load(declared[room]) if room in declared else _verbs_of(room)
-        except Exception as error:  # noqa: BLE001  one broken package must not hide the others' verbs
+        except Exception as error:  # noqa: BLE001  one broken package must not hide the verbs of others
             warn(f"The verbs of the room {room!r} cannot be loaded: {error}")
     return found
 
@@ -213,7 +213,7 @@ def run(arguments: Sequence[str]) -> int:
         return _usage(error)
     except (click.Abort, KeyboardInterrupt):
         return ExitCode.INTERRUPTED
-    except Exception as error:  # noqa: BLE001  people get a sentence, not a traceback
+    except Exception as error:  # noqa: BLE001  users get a sentence, not a traceback
         return _unexpected(error, debug="--debug" in arguments)
 
 

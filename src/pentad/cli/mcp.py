@@ -56,7 +56,7 @@ async def serve_part(settings: "Settings", room: str, part_of: "Callable[[OpenRo
 
 
 async def _serve_until_stopped(app: "App", era: "Era | None" = None) -> None:
-    """Serve all rooms, or what `era` serves, until the input ends or the process is asked to stop."""
+    """Serve all rooms (or only `era`) until the input ends or the process is asked to stop."""
     from pentad.mcp.stdio import serve_stdio
 
     serving = asyncio.current_task()

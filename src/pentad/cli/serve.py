@@ -48,7 +48,7 @@ def serve(settings: "Settings") -> None:
 
     configure_logging(settings.log.level, settings.log.format)
     link = inherited()
-    if link is None:  # not in every worker
+    if link is None:  # unless running as one of several workers
         log_warnings(settings.warnings)
     if link is not None:
         _work(settings, link)
@@ -81,7 +81,7 @@ def _serve(settings: "Settings") -> None:
 
 
 def _work(settings: "Settings", link: "WorkerLink") -> None:
-    """Serve as one of several workers. The supervisor has prepared everything, and prints the address."""
+    """Serve as one of several workers. The supervisor has prepared everything and prints the address."""
     from pentad.cli.http_server import run_server
 
     async def prepare(_app: "App") -> None:
@@ -142,7 +142,7 @@ def _has_store(settings: "Settings") -> bool:
 
 
 async def _first_login(settings: "Settings", admin: "Administration") -> bool:
-    """Create the first user. Its password goes to stderr only: logs are kept, and a password must not be."""
+    """Create the first user. Its password goes to stderr only: logs are kept, and passwords must not be."""
     from pentad.cli.http_server import login_link
 
     is_first = False
@@ -156,7 +156,7 @@ async def _first_login(settings: "Settings", admin: "Administration") -> bool:
 
 
 def _print_address(settings: "Settings", grpc: str | None, empty: "Sequence[Room[Any]] | None") -> None:
-    """Print where the server answers and, on a new store, how to fill these empty rooms."""
+    """Print the server's address and, on a new store, how to fill these empty rooms."""
     more = "" if grpc is None else f", gRPC: {grpc}"
     print_text(f"Pentad is ready at {settings.url('/')} (MCP: {settings.url('/mcp')}{more})")
     sys.stdout.flush()

@@ -25,7 +25,7 @@ async def open_store(settings: Settings) -> AsyncGenerator[Database]:
 
 
 def existing_store(settings: Settings) -> Path | str:
-    """The location of the store; NotFound if it is a file that does not exist."""
+    """The location of the store; NotFound if its file does not exist."""
     place = locate(settings.database, settings.data)
     if isinstance(place, Path) and not place.exists():
         raise NotFound(f"There is no store at {place}.", hint="Name its folder with --data.")

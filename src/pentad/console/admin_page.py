@@ -1,4 +1,4 @@
-"""What the pages of administration, the audit trail, the search and the account have in common."""
+"""Shared by the pages of administration, the audit trail, the search and the account."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ _DONE: Final = {
     "retried": "The job is queued again.",
     "forgotten": "The job was deleted.",
 }
-"""The message after a form, by the query parameter `done`. No text of the URL is shown."""
+"""The message after a form, by the query parameter `done`. Text from the URL is never shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def menu(principal: Principal) -> list[tuple[str, str]]:
 def page_sheet(
     visit: Visit, title: str, blocks: Sequence[Block], trail: Sequence[Cell] = (), *, lead: str = ""
 ) -> Sheet:
-    """A page with a message about the form that was just sent."""
+    """A page with a message about the form just submitted."""
     return Sheet(title, [*done_notes(visit, _DONE), *blocks], lead=lead, trail=trail)
 
 

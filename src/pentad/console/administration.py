@@ -1,7 +1,7 @@
 """The pages of administration (`/console/admin`).
 
-`pentad.administration` supplies the data and checks the rights. Each list links to a page for each thing, which has the
-buttons. `http/administration_forms.py` does what the forms ask for.
+`pentad.administration` supplies the data and checks the rights. Each list links to a page for each item, which has the
+buttons. `http/administration_forms.py` carries out the forms.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence

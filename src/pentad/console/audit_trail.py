@@ -102,7 +102,7 @@ class TrailPages:
 
 
 def entries_table(entries: Sequence[Row], given: Mapping[str, str], visit: Visit) -> Table:
-    """Entries. For readers of the whole trail, who, what and outcome link to all entries like that."""
+    """A table of entries. For readers of the whole trail, who, what and outcome link to all entries with that value."""
     whole = visit.principal.may(AUDIT, "admin")
 
     def linked(text: str, name: str, value: str) -> Text:

@@ -111,7 +111,7 @@ def _gap_bands(plotted: Plot) -> Iterator[Html]:
 
 
 def _caption(spec: Chart, lines: Sequence[tuple[str, Points]]) -> Html:
-    """The title, and each series with its last figure."""
+    """The title, and each series with its latest value."""
     named: list[Html] = []
     for n, (name, points) in enumerate(lines):
         last = next((y for _, y in reversed(points) if y is not None), None)
@@ -127,7 +127,7 @@ def _marks(spec: Chart) -> Html:
 
 
 def _gaps(gaps: Sequence[tuple[float, float, str]]) -> Html:
-    """When and why figures are missing. The latest gaps only."""
+    """When and why values are missing, for the latest gaps only."""
     told = [element("li", _gap_text(*gap)) for gap in gaps[-_GAPS_TOLD:]]
     if len(gaps) > _GAPS_TOLD:
         told.append(element("li", f"and {len(gaps) - _GAPS_TOLD} earlier gaps"))
@@ -140,7 +140,7 @@ def _gap_text(begin: float, end: float, why: str) -> str:
 
 
 def _reason(state: str) -> str:
-    """The state of a missing figure, in words."""
+    """The state of a missing value, in words."""
     return state.replace("_", " ")
 
 
@@ -151,7 +151,7 @@ def _x_labels(spec: Chart, plotted: Plot) -> list[str]:
 
 
 def _moments(times: Sequence[float]) -> list[str]:
-    """Times in UTC, as short as they can be without looking alike."""
+    """Times in UTC, as short as possible while still different."""
     try:
         moments = [datetime.fromtimestamp(seconds, UTC) for seconds in times]
     except (ValueError, OverflowError, OSError):

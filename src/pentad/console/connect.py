@@ -1,5 +1,5 @@
-"""The panel that connects a client: the exact command or configuration for each, a key for those who want one, and
-whether the client has called yet."""
+"""The panel that connects a client: the exact command or configuration for each client, an API key for those who want
+one, and whether the client has called yet."""
 
 from urllib.parse import urlsplit
 
@@ -24,9 +24,9 @@ from pentad.mcp_clients.connection_steps import CONNECTIONS, Connection, Server,
 from pentad.settings.model import is_loopback
 
 CONNECT = "/console/connect"
-"""The action of the form for a key."""
+"""The action of the form that creates a key."""
 CLIENTS = "/console/clients"
-"""Says which clients have called."""
+"""The URL that reports which clients have called."""
 RIGHTS = {"read": ("*:read",), "write": ("*:read", "*:write")}
 """The scopes of a new key, by their names in the form."""
 

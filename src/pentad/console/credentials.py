@@ -27,7 +27,7 @@ SCOPES_HINT: Final = "Separated by spaces, such as: directory:read metrics:write
 _BROWSERS: Final = (
     ("Edg/", "Edge"), ("OPR/", "Opera"), ("Firefox/", "Firefox"), ("Chrome/", "Chrome"), ("Safari/", "Safari"),
 )  # fmt: skip
-"""What the user agent of a browser contains. The first that fits: most say that they are others, too."""
+"""What a browser's user agent contains. The first match counts, because most also claim to be others."""
 _SYSTEMS: Final = (
     ("Android", "Android"), ("iPhone", "iPhone"), ("iPad", "iPad"), ("Windows", "Windows"), ("Mac OS X", "macOS"),
     ("Linux", "Linux"),
@@ -133,7 +133,7 @@ def sessions_table(found: Sequence[Row], part: str) -> Table:
 
 
 def _browser(agent: str | None) -> str:
-    """A browser and its system, in a few words, from what it says of itself."""
+    """A browser and its system in a few words, from its user agent."""
     said = agent or ""
     name = next((name for mark, name in _BROWSERS if mark in said), "")
     system = next((name for mark, name in _SYSTEMS if mark in said), "")

@@ -1,7 +1,7 @@
-"""Renders forms as HTML. Every form that is posted carries the visitor's CSRF token. Values are never cut: what a form
+"""Renders forms as HTML. Every posted form carries the visitor's CSRF token. Values are never cut: what a form
 shows is what it sends back.
 
-Forms work without scripts. With htmx, the buttons for list items exchange the form alone, and fields ask for
+Forms work without scripts. With htmx, the buttons for list items replace only the form, and fields ask for
 suggestions.
 """
 
@@ -46,9 +46,9 @@ _MOST_OPTIONS: Final = 500
 def form(
     block: Form, csrf: str, numbers: Iterator[int], call: ToolCall | None = None, *, can_refresh: bool = False
 ) -> Html:
-    """A form; with the visitor's CSRF token if it is posted, as a URL must not contain it. `numbers` gives every
-    element of the page an id of its own. With a `call`, the form is part of a view, and is not sent anywhere. If it
-    `can_refresh`, readers without scripts get a button for that, which keeps what they typed."""
+    """A form. It has the visitor's CSRF token only if it is posted, because a URL must not contain the token. `numbers`
+    gives every element of the page its own id. With a `call`, the form is part of a view and is not sent anywhere. If
+    it `can_refresh`, readers without scripts get a button for that, which keeps what they typed."""
     token = (Hidden(CSRF_FIELD, csrf),) if block.method == "post" and call is None else ()
     action = None if not block.action or call is not None else own_path(block.action) or "/"
     id_ = f"form-{next(numbers)}"
@@ -62,7 +62,7 @@ def form(
     enter = block.buttons[0] if block.buttons and any(isinstance(one, Repeated) for one in fields) else None
     return element(
         "form",
-        # Return presses a form's first button, which would otherwise be one that removes an item.
+        # The Return key presses a form's first button, which would otherwise be one that removes an item.
         Html()
         if enter is None
         else element("div", _button(enter, tabindex="-1"), class_="first-button", aria_hidden="true"),
@@ -80,7 +80,7 @@ def form(
 
 
 def _live(block: Form, action: str | None) -> dict[str, str | None]:
-    """The attributes with which htmx sends the form while the visitor types. Buttons send it as usual."""
+    """The attributes with which htmx sends the form while the visitor types. Buttons submit it as usual."""
     if not block.live:
         return {}
     return {
@@ -88,22 +88,22 @@ def _live(block: Form, action: str | None) -> dict[str, str | None]:
         "hx_trigger": "input delay:600ms",
         "hx_target": f"#{block.live}",
         "hx_select": f"#{block.live}",
-        "hx_swap": "outerMorph" if block.live == "main" else "outerHTML",  # the cursor stays in a form inside of it
+        "hx_swap": "outerMorph" if block.live == "main" else "outerHTML",  # keeps the cursor in a form inside it
     }
 
 
 def call_attributes(call: ToolCall | None) -> dict[str, str]:
-    """The attributes by which the script of a view finds the tool to call."""
+    """The attributes that tell a view's script which tool to call."""
     return {} if call is None else {"data_tool": call.tool, "data_arguments": json.dumps(call.arguments)}
 
 
 def has_form(blocks: Sequence[Block]) -> bool:
-    """Whether there is a form to be posted among the blocks."""
+    """Whether the blocks contain a form that is posted."""
     return any(isinstance(one, Form) and one.method == "post" for one in inner_blocks(blocks))
 
 
 def inner_blocks(blocks: Iterable[Block]) -> Iterator[Block]:
-    """The blocks, and those inside them."""
+    """The blocks, including nested ones."""
     for one in blocks:
         yield one
         if isinstance(one, Section):
@@ -119,7 +119,7 @@ def inner_blocks(blocks: Iterable[Block]) -> Iterator[Block]:
 
 
 def inner_fields(fields: Iterable[Field]) -> Iterator[Field]:
-    """The fields, and those inside them."""
+    """The fields, including nested ones."""
     for one in fields:
         yield one
         if isinstance(one, Group):
@@ -137,7 +137,7 @@ def is_dynamic(block: Form) -> bool:
 
 
 def log_out_button(csrf: str) -> Html:
-    """The form in the head of every page."""
+    """The logout form in the header of every page."""
     token = element("input", type="hidden", name=CSRF_FIELD, value=csrf)
     return element("form", token, element("button", "Log out", type="submit"), method="post", action="/logout")
 
@@ -182,7 +182,7 @@ class _Fields:
         return f"field-{next(self.numbers)}"
 
     def _name(self, field: TextField | FileField) -> str:
-        """An id that the field keeps if items are added before it: a chosen file stays chosen."""
+        """An id that stays the same if items are added before the field, so that a chosen file stays chosen."""
         return f"{self.form}-{quote(field.name, safe='', errors='replace')}"
 
     def _text(self, field: TextField) -> Html:
@@ -231,7 +231,7 @@ class _Fields:
         }
 
     def _slider(self, field: TimeSlider) -> Html:
-        """A slider; a script says the moment under the thumb. Whole seconds are not before what happened in them."""
+        """A slider; a script shows the time under the thumb. Rounds up, so as not to be before what happened."""
         id_ = self._id()
         control = element(
             "input",
@@ -294,7 +294,7 @@ class _Fields:
         return element("fieldset", element("legend", repeated.label), *notes, *rows, add, class_=class_)
 
     def _edit(self, name: str, value: str, text: str, item: Field) -> Html:
-        """A button that changes the form. htmx sends the form and takes the same one out of the answer."""
+        """A button that changes the form. htmx sends the form and replaces it with the one in the response."""
         whole = "" if isinstance(item, Hidden) else f"{text} {item.label}"
         return element(
             "button",
@@ -332,7 +332,7 @@ def _notes(hint: str, error: str, id_: str) -> list[Html]:
 
 
 def _described(id_: str, field: TextField | CheckBox | Choice | FileField | TimeSlider) -> dict[str, str | None]:
-    """The attributes that tell a screen reader about hint and error."""
+    """The attributes that point a screen reader to hint and error."""
     notes = [f"{id_}-{name}" for name, text in (("error", field.error), ("hint", field.hint)) if text]
     described = " ".join(notes) or None
     return {"id": id_, "aria_describedby": described, "aria_invalid": "true" if field.error else None}

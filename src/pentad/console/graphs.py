@@ -1,5 +1,5 @@
-"""Graphs as inline SVG: boxes in columns, with arrows that lead from left to right. The picture has its own size and is
-scrolled where it does not fit; its boxes are links that a keyboard reaches."""
+"""Graphs as inline SVG: boxes in columns, with arrows from left to right. The picture has a fixed size and scrolls
+where it does not fit; its boxes are links that can be reached by keyboard."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ _BESIDE: Final = 56
 _BESIDE_LABELS: Final = 150
 _BELOW: Final = 18
 _BEND: Final = 14
-"""The height of an arrow in a column that it crosses."""
+"""The height reserved for an arrow in a column that it crosses."""
 _EDGE: Final = 2
 _LONGEST_TITLE: Final = 20
 _LONGEST_TEXT: Final = 25
@@ -50,7 +50,7 @@ def graph(spec: Graph, url_of: UrlOf) -> Html:
 
 
 def _box(node: GraphNode, x: int, y: int, url_of: UrlOf) -> Html:
-    """A box with coordinates of its own, which clip text that is too long."""
+    """A box with its own coordinates, which clips text that is too long."""
     box = element(
         "g",
         element("title", " ".join(filter(None, (node.title, node.text)))),
@@ -88,7 +88,7 @@ def _arrow(arrow: Arrow, way: Sequence[int], places: dict[int, tuple[int, int]])
 
 @dataclass(slots=True)
 class _Layout:
-    """Boxes in columns. An arrow that passes columns has a place in each of them, numbered after the boxes; `ways` are
+    """Boxes in columns. An arrow that crosses columns has a place in each of them, numbered after the boxes; `ways` are
     these places for each arrow. Cycles are broken where they are found."""
 
     count: int
@@ -132,7 +132,7 @@ class _Layout:
         return {number: column(number) for number in range(self.count)}
 
     def _sort(self, before: dict[int, list[int]]) -> None:
-        """Each column, ordered by where its arrows come from, so that few arrows cross."""
+        """Sort each column by where its arrows come from, so that few arrows cross."""
         rank: dict[int, float] = {}
         for column in self.columns:
             known = {number: [rank[one] for one in before.get(number, ()) if one in rank] for number in column}
@@ -146,7 +146,7 @@ class _Layout:
         return _HEIGHT if number < self.count else _BEND
 
     def places(self, gap: int, height: int) -> Iterator[tuple[int, tuple[int, int]]]:
-        """Left and top of every box and bend; columns are in the middle of the picture."""
+        """Left and top of every box and bend; columns are centred vertically."""
         for at, column in enumerate(self.columns):
             top = (height - self.height(column)) // 2
             for number in column:

@@ -1,4 +1,4 @@
-"""The home page, and `/llms.txt`, its counterpart for models: what is served here and how to connect."""
+"""The home page, and its counterpart for models, `/llms.txt`: what is served here and how to connect."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -43,11 +43,11 @@ _HOURS: Final = 48
 
 
 PlaceOf = Callable[[str], Place | None]
-"""Finds the page about a resource, by its URI."""
+"""Finds the page for a resource, by its URI."""
 
 
 async def home_sheet(app: App, visit: Visit, pages: Mapping[str, Pages[Any]], url: str, place_of: PlaceOf) -> Sheet:
-    """What waits for the visitor, the rooms and their contents, what happened lately, how to connect a client to `url`,
+    """The items waiting for the visitor, the rooms and their contents, recent events, how to connect a client to `url`,
     and the tools the visitor may use."""
     connect = connect_section(
         url,
@@ -113,14 +113,14 @@ async def _calls(app: App, visit: Visit) -> list[Section]:
 
 @dataclass(slots=True)
 class _Happening:
-    """An event, and how many of the same kind came right before it, by the same principal."""
+    """An event, and the number of preceding events of the same kind by the same principal."""
 
     event: Event
     more: int = 0
 
 
 def _happenings(events: Sequence[Event]) -> list[_Happening]:
-    """The newest event of each subject, newest first. A run of the same kind is one entry."""
+    """The newest event of each subject, newest first. Consecutive events of the same kind are one entry."""
     found: list[_Happening] = []
     seen: set[str] = set()
     for event in events:
@@ -141,7 +141,7 @@ def _is_reading(event: Event) -> bool:
 
 
 async def _latest(app: App, visit: Visit, place_of: PlaceOf) -> Section:
-    """What happened lately in the rooms that the visitor may read."""
+    """Recent events in the rooms that the visitor may read."""
     kinds = app.events.kinds()
     changes = [one for one in await app.events.latest(visit.principal) if not _is_reading(one)]
     rows = [
@@ -162,13 +162,13 @@ async def _latest(app: App, visit: Visit, place_of: PlaceOf) -> Section:
 
 
 async def _subject(app: App, visit: Visit, event: Event, place_of: PlaceOf) -> Text:
-    """The name of what an event is about, as a link to its page."""
+    """The name of an event's subject, linked to its page."""
     place = place_of(event.subject)
     if place is None or place.room == TOOLS:  # only its URI is known
         return Cell(event.subject.removeprefix("user:"), place)
     try:
         graph = await app.lineage.of(visit.principal, event.subject, depth=0, most=1)
-    except PentadError:  # it was deleted, or its room does not name it
+    except PentadError:  # it was deleted, or its room has no name for it
         return event.subject.rpartition("/")[2]
     label = graph.things[0].label or event.subject
     return Cell(label if len(label) <= _LONGEST_NAME else label[:_LONGEST_NAME].rstrip() + "…", place)
@@ -198,7 +198,7 @@ async def _card(opened: OpenRoom, visit: Visit, pages: Pages[Any] | None) -> Car
 
 
 def reader_program(settings: Settings) -> str:
-    """What a visitor types to run Pentad: what the operator typed, if they share the machine."""
+    """The command a visitor types to run Pentad: the operator's, if they share the machine."""
     return program() if settings.is_local() else NAME
 
 

@@ -76,7 +76,7 @@ def link_url(link: Link | None, room: str | None) -> str | None:
 
 
 def external_url(url: str) -> str | None:
-    """The URL if it may become a link: absolute, http or https, without tricks. Otherwise None."""
+    """The URL if it may become a link (absolute, http or https, nothing misleading), otherwise None."""
     if len(url) > _LONGEST_ADDRESS or _UNSAFE.search(url) or _HIDDEN.search(url):
         return None
     try:
@@ -88,7 +88,7 @@ def external_url(url: str) -> str | None:
 
 
 def own_path(text: str) -> str | None:
-    """The text if it is a path of this server that no browser takes for another server's. Otherwise None."""
+    """The text if it is a path of this server that no browser mistakes for another server's URL, otherwise None."""
     return text if len(text) <= _LONGEST_PATH and _OWN_PATH.fullmatch(text) else None
 
 

@@ -27,11 +27,11 @@ _FOR_PROGRAMS: Final = ("/openapi.json", "/llms.txt", "/healthz", "/readyz", "/m
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """What a page shows around its sheet: the rooms the visitor may open, the current one, whether the page is below
-    that room's first page, and the visitor's name. `csrf` is the token of the visitor's forms, empty if the browser has
-    no session; `has_account` means that the visitor is a user of this server, and `logged_in` that the session has a
-    login to end. On a page whose form `leaves_site`, the visitor may end up at another site. A page that was `posted`
-    answers a form, and cannot be fetched again. `program` is what the
-    visitor types to run Pentad. `place_of` finds the page about a resource."""
+    that room's first page, and the visitor's name. `csrf` is the token for the visitor's forms, empty if the browser
+    has no session. `has_account` means that the visitor is a user of this server, `logged_in` that the session has a
+    login to end. On a page whose form `leaves_site`, the visitor may end up at another site. A `posted` page answers a
+    form and cannot be fetched again. `program` is what the visitor types to run Pentad. `place_of` finds the page for a
+    resource."""
 
     rooms: Sequence[tuple[str, str]] = ()
     room: str | None = None
@@ -53,12 +53,12 @@ def headers(sheet: Sheet, around: Surroundings = Surroundings()) -> dict[str, st
     opener = {}
     if not around.leaves_site:  # a browser applies form-action to every redirect after the form
         policy += _OWN_FORMS
-        opener = {"cross-origin-opener-policy": "same-origin"}  # would cut off the client whose pop-up this is
+        opener = {"cross-origin-opener-policy": "same-origin"}  # would disconnect the client that opened this pop-up
     return {
         "content-security-policy": policy + _SCRIPTS if scripts_of(sheet, has_menu=bool(around.rooms)) else policy,
         "x-content-type-options": "nosniff",
         "x-frame-options": "DENY",
-        # A page without a referrer sends its forms with `Origin: null`, which is refused.
+        # Without a referrer, forms would be sent with `Origin: null`, which is refused.
         "referrer-policy": "same-origin" if around.csrf or has_form(sheet.blocks) else "no-referrer",
         "cross-origin-resource-policy": "same-origin",
         "cache-control": "no-store",
@@ -72,7 +72,7 @@ def renderer_of(around: Surroundings, sheet: Sheet) -> Renderer:
 
 
 def halves(sheet: Sheet, around: Surroundings, renderer: Renderer) -> tuple[str, str]:
-    """A page that grows: what is before and after the blocks to come. No text of data has an end of an element."""
+    """A growing page: the parts before and after the blocks to come. Data is escaped, so it contains no end tags."""
     before, end, after = document(sheet, around, renderer).rpartition("</main>")
     return before, end + after
 
@@ -114,8 +114,8 @@ def _style(asset: Asset) -> Html:
 
 
 def _refreshing(sheet: Sheet) -> dict[str, str]:
-    """The attributes with which htmx fetches the page again. It changes what has changed: what was typed stays.
-    `console.js` listens to the events, and tells htmx when something has happened."""
+    """The attributes with which htmx fetches the page again. It changes only what differs, and keeps what was typed.
+    `console.js` listens to the events and tells htmx when something has happened."""
     every = [] if sheet.refresh is None else [f"every {max(1.0, sheet.refresh):g}s"]
     happens = [] if sheet.events is None else ["happened delay:200ms"]
     if not every and not happens:
@@ -140,7 +140,7 @@ def _top(around: Surroundings) -> Html:
 
 
 def _search() -> Html:
-    """The box that searches all rooms. A script focuses it when the visitor types a slash."""
+    """The box that searches all rooms. A script focuses it when the visitor presses the slash key."""
     label = "Search all rooms"
     box = element(
         "input", type="search", name="q", placeholder="Search   /", aria_label=label, aria_keyshortcuts="/",

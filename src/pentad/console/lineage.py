@@ -1,4 +1,4 @@
-"""The page that says where a resource comes from (`/console/lineage?uri=...`)."""
+"""The page that shows where a resource comes from (`/console/lineage?uri=...`)."""
 
 from typing import Final
 
@@ -94,7 +94,7 @@ def _fact(fact: tuple[str, str]) -> tuple[str, Text]:
 
 
 def _picture(graph: LineageGraph) -> list[Block]:
-    """The nearest things, the one that was asked about at the left."""
+    """The nearest things, with the requested one on the left."""
     if not graph.edges:
         return []
     drawn = graph.things[:_MOST_DRAWN]

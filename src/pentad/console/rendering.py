@@ -70,11 +70,11 @@ _BASE64: Final = re.compile("[A-Za-z0-9+/]+={0,2}")
 @dataclass(frozen=True, slots=True)
 class Renderer:
     """Renders the blocks of one page. Places without a room are in this room. Forms send `csrf` back. `program` is what
-    the reader has to type instead of `pentad`. `place_of` finds the page about a resource: a text that is nothing but
-    its URI is a link to it. On a page that `moves`, forms have a button that refreshes it without scripts.
+    the reader has to type instead of `pentad`. `place_of` finds the page for a resource: a text that is nothing but
+    its URI becomes a link. On a page that `moves`, forms have a button that refreshes it without scripts.
 
-    With `call_of` it renders a view for a client, which has no other pages and no server to send forms to.
-    Links and forms call tools, if they have a call that `call_of` lets through."""
+    With `call_of`, it renders a view for a client, which has no other pages and no server to send forms to.
+    Links and forms then call tools, if they have a call that `call_of` lets through."""
 
     room: str | None = None
     csrf: str = ""
@@ -152,7 +152,7 @@ class Renderer:
                 assert_never(block)
 
     def text(self, text: Text, most: int = LONGEST_CELL) -> Html:
-        """A text, as a link where it leads somewhere safe."""
+        """A text, as a link if its target is safe."""
         if isinstance(text, str):
             if self.place_of is None or (place := self.place_of(text)) is None:
                 return joined([cut(text, most)])
@@ -200,7 +200,7 @@ class Renderer:
         return element("th", name, scope="col", class_=_side(column), aria_sort=column.sorted or None)
 
     def _cell(self, column: Column, cell: Text) -> Html:
-        """The label is for narrow screens, where each row is a list."""
+        """A table cell. Its label is for narrow screens, where each row is a list."""
         return element("td", self.text(cell), class_=_side(column), data_label=cut(column.name, LONGEST_CELL))
 
     def _facts(self, facts: Facts) -> Html:
@@ -224,7 +224,7 @@ class Renderer:
         return joined([element("ul", *items, class_=class_), _rest(len(links.links), MOST_LINKS)]) if items else Html()
 
     def _is_lost(self, text: Text) -> bool:
-        """Whether this is a link that a view cannot follow: its page is only in the console."""
+        """Whether this is a link that a view cannot follow, because its page exists only in the console."""
         if self.call_of is None or isinstance(text, str) or not isinstance(text.link, Place | Download):
             return False
         return self._call(text.call) is None
@@ -289,7 +289,7 @@ class Renderer:
         return element("section", element("h2", title), inner, id=section.anchor or None)
 
     def _tabs(self, tabs: Tabs) -> Html:
-        """A radio button before each panel: style sheets show the panel after the one that is checked."""
+        """A radio button before each panel: the style sheet shows the panel after the checked one."""
         parts: list[Html] = []
         group = next(self.tab_groups)
         for number, tab in enumerate(tabs.tabs[:MOST_LINKS]):
@@ -303,7 +303,7 @@ class Renderer:
         return element("div", *parts, class_="tabs")
 
     def _tree(self, value: Any) -> Html:
-        """A JSON value: its members as facts, those that have members themselves to be unfolded."""
+        """A JSON value: its members as facts. Members that have members themselves can be expanded."""
         return element("div", self._branch(value, _Left(MOST_ROWS), 0), class_="tree")
 
     def _branch(self, value: Any, left: "_Left", depth: int) -> Html:
@@ -360,7 +360,7 @@ def _long(name: str, text: str, most: int, class_: str | None = None, tabindex: 
 
 
 def _marked(block: Marked) -> Html:
-    """Text with its marked stretches, each inside the text and after the one before."""
+    """Text with marked stretches, each within the text and after the previous one."""
     parts: list[str] = []
     at, text = 0, block.text[:LONGEST_PROSE]
     for begin, end in block.spans:
@@ -371,7 +371,7 @@ def _marked(block: Marked) -> Html:
 
 
 def _step(block: Step) -> Html:
-    """A line with a bar. The style sheet hides it as soon as something follows."""
+    """A line with a bar. The style sheet hides it once something follows."""
     bar = (
         element("progress", value=f"{block.done:g}", max=f"{block.total:g}", aria_label=cut(block.text, LONGEST_CELL))
         if block.total
@@ -402,7 +402,7 @@ def _is_empty(fact: Fact) -> bool:
 
 
 def _copied(text: str) -> Html:
-    """A text with a button that copies it; without scripts the button stays hidden."""
+    """A text with a button that copies it. Without scripts, the button stays hidden."""
     button = element("button", "Copy", type="button", class_="plain copy", hidden="hidden")
     return element("div", element("pre", text[:LONGEST_CODE], tabindex="0"), button, class_="copied")
 

@@ -1,5 +1,5 @@
-"""Which page of the console is about a resource, by its URI: rooms declare theirs, the others are shown as they are
-read."""
+"""Finds the console page for a resource, by its URI. Rooms declare pages for their resources; other resources are
+shown as they are read."""
 
 import re
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ class ResourcePages:
         self._schemes = {uri.partition(":")[0] for pages in rooms.values() for uri in pages.resources}
 
     def find(self, text: str) -> Place | None:
-        """The page about a resource; None if the text is no URI of a resource of this server."""
+        """The page for a resource; None if the text is not the URI of a resource of this server."""
         if len(text) > _LONGEST or (known := _URI.fullmatch(text)) is None or known[1] not in self._schemes:
             return None
         for pattern, parts, room in self._patterns:
@@ -37,7 +37,7 @@ class ResourcePages:
 
 
 def _pattern(uri: str) -> re.Pattern[str]:
-    """The pattern as a regular expression. A fragment, such as the step of a task, is part of the page."""
+    """The pattern as a regular expression. A fragment, such as a step of a task, is part of the page."""
     literal = [
         re.escape(part) if number % 2 == 0 else f"(?P<{part}>[^/?#]+)" for number, part in enumerate(_NAME.split(uri))
     ]

@@ -1,7 +1,7 @@
-"""The console's pages: `/` and `/console/<room>/...`. They are GETs; `pentad.http.forms` does what their forms ask for.
+"""The console's pages: `/` and `/console/<room>/...`. They are GETs; `pentad.http.forms` carries out their forms.
 
 Visitors log in at `/login`, or send credentials as for REST, and need a room's read scope for its pages. The rooms
-decide which single items a visitor may see. An error is a page too.
+decide which individual items a visitor may see. Errors are pages, too.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ from pentad.terminal.program import with_program
 
 JSON: Final = ".json"
 HTML: Final = "html"
-"""A query parameter of URLs whose last part ends with .json: they are pages all the same."""
+"""The query parameter that asks for HTML where the path of a page happens to end with .json."""
 
 Load = Callable[[Visit], Awaitable[Sheet]]
 
@@ -121,8 +121,8 @@ class Console:
         error: PentadError | None = None,
         fields: Mapping[str, str] | None = None,
     ) -> Response:
-        """A page for a visitor who is logged in. `fields` are those of a form that was sent; the page has them again.
-        `error` is what went wrong with it, told at its fields, or above them."""
+        """A page for a logged-in visitor. `fields` are those of a submitted form, and the page shows them again.
+        `error` is what went wrong with it, shown at its fields or above them."""
         principal: Principal = request.state.principal
         program = reader_program(self._app.settings)
         as_json = request.url.path.endswith(JSON) and HTML not in request.query_params
@@ -158,8 +158,8 @@ class Console:
     def grow(
         self, request: Request, part: str, page: Growing, told: Callable[[PentadError], Sequence[Block]]
     ) -> Response:
-        """A page that is sent while it is made. Of an error the page has what `told` says: it is too late for a
-        status."""
+        """A page that is sent while it is being made. If there is an error, the page shows what `told` says, because it
+        is too late for a status."""
         around = surroundings(
             request,
             page.sheet,
@@ -180,7 +180,7 @@ class Console:
                     yield renderer.block(block)
             except PentadError as error:
                 yield renderer.blocks(told(ensure_logged(error, f"The form {request.url.path[:200]}")))
-            except Exception as error:  # noqa: BLE001  the page must end; the log has it
+            except Exception as error:  # noqa: BLE001  the page must be completed; the error is in the log
                 yield renderer.blocks(told(internal_error(error, f"The form {request.url.path[:200]}")))
             yield after
 
@@ -196,7 +196,7 @@ class Console:
         fields: Mapping[str, str] | None = None,
         problems: Mapping[str, str] | None = None,
     ) -> Visit:
-        """The visitor and the URL; with the fields of a form, if one was sent, and what is wrong with them."""
+        """The visitor and the URL; also the fields of a submitted form, and what is wrong with them."""
         browser = request.headers.get("user-agent", "")[:_LONGEST_LABEL] or None
         session: BrowserSession | None = getattr(request.state, "session", None)
         principal: Principal = request.state.principal
@@ -234,7 +234,7 @@ class Console:
 
 
 def _both(path: str, show: Callable[[Request], Awaitable[Response]]) -> list[BaseRoute]:
-    """The routes of a page: as JSON and as HTML."""
+    """The routes of a page, for JSON and HTML."""
 
     async def show_json(request: Request) -> Response:
         """A page as JSON."""
@@ -259,8 +259,8 @@ def page_response(
     program: str = "pentad",
     place_of: Callable[[str], Place | None] | None = None,
 ) -> Response:
-    """A page for the browser behind the request. With `leaves_site`, its forms may lead to another site. One that is
-    `posted` answers a form, so its address is no page to be fetched again."""
+    """A page for the browser behind the request. With `leaves_site`, its forms may lead to another site. A `posted`
+    page answers a form, so its address cannot be fetched again."""
     around = surroundings(
         request,
         sheet,
@@ -288,7 +288,7 @@ def surroundings(
     program: str,
     place_of: Callable[[str], Place | None] | None,
 ) -> Surroundings:
-    """What is around the sheet for the browser behind the request. A page that grows may get a form later."""
+    """The surroundings of a sheet for the browser behind the request. A growing page may get a form later."""
     session: BrowserSession | None = getattr(request.state, "session", None)
     logged_in = session is not None and session.login is not None
     return Surroundings(
@@ -327,7 +327,7 @@ def check_visitor(principal: Principal, room: str | None = None) -> None:
 
 
 def _told(error: PentadError, sheet: Sheet, problems: Mapping[str, str]) -> Note:
-    """An error above the form. What its fields say already is not said again."""
+    """The note above the form about an error. It does not repeat what the fields already say."""
     forms = [one for one in inner_blocks(sheet.blocks) if isinstance(one, Form)]
     shown = {one.error for form in forms for one in inner_fields(form.fields) if not isinstance(one, Hidden)}
     if not problems or not all(text in shown for text in problems.values()):

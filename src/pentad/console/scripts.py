@@ -1,4 +1,4 @@
-"""The scripts and styles that pages load, all from this server. Those of others are the files of their npm packages,
+"""The scripts and styles of the pages, all served from this server. Third-party files are those of their npm packages,
 unchanged; browsers check them against the hashes here."""
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from pentad.kernel.pages import Chart, Code, Form, Sheet, Watch
 
 @dataclass(frozen=True, slots=True)
 class Asset:
-    """A file below `/console/`. `package` is where a file of others comes from, `sha384` what it must be."""
+    """A file below `/console/`. `package` is the source of a third-party file, and `sha384` its expected hash."""
 
     path: str
     media_type: str
@@ -61,7 +61,7 @@ CHARTS: Final = Asset("/console/charts.js", "text/javascript", "charts.js")
 ASSETS: Final = (STYLE, ICON, SCRIPT, HTMX, UPLOT, UPLOT_STYLE, CHARTS)
 APP_STYLE: Final = Asset("", "text/css", "app.css")
 APP_SCRIPT: Final = Asset("", "text/javascript", "app.js")
-"""Parts of the documents of views, which are served as resources of MCP."""
+"""Parts of view documents, which are served as MCP resources."""
 
 HTMX_CONFIG: Final = '{"includeIndicatorCSS": false, "history": false, "morphIgnore": ["data-htmx-powered", "open"]}'
 

@@ -33,7 +33,7 @@ _FILTERS: Final = (
 
 
 class SearchPages:
-    """The page of the search."""
+    """The search page."""
 
     def __init__(self, search: RoomSearch) -> None:
         self._search = search

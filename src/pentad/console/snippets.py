@@ -1,5 +1,5 @@
-"""A call as other programs make it: curl, JSON-RPC, Python, TypeScript and the command line. No key is in it; it comes
-from the variable PENTAD_KEY."""
+"""A call in the form other programs make it: curl, JSON-RPC, Python, TypeScript and the command line. It contains no
+key, only the variable PENTAD_KEY."""
 
 import json
 import shlex
@@ -14,7 +14,7 @@ _META: Final = "io.modelcontextprotocol"
 
 
 def snippet_tabs(method: str, name: str, arguments: Mapping[str, Any], *, url: str, program: str) -> Tabs:
-    """The call in each language, to be copied."""
+    """The call in each language, ready to copy."""
     params: dict[str, Any] = {_NAMES[method]: name}
     if method != "resources/read":
         params["arguments"] = dict(arguments)

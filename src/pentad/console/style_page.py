@@ -173,7 +173,7 @@ def _blocks(visit: Visit) -> list[Block]:
 
 
 def _graph() -> Graph:
-    """A branch, an arrow past a box, and one that nobody has claimed."""
+    """A branch, an arrow past a box, and a weak arrow."""
     nodes = [
         GraphNode(name, "2026-01-31", Place(room=STYLES), current=name == "v2") for name in ("v1", "v1.1", "v2", "v3")
     ]
@@ -182,7 +182,7 @@ def _graph() -> Graph:
 
 
 def _chart() -> Chart:
-    """A day of which the last hours are still to come, with a gap, a threshold and a limit."""
+    """A day whose last hours are in the future, with a gap, a threshold and a limit."""
     points = [(_DAY + 3600.0 * n, None if n == 9 else 20 + (n * 7) % 13) for n in range(20) if n != 10]
     other = [(_DAY + 3600.0 * n, 10.0 + (n * 5) % 9) for n in range(20)]
     gap = (_DAY + 9 * 3600.0, _DAY + 11 * 3600.0, "not_collected")

@@ -215,7 +215,7 @@ class ToolPages:
         return Sheet("Resource", [facts, *blocks, Section("Copy as", [copies], folded=True)], lead=uri)
 
     def _template_sheet(self, visit: Visit, resource: Resource) -> Sheet:
-        """The form is a query: reading changes nothing."""
+        """The form for a template's variables. It is a query, because reading changes nothing."""
         names = () if resource.template is None else resource.template.variables
         filled = {name: visit.asked(name) for name in names}
         if names and all(filled.values()):
@@ -277,7 +277,7 @@ def _effect(tool: Tool) -> str:
 
 
 def _prompt_schema(prompt: Prompt) -> dict[str, Any]:
-    """All arguments of prompts are texts."""
+    """The schema of a prompt's arguments, which are all texts."""
     if prompt.arguments is None:
         return _NO_ARGUMENTS
     listed = cast("list[dict[str, Any]]", prompt.listing()["arguments"])
@@ -286,7 +286,7 @@ def _prompt_schema(prompt: Prompt) -> dict[str, Any]:
 
 
 def _content(content: Sequence[Mapping[str, Any]], data: Any) -> list[Block]:
-    """The content of a result for people. Text that only repeats the structured data is shown as that."""
+    """The content of a result as blocks. Text that only repeats the structured data is shown as structured data."""
     blocks: list[Block] = []
     for one in content:
         kind, text = one.get("type"), str(one.get("text") or "")
@@ -318,7 +318,7 @@ def _resource_blocks(one: Contents) -> list[Block]:
 
 
 def _shared(place: Place, fields: Mapping[str, str]) -> Cell:
-    """A link that fills in the form as it was sent. It leaves out what looks like a secret."""
+    """A link that fills in the form as it was sent, except for values that look like secrets."""
     given = {name: text for name, text in fields.items() if name.startswith("/") and text}
     shareable = {name: text for name, text in given.items() if not _is_secret(name, text)}
     if sum(len(name) + len(text) for name, text in shareable.items()) > _LONGEST_LINK:

@@ -1,1 +1,1 @@
-"""The protocol core: both MCP eras on one endpoint. It knows no room."""
+"""The protocol core: both MCP eras on one endpoint. It does not depend on any room."""

@@ -32,7 +32,7 @@ MOST_BYTES: Final = 130_000
 """The largest fragment. Hosts truncate larger results."""
 SECONDS_FRESH: Final = 86_400.0
 _SECONDS: Final = 10.0
-"""How long rendering a view may take."""
+"""The time limit for rendering a view."""
 RESOURCE_META: Final[Mapping[str, Any]] = {
     "ui": {
         "csp": {"connectDomains": [], "resourceDomains": [], "frameDomains": [], "baseUriDomains": []},
@@ -45,7 +45,7 @@ Show = Callable[[Call[Any], Any, Mapping[str, Any]], Coroutine[Any, Any, "Sheet 
 """Takes the call, the tool's arguments and its structured result. Returns the view, or None to show only the text."""
 
 CallOf = Callable[["ToolCall"], "ToolCall | None"]
-"""The call as this caller can make it here, or None if they cannot."""
+"""Adapts a call to what this caller can use here; None if they cannot make it."""
 
 
 class AppView(Struct, frozen=True):
@@ -109,7 +109,7 @@ async def with_view(
         async with asyncio.timeout(_SECONDS):
             sheet = await view.show(call, arguments, msgspec.json.decode(structured))
         html = "" if sheet is None else views.fragment(sheet, call_of)
-    except (PentadError, TimeoutError):  # the thing is gone, or the server is busy
+    except (PentadError, TimeoutError):  # the item is gone, or the server is busy
         return body
     except Exception as error:  # noqa: BLE001  a failing view must not lose the result
         internal_error(error, f"the view {view.name!r}")

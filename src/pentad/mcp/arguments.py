@@ -1,8 +1,8 @@
 """Reads a tool's arguments: strictly first, then with a few safe repairs of mistakes that models often make.
 
-Repaired are a quoted number or boolean, a whole number in a list of strings, a single value instead of a list, and JSON
+Repairs are: a quoted number or boolean, a whole number in a list of strings, a single value instead of a list, and JSON
 text instead of a list or object. Every repair is reported to the caller. Any other problem is an error that says what
-is wrong and where, and if possible carries the nearest valid name or value and a JSON Patch for the arguments.
+is wrong and where. If possible, the error also has the nearest valid name or value and a JSON Patch for the arguments.
 """
 
 import re
@@ -41,11 +41,11 @@ class Arguments(BaseModel):
 
 
 class ActionTable(Struct, frozen=True):
-    """The arguments each action of a tool reads. Any other is refused, because ignoring it would answer a different
+    """The arguments that each action of a tool reads. Others are refused, because ignoring one would answer a different
     question.
 
-    `fields` also has the arguments that all actions read, by the names of their fields: if nothing else is set, nothing
-    is refused.
+    `fields` also includes the arguments that all actions read, by field name: if nothing else is set, nothing is
+    refused.
     """
 
     actions: Mapping[str, frozenset[str]]
@@ -82,7 +82,7 @@ class ActionTable(Struct, frozen=True):
 
 
 def _given(arguments: Arguments, names: Iterable[str]) -> list[str]:
-    """The fields that have a value other than empty or the default, by the names callers use."""
+    """The fields whose value is neither empty nor the default, by the names callers use."""
     fields = type(arguments).model_fields
     values: dict[str, Any] = {name: getattr(arguments, name) for name in names}
     empty: tuple[Any, ...] = (None, "", [], {})
@@ -168,7 +168,7 @@ def _explain(
 ) -> tuple[str, Finding, dict[str, Any]]:
     """One problem as a sentence, as a finding, and as further members of the error's data.
 
-    `taken` are the names that no patch may move a value to, because they have one already.
+    `taken` are names that already have a value, so no patch may move another value there.
     """
     rule = problem["type"]
     location = _location(given, problem["loc"], rule)
@@ -299,7 +299,7 @@ def _kind(value: Any) -> str:
 
 
 def _short(value: Any) -> Any:
-    """A value that is short enough to quote in an error."""
+    """The value, shortened so that an error can quote it."""
     if isinstance(value, str):
         return value if len(value) <= 80 else value[:77] + "..."
     return value if value is None or isinstance(value, bool | int | float) else _kind(value)

@@ -1,10 +1,10 @@
-"""Changes of lists and resources: rooms announce them, subscribers in every process receive them.
+"""Changes of lists and resources, announced by rooms and delivered to subscribers in every process.
 
 A room announces a change inside the transaction that makes it. Subscribers are notified after the commit, in every
 process and both eras; after a rollback, nobody is notified.
 
-A change can be announced to an audience: one line of text that only the room understands. Then the room's
-`in_audience` decides who is notified, and the resource itself is not checked: it may be gone.
+A change can be announced to an audience: one line of text that only the room understands. The room's `in_audience`
+then decides who is notified, and the resource itself is not checked: it may be gone.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ class Change(Struct, frozen=True):
     def notification(self, uri: str) -> tuple[str, dict[str, Any]]:
         """The method and parameters of the notification, the same in every revision.
 
-        `uri` is the one the client subscribed with. It may be another name of the subject, and means nothing for lists.
+        `uri` is the one the client subscribed with. It may be another name of the subject; for lists it has no meaning.
         """
         if self.kind == "resource":
             return "notifications/resources/updated", {"uri": uri}

@@ -1,7 +1,7 @@
 """Shortens the JSON Schemas that pydantic makes, because every client pays for them in every conversation.
 
 Only the listing gets shorter; the model validates as before. Omits generated titles, empty defaults, `null` for
-optional arguments, limits no model can count (lengths), and `$defs` that are used once.
+optional arguments, limits that models cannot count (lengths), and `$defs` that are used only once.
 """
 
 import json

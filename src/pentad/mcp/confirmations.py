@@ -47,7 +47,7 @@ class _Answer(BaseModel, defer_build=True):
 
 @dataclass(frozen=True, slots=True)
 class ConfirmRule:
-    """When a tool asks: at every call, or if the call carries out one of these actions (globs)."""
+    """When a tool asks: at every call, or only if the call carries out one of these actions (globs)."""
 
     actions: tuple[str, ...] | None
     actions_of: ActionsOf

@@ -69,13 +69,13 @@ class ConnectionStream:
         await self._write(message)
 
     async def keep_alive(self) -> None:
-        """A connection needs none."""
+        """Do nothing: a connection needs no keep-alive."""
 
     async def close_early(self) -> None:
-        """There is no stream to end."""
+        """Do nothing: there is no stream to end."""
 
     def on_suspend(self) -> None:
-        """Nothing to set up: the connection reads on and cancels calls by their id."""
+        """Do nothing: the connection keeps reading and cancels calls by id."""
 
 
 class Connection:
@@ -131,7 +131,7 @@ class Connection:
                 request_id = envelope.id
             modern = _META_MARK in line and has_modern_meta(envelope)
             if is_response(envelope):
-                with suppress(ProtocolError):  # a late response is not an error
+                with suppress(ProtocolError):  # late responses are not errors
                     await self._legacy.response(envelope, line, self._session)
             elif request_id is None:
                 await self._take_notification(envelope)
@@ -201,7 +201,7 @@ class Connection:
                 answer = await self._legacy.request(envelope, request_id, self._legacy_peer())
         except ProtocolError as error:
             answer = error.encoded(request_id)
-        except Exception as error:  # noqa: BLE001  the connection goes on whatever happens to one call
+        except Exception as error:  # noqa: BLE001  the connection must survive any failed call
             answer = as_protocol_error(error, f"{envelope.method}").encoded(request_id)
         finally:
             self._calls.pop(request_id, None)

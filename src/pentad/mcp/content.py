@@ -1,7 +1,7 @@
 """Content blocks of tools, prompts and resources, and their form in older revisions.
 
-A block is a msgspec struct whose encoding is its wire form. A plain dict is also a block and is sent unchanged: some
-systems Pentad is compatible with have members that the protocol does not define.
+A block is a msgspec struct whose encoding is its wire form. A plain dict is also a block and is sent unchanged, because
+some systems Pentad is compatible with have members that the protocol does not define.
 """
 
 from base64 import b64encode

@@ -1,4 +1,4 @@
-"""Deadlines of calls: runs a handler in the current task, and watches it only if it has to wait.
+"""Deadlines of calls: a handler runs in the current task and is watched only if it has to wait.
 
 Most calls never suspend and pay nothing: no extra task, no timer, no disconnect watch. When a handler first suspends,
 `on_suspend` is called and sets up whatever a waiting call needs.
@@ -29,7 +29,7 @@ class FirstSuspend(Generic[T]):
         except StopIteration as done:
             return done.value
         self._on_suspend()
-        # From here on this is what `yield from` does, which cannot start in the middle of a coroutine.
+        # The rest does what `yield from` does, which cannot start in the middle of a coroutine.
         while True:
             try:
                 sent = yield awaited

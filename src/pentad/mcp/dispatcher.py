@@ -99,7 +99,7 @@ class Dispatcher:
     ) -> None:
         self.registry = registry
         self.endpoint = endpoint
-        """The path of the endpoint it answers at; empty if it answers inside the process only."""
+        """The path of its endpoint; empty if it only answers inside the process."""
         self.limits = limits
         self._record = record
         self._confirmations = confirmations
@@ -290,7 +290,7 @@ class Dispatcher:
         except (PentadError, ProtocolError) as problem:
             if sha256 is None:
                 raise
-            try:  # it has changed or is gone, but the caller may have kept the old version
+            try:  # it changed or is gone, but the caller may have an old version
                 contents, fresh = await self._read(f"{CONTENTS}{sha256}", params, request_id, peer)
             except (PentadError, ProtocolError):
                 raise problem from None

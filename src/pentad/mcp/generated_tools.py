@@ -1,6 +1,6 @@
 """Tools that a room makes at run time for a caller, from the names that a profile lists under `typed`.
 
-A room declares `generated_tools`; a profile says `typed = ["registers:permits/permit"]`. The room returns the tools of
+A room declares `generated_tools`; a profile says `typed = ["registers:permits/permit"]`. The room returns the tools for
 those names that this caller may see. They are called, checked, limited and audited like declared tools. Endpoints whose
 profile lists no such names never use this module.
 """

@@ -55,7 +55,7 @@ class HttpExchange:
 
     headers: Mapping[bytes, bytes]
     repeated: frozenset[bytes]
-    """Names of headers that came more than once."""
+    """Names of headers that occurred more than once."""
     principal: Principal
     receive: Receive
     send: Send

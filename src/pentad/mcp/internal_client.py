@@ -30,7 +30,7 @@ Progress = Callable[[float, float | None, str | None], Awaitable[None]]
 
 INTERNAL: Final = "internal"
 CONSOLE: Final = "console"
-"""The transport of calls that a person makes on a page. Only the console has a client with it; that of the rooms is
+"""The transport of calls that a person makes on a page. Only the console has a client with it; the rooms' client uses
 `INTERNAL`, and no argument of a call changes that."""
 
 _DEEPEST: Final = 8
@@ -119,7 +119,7 @@ class InternalClient:
                 f"Rooms called one another {_DEEPEST} times deep.", hint="They probably call one another in a circle."
             )
         dispatcher = self._dispatcher()
-        # The call sets a request mark of its own; the log lines that follow belong to the outer call again.
+        # The inner call sets its own request mark; the log lines that follow belong to the outer call again.
         mark, token = request_mark.get(), _depth.set(depth + 1)
         number: RequestId = f"internal-{next(self._numbers)}"
         try:

@@ -92,7 +92,7 @@ class PendingRequests:
         return True
 
     def add_call(self, session: str, request_id: RequestId, task: asyncio.Task[Any]) -> None:
-        """Let the client cancel this call."""
+        """Register a call, so that the client can cancel it."""
         self._calls[(session, request_id)] = task
 
     def remove_call(self, session: str, request_id: RequestId) -> None:

@@ -1,7 +1,8 @@
 """Pages of lists, encoded and cached. A page contains only what its caller may use.
 
 A list is encoded once for each revision and set of rights, because most callers share a few roles. A cursor is bound to
-the rights it was made with: if they change between two pages, the caller has to start again and misses no entries.
+the rights it was made with: if they change between two pages, the caller has to start again, so that it misses no
+entries.
 """
 
 import base64

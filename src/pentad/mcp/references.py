@@ -1,7 +1,7 @@
 """Resolves references: from a URI to bytes, with the caller's rights.
 
 A reference is the URI of a resource of any open room, or a web address. Resources are read like a `resources/read` from
-outside (on a server by `InternalClient`, in a verb by its client), web addresses only through the guarded fetcher. If a
+outside (on a server by `InternalClient`, in a verb by its client); web addresses only through the guarded fetcher. If a
 hash is given, the content is verified against it. A reference may carry the hash of its content:
 `...?snapshot=sha256:<64 hex digits>`.
 """

@@ -130,7 +130,7 @@ class ServerInfo(Struct, frozen=True):
 
 
 class Registry:
-    """The declarations of some rooms, as far as a profile selects them. Names are unique, and exactly as declared."""
+    """The declarations of some rooms that a profile selects. Names are unique, and exactly as declared."""
 
     def __init__(
         self,
@@ -218,7 +218,7 @@ class Registry:
             self.templates.append(bound)
 
     def _add_view(self, bound: BoundTool, view: AppView, views: ViewRenderer) -> None:
-        """Serve the document of a view. Hosts cache it by its URI, so the URI changes with it."""
+        """Serve the document of a view. Hosts cache it by its URI, so the URI changes whenever the document does."""
         document = views.document(view, view.tool or bound.declared.name)
         uri = f"{SCHEME}{view.name}.{sha256(document.encode()).hexdigest()[:4]}"
 
@@ -315,7 +315,7 @@ class Registry:
         return bound
 
     async def usable_tools(self, principal: Principal) -> list[BoundTool]:
-        """The tools the caller may call here, each once, except those that are always listed."""
+        """The tools the caller may call here, each once, without those that are always listed."""
         tools = {
             bound.declared.name: bound
             for bound in self.tools.values()

@@ -1,7 +1,7 @@
 """Sessions of the legacy era, kept in the store: valid in every worker process and after a restart.
 
-An idle session uses no memory. A busy one is cached for a tenth of a second. Ending a session waits that long before it
-answers, so that by then the session has ended in every process.
+An idle session uses no memory. A busy one is cached for a tenth of a second. Ending a session waits that long before
+responding, so that by then the session has ended in every process.
 """
 
 import asyncio
@@ -129,8 +129,8 @@ class SessionStore:
         return session
 
     async def newest_client(self, principal: str, since: float) -> dict[str, Any] | None:
-        """The name and version of the client that began the newest session of a principal since then; None if there
-        is none."""
+        """The name and version of the client in the newest session that a principal began since then; None if there is
+        none."""
         row = await self._database.lookup(
             "SELECT client FROM mcp_sessions WHERE principal = ? AND touched_at >= ? AND created_at >= ?"
             " ORDER BY created_at DESC LIMIT 1",

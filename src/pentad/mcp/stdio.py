@@ -20,7 +20,7 @@ _CHUNK: Final = 1 << 16
 _KEPT: Final = 4_096
 """How many bytes are kept of each end of an overlong line."""
 
-# Members of the outermost object whose values are plain, up to the first or from the last that is not.
+# Members of the outermost object with plain values, before the first or after the last that is not plain.
 _PLAIN: Final = rb'\s*+"(?:[^"\\]|\\.)*+"\s*+:\s*+(?:"(?:[^"\\]|\\.)*+"|[-+.\w]++)\s*+'
 _AHEAD: Final = re.compile(rb"\s*+\{(?:" + _PLAIN + rb",)++")
 _BEHIND: Final = re.compile(rb"(?:," + _PLAIN + rb")++\}\s*+\Z")
@@ -28,7 +28,7 @@ _MEMBER: Final = re.compile(rb'"((?:[^"\\]|\\.)*+)"\s*+:\s*+("(?:[^"\\]|\\.)*+"|
 
 
 class OversizedLine:
-    """A line over the limit. Only its beginning and its end are kept: clients write the id of a request at either."""
+    """A line over the limit. Only its beginning and end are kept, because clients write the request id at either."""
 
     def __init__(self) -> None:
         self._head = b""

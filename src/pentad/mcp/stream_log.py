@@ -63,7 +63,7 @@ class StreamLog:
             await asyncio.shield(self._writer)
 
     async def _write_pending(self) -> None:
-        """Store the pending events. A failure is only logged: the client received the event, it just cannot resume from
+        """Store the pending events. A failure is only logged: the client received the event, but cannot resume from
         there."""
         while self._pending:
             batch, self._pending = self._pending, []

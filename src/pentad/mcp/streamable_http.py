@@ -303,7 +303,7 @@ class McpEndpoint:
         await exchange.reply(204, b"")
 
     async def _send_notifications(self, exchange: HttpExchange, session: Session) -> None:
-        """Send changes of lists and of subscribed resources until the client leaves or its session ends."""
+        """Send changes of lists and of subscribed resources until the client disconnects or its session ends."""
         try:
             listener = self.hub.add(session.principal, lambda change: True)
         except PentadError as error:

@@ -20,7 +20,7 @@ CurrentPrincipal = Callable[[], Awaitable[Principal]]
 async def check_subscription(registry: Registry, uri: str, principal: Principal, *, is_subscribed: bool = False) -> str:
     """The URI under which changes of a resource are announced; `uri` may be another name of it, such as a slug.
 
-    Refuses a subscription as reading would be refused: NotFound, Forbidden, or the error of the room's guard.
+    Refuses a subscription wherever reading would be refused: NotFound, Forbidden, or the error of the room's guard.
     `is_subscribed`: the caller subscribed earlier and is about to be notified.
     """
     found = registry.resource(uri)
@@ -33,7 +33,7 @@ async def check_subscription(registry: Registry, uri: str, principal: Principal,
 
 
 async def announced_uri(registry: Registry, uri: str, principal: Principal) -> str | None:
-    """The same; None if the caller may not subscribe."""
+    """Like `check_subscription`; None if the caller may not subscribe."""
     try:
         return await check_subscription(registry, uri, principal)
     except PentadError:

@@ -25,7 +25,7 @@ class StdioServer:
 
 @dataclass(frozen=True, slots=True)
 class HttpServer:
-    """A server the client connects to, with a login in the browser unless it has a key."""
+    """A server the client connects to, with a browser login unless it has a key."""
 
     url: str
     with_key: bool = False
@@ -66,20 +66,20 @@ class Client:
     servers: str
     """The member that holds the servers."""
     next_step: str
-    """What the user has to do after the file has changed."""
+    """What the user has to do after the file has been changed."""
     login_step: str = ""
-    """What the user then has to do to log in to a server over HTTP; `{name}` is the server's name."""
+    """What the user then has to do to log in to an HTTP server; `{name}` is the server's name."""
     url: str | None = "url"
     """The member for a server's URL; None if the client has no such member."""
     authorization: Mapping[str, Any] | None = None
-    """The members that name the API key. The key itself stays in the environment or in the client's own safe."""
+    """The members that name the API key. The key itself stays in the environment or in the client's secret store."""
     has_type: bool = False
-    """Whether a server's entry says `type`."""
+    """Whether a server's entry includes `type`."""
     prompt: Mapping[str, Any] | None = None
     """The client's prompt for the key, kept in the list `inputs` (VS Code)."""
     reference: str | None = None
-    """How an entry refers to a value that is not in the file: to a variable of the environment, or to a question of
-    `inputs`. `NAME` stands for the name. None if the client has no such references."""
+    """How an entry refers to a value that is not in the file: to an environment variable, or to a question in `inputs`.
+    `NAME` stands for the name. None if the client has no such references."""
 
     def entry(self, server: Server) -> dict[str, Any]:
         """The members of a server's entry; None for members it must not have."""
@@ -102,7 +102,7 @@ class Client:
         return [self.prompt] if self.prompt is not None and has_key else []
 
     def snippet(self, servers: Mapping[str, Server], **members: Any) -> str:
-        """What a user would paste into the configuration; `members` are set in every entry, or left out if None."""
+        """The text to paste into the configuration; `members` are set in every entry, or left out if None."""
         entries = {
             name: {key: value for key, value in {**self.entry(server), **members}.items() if value is not None}
             for name, server in servers.items()

@@ -1,6 +1,6 @@
 """The steps to connect each client to a server's URL: a command, a configuration, or just the URL.
 
-Checked against the clients' own documentation and, for Claude Code, Codex and Gemini CLI, the programs themselves.
+Checked against the clients' documentation and, for Claude Code, Codex and Gemini CLI, against the programs.
 """
 
 import json
@@ -29,10 +29,10 @@ class Server:
 
     url: str
     is_local: bool
-    """Whether only this machine reaches the URL."""
+    """Whether only this machine can reach the URL."""
     has_login: bool = True
     install: str = "pentad install"
-    """The command that makes a client on this machine start Pentad itself."""
+    """The command with which a client on this machine can start Pentad itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def connection_of(reported: str) -> Connection | None:
 
 
 def _then(server: Server, about: str) -> list[Step]:
-    """A step that is only needed for the login."""
+    """Steps that are needed only for the login."""
     return [Step(about)] if server.has_login else []
 
 
@@ -178,4 +178,4 @@ CONNECTIONS: Final[tuple[Connection, ...]] = (
     Connection("codex", "Codex", ("codex",), _codex, _codex_key),
     Connection("gemini", "Gemini CLI", ("gemini-cli",), _gemini, _gemini_key),
 )
-"""In the order they are offered."""
+"""All clients, in the order they are offered."""

@@ -1,4 +1,4 @@
-"""Edits one entry of a JSON text, with or without comments, without changing a character elsewhere.
+"""Edits one entry of a JSON text, with or without comments, without changing any other character.
 
 The text is parsed into a tree of values with their spans. Every edit is verified: the new text, parsed again, must
 contain exactly the old content plus the change.
@@ -158,7 +158,7 @@ class JsonEditor:
         return self._checked(edited, expected)
 
     def with_element(self, text: str, path: tuple[str, ...], value: Mapping[str, Any]) -> str:
-        """The text with `value` in the list at `path`, unless one of the same `id` is there."""
+        """The text with `value` added to the list at `path`, unless it has an element with the same `id`."""
         text = text if text.strip("\ufeff \t\r\n") else "{}\n"
         root = parse(text, comments=self._comments)
         old = _found(root, path)

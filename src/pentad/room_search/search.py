@@ -49,7 +49,7 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A source with the room it belongs to, and that room's service."""
+    """A source with its room and that room's service."""
 
     room: str
     declared: SearchSource[Any]
@@ -62,7 +62,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class RankedItem:
-    """A hit with its place among the hits of all rooms, from 1."""
+    """A hit with its rank among the hits of all rooms, from 1."""
 
     rank: int
     source: Source
@@ -88,7 +88,7 @@ class RankedItem:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The hits of one kind, best first. `more`: there are others."""
+    """The hits of one kind, best first. `more` means that there are others."""
 
     source: Source
     hits: Sequence[RankedItem]
@@ -102,7 +102,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A kind that is missing from the answer, wholly or in part, and the reason."""
+    """A kind that is completely or partly missing from the answer, and the reason."""
 
     kind: str
     reason: str
@@ -110,10 +110,11 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The result of a search: groups by kind, the one with the best hit first.
+    """The result of a search: groups by kind, starting with the one that has the best hit.
 
-    `incomplete` names kinds that failed or took too long, `left_out` those that a filter cannot be applied to, `stale`
-    how many items of a kind have no vector yet. `cut` is how many hits the token budget left no room for.
+    `incomplete` names kinds that failed or took too long, `left_out` those that a filter does not apply to, and `stale`
+    the number of items of a kind without a vector yet. `cut` is the number of hits that did not fit into the token
+    budget.
     """
 
     query: str
@@ -144,7 +145,7 @@ class Answer:
 
 
 class RoomSearch:
-    """The search over some open rooms, and over what belongs to no room (`own`)."""
+    """The search over some open rooms, and over the sources that belong to no room (`own`)."""
 
     def __init__(
         self,
@@ -171,12 +172,12 @@ class RoomSearch:
         limit: int = LIMIT,
         tokens: int | None = TOKENS,
     ) -> Answer:
-        """The best hits of each kind the caller may read, at most `limit` of each, in at most so many tokens."""
+        """The best hits of each kind the caller may read: at most `limit` of each, within the token budget."""
         if not caller.may(ANY_ROOM, "read"):
             raise Forbidden(f"{caller.name!r} may not search: it has no scopes.")
         request = _request(caller, query, filters, limit)
         chosen, left_out = self._choose(caller, filters)
-        await self._index.embed_query(request.text)  # once: the rooms then find its vector in the cache
+        await self._index.embed_query(request.text)  # only once: the rooms then find its vector in the cache
         found = await asyncio.gather(*(self._ask(source, request) for source in chosen))
         incomplete = [one for one in found if isinstance(one, Gap)]
         answered = [(source, one) for source, one in zip(chosen, found, strict=True) if isinstance(one, FoundItems)]
@@ -216,7 +217,7 @@ class RoomSearch:
             return Gap(source.kind, f"It took longer than {self._seconds:g} seconds.")
         except PentadError as error:
             return Gap(source.kind, ensure_logged(error, doing).sentence())
-        except Exception as error:  # noqa: BLE001  one broken room must not hide what the others find
+        except Exception as error:  # noqa: BLE001  one broken room must not hide the hits of the others
             return Gap(source.kind, internal_error(error, doing).sentence())
 
 
@@ -256,7 +257,7 @@ def _check_names(what: str, given: Sequence[str], known: set[str]) -> None:
 
 
 def _grouped(answered: Sequence[tuple[Source, FoundItems]], request: SearchRequest) -> list[Group]:
-    """The hits of all kinds in one order, without unrelated ones."""
+    """The hits of all kinds, ranked together and grouped by kind, without unrelated ones."""
     asked = words(request.text)
     every = [(source, item) for source, found in answered for item in found.items if item.score >= RELATED]
     every.sort(key=lambda pair: (-round(pair[1].score, _DIGITS), pair[1].uri))
@@ -268,7 +269,7 @@ def _grouped(answered: Sequence[tuple[Source, FoundItems]], request: SearchReque
 
 
 def _within(answer: Answer, tokens: int) -> Answer:
-    """The answer without its last hits, so that it has at most so many tokens."""
+    """The answer with its last hits dropped until it fits into the token budget."""
     size = [0]
     for hit in answer.hits:
         size.append(size[-1] + len(msgspec.json.encode(hit.as_json())) + 1)

@@ -1,4 +1,4 @@
-"""Makes the tools that the caller may use searchable in the search over all rooms."""
+"""Includes the tools that the caller may use in the search over all rooms."""
 
 import re
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ class ToolIndex:
         self._documents: dict[str, FixedDocument] = {}
 
     async def find(self, request: SearchRequest) -> FoundItems:
-        """The tools that fit a request."""
+        """The tools that match a request."""
         usable = await self._registry.usable_tools(request.caller)
         ranking, found = await self._search(usable, request.text, request.limit + 1)
         items = [
@@ -51,7 +51,7 @@ class ToolIndex:
         return found_items(items, request.limit)
 
     async def ranked(self, tools: Sequence[BoundTool], query: str, limit: int) -> list[BoundTool]:
-        """Those of the tools that fit the query, the best first."""
+        """The given tools that match the query, best first."""
         _, found = await self._search(tools, query, limit)
         return [bound for bound, _, _ in found]
 
@@ -66,7 +66,7 @@ class ToolIndex:
     def _document(self, bound: BoundTool) -> FixedDocument:
         name = bound.declared.name
         if self._registry.tools.get(name) is not bound:
-            return _document(bound)  # generated for the caller; another one may have another tool of that name
+            return _document(bound)  # generated for this caller; others may have a different tool of that name
         if name not in self._documents:
             self._documents[name] = _document(bound)
         return self._documents[name]

@@ -64,7 +64,7 @@ _DESCRIPTIONS: Final[dict[type, dict[str, str]]] = {Limits: LIMITS, FetchPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One setting. `path` is how the file spells it (`limits.body_bytes`)."""
+    """One setting. `path` is its name in the file (`limits.body_bytes`)."""
 
     path: str
     kind: Any
@@ -78,7 +78,7 @@ class Entry:
         return "PENTAD_" + self.path.upper().replace(".", "_")
 
     def display(self, value: Any) -> str:
-        """A value of this setting for people, with secrets masked."""
+        """A value of this setting for display, with secrets masked."""
         from pentad.kernel.secrets.urls import is_url, scrub_url  # not every server needs it
 
         if value is None or value == ():
@@ -153,7 +153,7 @@ def _undeclared(room: str, values: Mapping[str, Any], origin: Callable[[str], Or
 
 def _masked(key: str, value: Any) -> Any:
     """A room's value for display: secrets are masked by member name, at any depth, and inside URLs."""
-    from pentad.kernel.secrets.urls import scrub_value  # not every server needs it
+    from pentad.kernel.secrets.urls import scrub_value  # not every server needs this
 
     if isinstance(value, Mapping):
         inner = typing.cast("Mapping[str, Any]", value)
@@ -166,7 +166,7 @@ def _masked(key: str, value: Any) -> Any:
 
 
 def _is_header(key: str) -> bool:
-    """Headers hold credentials, whatever their names."""
+    """Whether a member holds headers, which may be credentials whatever their names."""
     return key.lower() == "headers"
 
 

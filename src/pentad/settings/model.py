@@ -51,9 +51,9 @@ def setting(
 ) -> T:
     """A documented field.
 
-    A secret one is omitted from the repr and masked wherever it is displayed. For rooms: `variables` are those of the
-    system the room replaces; the first one set counts. `core` names a core setting that takes precedence. `demo` is the
-    default in `pentad demo`.
+    A secret one is omitted from the repr and masked wherever it is displayed. For rooms: `variables` are variables of
+    the system that the room replaces; the first one set counts. `core` names a core setting that takes precedence.
+    `demo` is the default in `pentad demo`.
     """
     optional = {"core": core, "demo": demo}
     given = {name: value for name, value in optional.items() if value is not None}

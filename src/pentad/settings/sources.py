@@ -53,7 +53,7 @@ def load_settings(
     environ: Mapping[str, str] = os.environ,
     folder: Path | None = None,
 ) -> Settings:
-    """Read every layer. `flags` are by path, None if not given; `pentad.toml` is looked for in `folder`."""
+    """Read every layer. `flags` are keyed by path, None if not given. `pentad.toml` is looked for in `folder`."""
     variables = {name: text for name, text in environ.items() if name.startswith("PENTAD_") and text}
     layers = _Layers()
     data = flags.get("data") or variables.get("PENTAD_DATA")
@@ -159,7 +159,7 @@ def _add_table(layers: _Layers, table: Mapping[str, Any], prefix: str, origin: O
 
 
 def _add_rooms(layers: _Layers, value: Any, origin: Origin) -> None:
-    """`rooms` is a list of rooms to open, or a table with that list as `open` and a table for each room."""
+    """Add `rooms`: a list of rooms to open, or a table with that list as `open` and a table for each room."""
     if value is None:
         return
     if not isinstance(value, dict):

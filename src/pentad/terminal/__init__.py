@@ -1,1 +1,1 @@
-"""Shared by the verbs of the core and of the rooms: options, output, progress, and the client."""
+"""Code shared by the verbs of the core and of the rooms: options, output, progress, and the client."""

@@ -1,11 +1,11 @@
-"""Opens the person's browser."""
+"""Opens the user's browser."""
 
 import os
 import sys
 
 
 def open_browser(url: str) -> None:
-    """Open the browser if there is a desktop: in a bare terminal a text browser would take over."""
+    """Open the browser if there is a desktop: in a bare terminal, a text browser would take over the screen."""
     import threading
     import webbrowser
 

@@ -133,7 +133,7 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a verb works on: a server, or the store of the settings."""
+    """What a verb operates on: a server, or the store of the settings."""
 
     settings: "Settings"
     server: Server | None = None
@@ -191,7 +191,7 @@ class Target:
 
     @asynccontextmanager
     async def open(self, *rooms: str) -> AsyncGenerator[Client]:
-        """A conversation, closed at the end."""
+        """A conversation that is closed at the end."""
         if self.server is not None:
             async with _remote_session(self.server) as (session, send):
                 yield Client(session, send)

@@ -32,7 +32,7 @@ def read(source: str) -> bytes:
 
 
 def is_file(given: str) -> bool:
-    """Whether a word names a file, or stdin."""
+    """Whether an argument names a file, or stdin."""
     try:
         return given == "-" or Path(given).is_file()
     except (OSError, ValueError):  # too long for a path, or not one
@@ -55,5 +55,5 @@ def write(text: str, out: Path | None) -> None:
 
 
 def indented(value: Any) -> str:
-    """A value as JSON that people can read."""
+    """A value as indented JSON."""
     return json.dumps(value, ensure_ascii=False, indent=2)

@@ -25,13 +25,13 @@ class Routes(Protocol):
     def open(
         self, method: str, path: str, body: bytes | None, media_type: str
     ) -> "AbstractAsyncContextManager[tuple[int, AsyncIterator[bytes]]]":
-        """The status of a response, and its body as it arrives."""
+        """Call a route; yields the status of the response, and its body as it arrives."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Launcher:
-    """What a room's verbs can open."""
+    """Everything a room's verbs can open."""
 
     open_app: "Callable[[Settings], AbstractAsyncContextManager[Any]]"
     """The application (`pentad.app.App`) with the rooms of the settings."""

@@ -64,8 +64,8 @@ profile_option: Final = click.option(
 def settings_options(*names: str, logs_warnings: bool = False, running: "RunningStores" = "use") -> Decorator:
     """Give a verb the options for these settings and `--config`; it receives all settings as `settings`.
 
-    A verb that serves logs the warnings itself; others print them. Without `--data`, a verb uses the store of a running
-    server, unless `running` says otherwise.
+    Verbs that run a server log the warnings themselves; others print them. Without `--data`, a verb uses the store of a
+    running server, unless `running` says otherwise.
     """
 
     def decorate(verb: Verb) -> Verb:

@@ -74,13 +74,13 @@ def exit_code(error: PentadError) -> ExitCode:
 
 
 def print_text(text: str) -> None:
-    """Print data as it is; on a terminal without control characters."""
+    """Print data unchanged, except that a terminal gets no control characters."""
     # color=True keeps click from removing escapes from data that goes to a file.
     click.echo(visible(text) if sys.stdout.isatty() else text, color=True)
 
 
 def print_json(value: Any) -> None:
-    """Print data for programs."""
+    """Print data as JSON, for programs."""
     click.echo(json.dumps(value, ensure_ascii=not _is_utf8(), indent=2, default=str))
 
 
@@ -108,7 +108,7 @@ def warn(text: str) -> None:
 
 
 def print_error(message: str, hint: str | None = None) -> None:
-    """Print why the command failed and what to do."""
+    """Print why the command failed and what to do about it."""
     _labelled("error", "red", message)
     if hint:
         _labelled("hint", "cyan", hint)

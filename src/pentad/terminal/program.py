@@ -38,7 +38,7 @@ def with_program(text: str, name: str | None = None) -> str:
 
 
 def remember_program(argv0: str, environ: MutableMapping[str, str] = os.environ) -> None:
-    """Find out how this process was called, for this process and those it starts."""
+    """Record how this process was called, for itself and for the processes it starts."""
     called = environ.pop(LAUNCHER, None) or argv0
     if not environ.get(PROGRAM):
         environ[PROGRAM] = _program(called, environ)

@@ -26,7 +26,7 @@ Started = Callable[["Settings"], None]
 
 _POSTGRES: Final = "postgres"
 _CLOCK_SECONDS: Final = 60.0
-"""How far the clock may have been adjusted since a process started. Process ids are not reused that quickly."""
+"""The largest clock adjustment to tolerate since a process started. Process ids are not reused that quickly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class RunningServer:
     public_url: str | None
     data: str
     database: str | None
-    """The URL of an SQLite file outside `data`. For PostgreSQL only the word, because its URL may hold a password."""
+    """The URL of an SQLite file outside `data`. For PostgreSQL just `postgres`, because its URL may hold a password."""
     config: str | None
     demo: bool
 
@@ -76,7 +76,7 @@ def server_file() -> Generator[Started]:
 
 
 def running_servers() -> list[RunningServer]:
-    """The servers of this user that run now, newest first."""
+    """This user's running servers, newest first."""
     try:
         paths = sorted(_folder().glob("*.json"))
     except OSError:

@@ -1,8 +1,8 @@
 """Stores logins made by `pentad login` in the user's configuration folder, for verbs with `--url`.
 
 Only the owner can read the file, and it is replaced as a whole. Processes that refresh a token at the same time take
-turns; the second one reuses the first one's token. A login is for one issuer and one resource, so a server with another
-identity gets no token.
+turns; the second one reuses the first one's token. A login is for one issuer and one resource, so a server with a
+different identity gets no token.
 """
 
 import contextlib

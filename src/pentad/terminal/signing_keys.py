@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 OpenRing = Callable[["Database", "Settings"], Awaitable["KeyRing"]]
 """The room's ring of keys in a store."""
 NameKey = Callable[[str], str]
-"""The name under which verifiers know a public key (PEM text)."""
+"""Returns the name under which verifiers know a public key (PEM text)."""
 
 
 def signing_keys(room: str, what: str, open_ring: OpenRing, name_key: NameKey) -> click.Group:
