@@ -1,4 +1,4 @@
-"""`pentad search`: one search over all rooms, in this process or on a server."""
+"""`pentad search`: one search across all rooms, in this process or on a server."""
 
 import asyncio
 from typing import TYPE_CHECKING, Any

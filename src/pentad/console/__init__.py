@@ -1,1 +1,1 @@
-"""Pages for people."""
+"""The console: web pages for people."""

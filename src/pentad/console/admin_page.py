@@ -44,7 +44,7 @@ class AdminPage:
 
 
 def menu(principal: Principal) -> list[tuple[str, str]]:
-    """The entries of the console's menu besides the rooms."""
+    """The entries of the console's menu other than rooms."""
     entries = [
         (TOOLS, "Tools") if principal.may(ANY_ROOM, "read") else None,
         (ADMIN, "Administration") if principal.may(ACCESS, "admin") else None,

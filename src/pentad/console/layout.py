@@ -140,7 +140,7 @@ def _top(around: Surroundings) -> Html:
 
 
 def _search() -> Html:
-    """The box that searches all rooms. A script focuses it when the visitor presses the slash key."""
+    """The search box for all rooms. A script focuses it when the visitor presses the slash key."""
     label = "Search all rooms"
     box = element(
         "input", type="search", name="q", placeholder="Search   /", aria_label=label, aria_keyshortcuts="/",

@@ -65,7 +65,7 @@ def style_pages() -> list[AdminPage]:
 
 
 async def style_form(visit: Visit) -> Sheet:
-    """What the form does: nothing."""
+    """Handle the form by doing nothing."""
     sheet = await style_page(visit)
     return Sheet(sheet.title, [Note("Sent. Nothing was changed.", "good"), *sheet.blocks], sheet.lead)
 

@@ -114,7 +114,7 @@ class ToolPages:
         return self._tool_sheet(visit, bound, self._arguments(visit, bound.declared.input_schema), [])
 
     async def call(self, visit: Visit) -> Sheet:
-        """What the form of a tool does."""
+        """Handle the form of a tool: call it."""
         bound = self._tool(visit)
         tool, token = bound.declared, visit.typed(ARGUMENT)
         arguments = read_form(tool.input_schema, visit.fields)
@@ -174,7 +174,7 @@ class ToolPages:
         return self._prompt_sheet(visit, prompt, self._arguments(visit, _prompt_schema(prompt)), [])
 
     async def get_prompt(self, visit: Visit) -> Sheet:
-        """What the form of a prompt does."""
+        """Handle the form of a prompt: get its messages."""
         prompt = self._prompt(visit).declared
         arguments = read_form(_prompt_schema(prompt), visit.fields)
         found = await self._app.console_client.get_prompt(visit.principal, prompt.name, arguments)

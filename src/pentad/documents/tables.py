@@ -8,7 +8,7 @@ Row = Sequence[str]
 def lines(rows: Sequence[Row], *, has_header: bool) -> Iterator[str]:
     """One line for each row: `Gate: North | Keeper: Ida`, or `North | Ida` if the table has no header.
 
-    The header has a line of its own only if no row repeats it.
+    The header gets its own line only if no row repeats it.
     """
     header, body = (rows[0], rows[1:]) if has_header and rows else ((), rows)
     if header and not any(_fits(row, header) for row in body):

@@ -118,7 +118,7 @@ class Marked:
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """Blocks with others beside them, such as an answer with its sources. On narrow screens those move below."""
+    """Blocks with others beside them, such as an answer with its sources. On narrow screens, the others move below."""
 
     blocks: "Sequence[Block]"
     aside: "Sequence[Block]"
@@ -604,7 +604,7 @@ class CallTool(Protocol):
 
 
 async def no_tools(name: str, arguments: Mapping[str, Any], *, progress: Told | None = None) -> Mapping[str, Any]:
-    """Stands in where there is no server to call."""
+    """The `CallTool` of visits outside a server: there are no tools to call."""
     raise Unavailable(f"There is no tool {name!r} here.")
 
 

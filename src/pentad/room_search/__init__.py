@@ -1,1 +1,1 @@
-"""One search over all rooms, behind the tool `search`, `GET /api/rooms/search`, `pentad search` and the console."""
+"""One search across all rooms, behind the tool `search`, `GET /api/rooms/search`, `pentad search` and the console."""

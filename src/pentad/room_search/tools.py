@@ -1,4 +1,4 @@
-"""Includes the tools that the caller may use in the search over all rooms."""
+"""Includes the tools that the caller may use in the search across all rooms."""
 
 import re
 from collections.abc import Sequence

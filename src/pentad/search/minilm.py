@@ -57,7 +57,7 @@ class MiniLM:
         return token_ids(self._parts()[0], texts)
 
     def _alone(self, texts: Sequence[str]) -> bytes:
-        """Embed a few texts, such as a query, in one thread hop."""
+        """Embed a single text, such as a query, in one thread hop."""
         return self._vector(self._tokens(texts)[0])
 
     def _vector(self, ids: list[int]) -> bytes:

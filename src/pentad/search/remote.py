@@ -68,7 +68,7 @@ class RemoteEmbedder:
         return self._vectors(answer.body, len(texts))
 
     async def _post(self, body: bytes) -> "Fetched":
-        """The response with status 200. Temporary failures are retried, after the pause that the endpoint asks for."""
+        """The response with status 200. Temporary failures are retried, after the pause that the endpoint requests."""
         headers = {"content-type": "application/json", "accept": "application/json"}
         if self._remote.key:
             headers["authorization"] = f"Bearer {self._remote.key}"

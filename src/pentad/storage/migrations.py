@@ -126,7 +126,7 @@ def pending(known: Iterable[Migration], done: dict[Step, str]) -> list[Migration
     names = {step.set_name for step in known}
     for (name, number), checksum in done.items():
         if name not in names:
-            continue  # a room that is not loaded today keeps its tables
+            continue  # a room that is not loaded now keeps its tables
         if (step := by_step.get((name, number))) is None:
             raise Misconfigured(
                 f"The store was made by a newer Pentad: {name} is at {number:04d}, this one knows less.",

@@ -104,7 +104,7 @@ class SqliteTransaction(SqliteRows):
             self.cursor.execute(sql, checked(params)).fetchall()
         except _STATEMENT_FAILURES as error:
             self._fail(error)
-        # `changes` keeps its last figure after a statement that changes nothing
+        # `changes` keeps its last value after a statement that changes nothing
         return connection.changes() if connection.total_changes() != before else 0
 
     def run_many(self, sql: str, rows: Iterable[Sequence[Value]]) -> None:

@@ -63,7 +63,7 @@ def _program(called: str, environ: Mapping[str, str]) -> str:
     on_path = shutil.which(NAME, path=environ.get("PATH"))
     if on_path is not None and path.is_absolute() and Path(on_path) == path:
         return NAME
-    # A script that was given to a shell by its bare name: `sh pentad`.
+    # A script passed to a shell by its bare name: `sh pentad`.
     return shlex.quote(called if path.is_absolute() or "/" in called or os.sep in called else f"./{called}")
 
 
