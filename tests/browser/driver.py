@@ -1,4 +1,4 @@
-"""A person at a browser: `python driver.py PROGRAM`, told what to do by JSON lines, with one answer line for each.
+"""A user with a browser: `python driver.py PROGRAM`, controlled by JSON lines, with one answer line for each.
 
 An order is `{"browser": NAME, "options": {...}, "steps": [...]}`. A browser keeps its cookies; `options` are those of a
 new Playwright context (viewport, color_scheme, java_script_enabled). Each step is an object with one of these:
@@ -61,7 +61,7 @@ def upload(page: Page, given: dict[str, dict[str, str]]) -> None:
 
 
 def accessibility(page: Page, script: str) -> list[str]:
-    """What axe-core finds: the rule, how bad it is, and where."""
+    """Findings of axe-core: the rule, its severity, and where."""
     page.evaluate(Path(script).read_text(encoding="utf-8"))
     found = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
     return [

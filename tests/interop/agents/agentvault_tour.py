@@ -45,7 +45,7 @@ class Tour:
         return await self.client.initiate_task(self.card, said(text), KEYS, **more)
 
     async def events(self, task_id: str, until: str = "") -> list[Any]:
-        """What is told of a task to its end, or until it has come to a state."""
+        """The events of a task to its end, or until it has reached a state."""
         found: list[Any] = []
         async for event in self.client.receive_messages(self.card, task_id, KEYS):
             found.append(dumped(event))
