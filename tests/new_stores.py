@@ -1,8 +1,8 @@
 """SQLite stores cheap enough for thousands of tests. Processes that tests start use normal ones.
 
-A new store is a copy of an empty one: the first with certain migrations is made by them, as always, and copied into
+A new store is a copy of an empty one: the first one for a set of migrations is created as usual, and copied into
 memory. Tests of migrations call `apply` themselves.
-Nothing waits until it is on the disk, except in tests that use `sqlite_is_synced`: those of storage, and faults.
+Writes do not wait for the disk, except in tests with `sqlite_is_synced`: those of storage and faults.
 """
 
 from collections.abc import Iterator, Sequence

@@ -3,8 +3,8 @@
 1. Tests marked `interop`: real foreign clients, several processes, large collections.
 2. Examples: a property has few in `make test`, and as many as it names in `make interop`.
 3. PostgreSQL below `SQLITE_FIRST`. These tests call Pentad from outside, or parts that hardly touch the store. They
-   reach it through parts whose own tests run over both stores in `make test`, so PostgreSQL rarely tells them anything
-   new; in `make interop` it still may.
+   reach it through parts whose own tests run on both stores in `make test`, so PostgreSQL rarely shows anything
+   new; `make interop` still checks.
 """
 
 import os

@@ -1,7 +1,7 @@
 """Real stores for tests: a fresh SQLite file, or a fresh database on a real PostgreSQL that runs for the session.
 
-All tests have these fixtures: `store` is an open, migrated, empty store, once for each dialect; `stores` makes more
-handles on the same one, as other processes would have them.
+All tests have these fixtures: `store` is an open, migrated, empty store, once for each dialect; `stores` opens more
+handles on the same store, as other processes would.
 """
 
 import asyncio
@@ -335,7 +335,7 @@ class Stores:
 class LentStores(Stores):
     """Stores on a database of a server, chosen when first needed: with the tables in it, if there is one.
 
-    The first handle is one that tests before had, if there is one: connecting costs more than most tests do.
+    The first handle is reused from earlier tests, if possible: connecting costs more than most tests do.
     """
 
     def __init__(self, server: PostgresServer, data: Path) -> None:

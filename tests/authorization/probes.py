@@ -1,8 +1,8 @@
 """Calls each subject as a given caller, and says in one word how access was judged; nothing else is checked here.
 
-`login` (no valid credentials), `scope` (known, but may not), `hidden` (as if it did not exist) or `ok`: whatever came
-after access was granted, be it a result or a complaint about the arguments. An answer that says nothing about access,
-such as a limit that was reached or an internal error, fails the probe.
+`login` (no valid credentials), `scope` (known, but may not), `hidden` (as if it did not exist) or `ok`: anything that
+follows once access is granted, a result as well as an error about the arguments. An answer that says nothing about
+access, such as a limit that was reached or an internal error, fails the probe.
 """
 
 import asyncio
@@ -82,7 +82,7 @@ class Probe:
 
     async def judge(self, subject: str, row: dict[str, Any], relation: str, expected: str | None = None) -> Verdict:
         """The verdict on one call. A row with `fresh` gets things created for this call alone, unless `expected` is a
-        refusal that leaves them as they are and cannot be mistaken for one because they are gone."""
+        refusal that leaves them unchanged and cannot be mistaken for one caused by their absence."""
         kind, _, name = subject.partition(" ")
         is_fresh = row.get("fresh") and expected not in ("login", "scope")
         fresh = await self._fresh_place(row, relation) if is_fresh else None

@@ -1,5 +1,5 @@
 """Rights in the registers room on every wire of its tools, on both stores: MCP in both eras, OpenRegister's endpoint,
-and agents that call tools for others. REST and the console are asked beside them where they show the same thing.
+and agents that call tools for others. REST and the console are also checked if they show the same thing.
 """
 
 import json

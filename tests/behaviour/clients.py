@@ -1,7 +1,7 @@
 """One client interface over every wire, so that a behaviour is tested once and proved on all of them.
 
-A `Wire` names a transport and a protocol revision. What differs between wires (how one subscribes, cancels, answers a
-question) is in here; a test that needs to know which wire it is on tests the wire.
+A `Wire` names a transport and a protocol revision. The differences between wires (subscribing, cancelling, answering a
+question) are in here; a test that needs to know its wire is a test of the wire.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """Load from callers without credentials: the same request repeatedly, on many keep-alive connections.
 
 Run in its own process: `python -m tests.faults.anonymous_load PORT CONNECTIONS`. A line on stdin is a request in
-base64 to send until the next line comes, from an address of loopback that no line before it used; an empty line pauses.
+base64 to send until the next line, from a loopback address that no earlier line used; an empty line pauses.
 Each line is answered on stdout with the statuses received since the last.
 """
 

@@ -12,7 +12,7 @@ import schemathesis
 
 KNOWN: dict[str, dict[str, list[Any]]] = json.loads(os.environ["KNOWN_IDS"])
 """Values of path parameters by the first part of the path, and under "" those that mean the same everywhere. Requests
-that change a register or schema find other ones, under `PUT registers` and so on."""
+that change a register or schema use other ones, under `PUT registers` and so on."""
 KEPT_OF = 4
 
 

@@ -1,7 +1,7 @@
 """A schema changes on PostgreSQL while clients create objects in it: a real server, real connections, real time.
 
-A past bug: with 6,000 objects and one client that wrote ten times a second, a migration gave up after ten
-seconds, and at 110 writes a second even a new description did. `make bench registers` says how long a change takes.
+A past bug: with 6,000 objects and one client that wrote ten times a second, a migration gave up after ten seconds, and
+at 110 writes a second even a change of description did. `make bench registers` says how long a change takes.
 """
 
 import http.client

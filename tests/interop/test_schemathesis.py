@@ -1,7 +1,7 @@
 """schemathesis, which generates requests from `/openapi.json`, against a running server with data.
 
-All phases. No answer may be a failure of the server or differ from the document: status, media type, headers, body,
-`Allow`. `SCHEMATHESIS_SEED=7` tries other requests.
+All phases run. No response may be a server error or differ from the document: status, media type, headers, body,
+`Allow`. `SCHEMATHESIS_SEED=7` generates other requests.
 """
 
 import base64

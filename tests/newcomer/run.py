@@ -1,8 +1,8 @@
 """The first minutes of a newcomer, for real: `python -m tests.newcomer.run`.
 
-A clean clone of what is committed, `make demo`, and then every command that the demo, the README, an empty server, the
-home page and errors print, in the same folder. Ends with 0 only if all of them work. Nothing outside a temporary folder
-is touched; pip's and uv's caches and the embedding model are shared with this clone.
+A clean clone of the last commit, `make demo`, and then every command that the demo, the README, an empty server, the
+home page and errors print, in the same folder. Exits with 0 only if all of them work. Nothing outside a temporary
+folder is touched; pip's and uv's caches and the embedding model are shared with this clone.
 """
 
 import contextlib

@@ -1,7 +1,7 @@
 """The official A2A client and Pentad: `a2a_tour.py tour SITE BINDING VERSION REF` prints a line of JSON for every stop
 of a tour, `follow ... ID` one for every event of a task as it arrives, `cancel ... ID` the task it canceled.
 
-Runs in its own environment; nothing of Pentad is imported. Whatever the client answers has passed the
+Runs in its own environment; nothing of Pentad is imported. Everything the client returns has passed the
 messages (1.0) or the models (0.3) of its library.
 """
 

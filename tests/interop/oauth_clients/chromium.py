@@ -1,16 +1,16 @@
 """A user with a browser: `python chromium.py PROGRAM`, controlled by JSON lines, with one answer line for each.
 
 `{"browser": "ada", "visit": URL, "name": ..., "password": ..., "press": "Allow", "until": PREFIX}` opens the URL, logs
-in if a login form appears, presses the button, or goes back if the server refuses, and waits for an address that begins
-with PREFIX. The answer has the address (`landed`) and the text of every page on the way (`pages`). A browser keeps its
+in if a login form appears, presses the button, or goes back if the server refuses, and waits for a URL that begins
+with PREFIX. The answer has the URL (`landed`) and the text of every page on the way (`pages`). A browser keeps its
 cookies between visits.
 
-`{"browser": "ada", "steps": [{"go": URL}, {"fill": {LABEL: TEXT}, "press": NAME}]}` does one thing after the other. The
+`{"browser": "ada", "steps": [{"go": URL}, {"fill": {LABEL: TEXT}, "press": NAME}]}` does the steps in order. The
 answer has `address`, `title`, `text`, number of `scripts` and `marked` tabs of the page after each step, and all
-`errors`: those of scripts, and what the content security policy forbade. Further steps: `{"copy": TEXT}` presses the
-copy button beside the code that contains TEXT, and adds what the button `said`, what was `shown` and the `clipboard`;
+`errors`: those of scripts, and violations of the content security policy. Further steps: `{"copy": TEXT}` presses the
+copy button next to the code that contains TEXT, and adds what the button `said`, what was `shown` and the `clipboard`;
 `{"clock": true}` lets `{"pass": SECONDS}` move the page's clock; `{"see": TEXT}` waits for a line; `{"look": true}`
-does nothing. With `"stay": true` the next steps of this browser go on with the same page.
+does nothing. With `"stay": true` the next steps of this browser continue on the same page.
 """
 
 import json
