@@ -1,4 +1,4 @@
-"""What every test shares: one event loop implementation, the stores, and how many examples a property is tried on."""
+"""Shared by all tests: one event loop implementation, the stores, and the number of examples per property."""
 
 import asyncio
 import gc
@@ -34,13 +34,13 @@ __all__ = [
 ]
 
 TOOL_LIST_SIZES = "tool list sizes"
-"""The property of a test's report that holds a revision and the size of each endpoint's list in it."""
+"""The property of a test report with a revision and the size of each endpoint's list in it."""
 
 STARTED = pytest.StashKey[float]()
-"""When the fixtures of a test began."""
+"""When a test's fixtures started."""
 
 LOADED = [hypothesis.HealthCheck.too_slow]
-"""Making examples is slow on a machine that has other things to do, too: that says nothing about a test."""
+"""Generating examples is slow on a busy machine; that says nothing about a test."""
 profile = partial(hypothesis.settings.register_profile, deadline=None, derandomize=SAME, suppress_health_check=LOADED)
 profile("short", max_examples=FEW)
 profile("long", max_examples=300)
@@ -48,14 +48,14 @@ hypothesis.settings.load_profile("long" if IS_LONG else "short")
 
 
 def pytest_configure() -> None:
-    """A shell that runs the tests in the background has them ignore Ctrl-C, and their children would inherit that."""
+    """A shell that runs the tests in the background makes them ignore Ctrl-C, and their children would inherit that."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Importing the tests makes nothing that garbage collection could find, and it would look at all of it often."""
+    """Importing the tests creates no garbage, and the collector would often search all of it."""
     gc.disable()
     try:
         return (yield)
@@ -64,14 +64,14 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_finish() -> None:
-    """Modules and collected tests live to the end: a garbage collection that looks at them costs a tenth of the run."""
+    """Modules and collected tests live to the end: a garbage collection that scans them costs a tenth of the run."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Leave to `make interop` what `tests/selection.py` says."""
+    """Leave to `make interop` the tests that `tests/selection.py` names."""
     tried: Any = getattr(item, "obj", None)
     asked = getattr(tried, "_hypothesis_internal_use_settings", None)
     if asked is not None:
@@ -92,8 +92,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
-    """End an asynchronous test that hangs where it hangs, a little before the time limit of every test interrupts the
-    event loop: after that its fixtures could not close, and would hang as well."""
+    """End an asynchronous test where it hangs, a little before the general time limit interrupts the
+    event loop: after that its fixtures could not close and would hang too."""
     mark = pyfuncitem.get_closest_marker("timeout")
     tried, limit = pyfuncitem.obj, float(mark.args[0] if mark else pyfuncitem.config.getini("timeout") or 0)
     if not limit or not inspect.iscoroutinefunction(tried):
@@ -132,7 +132,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="session", autouse=True)
 def cheap_hashes() -> Iterator[None]:
-    """Hash passwords as always, but at a cost that thousands of tests can pay. Processes they start pay in full."""
+    """Hash passwords as usual, but at a cost that thousands of tests can pay. Child processes pay the full cost."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(passwords, "HashCost", partial(passwords.HashCost, memory_kib=64, passes=1))
         yield
@@ -140,7 +140,7 @@ def cheap_hashes() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def migrations_split_once() -> Iterator[None]:
-    """Thousands of tests make a store; each would take the same files apart into statements."""
+    """Thousands of tests create a store; each would split the same files into statements."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(migrations, "split_statements", cache(migrations.split_statements))
         yield

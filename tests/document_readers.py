@@ -1,7 +1,7 @@
-"""Where documents are read: in the tests' own process, or in one for each document as a server does it.
+"""Where documents are read: in the tests' own process, or in one process per document as a server does.
 
-Starting the process that forks the others costs a third of a second, and most tests only want the text. Tests of the
-processes use `readers_are_processes`, and so does one test of each part of Pentad that reads documents.
+Starting the process that forks the others takes a third of a second, and most tests only want the text. Tests of the
+processes use `readers_are_processes`, as does one test of each part of Pentad that reads documents.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from pentad.documents.sandbox import DocumentReaders
 
 _OUTPUT_OF_PROCESS = DocumentReaders._output
 _PDFIUM = threading.Lock()
-"""The library that reads PDF takes one call at a time."""
+"""The PDF library handles one call at a time."""
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -35,7 +35,7 @@ def readers_are_processes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def _output_of_thread(_readers: DocumentReaders, source: BinaryIO, task: Task) -> tuple[bytes, int]:
-    """What the process would write, and that it ended well. Has a handle of its own, as the process would."""
+    """The process's output, after checking that it exited cleanly. Has its own handle, as the process would."""
     with os.fdopen(os.dup(source.fileno()), "rb") as file:
         return await asyncio.to_thread(_read, file, task), 0
 

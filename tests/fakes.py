@@ -1,4 +1,4 @@
-"""Fakes of the ports that refuse everything: a test's own fake overrides what its subject may use."""
+"""Fakes of the ports that refuse everything: a test overrides what its subject may use."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager

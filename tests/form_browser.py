@@ -13,7 +13,7 @@ _SECONDS = 60.0
 
 @dataclass
 class FormOnPage:
-    """A form: where it goes, what it sends, and its buttons by their text."""
+    """A form: where it goes, what it sends, and its buttons by their labels."""
 
     action: str
     fields: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
@@ -23,7 +23,7 @@ class FormOnPage:
 
 @dataclass(frozen=True)
 class Page:
-    """Where the browser is. `left` is the address of another site that the server redirected it to."""
+    """The current page. `left` is the URL of another site that the server redirected to."""
 
     url: str
     status: int
@@ -55,13 +55,13 @@ class FormBrowser:
                 return _page(answer.url, answer.code, answer.read(), left)
 
     def submit(self, page: Page, form: FormOnPage, press: str, **fields: str) -> Page:
-        """Fill in the fields and press the button with this text."""
+        """Fill in the fields and press the button with this label."""
         pairs = [*((name, value) for name, value in form.fields if name not in fields), *fields.items()]
         button = form.buttons[press]
         return self.open(urljoin(page.url, form.action), [*pairs, *([button] if button[0] else [])])
 
     def log_in(self, url: str, name: str, password: str) -> Page:
-        """Open a page, and log in if that is asked for."""
+        """Open a page, and log in if necessary."""
         page = self.open(url)
         for form in page.forms:
             if form.asks_password:
@@ -69,7 +69,7 @@ class FormBrowser:
         return page
 
     def approve(self, authorization_url: str, name: str, password: str) -> str:
-        """Log in if asked to, consent, and return the address of the client that the server then redirects to."""
+        """Log in if necessary, consent, and return the client's URL that the server then redirects to."""
         page = self.log_in(authorization_url, name, password)
         consent = next((form for form in page.forms if "Allow" in form.buttons), None)
         assert consent is not None, f"{page.status} {page.url}\n{page.text}"
@@ -79,7 +79,7 @@ class FormBrowser:
 
 
 class _SameSite(urllib.request.HTTPRedirectHandler):
-    """Follows redirects within the site; one that leaves it is returned as the answer."""
+    """Follows redirects within the site; a redirect elsewhere is returned as the answer."""
 
     def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
         if urlsplit(newurl).netloc != urlsplit(req.full_url).netloc:
@@ -109,7 +109,7 @@ class _Forms(HTMLParser):
             self._select = given.get("name", "")
         elif tag == "option" and self._select is not None:
             known = {name for name, _ in self.forms[-1].fields}
-            if "selected" in given or self._select not in known:  # without a choice, the first is sent
+            if "selected" in given or self._select not in known:  # without a choice, the first option is sent
                 others = [pair for pair in self.forms[-1].fields if pair[0] != self._select]
                 self.forms[-1].fields = [*others, (self._select, given.get("value", ""))]
         elif tag == "input" and self.forms:

@@ -1,8 +1,8 @@
-"""All health checks of Hypothesis, for slow properties over real stores that none of them should stop."""
+"""All health checks of Hypothesis, for slow properties over real stores that no check should stop."""
 
 from typing import cast
 
 from hypothesis import HealthCheck
 
 ALL_HEALTH_CHECKS = cast("list[HealthCheck]", list(HealthCheck))
-"""The metaclass does not say what it iterates over."""
+"""The metaclass does not declare what it iterates over."""

@@ -1,4 +1,4 @@
-"""A folder that is filled once, also when several test processes ask for it at the same time."""
+"""A folder that is filled once, even if several test processes ask for it at the same time."""
 
 import fcntl
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def installed_once(folder: Path, wanted: str, install: Callable[[], object]) -> None:
-    """Run `install` unless it has put this into the folder before."""
+    """Run `install` unless this folder is already filled."""
     stamp = folder / "installed.txt"
     folder.parent.mkdir(parents=True, exist_ok=True)
     with folder.with_name(f"{folder.name}.lock").open("w", encoding="utf-8") as lock:

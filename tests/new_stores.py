@@ -1,8 +1,8 @@
-"""SQLite stores that thousands of tests can afford. Processes that tests start do neither of this.
+"""SQLite stores cheap enough for thousands of tests. Processes that tests start use normal ones.
 
-A new store is a copy of an empty one: the first with certain migrations is made by them, as always, and copied into
+A new store is a copy of an empty one: the first one for a set of migrations is created as usual, and copied into
 memory. Tests of migrations call `apply` themselves.
-Nothing waits until it is on the disk, except in tests that use `sqlite_is_synced`: those of storage, and faults.
+Writes do not wait for the disk, except in tests with `sqlite_is_synced`: those of storage and faults.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,11 +20,11 @@ from pentad.storage.sqlite import SqliteDatabase
 from pentad.storage.sqlite_connection import SqliteConnection
 
 _EMPTY: dict[tuple[str, ...], SqliteConnection] = {}
-"""The empty stores there are so far, by the checksums of their migrations."""
+"""The empty stores so far, by the checksums of their migrations."""
 
 
 async def migrate(database: Database, sets: Sequence[MigrationSet]) -> list[Migration]:
-    """What `apply` does, quicker for a new SQLite store."""
+    """A faster `apply` for a new SQLite store."""
     if not isinstance(database, SqliteDatabase) or await applied(database):
         return await apply(database, sets)
     steps = load(sets, "sqlite")

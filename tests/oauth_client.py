@@ -1,4 +1,4 @@
-"""A plain OAuth client of a real Pentad: registers, sends a person to the server, redeems the code."""
+"""A plain OAuth client of a real Pentad: registers, sends a user to the server, redeems the code."""
 
 import base64
 import hashlib
@@ -39,7 +39,7 @@ def log_in(site: str, path: str, scope: str, name: str, password: str) -> dict[s
 
 
 def authorization_url(site: str, scope: str, verifier: str, **asked: str) -> str:
-    """Where a client sends a person, with its client_id, redirect_uri and resource."""
+    """The URL a client sends a user to, with its client_id, redirect_uri and resource."""
     challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
     proof = {"response_type": "code", "scope": scope, "code_challenge": challenge, "code_challenge_method": "S256"}
     return f"{site}/oauth/authorize?{urlencode({**asked, **proof})}"

@@ -12,12 +12,12 @@ _PARAMETER = re.compile(r"\\\{[^}]+\\\}")
 
 
 def _closed(schema: Document) -> Document:
-    """A model that takes no members but its own, unless it says that it takes others."""
+    """A model that allows only its own members, unless it says otherwise."""
     return {"additionalProperties": False, **schema} if "properties" in schema else schema
 
 
 class Answers:
-    """The answers a document describes."""
+    """The responses that a document describes."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
@@ -34,7 +34,7 @@ class Answers:
             self.seen.add((method, found[0], status))
 
     def operation(self, method: str, path: str) -> tuple[str, dict[str, Any]] | None:
-        """The path as the document writes it, and the operation there."""
+        """The path as the document writes it, and its operation."""
         plain = path.removeprefix("/index.php/apps/openregister").rstrip("/")
         for pattern, template in self._patterns:
             if pattern.fullmatch(plain):
@@ -43,7 +43,7 @@ class Answers:
         return None
 
     def problems(self, method: str, path: str, status: int, headers: Mapping[str, str], body: bytes) -> Iterator[str]:
-        """What is not as described; nothing about paths and methods the document does not have."""
+        """Deviations from the description; paths and methods missing from the document are ignored."""
         found = self.operation(method, path)
         if found is None:
             return

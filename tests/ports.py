@@ -1,16 +1,16 @@
-"""Ports for servers that have to know theirs before they start."""
+"""Ports for servers that must know theirs before they start."""
 
 import itertools
 import os
 import socket
 
 _FIRST, _COUNT = 20_000, 10_000
-"""Below the range that connections get theirs from, so that none takes a port between the look and the use."""
-_turns = itertools.count(os.getpid() * 997)  # processes that test at the same time begin far apart
+"""Below the range for outgoing connections, so that none takes a port between check and use."""
+_turns = itertools.count(os.getpid() * 997)  # test processes that run at the same time start far apart
 
 
 def free_port() -> int:
-    """A port of this machine that is free, and that this process has not given away lately."""
+    """A free port of this machine that this process has not used lately."""
     while True:
         port = _FIRST + next(_turns) % _COUNT
         with socket.socket() as probe:

@@ -13,7 +13,7 @@ REPOSITORY = Path(__file__).parents[1]
 
 @pytest.fixture(scope="session")
 def pulled_model() -> PulledModel:
-    """Skips where no model could be fetched, except where MODEL_REQUIRED says that there must be one."""
+    """Skips if no model could be fetched, or fails if MODEL_REQUIRED is set."""
     named = os.environ.get("PENTAD_MODELS")
     folders = [Path(named)] if named else [REPOSITORY / ".cache" / "models", user_data_folder() / "models"]
     found = find_model(folders)

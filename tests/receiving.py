@@ -1,4 +1,4 @@
-"""A real HTTP server that receives webhooks and notifications: keeps what it was sent, answers as a test wants."""
+"""A real HTTP server that receives webhooks and notifications: records requests and answers as a test wants."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ class Received:
 
 @dataclass
 class Receiver:
-    """`answer` says the status (and further header lines) for the n-th request, from 0."""
+    """`answer` gives the status (and further header lines) for the n-th request, from 0."""
 
     answer: Callable[[int], str] = lambda number: "200 OK"
     requests: list[Received] = field(default_factory=list)
@@ -57,7 +57,7 @@ class Receiver:
 
 @asynccontextmanager
 async def receiving(answer: Callable[[int], str] | None = None) -> AsyncGenerator[Receiver]:
-    """A receiver on this machine while the block runs."""
+    """A receiver on this machine for the duration of the block."""
     receiver = Receiver() if answer is None else Receiver(answer)
     server = await asyncio.start_server(receiver.serve, "127.0.0.1", 0)
     receiver.port = server.sockets[0].getsockname()[1]

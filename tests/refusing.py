@@ -1,4 +1,4 @@
-"""Stores that fail on purpose while they are open: they refuse to write, or a page of them is damaged."""
+"""Stores that fail on purpose while they are open: they refuse writes, or one of their pages is damaged."""
 
 import contextlib
 from collections.abc import Generator
@@ -11,7 +11,7 @@ from pentad.storage.sqlite import SqliteDatabase
 
 @contextlib.contextmanager
 def read_only(db: Database) -> Generator[None]:
-    """No statement of anybody changes anything."""
+    """No connection's statement changes anything."""
     _refuse(db, "on")
     try:
         yield
@@ -39,14 +39,14 @@ def _refuse(db: Any, switch: str) -> None:
         connection.execute("SET default_transaction_read_only = off")
         (name,) = connection.execute("SELECT current_database()").fetchone()
         connection.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = {switch}")
-        connection.execute(  # who is connected already has the old setting
+        connection.execute(  # existing connections already have the old setting
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
             " WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
 
 
 def damage(path: Path, table: str) -> None:
-    """Overwrite the page a table begins with, in a store that is closed."""
+    """Overwrite the first page of a table, in a closed store."""
     import apsw
 
     connection = apsw.Connection(str(path))

@@ -1,4 +1,4 @@
-"""The settings of a room as the room is given them, from a table of the configuration file."""
+"""The settings of a room as the room receives them, from a table of the configuration file."""
 
 from typing import Any
 

@@ -1,10 +1,10 @@
-"""What `make test` leaves to `make interop`, so that it stays quick: CI runs both, and nothing runs in neither.
+"""What `make test` leaves to `make interop`, to stay quick: CI runs both, and every test runs in one of them.
 
 1. Tests marked `interop`: real foreign clients, several processes, large collections.
 2. Examples: a property has few in `make test`, and as many as it names in `make interop`.
 3. PostgreSQL below `SQLITE_FIRST`. These tests call Pentad from outside, or parts that hardly touch the store. They
-   reach it through parts whose own tests run over both stores in `make test`, so PostgreSQL rarely tells them anything
-   new; in `make interop` it still may.
+   reach it through parts whose own tests run on both stores in `make test`, so PostgreSQL rarely shows anything
+   new; `make interop` still checks.
 """
 
 import os
@@ -18,10 +18,10 @@ TESTS: Final = Path(__file__).parent
 IS_LONG: Final = os.environ.get("PENTAD_FUZZ") == "long"
 """Whether there is time for everything; `make interop` says so."""
 FEW: Final = 8
-"""How many examples a property has in `make test`, also one that names more."""
+"""How many examples a property gets in `make test`, even if it names more."""
 
 SAME: Final = os.environ.get("PENTAD_EXAMPLES") == "same"
-"""Whether properties are tried on the same examples every time. CI does: what fails there is what was changed."""
+"""Whether properties use the same examples every time. They do in CI: what fails there is what was changed."""
 
 SQLITE_FIRST: Final = (
     "authorization",
@@ -44,7 +44,7 @@ BOTH_AT_ONCE: Final = (
     "http/test_store_troubles.py",  # what a broken store looks like
     "rooms/registers/hostile/test_questions.py",  # what goes into SQL
 )
-"""Exceptions: the store is what these are about."""
+"""Exceptions: tests that are about the store."""
 
 
 def is_left_to_interop(path: Path, parameters: Iterable[object]) -> bool:

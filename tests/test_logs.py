@@ -1,4 +1,4 @@
-"""Logs: a planted secret never reaches the stream, in either format, however it is written."""
+"""Logs: a planted secret never reaches the stream, in either format, however it is spelled."""
 
 import base64
 import io

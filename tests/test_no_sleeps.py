@@ -1,4 +1,4 @@
-"""Tests wait for a condition, never for a time: a sleep is too short on a slow machine and too long on a quick one."""
+"""Tests wait for a condition, never for a time: a sleep is too short on a slow machine and too long on a fast one."""
 
 import ast
 from pathlib import Path
@@ -23,11 +23,11 @@ ALLOWED = {
     "tck/agent.py": "the official suite asks for tasks that take their time",
     "waiting.py": "the bounded waits themselves",
 }
-"""The files that may sleep, and why. Everybody else uses `tests.waiting` or an event."""
+"""The files that may sleep, and why. All others use `tests.waiting` or an event."""
 
 
 def sleeps(source: str) -> list[int]:
-    """The lines that sleep for a time. `sleep(0)` only lets others run; `turn.sleep` is an agent's durable sleep."""
+    """The lines that sleep for a duration. `sleep(0)` only yields; `turn.sleep` is an agent's durable sleep."""
     calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)] if "sleep(" in source else []
     functions = {call: ast.unparse(call.func) for call in calls}
     named = [call for call, function in functions.items() if function.rpartition(".")[2] == "sleep"]

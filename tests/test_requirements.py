@@ -1,4 +1,4 @@
-"""The manifest and the tests hold each other: every promise has a test, and no test claims a promise nobody made."""
+"""Manifest and tests match: every promise has a test, and no test claims a promise that is not in the manifest."""
 
 import re
 import tomllib
@@ -8,7 +8,7 @@ from pathlib import Path
 
 TESTS = Path(__file__).parent
 HEAD = re.compile(r"^@(?:[^\n]|\n(?!\n|(?:async )?def |class ))*\n(?:async )?def (test_\w+)", re.MULTILINE)
-"""The decorators of a test at the top of a module, and its name. The syntax trees of all tests would cost seconds."""
+"""The decorators of a top-level test, and its name. Parsing all tests into syntax trees would take seconds."""
 MARK = re.compile(r"^@pytest\.mark\.requirement\(([^)]*)\)(?:  # fmt: skip)?$", re.MULTILINE)
 ID = re.compile(r'"([^"]*)"')
 IDS = re.compile(r'\s*"[^"]*"(?:\s*,\s*"[^"]*")*\s*,?\s*')
@@ -22,7 +22,7 @@ def manifest() -> tuple[dict[str, str], ...]:
 
 @cache
 def claims() -> dict[str, list[str]]:
-    """Which tests claim which id, read from the source: nothing is imported or run."""
+    """Which tests claim which id, read from the source without importing or running anything."""
     found: dict[str, list[str]] = {}
     for path in sorted(TESTS.rglob("test_*.py")):
         text = path.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Everything that hides secrets gives the same answer for the same name: the one of `pentad.kernel.secrets`."""
+"""Everything that hides secrets gives the same answer for the same name: that of `pentad.kernel.secrets`."""
 
 import json
 

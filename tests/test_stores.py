@@ -1,4 +1,4 @@
-"""Tests share an open PostgreSQL database one after the other: none can tell what the one before did."""
+"""Tests share an open PostgreSQL database one after the other, and none can tell what the previous one did."""
 
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ def mark(tx: Transaction) -> None:
 
 
 async def kept(server: PostgresServer, folder: Path) -> tuple[LentStores, Any]:
-    """Stores whose handle another test is sure to get next."""
+    """Stores whose handle another test is certain to get next."""
     stores = LentStores(server, folder)
     return stores, await stores.open([STORAGE])
 

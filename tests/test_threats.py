@@ -19,7 +19,7 @@ LISTS = {
 
 
 def rows() -> Iterator[tuple[str, str, list[str]]]:
-    """The table's rows: the threat's id, the control, and the ids of requirements."""
+    """The table's rows: the threat's id, the control, and the requirement ids."""
     for line in PAGE.read_text(encoding="utf-8").splitlines():
         if (found := ROW.match(line)) is not None:
             yield found["id"], found["control"].strip(), re.findall(r"`([^`]+)`", found["proof"])

@@ -1,4 +1,4 @@
-"""Bounded waits for what nobody announces. The only sleeps of the tests are here: `test_no_sleeps.py` sees to it."""
+"""Bounded waits for conditions without an event. The tests' only sleeps are here: `test_no_sleeps.py` enforces it."""
 
 import asyncio
 import time
@@ -15,15 +15,15 @@ _LONGEST_LOOK = 1.0
 
 
 class Wait:
-    """How long a wait has taken. Of a look that took longer, one second counts: the machine had other things to do,
-    or stood still. A look that never ends is ended with its test."""
+    """How long a wait has taken. A check that took over a second counts as one second: the machine was busy
+    or stood still. A check that never ends is ended with its test."""
 
     def __init__(self, seconds: float) -> None:
         self._left = seconds
         self._looked_at = time.monotonic()
 
     def go_on(self, found: object, why: str = "") -> None:
-        """TimeoutError once the time is up."""
+        """Raise TimeoutError once the time is up."""
         now = time.monotonic()
         self._left -= min(now - self._looked_at, _LONGEST_LOOK)
         self._looked_at = now
@@ -32,7 +32,7 @@ class Wait:
 
 
 async def until(look: Callable[[], Awaitable[T]], holds: Callable[[T], object] = bool, seconds: float = PATIENCE) -> T:
-    """What `look` finds once that holds."""
+    """The result of `look` once `holds` is true of it."""
     wait = Wait(seconds)
     while not holds(found := await look()):
         wait.go_on(found)

@@ -1,4 +1,4 @@
-"""One open Pentad, six callers, and things that are the caller's own, a colleague's, or another organisation's."""
+"""One open Pentad, six callers, and things that belong to the caller, a colleague, or another organisation."""
 
 import base64
 import contextlib
@@ -22,7 +22,7 @@ from tests.waiting import until
 
 PASSWORD: Final = "correct horse battery"
 CALLERS: Final = ("anonymous", "reader", "writer", "admin", "scoped", "outsider")
-"""`scoped` is a key with directory:read alone, `outsider` a writer of another organisation than the first three."""
+"""`scoped` is a key with only directory:read, `outsider` a writer of another organisation than the first three."""
 RELATIONS: Final = ("own", "shared", "foreign")
 _WRITES: Final = frozenset({"*:read", "*:write"})
 _SLUGS: Final = itertools.count(1)
@@ -31,7 +31,7 @@ _WIRED: Final = {"anonymous": "mate", "reader": "reader", "writer": "writer", "a
 
 @dataclass(frozen=True)
 class Caller:
-    """Who calls, what they send, and whose things are theirs, their colleague's and another organisation's."""
+    """The callers, their credentials, and which things are theirs, their colleague's and another organisation's."""
 
     name: str
     headers: dict[str, str]
@@ -39,7 +39,7 @@ class Caller:
 
 
 class House:
-    """Makes things on demand; those that a call would change are made anew for each call."""
+    """Creates things on demand; those that a call would change are created anew for each call."""
 
     def __init__(self, app: App, callers: dict[str, Caller]) -> None:
         self.app = app
@@ -52,7 +52,7 @@ class House:
         return front_of(self.app)
 
     async def thing(self, kind: str, owner: Principal, *, fresh: dict[str, str] | None = None) -> str:
-        """The id of something of that kind that belongs to the principal."""
+        """The id of a thing of that kind that belongs to the principal."""
         if fresh is not None:
             if kind not in fresh:
                 fresh[kind] = await self._make(kind, owner, fresh)
@@ -63,7 +63,7 @@ class House:
         return self._made[key]
 
     async def pair(self, owner: Principal) -> dict[str, str]:
-        """A register of the principal with a schema, in which things are made anew; no call is about the two."""
+        """A register of the principal with a schema, in which things are created; no call targets these two."""
         if owner.id not in self._pairs:
             made: dict[str, str] = {}
             await self.thing("schema", owner, fresh=made)
@@ -77,12 +77,12 @@ class House:
         return await _MAKERS[kind](self, owner, other)
 
     async def key_of(self, name: str, *, own_only: bool = False) -> Caller:
-        """A user coming with a key instead of the password; what is theirs stays the user's."""
+        """A user who comes with a key instead of the password; the user's things stay the user's."""
         made = await self.app.api_keys.create("another", owner=name, scopes=sorted(_WRITES), own_only=own_only)
         return Caller(name, {"authorization": f"Bearer {made.token}"}, self.callers[name].principals)
 
     async def call(self, owner: Principal, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """What a tool answers the principal, with the right to write in every room."""
+        """A tool's answer to the principal, with the right to write in every room."""
         result = await InternalClient(lambda: self.app.all_rooms.dispatcher, _as_given).call_tool(
             owner, tool, arguments
         )
@@ -91,7 +91,7 @@ class House:
 
 
 async def _as_given(principal: Principal) -> Principal:
-    """A thing that a reader owns was made when it could write: the rights it has now do not count here."""
+    """A reader created its things while it could write: its current rights do not count here."""
     return principal
 
 
@@ -160,7 +160,7 @@ async def _upload(house: House, owner: Principal, other: Other) -> str:
 
 
 async def _export(house: House, owner: Principal, other: Other) -> str:
-    """A finished export. Its file was written with the rights the owner has now, so not everybody's has one."""
+    """A finished export. Its file was written with its owner's current rights, so only some callers have one."""
     schema, register = await other("schema"), await other("register")
     arguments = {"action": "export", "register": register, "schema": schema, "wait": 50}
     made = await house.call(owner, "transfer", arguments)
@@ -169,7 +169,7 @@ async def _export(house: House, owner: Principal, other: Other) -> str:
 
 
 async def _import(house: House, owner: Principal, other: Other) -> str:
-    """An import that made one object."""
+    """An import that created one object."""
     from pentad.rooms.registers.models import Caller as RegistersCaller
     from pentad.rooms.registers.transfer.imports import ImportOptions
 
@@ -186,7 +186,7 @@ async def _task(house: House, owner: Principal, _other: Other) -> str:
 
 
 async def _approval(house: House, owner: Principal, _other: Other) -> str:
-    """An approval that the owner's task waits for; every writer of its organisation but the owner may decide it."""
+    """An approval that the owner's task waits for; every writer of its organisation except the owner may decide it."""
     from pentad.rooms.agents.approvals.inbox import approval_id_in
     from pentad.rooms.agents.hosting.hosted_agent import hosted
     from pentad.rooms.agents.hosting.turn import Turn
@@ -251,12 +251,12 @@ _MAKERS: Final[dict[str, Callable[[House, Principal, Other], Awaitable[str]]]] =
 }
 KINDS: Final = frozenset(_MAKERS)
 IN_SCHEMAS: Final = KINDS - {"register", "schema", "task", "card", "record"}
-"""Things that are made in a schema of a register."""
+"""Things that are created in a schema of a register."""
 
 
 @contextlib.asynccontextmanager
 async def open_house(folder: Path, database: str | None, **more: Any) -> AsyncGenerator[House]:
-    """Everything there is, behind credentials, with gRPC on a port of its own; `more` are settings."""
+    """All rooms and servers, behind credentials, with gRPC on its own port; `more` are settings."""
     limits: Any = Limits(anonymous_per_second=0, logins_per_second=0)
     fixed: dict[str, Any] = {"data": folder, "database": database, "grpc_port": free_port(), "models": folder / "none"}
     async with open_app(Settings(**{**fixed, "limits": limits, **more})) as app, open_ports(app):
@@ -290,5 +290,5 @@ def _caller(name: str, token: str, credential: str) -> Caller:
 
 
 def _user(name: str) -> Principal:
-    """A user as the store knows it, with the right to make things for the test whatever its role."""
+    """A user from the store, with the right to create things for the test whatever its role."""
     return Principal(f"user:{name}", name, _WRITES, user=f"user:{name}")

@@ -1,8 +1,8 @@
-"""Calls each subject as somebody, and says in one word how access was judged: nothing else is looked at here.
+"""Calls each subject as a given caller, and says in one word how access was judged; nothing else is checked here.
 
-`login` (no valid credentials), `scope` (known, but may not), `hidden` (as if it did not exist) or `ok`: whatever came
-after access was granted, be it a result or a complaint about the arguments. An answer that says nothing about access,
-such as a limit that was reached or an internal error, fails the probe.
+`login` (no valid credentials), `scope` (known, but may not), `hidden` (as if it did not exist) or `ok`: anything that
+follows once access is granted, a result as well as an error about the arguments. An answer that says nothing about
+access, such as a limit that was reached or an internal error, fails the probe.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ _SAYS_NOTHING: Final = frozenset(
         StatusCode.UNKNOWN,
     }
 )
-"""A machine under load ends calls like this before access was judged: that must not look as if they were let in."""
+"""A machine under load ends calls like this before access is judged; they must not look as if they were let in."""
 _NOT_JUDGED: Final = frozenset(
     {"internal", "rate_limited", "overloaded", "deadline_exceeded", "unavailable", "misconfigured"}
 )
@@ -59,7 +59,7 @@ def verdict_of_status(status: int, where: Any) -> Verdict:
 
 
 async def filled(value: Any, house: House, caller: Caller, relation: str, fresh: dict[str, str] | None) -> Any:
-    """The value with `{task}` and the like replaced by things of the caller's own, of a colleague, or of strangers."""
+    """The value with `{task}` and the like replaced by things of the caller, of a colleague, or of strangers."""
     if isinstance(value, dict):
         return {key: await filled(one, house, caller, relation, fresh) for key, one in value.items()}
     if isinstance(value, list):
@@ -73,7 +73,7 @@ async def filled(value: Any, house: House, caller: Caller, relation: str, fresh:
 
 
 class Probe:
-    """One caller at one house; `revision` is the MCP one it speaks."""
+    """One caller of one house; `revision` is its MCP revision."""
 
     def __init__(self, house: House, caller: Caller, revision: str = MODERN) -> None:
         self._house = house
@@ -81,8 +81,8 @@ class Probe:
         self._revision = revision
 
     async def judge(self, subject: str, row: dict[str, Any], relation: str, expected: str | None = None) -> Verdict:
-        """The verdict on one call. A row with `fresh` gets things made for this call alone, unless `expected` is a
-        refusal that leaves them as they are and cannot be mistaken for one because they are gone."""
+        """The verdict on one call. A row with `fresh` gets things created for this call alone, unless `expected` is a
+        refusal that leaves them unchanged and cannot be mistaken for one caused by their absence."""
         kind, _, name = subject.partition(" ")
         is_fresh = row.get("fresh") and expected not in ("login", "scope")
         fresh = await self._fresh_place(row, relation) if is_fresh else None
@@ -111,7 +111,7 @@ class Probe:
                 return await self._grpc(name)
 
     async def _fresh_place(self, row: dict[str, Any], relation: str) -> dict[str, str]:
-        """Where new things are made: what a schema holds in one that is there, everything else in nothing."""
+        """Where new things are created: contents of a schema in an existing one, everything else in nothing."""
         is_in_schema = not IN_SCHEMAS.isdisjoint(_PLACE.findall(str(row)))
         return await self._house.pair(self._caller.principals[relation]) if is_in_schema else {}
 
@@ -150,7 +150,7 @@ class Probe:
         return verdict_of_status(answer.status, path)
 
     async def _form(self, path: str, fields: dict[str, str]) -> Verdict:
-        """A form, sent without the page it is on."""
+        """A form, sent without opening its page."""
         sent = {"content-type": "application/x-www-form-urlencoded", **self._caller.headers}
         answer = send(self._house.front, "POST", path, sent, urlencode(fields).encode())
         await answer.head()
@@ -207,7 +207,7 @@ class Probe:
 
 
 async def _error_of_stream(answer: HttpAnswer) -> dict[str, Any] | None:
-    """The error a stream begins with, if it does; AgentVault has an event of its own for that."""
+    """The error a stream starts with, if any; AgentVault has its own event for that."""
     async for chunk in answer.chunks():
         if b"data:" in chunk:
             body: dict[str, Any] = json.loads(chunk.partition(b"data:")[2].partition(b"\n\n")[0])

@@ -1,4 +1,4 @@
-"""Everything that can be called, enumerated from the declarations: nothing is listed here by hand."""
+"""Everything that can be called, enumerated from the declarations; nothing is listed by hand."""
 
 import typing
 from collections.abc import Iterator
@@ -17,11 +17,11 @@ from pentad.rooms.agents.interface.a2a import METHODS, AgentEndpoint
 from tests.behaviour.connecting import front_of
 
 TWIN: Final = "/index.php/apps/openregister"
-"""The compatibility prefix: the same endpoints once more."""
+"""The compatibility prefix: the same endpoints a second time."""
 
 
 def subjects(app: App) -> set[str]:
-    """The name of everything that answers somebody, `kind` first."""
+    """The name of one thing that can be called, `kind` first."""
     found: set[str] = {f"endpoint {path}" for path in ("/mcp", "/rooms/{room}/mcp")}
     registry = app.within.registry
     core = [bound.declared for bound in registry.tools.values() if bound.room == ANY_ROOM]
@@ -40,7 +40,7 @@ def subjects(app: App) -> set[str]:
 
 
 def pages_as_json(app: App) -> set[str]:
-    """The pages that are there as JSON too. They have one row for both, and access to both is judged."""
+    """The pages that also exist as JSON. Both forms share one row, and access to both is judged."""
     known = {f"route {method} {path}" for method, path, _ in routes(app)}
     return {one for one in known if one.startswith("route GET /console") and f"{one}{JSON}" in known}
 
@@ -81,7 +81,7 @@ def _grpc_methods(mount: Mount) -> dict[str, Method]:
 
 
 def _tool(tool: Tool) -> Iterator[str]:
-    """The tool, once for each `action` where its arguments have one."""
+    """The tool, once for each `action` if its arguments have one."""
     field = None if tool.arguments is None else tool.arguments.model_fields.get("action")
     actions = () if field is None else typing.get_args(field.annotation)
     yield from (f"tool {tool.name}:{action}" for action in actions)

@@ -1,4 +1,4 @@
-"""What holds for every wire, asked on each of them once: tokens of several issuers, no secrets in errors and cards."""
+"""What holds for every wire, tested once on each: tokens of several issuers, no secrets in errors and cards."""
 
 import json
 from collections.abc import AsyncIterator
@@ -30,7 +30,7 @@ READ: Final[dict[str, tuple[str, dict[str, Any], str]]] = {
     "gRPC": ("grpc /agntcy.dir.search.v1.SearchService/CountRecords", {}, MODERN),
     "console": ("route GET /console/agents", {}, MODERN),
 }
-"""Something each wire lets a reader do."""
+"""Something that each wire lets a reader do."""
 ONE, TWO = "https://one.example", "https://two.example"
 
 
@@ -65,7 +65,7 @@ async def test_a_token_counts_on_every_wire_by_its_own_issuers_keys_and_mapping(
 
 
 ANY_LOGIN: Final = {"MCP of OpenRegister"}
-"""Where every login may begin; what it may do is judged call by call."""
+"""Where every login may start; its calls are judged one by one."""
 
 
 SECRET: Final = "ghp_" + "A1b2C3d4E5" * 3

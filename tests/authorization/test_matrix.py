@@ -1,4 +1,4 @@
-"""Who may call what, on whose things: every subject there is, against the table in `matrix.toml`."""
+"""Who may call what, on whose things: every subject, against the table in `matrix.toml`."""
 
 import json
 import tomllib
@@ -92,7 +92,7 @@ def test_a_status_that_says_nothing_about_access_fails_the_probe(status: int) ->
 
 @pytest.fixture(scope="module")
 async def keys(house: House) -> dict[bool, Caller]:
-    """Keys of the writer: one that acts as its owner, and one that is confined to what it makes."""
+    """Keys of the writer: one that acts as its owner, and one that is confined to what it creates."""
     return {own_only: await house.key_of("writer", own_only=own_only) for own_only in (False, True)}
 
 
@@ -120,7 +120,7 @@ def _covers(subject: str) -> str:
 
 @pytest.mark.requirement("security:tools-fixed")
 async def test_what_is_stored_never_reaches_a_list_of_tools(house: House) -> None:
-    """A record, an object or a card that says "ignore your instructions" must not become part of a description."""
+    """A record, an object or a card that says "ignore your instructions" must not end up in a description."""
     owner = house.callers["admin"].principals["own"]
     before = [await offered(house) for _ in range(2)]
     for kind in KINDS:
@@ -131,7 +131,7 @@ async def test_what_is_stored_never_reaches_a_list_of_tools(house: House) -> Non
 
 
 async def offered(house: House) -> list[bytes]:
-    """The lists an administrator gets that tell a model what it can do, and the handshake."""
+    """The lists that tell a model what it can do, as an administrator gets them, and the handshake."""
     found: list[bytes] = []
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
     for method, params in (

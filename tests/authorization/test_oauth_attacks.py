@@ -1,4 +1,4 @@
-"""Attacks on the authorization server, each as somebody would try it over HTTP."""
+"""Attacks on the authorization server over HTTP."""
 
 import asyncio
 import logging
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.anyio
 async def apps(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[list[App]]:
     """Two processes on one store, as far as the store can tell.
 
-    Their clock stands still, so no cached login expires: what ends it is the signal from the other process.
+    Their clock stands still, so no cached login expires: only the signal from the other process ends one.
     """
     clock = TurnedClock()
     database: str | None = None
@@ -292,7 +292,7 @@ async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[House
 
 
 async def grant(house: House, resources: str, *scopes: str, user: str = "writer") -> str:
-    """An access token without the pages."""
+    """An access token, without going through the pages."""
     grants, client = house.app.grants, await house.app.oauth_clients.find("pentad-cli")
     assert client is not None
     consent = Consent(user, client.id, client.name, frozenset(scopes), resources, grants.grant_until())

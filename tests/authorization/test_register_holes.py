@@ -1,5 +1,5 @@
-"""Rights in the registers room over every way to its tools, on both stores: MCP in both eras, OpenRegister's endpoint,
-and agents that call tools for others. REST and the console are asked beside them where they show the same thing.
+"""Rights in the registers room on every wire of its tools, on both stores: MCP in both eras, OpenRegister's endpoint,
+and agents that call tools for others. REST and the console are also checked if they show the same thing.
 """
 
 import json
@@ -35,7 +35,7 @@ EVERY_WAY = pytest.mark.parametrize("way", WAYS)
 
 @dataclass
 class World:
-    """Two pairs of an administrator's: people, whom any writer may define; and cases, seen while they are open."""
+    """Two pairs of an administrator: people, which any writer may define; and cases, visible while they are open."""
 
     site: Site
     people: tuple[int, int]
@@ -43,7 +43,7 @@ class World:
     foreign: tuple[int, int]
     """A register and a schema that only the outsider's organisation has."""
     closed: str
-    """A case that was open once."""
+    """A case that was once open."""
 
     async def ask(self, way: str, who: str, tool: str, **arguments: Any) -> Said:
         return await WAYS[way](self.site, who, tool, arguments)
@@ -81,7 +81,7 @@ async def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
         yield World(site, people, cases, foreign, closed)
 
 
-# defining is not writing
+# the right to write is not enough to define
 
 LOOSENED: Final[list[Object]] = [
     {"data": {"properties": {**PERSON, "salary": {"type": "integer", "authorization": None}}}},
@@ -164,7 +164,7 @@ async def test_another_organisations_register_and_schema_are_like_none(world: Wo
         assert (await world.ask(way, "writer", "objects", action=action, **given)).refused
 
 
-# no oracles, and the past
+# no leaks through errors, and the past
 
 ASKED: Final[list[Object]] = [
     {"action": "get", "id": "{}"},

@@ -1,4 +1,4 @@
-"""The ways a tool of the registers room is called from outside, apart from REST: in both eras, and through agents."""
+"""The ways to call a tool of the registers room from outside, apart from REST: in both eras, and through agents."""
 
 import json
 import uuid
@@ -17,7 +17,7 @@ OPENREGISTER_ARGUMENTS: Final = frozenset({"action", "id", "register", "schema",
 
 @dataclass(frozen=True)
 class Said:
-    """What a caller was answered: whether it was refused, and every word."""
+    """The answer to a caller: whether it was refused, and its full text."""
 
     refused: bool
     text: str
@@ -69,7 +69,7 @@ async def _rpc(site: Site, who: str, method: str, params: Object) -> Any:
 
 
 def _answered(task: Object) -> str:
-    """What the tool answered, without what the caller itself sent."""
+    """The tool's answer, without what the caller itself sent."""
     return json.dumps(task.get("artifacts"))
 
 
@@ -84,5 +84,5 @@ WAYS: Final[dict[str, Way]] = {
 
 
 def reaches(way: str, arguments: Object) -> bool:
-    """Whether a way has these arguments at all: OpenRegister's own endpoint knows neither plans nor the past."""
+    """Whether a way supports these arguments: OpenRegister's own endpoint has neither plans nor the past."""
     return way != "openregister" or arguments.keys() <= OPENREGISTER_ARGUMENTS

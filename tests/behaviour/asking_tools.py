@@ -1,4 +1,4 @@
-"""The tools of the lab that talk back: each asks the person, the client's model or the client itself."""
+"""The lab's tools that call back: each asks the user, the client's model or the client itself."""
 
 from typing import Any, Final
 

@@ -1,7 +1,7 @@
-"""One client interface over every wire, so that a behaviour is tested once and proved everywhere.
+"""One client interface over every wire, so that a behaviour is tested once and proved on all of them.
 
-A `Wire` names a transport and a protocol revision. What differs between wires (how one subscribes, cancels, answers a
-question) is in here; a test that needs to know which wire it is on tests the wire.
+A `Wire` names a transport and a protocol revision. The differences between wires (subscribing, cancelling, answering a
+question) are in here; a test that needs to know its wire is a test of the wire.
 """
 
 import asyncio
@@ -65,7 +65,7 @@ def wire_name(wire: Wire) -> str:
 
 @dataclass
 class Reply:
-    """The answer to a request, and what was said before it."""
+    """The answer to a request, and the messages before it."""
 
     final: Object
     said: list[Object] = field(default_factory=list[Object])
@@ -87,14 +87,14 @@ class Reply:
 
     @property
     def complaint(self) -> str:
-        """What a call that was refused says, in whichever way it was."""
+        """The text of a refused call, however it was refused."""
         if "error" in self.final:
             return json.dumps(self.final["error"])
         assert self.result["isError"] is True, self.result
         return self.text
 
     def answer(self, wire: Wire) -> Object:
-        """What a tool gave: one text, and the same once more as a structure where the revision has that."""
+        """A tool's result: one text, and the same data as structured content if the revision has it."""
         result = self.result
         assert not result.get("isError"), result
         assert [block["type"] for block in result["content"]] == ["text"], "exactly one text"
@@ -111,7 +111,7 @@ class Reply:
 
 
 class Exchange:
-    """One request under way."""
+    """One running request."""
 
     def __init__(self, request_id: Any, http: HttpAnswer | None = None) -> None:
         self.id = request_id
@@ -128,7 +128,7 @@ class Exchange:
         return message
 
     async def wait_for(self, method: str) -> Object:
-        """The next message of this method."""
+        """The next message with this method."""
         while (message := await self.next()).get("method") != method:
             assert "method" in message, f"the answer came before {method}: {message!r}"
         return message
@@ -190,7 +190,7 @@ class Client:
         await self.send_other({"jsonrpc": "2.0", "id": request_id, "error": {"code": code, "message": message}})
 
     async def cancel(self, exchange: Exchange) -> None:
-        """Give a running request up, the way this wire does it."""
+        """Cancel a running request, the way this wire does it."""
         await self.notify("notifications/cancelled", {"requestId": exchange.id, "reason": "enough"})
 
     async def pages(self, method: str, key: str) -> list[list[Object]]:
@@ -208,7 +208,7 @@ class Client:
 
     @contextlib.asynccontextmanager
     async def following(self, kinds: tuple[str, ...] = (), uris: tuple[str, ...] = ()) -> AsyncGenerator[Exchange]:
-        """Hear of changed lists and updated resources, the way this wire does it."""
+        """Subscribe to changed lists and updated resources, the way this wire does it."""
         if not self.wire.modern:
             for uri in uris:
                 assert (await self.request("resources/subscribe", {"uri": uri})).result == {}
@@ -228,12 +228,12 @@ class Client:
 
     @contextlib.asynccontextmanager
     async def news(self) -> AsyncGenerator[Exchange]:
-        """What a legacy server says without being asked."""
+        """Messages that a legacy server sends unasked."""
         raise NotImplementedError
         yield Exchange(None)
 
     async def close(self) -> None:
-        """Go away."""
+        """Disconnect."""
 
 
 class ConnectionClient(Client):
@@ -247,7 +247,7 @@ class ConnectionClient(Client):
         self.server: Object = {}
 
     def take(self, line: bytes) -> None:
-        """One message from the server: an answer goes to its request, anything else to everybody who waits."""
+        """One message from the server: an answer goes to its request, anything else to all listeners."""
         message = json.loads(line)
         if isinstance(message, list) or "method" not in message:
             key = None if isinstance(message, list) else message.get("id")
@@ -273,7 +273,7 @@ class ConnectionClient(Client):
         await self._write(json.dumps(message).encode())
 
     async def send_raw(self, line: bytes) -> Any:
-        """Any bytes as one line, and the next message that answers nobody."""
+        """Send any bytes as one line; return the next message that answers no request."""
         await self._write(line)
         return await self._news.next()
 
@@ -309,7 +309,7 @@ class HttpClient(Client):
         await self.notify("notifications/initialized")
 
     def headers(self, message: Object | None = None) -> dict[str, str]:
-        """The headers that fit a message."""
+        """The correct headers for a message."""
         found = {"content-type": "application/json", "accept": "application/json, text/event-stream", **self.extra}
         if self.session is not None:
             found["mcp-session-id"] = self.session
@@ -323,7 +323,7 @@ class HttpClient(Client):
         return found
 
     def post(self, body: Any, headers: dict[str, str] | None = None) -> HttpAnswer:
-        """POST any JSON with exactly these headers, or the fitting ones."""
+        """POST any JSON with exactly these headers, or with the correct ones."""
         raw = body if isinstance(body, bytes) else json.dumps(body).encode()
         return send(self.app, "POST", self.path, headers if headers is not None else self.headers(), raw)
 

@@ -1,11 +1,11 @@
-"""Time that stands still until a test turns it."""
+"""A clock that stands still until a test moves it."""
 
 from dataclasses import dataclass
 
 
 @dataclass
 class TurnedClock:
-    """Wall time and monotonic time, both moved by hand."""
+    """Wall time and monotonic time, both moved manually."""
 
     time: float = 1_800_000_000.0
     ran: float = 1000.0

@@ -1,4 +1,4 @@
-"""The `connect` fixture: a client on whatever wire the test is run over, against the lab."""
+"""The `connect` fixture: a client of the lab on each wire that the test runs over."""
 
 import contextlib
 import subprocess
@@ -24,7 +24,7 @@ __all__ = ["connect", "lab", "legacy_stdio", "make_app", "modern_stdio", "wire"]
 
 @pytest.fixture(scope="module")
 async def lab(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]:
-    """An open app with the lab, shared by a module's tests; its store's threads are gone when other modules run."""
+    """An open app with the lab, shared by a module's tests; its store's threads have ended before other modules run."""
     settings = Settings(data=tmp_path_factory.mktemp("lab"), rooms=(ROOM,), auth="none")
     async with open_app(settings) as app:
         yield app
@@ -32,27 +32,27 @@ async def lab(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]:
 
 @pytest.fixture(scope="session")
 def legacy_stdio(tmp_path_factory: pytest.TempPathFactory) -> Iterator["subprocess.Popen[bytes]"]:
-    """The child the handshake era's tests share; each begins a session of its own on it."""
+    """The child process shared by tests of the handshake era; each starts its own session on it."""
     with stdio_child(tmp_path_factory.mktemp("stdio")) as child:
         yield child
 
 
 @pytest.fixture(scope="session")
 def modern_stdio(tmp_path_factory: pytest.TempPathFactory) -> Iterator["subprocess.Popen[bytes]"]:
-    """The child the stateless era's tests share."""
+    """The child process shared by tests of the stateless era."""
     with stdio_child(tmp_path_factory.mktemp("stdio")) as child:
         yield child
 
 
 @pytest.fixture(params=EVERY_WIRE, ids=wire_name)
 def wire(request: pytest.FixtureRequest) -> Wire:
-    """The wire a test runs over: by default every one; a test narrows it by parametrizing `wire` itself."""
+    """The wire a test runs over: every one by default; a test narrows it by parametrizing `wire` itself."""
     return request.param
 
 
 @pytest.fixture
 async def connect(wire: Wire, lab: App, request: pytest.FixtureRequest) -> AsyncIterator[Connect]:
-    """Makes clients on the test's wire and takes them down in the end."""
+    """Creates clients on the test's wire and closes them at the end."""
     test_wire = wire
     async with contextlib.AsyncExitStack() as stack:
 

@@ -1,4 +1,4 @@
-"""Ways to a client on each wire, and apps with settings of a test's own."""
+"""Ways to connect a client on each wire, and apps with a test's own settings."""
 
 import asyncio
 import contextlib
@@ -93,7 +93,7 @@ AppMaker = Callable[..., Awaitable[App]]
 
 @pytest.fixture
 async def make_app(tmp_path: Path) -> AsyncIterator[AppMaker]:
-    """Opens apps with settings of the test's own; they close with the test."""
+    """Opens apps with the test's own settings; they close with the test."""
     async with contextlib.AsyncExitStack() as stack:
 
         async def make(*, clock: Clock | None = None, **settings: Any) -> App:
@@ -105,7 +105,7 @@ async def make_app(tmp_path: Path) -> AsyncIterator[AppMaker]:
 
 @contextlib.contextmanager
 def stdio_child(folder: Path, room: str = ROOM, **variables: str) -> Generator["subprocess.Popen[bytes]"]:
-    """A real child process that speaks stdio, and ends with its input; with further variables in its environment.
+    """A real child process that speaks stdio, and exits when its input ends; with further environment variables.
 
     It searches by words alone, as the other transports do, unless a variable says where a model is.
     """

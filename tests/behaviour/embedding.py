@@ -1,6 +1,6 @@
 """A room with the real embedding model, and clients of it in memory, over stdio and over HTTP.
 
-The child over stdio works on the same store, so what one process has made vectors for, every other one finds.
+The child over stdio uses the same store, so every process finds what another one has embedded.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from tests.behaviour.connecting import connect_http, connected_in_memory, connec
 
 WAYS = (
     Wire("memory", "2025-11-25"),
-    Wire("stdio", MODERN),  # which says nothing by itself when another process writes
+    Wire("stdio", MODERN),  # which does not notify when another process writes
     Wire("session", "2025-11-25"),
     Wire("modern", MODERN),
 )
@@ -37,7 +37,7 @@ def child_with_model(home: Path, room: str, model: PulledModel) -> Generator["su
 
 @contextlib.asynccontextmanager
 async def connected(app: App, child: "subprocess.Popen[bytes]", wire: Wire) -> AsyncGenerator[Client]:
-    """A client on one of the ways."""
+    """A client on one of the connections."""
     if wire.http:
         client = await connect_http(app, wire)
         yield client

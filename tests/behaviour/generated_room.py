@@ -1,4 +1,4 @@
-"""A room that generates tools: `print_<name>` for every name a profile lists, `secret` for administrators only."""
+"""A room that generates tools: `print_<name>` for every name in a profile, `secret` for administrators only."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager

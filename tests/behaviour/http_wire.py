@@ -1,4 +1,4 @@
-"""HTTP without sockets: one exchange with an ASGI application, read event by event, left whenever the test likes."""
+"""HTTP without sockets: one exchange with an ASGI application, read event by event, ended whenever the test likes."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ class Event:
 
 
 class HttpAnswer:
-    """The answer to one request, while it comes in."""
+    """The answer to one request, as it arrives."""
 
     def __init__(self, app: Asgi, scope: dict[str, Any], body: list[bytes]) -> None:
         self._to_send = list(body)
@@ -66,7 +66,7 @@ class HttpAnswer:
         self._chunks.put_nowait(None)
 
     def raise_failure(self) -> None:
-        """An application that raises has left its caller without an answer: the test's failure."""
+        """An application that raises has not answered its caller, so the test fails."""
         if self._task.done() and not self._task.cancelled() and (error := self._task.exception()) is not None:
             raise error
 
@@ -89,7 +89,7 @@ class HttpAnswer:
         return json.loads(await self.body())
 
     async def events(self) -> AsyncIterator[Event]:
-        """Events as they come; comments are passed over."""
+        """Events as they arrive; comments are skipped."""
         await self.head()
         assert self.headers["content-type"] == "text/event-stream", self.headers
         rest = b""
@@ -100,7 +100,7 @@ class HttpAnswer:
                     yield event
 
     async def messages(self) -> AsyncIterator[dict[str, Any]]:
-        """JSON-RPC messages, whether they come as a stream or as one body."""
+        """JSON-RPC messages, from a stream or from a single body."""
         await self.head()
         if self.headers.get("content-type") == "text/event-stream":
             async for event in self.events():
@@ -111,7 +111,7 @@ class HttpAnswer:
             yield json.loads(body)
 
     async def leave(self) -> None:
-        """Close the connection, and see that the application ends."""
+        """Close the connection, and check that the application ends."""
         self._gone.set()
         await asyncio.wait_for(asyncio.wait({self._task}), PATIENCE)
         self.raise_failure()
@@ -128,7 +128,7 @@ def send(
     body: bytes | list[bytes] = b"",
     client: str = "127.0.0.1",
 ) -> HttpAnswer:
-    """Begin one exchange; what follows a question mark is the query. A Host is added unless the test gives one."""
+    """Start one exchange; the part after a question mark is the query. A Host is added unless the test sets one."""
     path, _, query = path.partition("?")
     pairs = list(headers.items()) if isinstance(headers, Mapping) else list(headers or [])
     names = {name.lower() for name, _ in pairs}

@@ -1,4 +1,4 @@
-"""A room whose work outlasts its calls: a kitchen where orders are tasks, for the core's side of the extension."""
+"""A room whose work outlasts its calls: a kitchen where orders are tasks. It tests the core's side of the extension."""
 
 import itertools
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -27,7 +27,7 @@ class Taste(BaseModel):
 
 
 class Kitchen:
-    """Orders by id, as a book of tasks."""
+    """Orders by id, as a task book."""
 
     def __init__(self) -> None:
         self.orders: dict[str, TaskState] = {}

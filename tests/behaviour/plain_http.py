@@ -1,4 +1,4 @@
-"""Single requests over HTTP, as a test writes them down: a message, its headers, what came back."""
+"""Single requests over HTTP, as a test writes them: a message, its headers, and the response."""
 
 import json
 from typing import Any

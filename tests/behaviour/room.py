@@ -1,7 +1,7 @@
-"""A room made for tests: one tool, resource or prompt for every behaviour the protocol promises.
+"""A test room: one tool, resource or prompt for every behaviour that the protocol promises.
 
-It is served in memory, over HTTP and by child processes alike, so everything a test wants to know of it can be asked
-through the protocol: `endings` says how the calls that hang came to an end.
+It is served in memory, over HTTP and by child processes alike, so a test can ask anything about it
+through the protocol: `endings` says how hanging calls ended.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ _LISTED_AT_ONCE: Final = 2
 
 @dataclass
 class Lab:
-    """The service: a few notes, the store for signals, and what became of the calls that hang."""
+    """The service: a few notes, the store for signals, and how the hanging calls ended."""
 
     database: Database
     notes: dict[str, str] = field(default_factory=lambda: {name: f"note {name}" for name in NOTES})

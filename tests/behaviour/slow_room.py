@@ -1,4 +1,4 @@
-"""A room that never comes to an end: its completion, its listing and its resource wait for ever."""
+"""A room that never finishes: its completion, its listing and its resource wait forever."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Arguments: strict first, a few slips mended and reported, the rest refused in words a model can act on."""
+"""Arguments: strict first, a few mistakes repaired and reported, the rest refused with errors a model can act on."""
 
 from typing import Any
 

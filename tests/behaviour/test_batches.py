@@ -1,4 +1,4 @@
-"""Several messages at once, where a revision has that."""
+"""Several messages in one batch, in the revision that has batches."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Calling tools: what comes back, in every shape, and how failures read."""
+"""Calling tools: results in every shape, and how failures read."""
 
 import base64
 import json

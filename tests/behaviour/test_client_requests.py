@@ -1,4 +1,4 @@
-"""Questions to the client: the same tools ask in both eras, by a request or by an answer that asks back."""
+"""Questions to the client: the same tools ask in both eras, with a request or with an answer that asks back."""
 
 import json
 from typing import Any
@@ -38,7 +38,7 @@ LEGACY_WIRES = pytest.mark.parametrize("wire", [MEMORY, SESSION], ids=wire_name)
 async def answered(
     client: Client, method: str, params: Object, answers: dict[str, Object] | None = None
 ) -> tuple[Reply, list[Object]]:
-    """Make a request and answer every question on the way; the reply, and the questions as they were put."""
+    """Make a request and answer every question on the way; return the reply and the questions asked."""
     given = {**ANSWERS, **(answers or {})}
     asked: list[Object] = []
     if not client.wire.modern:

@@ -1,4 +1,4 @@
-"""Tools that ask first: by elicitation, or with a token that is good for one call by one caller."""
+"""Tools that ask first: by elicitation, or with a token that is valid for one call by one caller."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Deadlines: whatever a room does for a caller ends in time, and time stands still while the client is asked."""
+"""Deadlines: everything a room does for a caller ends in time, and the deadline is paused while the client is asked."""
 
 import asyncio
 from typing import Any
@@ -32,7 +32,7 @@ async def test_every_request_a_room_answers_has_a_deadline(
 ) -> None:
     app = await make_app(rooms=("tests.behaviour.slow_room:ROOM",), limits=Limits(tool_seconds=SECONDS))
     client = await connect_http(app, wire)
-    if method == "resources/list":  # the first page has what is declared, and asks no room
+    if method == "resources/list":  # the first page has the declared ones, and calls no room
         params = {"cursor": (await client.request(method, params)).result["nextCursor"]}
     error = (await client.request(method, params)).error
     assert error["code"] == -32603

@@ -1,4 +1,4 @@
-"""Which era a request belongs to, and what HTTP says in each."""
+"""Which era a request belongs to, and the HTTP responses in each."""
 
 import json
 from typing import Any

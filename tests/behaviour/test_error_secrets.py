@@ -1,4 +1,4 @@
-"""Errors that quote foreign text: the secrets in it reach no caller, over any wire."""
+"""Errors that quote foreign text: no secret in it reaches a caller, on any wire."""
 
 import json
 

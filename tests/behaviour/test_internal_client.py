@@ -1,4 +1,4 @@
-"""Calls from inside: a room uses its neighbours with the rights of who called it."""
+"""Internal calls: a room uses other rooms with its caller's rights."""
 
 import pytest
 from msgspec.structs import replace

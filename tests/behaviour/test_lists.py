@@ -1,4 +1,4 @@
-"""Lists: order, paging, cursors, and what a revision may see of an entry."""
+"""Lists: order, paging, cursors, and which fields of an entry a revision gets."""
 
 import pytest
 

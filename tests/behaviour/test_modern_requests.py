@@ -1,4 +1,4 @@
-"""What a request of the stateless era must say of itself, and what its headers must repeat."""
+"""What a request of the stateless era must declare, and what its headers must repeat."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Things belong to the user, whichever credential made them; a confined key has only its own; operators say why."""
+"""Things belong to the user, whichever credential made them; confined keys have only their own; operators say why."""
 
 import base64
 import contextlib
@@ -37,7 +37,7 @@ async def house(
 
 
 class House:
-    """An app with two writers and an administrator, and the ways each of them comes in."""
+    """An app with two writers and an administrator, and the credentials of each."""
 
     def __init__(self, app: App) -> None:
         self.app = app
@@ -125,7 +125,7 @@ async def test_a_session_goes_on_with_another_key_of_its_user_and_with_nobody_el
 
 
 async def session_lives(client: HttpClient, authorization: str) -> bool:
-    """Whether the session is there for this caller. The OpenRegister path says no within a 200."""
+    """Whether the session exists for this caller. The OpenRegister path refuses inside a 200."""
     client.extra = {"authorization": authorization}
     answer = client.post({"jsonrpc": "2.0", "id": 1, "method": "ping"})
     said = json.loads(await answer.body())

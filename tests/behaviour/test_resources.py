@@ -1,4 +1,4 @@
-"""Reading resources, and hearing of their changes."""
+"""Reading resources, and being notified of their changes."""
 
 import base64
 

@@ -1,4 +1,4 @@
-"""Streams that were cut off: a client comes back with `Last-Event-ID` and misses nothing."""
+"""Interrupted streams: a client reconnects with `Last-Event-ID` and misses nothing."""
 
 import json
 

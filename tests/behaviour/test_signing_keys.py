@@ -1,4 +1,4 @@
-"""Signing keys over whole servers, on both stores: rotated, shared, encrypted, carried by a backup, and taken over."""
+"""Signing keys of whole servers, on both stores: rotated, shared, encrypted, backed up, and imported."""
 
 import json
 from collections.abc import AsyncGenerator
@@ -80,7 +80,7 @@ async def pushed(app: App) -> str:
 
 
 async def sign(app: App, cid: str) -> str:
-    """Sign with the server's key; the fingerprint of the key."""
+    """Sign with the server's key; return the fingerprint of the key."""
     room = directory(app)
     private = await room.signing_keys.private_key()
     await room.trust.sign(LOCAL, cid, private)

@@ -1,4 +1,4 @@
-"""What a call says on its way: progress, log lines; and how it is given up."""
+"""Messages during a call: progress and log lines; and cancelling the call."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""The Tasks extension on every wire: offered where a room keeps tasks, given to who declares it, by its own words."""
+"""The Tasks extension on every wire: offered if a room keeps tasks, and given to clients that declare it."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
@@ -47,7 +47,7 @@ def kitchen_child(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 @pytest.fixture(params=[HTTP_MODERN, MEMORY_MODERN, STDIO_MODERN], ids=wire_name)
 async def client(request: pytest.FixtureRequest, kitchen: App) -> AsyncIterator[Client]:
-    """A client that takes tasks, on each wire of the era that has them."""
+    """A client that accepts tasks, on each wire of the era that has them."""
     async with AsyncExitStack() as stack:
         yield await _connected(request.param, kitchen, request, stack)
 
@@ -64,7 +64,7 @@ async def _connected(wire: Wire, app: App, request: pytest.FixtureRequest, stack
 
 
 def without(capabilities: Object | None = None) -> Object:
-    """What a request says that does not come with the extension."""
+    """A request by a client without the extension."""
     return {META + "clientCapabilities": capabilities or {}}
 
 

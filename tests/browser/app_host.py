@@ -1,4 +1,4 @@
-"""A minimal host of MCP Apps: two pages from two ports, which are two origins. It passes on what a view asks for to a
+"""A minimal host of MCP Apps: two pages from two ports, which are two origins. It passes on a view's requests to a
 real Pentad, as a client of the modern protocol that declares the extension, or does not."""
 
 import json
@@ -18,7 +18,7 @@ POLICY: Final = (
     "default-src 'none'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; img-src 'self' data:;"
     " media-src 'self' data:; object-src 'none'; connect-src 'none'; frame-src 'self'"
 )
-"""What the specification gives a view that declares nothing; the frame inside inherits it."""
+"""The default policy of the specification for a view; the frame inside inherits it."""
 MODERN: Final = "2026-07-28"
 META: Final = "io.modelcontextprotocol/"
 EXTENSION: Final = {"extensions": {"io.modelcontextprotocol/ui": {"mimeTypes": ["text/html;profile=mcp-app"]}}}
@@ -96,7 +96,7 @@ def hosting(client: Client) -> Generator[tuple[str, str]]:
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  the name in the standard library
-            """Say nothing."""
+            """Print no log."""
 
     servers = [ThreadingHTTPServer(("127.0.0.1", 0), Handler) for _ in range(2)]
     for one in servers:

@@ -1,4 +1,4 @@
-"""A server with registers and agents, and people at browsers in front of it: wide or narrow, light or dark, with
+"""A server with registers and agents, and users with browsers: wide or narrow, light or dark, with
 scripts or without."""
 
 import json
@@ -29,7 +29,7 @@ DRIVER = Path(__file__).with_name("driver.py")
 WIDE = {"viewport": {"width": 1440, "height": 900}, "color_scheme": "light"}
 NARROW = {"viewport": {"width": 380, "height": 800}, "color_scheme": "dark"}
 PAPER = {"viewport": {"width": 680, "height": 960}, "color_scheme": "dark"}
-"""A4 with margins, printed by somebody who reads in the dark."""
+"""A4 with margins, printed by a user in dark mode."""
 LARGE = {"viewport": {"width": 1920, "height": 1080}, "color_scheme": "dark"}
 HOSTILE = '"><script>document.title = "owned"</script><img src=x onerror=alert(1)>'
 PERMIT = {
@@ -56,7 +56,7 @@ class Demo:
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody at a browser, logged in."""
+    """A logged-in user with a browser."""
 
     peer: Peer
     server: Served | Demo
@@ -64,7 +64,7 @@ class Person:
     options: dict[str, Any]
 
     def do(self, *steps: dict[str, Any]) -> list[dict[str, Any]]:
-        """Do one step after the other; the page after each. No script may fail, and nothing may be too wide."""
+        """Do the steps in order; return the page after each. No script may fail, and nothing may be too wide."""
         browser = f"{self.name} {json.dumps(self.options, sort_keys=True)}"
         self.peer.tell({"browser": browser, "options": self.options, "steps": steps})
         answer = self.peer.hear()
@@ -109,13 +109,13 @@ def record(name: str, version: str, **changes: object) -> str:
 
 @pytest.fixture(scope="session")
 def axe() -> Path:
-    """The file of axe-core, which finds what people with impairments cannot use."""
+    """The file of axe-core, which finds accessibility problems."""
     return npm_folder("interop/axe", ["axe-core@4.11.0"]) / "node_modules" / "axe-core" / "axe.min.js"
 
 
 @pytest.fixture(scope="session")
 def browsers(tmp_path_factory: pytest.TempPathFactory) -> Generator[Peer]:
-    """The machine's Chromium. Skips where there is none, unless BROWSER_REQUIRED is set."""
+    """The machine's Chromium. Skips if there is none, unless BROWSER_REQUIRED is set."""
     if (program := chromium()) is None:
         message = "There is no Chromium on this machine: install the package `chromium`."
         pytest.fail(message) if os.environ.get("BROWSER_REQUIRED") else pytest.skip(message)
@@ -126,7 +126,7 @@ def browsers(tmp_path_factory: pytest.TempPathFactory) -> Generator[Peer]:
 
 @contextmanager
 def running_demo(home: Path) -> Generator[Demo]:
-    """All rooms with something in them, searched by words alone."""
+    """All rooms with data, with word search only."""
     args = ("demo", "--port", "0", "--grpc-port", "0", "--no-open")
     with child(*args, home=home, PENTAD_SEARCH_EMBEDDER="none") as server:
         wait_until(lambda: any("demo is ready" in line for line in server.stdout), "It never got ready.", START_SECONDS)
@@ -143,7 +143,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Generator[Demo]:
 
 @pytest.fixture(scope="session")
 def at_demo(browsers: Peer, demo: Demo) -> "LogIn":
-    """The demo's administrator at a browser: `at_demo(NARROW, scripts=False)`."""
+    """The demo's administrator with a browser: `at_demo(NARROW, scripts=False)`."""
     known: set[str] = set()
 
     def person(options: dict[str, Any] = WIDE, *, scripts: bool = True) -> Person:
@@ -162,7 +162,7 @@ LogIn = Callable[..., Person]
 
 @pytest.fixture(scope="session")
 def log_in(browsers: Peer, server: Served) -> LogIn:
-    """Log somebody in: `log_in("wanda", NARROW, scripts=False)`. The same browser is used again."""
+    """Log a user in: `log_in("wanda", NARROW, scripts=False)`. The same browser is reused."""
     known: set[str] = set()
 
     def person(name: str, options: dict[str, Any] = WIDE, *, scripts: bool = True) -> Person:

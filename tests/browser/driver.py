@@ -1,4 +1,4 @@
-"""A person at a browser: `python driver.py PROGRAM`, told what to do by JSON lines, with one answer line for each.
+"""A user with a browser: `python driver.py PROGRAM`, controlled by JSON lines, with one answer line for each.
 
 An order is `{"browser": NAME, "options": {...}, "steps": [...]}`. A browser keeps its cookies; `options` are those of a
 new Playwright context (viewport, color_scheme, java_script_enabled). Each step is an object with one of these:
@@ -11,12 +11,12 @@ new Playwright context (viewport, color_scheme, java_script_enabled). Each step 
     hover: SELECTOR             focus: SELECTOR             request: {method, url, basic, json}
     view: STEP
 
-`submit` presses a key that leads to another page; `present` waits for an element that nobody sees, such as an option.
-`axe` runs axe-core from the file and returns what is serious; `window` is a picture of what the window shows, `shot`
-one of the whole page. `request` is what a program does meanwhile; `view` does a step inside the innermost frame.
+`submit` presses a key that leads to another page; `present` waits for an invisible element, such as an option.
+`axe` runs axe-core from the file and returns serious findings; `window` is a picture of the visible part of the page,
+`shot` one of the whole page. `request` acts as another program; `view` does a step inside the innermost frame.
 
 The answer has a page after each step: `url`, `text`, `status`, `focus` (name of the focused element), `overflow` (how
-many pixels it is wider than the window), and what `run` returned. `errors` are those of scripts and of the policy.
+many pixels it is wider than the window), and the result of `run`. `errors` are those of scripts and of the policy.
 """
 
 import json
@@ -61,7 +61,7 @@ def upload(page: Page, given: dict[str, dict[str, str]]) -> None:
 
 
 def accessibility(page: Page, script: str) -> list[str]:
-    """What axe-core finds: the rule, how bad it is, and where."""
+    """Findings of axe-core: the rule, its severity, and where."""
     page.evaluate(Path(script).read_text(encoding="utf-8"))
     found = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
     return [

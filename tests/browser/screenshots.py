@@ -1,6 +1,7 @@
-"""`python -m tests.browser.screenshots`: pictures for documents, of the demo in the machine's Chromium.
+"""`python -m tests.browser.screenshots`: pictures of the demo for the documents, in the machine's Chromium.
 
-They are made anew in `docs/screenshots/`, with few colours. One of 100 kB or more is refused: every clone fetches it.
+They are written to `docs/screenshots/`, with few colours. Files of 100 kB or more are refused, because every clone
+fetches them.
 """
 
 import sys

@@ -21,7 +21,7 @@ SERVER = {
 
 @pytest.fixture(scope="module")
 def two(log_in: LogIn) -> Sequence[str]:
-    """Two versions of a record, saved by an administrator; their pages."""
+    """Two versions of a record, saved by an administrator; returns their pages."""
     root = log_in("root", scripts=False)
     saved = [
         root.do(

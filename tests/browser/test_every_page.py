@@ -24,7 +24,7 @@ PAGES = (
     "/console/admin", "/console/admin/users", "/console/audit", "/console/account", "/console/nowhere",
 )  # fmt: skip
 FEW = ("/", "/console/style", LIST, "/console/directory", "/console/agents/cards/echo/chat")
-"""Enough to see what a wider window or paper changes."""
+"""Enough to see the effect of a wider window or paper."""
 
 
 @pytest.fixture(scope="module")

@@ -142,7 +142,7 @@ def test_a_message_has_a_file_and_context_of_another_room(log_in: LogIn, server:
         {"click": "button[name=add][value='/context']"},
         {"wait": "[name='/context/0']"},
         *found,
-        *([] if scripts else [upload]),  # a browser keeps no file when it loads another page
+        *([] if scripts else [upload]),  # a browser keeps no selected file when it loads another page
         {"fill": {"Context 1": uri}},
         {"press": "Send"},
         {"wait": ".chat a:text-is('plan.txt')"},

@@ -1,7 +1,7 @@
-"""Load from callers without credentials: one request, over and over, on many keep-alive connections.
+"""Load from callers without credentials: the same request repeatedly, on many keep-alive connections.
 
-Run as a process of its own, `python -m tests.faults.anonymous_load PORT CONNECTIONS`. A line on stdin is a request in
-base64 to send until the next line comes, from an address of loopback that no line before it used; an empty line pauses.
+Run in its own process: `python -m tests.faults.anonymous_load PORT CONNECTIONS`. A line on stdin is a request in
+base64 to send until the next line, from a loopback address that no earlier line used; an empty line pauses.
 Each line is answered on stdout with the statuses received since the last.
 """
 
@@ -19,7 +19,7 @@ _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
 
 class Load:
-    """Connections that all send the same, and what they heard."""
+    """Connections that all send the same request, and the statuses they received."""
 
     def __init__(self, port: int, connections: int) -> None:
         self.request = b""
@@ -30,7 +30,7 @@ class Load:
         self._unused = itertools.count(256)
 
     async def change(self, request: bytes) -> Counter[str]:
-        """Send something else from now on; what was heard until now."""
+        """Send something else from now on; return the statuses received so far."""
         heard, self.statuses = self.statuses, Counter()
         for connection in self._open:
             connection.transport.abort()
@@ -50,7 +50,7 @@ class Load:
 
 
 class Connection(asyncio.Protocol):
-    """Sends, waits for the whole answer, and sends again."""
+    """Sends, waits for the whole answer, and repeats."""
 
     def __init__(self, load: Load) -> None:
         self._load = load

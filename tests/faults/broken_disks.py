@@ -33,7 +33,7 @@ class _File(apsw.VFSFile):
 
 
 class Disk(apsw.VFS):
-    """A real disk under a name of its own; the kinds below break it."""
+    """A real disk under its own name; the subclasses below break it."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name, "")
@@ -53,7 +53,7 @@ class Disk(apsw.VFS):
 
 
 class FailingDisk(Disk):
-    """Fails at the n-th write or sync after `arm`, and at all that follow until it is disarmed."""
+    """Fails at the n-th write or sync after `arm`, and at all later ones until it is disarmed."""
 
     def __init__(self, name: str, error: Callable[[], Exception], *, syncs: bool) -> None:
         super().__init__(name)
@@ -86,7 +86,7 @@ class FailingDisk(Disk):
 
 
 class ForgetfulDisk(Disk):
-    """Remembers what would be left after a power cut at every moment: what was synced, and perhaps some of the rest."""
+    """Remembers what would survive a power cut at every moment: synced operations, and perhaps some of the rest."""
 
     def __init__(self, name: str, moment: Callable[[], None]) -> None:
         super().__init__(name)
@@ -108,7 +108,7 @@ class ForgetfulDisk(Disk):
         self._moment()
 
     def left_over(self, chance: random.Random | None) -> dict[str, bytes]:
-        """The files as they would be found: with none of the unsynced operations, or with a random choice of them."""
+        """The files that a power cut leaves: with none of the unsynced operations, or with a random choice of them."""
         found: dict[str, bytes] = {}
         for name in self._durable.keys() | self._pending.keys():
             image = bytearray(self._durable.get(name, b""))

@@ -1,4 +1,4 @@
-"""Here stores write as a server does: a commit is on the disk before it is acknowledged."""
+"""Here stores write as on a server: a commit is on the disk before it is acknowledged."""
 
 import pytest
 

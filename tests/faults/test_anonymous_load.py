@@ -1,7 +1,7 @@
-"""Callers without credentials cannot crowd out those with them, whichever public path they hammer.
+"""Callers without credentials cannot crowd out authenticated ones, whichever public path they hammer.
 
 The paths come from the declarations: every route, mount and endpoint is asked once without credentials, and whatever
-does not simply demand them is hammered. So are the demands themselves, and wrong credentials.
+does not simply demand them is hammered. So are one such demand and wrong credentials.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ CONNECTIONS = 64
 CALLS = 150
 WORST_RATIO = 10
 TRIES = 3
-"""A machine that is busy with something else for a moment is no fault of the server: only what comes again counts."""
+"""A machine that is briefly busy is no fault of the server: only repeated failures count."""
 PATIENCE = 30.0
 ALWAYS = {"/", "/healthz", "/readyz", "/metrics", "/openapi.json", "/llms.txt", "/.well-known/agent-card.json"}
 AGENT = "pentad.rooms.agents.interface.demo:TreeSurvey"
@@ -77,7 +77,7 @@ def test_an_authenticated_call_stays_quick_while_64_anonymous_connections_hammer
 
 
 async def prepared(settings: Settings) -> tuple[str, list[Sent]]:
-    """A store with something public in it and a long list of totals; a key, and what strangers may ask for."""
+    """A store with public data and a long list of totals; a key, and what strangers may ask for."""
     async with open_app(settings) as app:
         token = (await app.api_keys.create("caller", scopes=["*:*"])).token
         await app.users.add("ada", "a password of hers", role="reader")
@@ -88,7 +88,7 @@ async def prepared(settings: Settings) -> tuple[str, list[Sent]]:
 
 
 async def public_object(app: App, token: str) -> dict[str, str]:
-    """The parts of the address of an object that everybody may read."""
+    """The parts of the URI of a public object."""
     front, headers = front_of(app), {"authorization": f"Bearer {token}", "content-type": "application/json"}
 
     async def post(path: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -109,7 +109,7 @@ async def public_object(app: App, token: str) -> dict[str, str]:
 
 
 async def anonymous_requests(app: App, known: dict[str, str]) -> list[Sent]:
-    """All that answers a stranger otherwise than with a demand for credentials, one demand, and wrong credentials."""
+    """All requests that a stranger gets more than a demand for credentials for, one demand, and wrong credentials."""
     found: list[Sent] = []
     demands: dict[str, Sent] = {}
     front = front_of(app)
@@ -132,7 +132,7 @@ async def anonymous_requests(app: App, known: dict[str, str]) -> list[Sent]:
 
 
 def candidates(app: App, known: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """A request for every route, and for every endpoint and mount, at the paths a mount may hold public."""
+    """A request for every route, and for every endpoint and mount, at the paths a mount may make public."""
     mounts = front_of(app).mounts
     for route in mounts.routes.routes:
         if isinstance(route, Route) and "GET" in (route.methods or ()) and "index.php" not in route.path:
@@ -147,7 +147,7 @@ def candidates(app: App, known: dict[str, str]) -> Iterator[tuple[str, str]]:
 
 
 class Caller:
-    """Somebody with credentials, on one connection."""
+    """A caller with credentials, on one connection."""
 
     def __init__(self, port: int, token: str) -> None:
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
@@ -157,7 +157,7 @@ class Caller:
         self._connection.close()
 
     def p99(self, calls: int) -> float:
-        """The 99th percentile of this many calls, one after another."""
+        """The 99th percentile of this many sequential calls."""
         return sorted(self._call() for _ in range(calls))[calls * 99 // 100 - 1]
 
     def _call(self) -> float:
@@ -172,14 +172,14 @@ class Caller:
 
 
 class Hammer:
-    """The load, in a process of its own."""
+    """The load, in its own process."""
 
     def __init__(self, process: "subprocess.Popen[str]", port: int) -> None:
         self._process = process
         self._host = f"localhost:{port}"
 
     def send(self, request: Sent | None) -> dict[str, int]:
-        """Send this from now on, or nothing; what was answered until now, by status."""
+        """Send this from now on, or nothing; return the answers so far, by status."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         raw = b"" if request is None else self._raw(request)

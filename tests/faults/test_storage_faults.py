@@ -1,4 +1,4 @@
-"""Broken disks, power cuts, killed processes and restarted servers: what was acknowledged stays, nothing is half."""
+"""Broken disks, power cuts, killed processes and restarted servers: acknowledged work stays, nothing is half done."""
 
 import asyncio
 import contextlib
@@ -53,7 +53,7 @@ async def prepare(db: SqliteDatabase, **pragmas: int) -> None:
 
 
 def found_in(path: Path) -> set[int]:
-    """The pairs in a store, after making sure that there are only whole ones and that the file is sound."""
+    """The pairs in a store, after checking that all are complete and that the file is sound."""
     connection = apsw.Connection(str(path))
     try:
         assert connection.pragma("integrity_check") == "ok"
@@ -68,7 +68,7 @@ def found_in(path: Path) -> set[int]:
 
 
 async def acknowledged(db: SqliteDatabase, numbers: range, filler: int) -> set[int]:
-    """Write some one by one and the rest all at once; the ones that were acknowledged. Others must say why not."""
+    """Write some one by one and the rest all at once; return the acknowledged ones. The others must say why not."""
     acked: set[int] = set()
 
     async def one(number: int) -> None:
@@ -216,7 +216,7 @@ async def test_a_process_killed_under_load_loses_nothing_that_was_acknowledged(t
         assert child.stdout is not None
         first = await asyncio.wait_for(asyncio.to_thread(child.stdout.readline), PATIENCE)
         seconds = chance.uniform(0.0, 0.12)
-        await asyncio.sleep(seconds)  # not to wait for anything: the moment of the kill is the fault
+        await asyncio.sleep(seconds)  # deliberately without waiting: the moment of the kill is the fault
         child.send_signal(signal.SIGKILL)
         rest = await asyncio.wait_for(asyncio.to_thread(child.stdout.read), PATIENCE)
         child.stdout.close()
@@ -273,7 +273,7 @@ async def restarts(server: PostgresServer) -> None:
         await db.write(lambda tx: tx.signal("back"))
         return heard.is_set()
 
-    await until(is_heard)  # the listener comes back by itself; until then a signal may go unheard
+    await until(is_heard)  # the listener reconnects by itself; until then a signal may be missed
     kept = {row[0] for row in await db.read(lambda rows: rows.all("SELECT id FROM a"))}
     assert acked <= kept
     assert acked

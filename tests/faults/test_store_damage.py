@@ -1,4 +1,4 @@
-"""A page of a PostgreSQL store is overwritten behind its back: who meets it is told, and a check finds it."""
+"""A page of a PostgreSQL store is overwritten behind its back: callers who hit it are told, and a check finds it."""
 
 import asyncio
 

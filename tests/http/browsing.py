@@ -14,7 +14,7 @@ PASSWORD = "correct horse battery"
 
 @dataclass
 class Page:
-    """An answer, read to its end."""
+    """A response, read completely."""
 
     http: HttpAnswer
     body: str

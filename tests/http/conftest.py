@@ -1,4 +1,4 @@
-"""An app with the lab and a room that has ordinary routes, open to everybody or behind credentials."""
+"""An app with the lab and a room with ordinary routes, open to everybody or behind credentials."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""An agent that writes another object like the one an event tells of."""
+"""An agent that writes a copy of the object in an event."""
 
 from typing import Any
 

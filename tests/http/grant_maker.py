@@ -1,4 +1,4 @@
-"""Grants without the pages of login and consent, for tests that are about something else."""
+"""Grants without the login and consent pages, for tests about something else."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ class Granted:
 
 
 async def make_grant(app: App, user: str, name: str = "Claude") -> Granted:
-    """Register a client and let the user grant it everything but writing."""
+    """Register a client and let the user grant it everything except writing."""
     document = {"client_name": name, "redirect_uris": [REDIRECT], "token_endpoint_auth_method": "none"}
     client, _ = await app.oauth_clients.register(document, address="192.0.2.1")
     expiry = app.clock.now() + 1_000

@@ -1,4 +1,4 @@
-"""A room with an application of its own, which tells who called, at which path, with what."""
+"""A room with its own application, which reports the caller, the path and the body."""
 
 import json
 from collections.abc import AsyncGenerator, Sequence

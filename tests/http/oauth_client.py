@@ -1,4 +1,4 @@
-"""An OAuth client of the tests: registers, sends a person to consent, redeems, refreshes, over HTTP without sockets."""
+"""An OAuth client for tests: registers, sends a user to consent, redeems, refreshes, over HTTP without sockets."""
 
 import base64
 import hashlib
@@ -149,7 +149,7 @@ class Flow:
 
 
 def consent_fields(page: Page, decision: str = "allow", **changes: Any) -> list[tuple[str, str]]:
-    """What a browser sends if the person changes nothing; `scope` replaces the ticked boxes."""
+    """What a browser sends if the user changes nothing; `scope` replaces the ticked boxes."""
     boxes = re.findall(r'<input[^>]*type="checkbox"[^>]*>', page.body)
     ticked = [html.unescape(re.findall(r'value="([^"]*)"', box)[0]) for box in boxes if " checked" in box]
     scopes = changes.pop("scope", ticked)
@@ -158,7 +158,7 @@ def consent_fields(page: Page, decision: str = "allow", **changes: Any) -> list[
 
 
 def answer_of(page: Page) -> dict[str, str]:
-    """The parameters at the redirect URI, each there once."""
+    """The parameters at the redirect URI, each exactly once."""
     assert page.location is not None
     pairs = parse_qsl(urlsplit(page.location).query)
     assert len(dict(pairs)) == len(pairs), pairs

@@ -1,4 +1,4 @@
-"""A room with an MCP endpoint of its own making, paths every origin may call, and a route that describes itself."""
+"""A room with its own MCP endpoint, paths open to every origin, and a route that describes itself."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""A room with ordinary HTTP routes: one that answers, one that refuses, one that crashes, and a sick one."""
+"""A room with ordinary HTTP routes: one that answers, one that refuses, one that crashes, and an unhealthy one."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager

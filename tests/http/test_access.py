@@ -1,4 +1,4 @@
-"""Credentials and rights at the door: 401 with what to send, 403 with what is wanting."""
+"""Credentials and rights at the front: 401 with what to send, 403 with what is missing."""
 
 import base64
 import json
@@ -216,5 +216,5 @@ async def test_every_call_is_in_the_trail_without_its_arguments(make_app: AppMak
     assert key.token not in text
     for word in ("'echo'", "'ok'", "'refuse'", "'invalid_input'", "'wipe'", "'-31403'", "'tools/list'"):
         assert word in text
-    assert text.count(f"'key:{key.key.id}'") == 2 * 5  # once as whose call it was, once as the key that was used
+    assert text.count(f"'key:{key.key.id}'") == 2 * 5  # once as the caller, once as the key that was used
     assert front_of(app) is client.app

@@ -1,4 +1,4 @@
-"""REST for administrators and accounts: who may do what, what is told in the trail, and what never leaves."""
+"""REST for administrators and accounts: who may do what, what the trail records, and what never leaves the server."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""The consent page: it shows who asks for what, and grants what was shown, after a click, or less."""
+"""The consent page: it shows who asks for what, and grants after a click what was shown, or less."""
 
 import re
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""A refusal says how to log in, in the same way on every path: Bearer for this very resource first, then Basic."""
+"""A refusal says how to log in, the same way on every path: Bearer for this very resource first, then Basic."""
 
 import json
 import re

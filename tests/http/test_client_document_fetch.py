@@ -1,4 +1,4 @@
-"""Client documents over real TLS connections: nothing on a private network is reached unless the operator opened it.
+"""Client documents over real TLS connections: no private network is reached unless the operator allowed it.
 
 A listener on this machine serves a valid document. So a server without the address guard would read it
 and show the consent page, and these tests would fail.
@@ -132,7 +132,7 @@ async def test_a_redirect_to_a_private_address_is_not_followed(
 async def test_a_redirect_to_a_document_that_could_be_read_is_not_followed_either(
     opener: Opener, tmp_path: Path
 ) -> None:
-    """Else anyone who can place a redirect on a host could pass for a client of that host."""
+    """Otherwise anyone who can place a redirect on a host could pass for a client of that host."""
     with published(tmp_path / "moved", OPENED, redirect_to="/elsewhere.json") as moved:
         flow = await ada_of(await opener(moved, allow_hosts=[OPENED]))
         assert is_refused(await flow.page(client_id=moved.url))

@@ -1,4 +1,4 @@
-"""The connect panel: what it shows for each client, who gets a key from it, and when it says that a client called."""
+"""The connect panel: what it shows for each client, who gets a key from it, and when it reports a client's call."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""Rules: each event that fits starts one task, or is delivered, with the rights its owner has then."""
+"""Rules: each matching event starts one task, or is delivered, with its owner's current rights."""
 
 import json
 from collections.abc import AsyncIterator
@@ -99,7 +99,7 @@ async def test_a_process_that_dies_before_the_cursor_moves_starts_no_second_task
 
     def move_back(tx: Transaction) -> bool:
         if tx.value("SELECT 1 FROM jobs WHERE name = ? AND state = 'running'", JOB):
-            return False  # a run that has not ended would move the cursor forward again
+            return False  # a run that has not ended would advance the cursor again
         tx.run("UPDATE event_rules SET cursor = ?", cursor)
         site.app.jobs.enqueue(tx, JOB, key=rule["id"])
         return True
@@ -114,7 +114,7 @@ async def test_two_processes_at_the_same_event_start_one_task(site: Site) -> Non
     permits = await site.permits("ada")
     _, rule = await ask(site, "ada", "POST", "", review())
     await permits.create("one")
-    with suppress(LeaseLost):  # it seemed dead, and goes on
+    with suppress(LeaseLost):  # it seemed dead, and continues
         await site.app.rules.run(JobRun(0, JOB, rule["id"], None, 1, 1, "another", 0.0))
     await until(lambda: ask(site, "ada", "GET", f"/{rule['id']}"), lambda found: found[1]["done"] == 1)
     assert await tasks(site) == [("user:ada", "echo")]

@@ -1,4 +1,4 @@
-"""The feed of events over HTTP and MCP: what each room tells, to whom, and how a lost stream goes on."""
+"""The feed of events over HTTP and MCP: what each room reports, to whom, and how an interrupted stream resumes."""
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -76,7 +76,7 @@ class Permits:
 
 
 async def first_event(events: AsyncIterator[Event]) -> Event:
-    """The first event of a stream, after what it says about itself."""
+    """The first event of a stream, after those about the stream itself."""
     while not (event := await anext(events)).data:
         pass
     return event

@@ -1,4 +1,4 @@
-"""What guards one path guards all of them: each path of the whole product that leads to a room, on both stores."""
+"""Every path of the whole product that leads to a room has the same guards, on both stores."""
 
 import base64
 import itertools
@@ -62,7 +62,7 @@ async def asked(
 @EVERY_PATH
 @pytest.mark.requirement("access:guards:fetch-site")
 async def test_a_page_elsewhere_does_nothing_with_a_remembered_login(whole: Whole, path: str) -> None:
-    """Pages may call a shared path with JSON: a browser asks first, and is told to leave the login out."""
+    """Pages may call a shared path with JSON: a browser sends a preflight, and is told to omit the login."""
     unasked = {"content-type": "text/plain"} if path in SHARED else {}
     for origin in (FOREIGN, "null", "http://127.0.0.1:9999", "https://pentad.example.evil.example"):
         assert (await asked(whole, path, {**basic("ada"), **unasked, "origin": origin})).status == 403, origin

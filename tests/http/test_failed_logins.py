@@ -1,4 +1,4 @@
-"""Failed logins over every HTTP path: counted by name and address, told to the operator, and never a lock-out."""
+"""Failed logins on every HTTP path: counted by name and address, reported to the operator, and never a lock-out."""
 
 import base64
 import json
@@ -55,7 +55,7 @@ async def ask(front: Front, path: str, authorization: str, client: str) -> HttpA
 
 @pytest.fixture(autouse=True)
 def _cheap_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
-    """These tests guess a hundred times; what one guess costs is tested elsewhere."""
+    """These tests guess a hundred times; the cost of one guess is tested elsewhere."""
     monkeypatch.setattr(passwords, "HashCost", partial(HashCost, memory_kib=8, passes=1))
 
 

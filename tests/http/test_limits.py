@@ -1,4 +1,4 @@
-"""Sizes, rates and places: what is refused, by which status, and what the caller is told to do."""
+"""Limits of size, rate and concurrency: what is refused, with which status, and what the caller is told to do."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Lists hold what the caller may use, in both eras and on every endpoint: no tool, prompt or resource besides."""
+"""Lists contain only what the caller may use, in both eras and on every endpoint: tools, prompts and resources."""
 
 import base64
 

@@ -1,4 +1,4 @@
-"""Logging in and out with a browser, and the attacks on it."""
+"""Logging in and out with a browser, and attacks on it."""
 
 import asyncio
 import base64

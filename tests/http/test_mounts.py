@@ -1,4 +1,4 @@
-"""Mounts: applications of the rooms' own, found by path, behind the front's guards, audited like any call."""
+"""Mounts: applications of rooms, found by path, behind the front's guards, audited like any call."""
 
 import dataclasses
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""Real clients as they are seen on the wire: what they register, how they authenticate, what they send and leave out.
+"""Real clients as observed on the wire: what they register, how they authenticate, what they send and omit.
 
 Each row is a client that stops, or asks a person to log in again and again, if an answer has another shape.
 """
@@ -30,7 +30,7 @@ PROTECTED_RESOURCE = "/.well-known/oauth-protected-resource"
 
 @dataclass(frozen=True)
 class Seen:
-    """What a client sends. `secret` says how it proves who it is: not at all, in the body, or in a header."""
+    """What a client sends. `secret` says how it authenticates: not at all, in the body, or in a header."""
 
     document: dict[str, Any]
     redirect_uri: str
@@ -155,7 +155,7 @@ def has_null(value: Any) -> bool:
 
 
 async def registered(program: Program, document: dict[str, Any]) -> dict[str, Any]:
-    """The answer to a registration, which says again what was registered."""
+    """The answer to a registration, which repeats what was registered."""
     body = json.dumps({"client_name": "Seen", **document}).encode()
     answer = await program.send("POST", "/oauth/register", body, content_type="application/json")
     assert answer.status == 201, answer.body
@@ -167,7 +167,7 @@ async def registered(program: Program, document: dict[str, Any]) -> dict[str, An
 
 
 def proof(client: dict[str, Any], style: str) -> tuple[dict[str, str], dict[str, str]]:
-    """The fields and headers with which a client says who it is."""
+    """The fields and headers with which a client authenticates."""
     name, secret = client["client_id"], client.get("client_secret", "")
     if style == "header":
         return {}, {"authorization": "Basic " + base64.b64encode(f"{name}:{secret}".encode()).decode()}

@@ -1,4 +1,4 @@
-"""Profiles: a selection of tools at an address of its own, with the same rights, limits and audit as everywhere."""
+"""Profiles: a selection of tools at its own URL, with the same rights, limits and audit as everywhere."""
 
 import json
 from collections.abc import AsyncIterator

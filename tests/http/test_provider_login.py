@@ -1,4 +1,4 @@
-"""Login with the company's identity provider, and the attacks on it."""
+"""Login with the company's identity provider, and attacks on it."""
 
 import asyncio
 import base64
@@ -35,7 +35,7 @@ ANOTHER_KEY = RSAKey.generate_key(2048, {"kid": "rsa-1", "use": "sig"})
 
 @dataclass
 class Company:
-    """A server whose users are those of a provider, beside a local one."""
+    """A server whose users come from a provider, with one local user."""
 
     app: App
     provider: OidcProvider
@@ -80,7 +80,7 @@ async def opened(
 
 @pytest.fixture
 async def make(tmp_path: Path) -> AsyncIterator[Opening]:
-    """A company with settings or a provider of the test's own."""
+    """A company with the test's own settings or provider."""
     async with AsyncExitStack() as stack:
         provider = await stack.enter_async_context(oidc_provider())
 
@@ -103,7 +103,7 @@ async def shared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
 
 @pytest.fixture
 async def company(shared: Company) -> Company:
-    """The shared company as it was on its first day."""
+    """The shared company in its initial state."""
 
     def empty(tx: Transaction) -> None:
         for table in ("browser_sessions", "user_identities", "provider_logins", "removed_users"):

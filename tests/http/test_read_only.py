@@ -1,4 +1,4 @@
-"""A read-only server: nobody changes anything, whichever way they come; reading works as before."""
+"""A read-only server: nobody changes anything, on any wire; reading works as before."""
 
 import json
 from collections.abc import AsyncIterator
@@ -24,7 +24,7 @@ ROOMS = ("directory", "registers", "agents", "avatars", "metrics")
 
 @pytest.fixture(scope="module")
 async def museum(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple[App, dict[str, str]]]:
-    """All rooms, read-only, and the credentials of an administrator."""
+    """All rooms, read-only, and an administrator's credentials."""
     data = tmp_path_factory.mktemp("museum")
     async with open_app(Settings(data=data, rooms=ROOMS)) as app:
         key = await app.api_keys.create("admin", scopes=["*:*"])

@@ -1,4 +1,4 @@
-"""What a room may add to the HTTP front: endpoints of its own, paths for every origin, routes that say what they do."""
+"""What a room may add to the HTTP front: its own endpoints, paths for every origin, routes that describe themselves."""
 
 import json
 

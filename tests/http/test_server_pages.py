@@ -1,4 +1,4 @@
-"""Pages about the server: who may see them, and that they cost little however many ask."""
+"""Pages about the server: who may see them, and that they stay cheap under many requests."""
 
 import asyncio
 import gzip
@@ -151,7 +151,7 @@ async def test_the_metrics_grow_by_a_line_for_another_outcome_not_by_a_histogram
 
 
 def _counted(monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> list[None]:
-    """Have the calls of a function counted."""
+    """Count the calls of a function."""
     calls: list[None] = []
     real = getattr(module, name)
 

@@ -1,4 +1,4 @@
-"""Spans for an OpenTelemetry collector: made of the stored trail, sent again while the collector is away."""
+"""Spans for an OpenTelemetry collector: built from the stored trail, sent again after the collector was unreachable."""
 
 from pathlib import Path
 from typing import Any

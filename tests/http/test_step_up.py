@@ -1,4 +1,4 @@
-"""A client whose grant is too small learns it from the status, also where a tool decides by its arguments."""
+"""A client with too small a grant learns it from the status, even if a tool decides by its arguments."""
 
 import json
 import re

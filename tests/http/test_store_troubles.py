@@ -1,4 +1,4 @@
-"""A store that cannot write, or is damaged: who only reads is served on every wire, and nothing fails in silence."""
+"""A store that cannot write, or is damaged: readers are served on every wire, and nothing fails silently."""
 
 import base64
 import contextlib
@@ -42,7 +42,7 @@ LISTING = b'{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"o
 
 @dataclass
 class World:
-    """A server whose store has stopped writing, and what was there before."""
+    """A server whose store has stopped writing, and its previous content."""
 
     app: App
     front: Front
@@ -83,7 +83,7 @@ async def opened(data: Path, database: str | None) -> AsyncGenerator[World]:
         logins = {"password": "Basic " + base64.b64encode(f"ada:{PASSWORD}".encode()).decode(), "key": key}
         world = World(app, front_of(app), GrpcWire(channel, [("authorization", logins["password"])]), logins)
         await _fill(world)
-        aged = "UPDATE mcp_sessions SET touched_at = touched_at - 120"  # so that using one would be noted
+        aged = "UPDATE mcp_sessions SET touched_at = touched_at - 120"  # so that a use would be recorded
         await app.database.write(lambda tx: tx.run(aged))
         with read_only(app.database):
             yield world
@@ -114,7 +114,7 @@ async def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
 
 @pytest.fixture(autouse=True)
 def anew(request: pytest.FixtureRequest) -> None:
-    """Everybody signs in anew, and nobody has calls left that were allowed before."""
+    """Everybody signs in again, and nobody has calls left that were allowed before."""
     if "world" in request.fixturenames:
         app: App = request.getfixturevalue("world").app
         app.credential_cache._entries.clear()

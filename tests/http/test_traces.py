@@ -1,4 +1,4 @@
-"""One trace: a request, and everything it led to, read by those who may."""
+"""One trace: a request and everything it caused, visible to those who may read it."""
 
 import json
 from collections.abc import AsyncIterator

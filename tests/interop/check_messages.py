@@ -1,6 +1,6 @@
-"""Check messages of a server against the SDK's wire models. Runs inside the SDK's own environment, as a script.
+"""Check messages of a server against the SDK's wire models. Runs as a script in the SDK's own environment.
 
-Reads lines `{"version": revision, "method": what was asked, "message": what was said}` and prints one line for each
+Reads lines `{"version": revision, "method": method, "message": message}` and prints one line for each
 message that does not fit its revision.
 """
 

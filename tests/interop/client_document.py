@@ -1,4 +1,4 @@
-"""A client ID metadata document on https, as a client's maker would publish it."""
+"""A client ID metadata document on https, as a client's vendor would publish it."""
 
 import json
 import socket
@@ -21,16 +21,16 @@ REDIRECT = "http://127.0.0.1/callback"
 
 @dataclass
 class Published:
-    """Where the document is, the settings of a server that may read it, and what happened here."""
+    """Where the document is, the settings of a server that may read it, and the requests received."""
 
     url: str
     certificate: Path
     host: str
     port: int
     connections: int = 0
-    """How many were opened, whether or not they went on to TLS and HTTP."""
+    """How many connections were opened, whether or not they went on to TLS and HTTP."""
     paths: list[str] = field(default_factory=list[str])
-    """What was asked for."""
+    """The requested paths."""
 
     @property
     def settings(self) -> dict[str, str]:
@@ -49,7 +49,7 @@ class _Listener(ThreadingHTTPServer):
         return self.tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False), address
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing: some peers end the connection during the handshake."""
+        """Print nothing: some peers end the connection during the handshake."""
 
 
 @contextmanager
@@ -86,7 +86,7 @@ def published(
             self.wfile.write(body)
 
         def log_request(self, code: object = "-", size: object = "-") -> None:
-            """Say nothing."""
+            """Print no log."""
 
     with _Listener(("127.0.0.1", 0), Document) as server:
         server.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -24,7 +24,7 @@ def sdk() -> Path:
 
 @pytest.fixture(scope="session")
 def chrome(tmp_path_factory: pytest.TempPathFactory) -> Generator[Peer]:
-    """A browser; the persons in it do not share cookies. Skips where there is none, unless BROWSER_REQUIRED is set."""
+    """A browser; its users do not share cookies. Skips if there is none, unless BROWSER_REQUIRED is set."""
     if (program := chromium()) is None:
         message = "There is no Chromium on this machine: install the package `chromium`."
         pytest.fail(message) if os.environ.get("BROWSER_REQUIRED") else pytest.skip(message)

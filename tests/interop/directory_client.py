@@ -1,4 +1,4 @@
-"""The directory's own client on a tour through Pentad. Runs inside that client's own environment, as a script.
+"""A tour through Pentad with the directory's own client. Runs as a script in that client's own environment.
 
     python directory_client.py tour 127.0.0.1:8888
     python directory_client.py messages
@@ -50,7 +50,7 @@ def agent(name: str, version: str = "v1.0.0") -> core_v1.Record:
 
 
 class Tour:
-    """What the client sees, stop by stop."""
+    """The client's results, stop by stop."""
 
     def __init__(self, address: str) -> None:
         self.client = Client(Config(server_address=address))
@@ -128,7 +128,7 @@ class Tour:
         return [[one.success for one in pushed], [MessageToDict(one.referrer.data) for one in pulled]]
 
     def listen(self) -> Any:
-        """A listener hears once its call has begun, which the server says by its first headers."""
+        """A listener receives events once its call has started, which the server signals by its first headers."""
         stream = self.client.listen(events_v1.ListenRequest())
         timer = threading.Timer(20, stream.cancel)
         timer.start()
@@ -189,7 +189,7 @@ def tour(address: str) -> None:
 
 
 def messages() -> None:
-    """Everything the client can say, as names and numbers."""
+    """All messages and methods of the client, as names and numbers."""
     files = {}
     for model in MODELS:
         for value in vars(model).values():

@@ -1,6 +1,6 @@
-"""Python environments of the foreign referees, made once under `.cache/interop/`.
+"""Python environments of the foreign libraries, created once under `.cache/interop/`.
 
-The referees are never installed beside Pentad: what they bring must not become something Pentad leans on.
+They are never installed next to Pentad, so that it cannot come to depend on their packages.
 """
 
 import re
@@ -42,7 +42,7 @@ def fastmcp_python() -> Path:
 
 
 def playwright_python() -> Path:
-    """An interpreter that can drive a browser. It brings none: the machine's Chromium is used."""
+    """An interpreter that can drive a browser. It contains none: the machine's Chromium is used."""
     return _python_with(PLAYWRIGHT)
 
 
@@ -72,12 +72,12 @@ def a2a_10_python() -> Path:
 
 
 def langgraph_packages() -> Path:
-    """The folder of LangGraph's and LangChain's packages, for a Pentad that hosts objects of theirs."""
+    """The folder of LangGraph's and LangChain's packages, for a Pentad that hosts their objects."""
     return next(_python_with(*LANGGRAPH).parent.parent.glob("lib/python*/site-packages"))
 
 
 def ocr_packages() -> Path:
-    """The folder of what the extra `ocr` installs, for a Pentad that recognizes text."""
+    """The folder with the packages of the extra `ocr`, for a Pentad that recognizes text."""
     return next(_python_with(OCR).parent.parent.glob("lib/python*/site-packages"))
 
 

@@ -1,6 +1,6 @@
-"""The metrics room with a Prometheus whose answers are kept for half a second, so that a test can poll often.
+"""The metrics room with a Prometheus whose answers are cached for half a second, so that a test can poll often.
 
-The collector is replaced where it describes itself, in the processes of the test alone.
+The collector is replaced in its declaration, only in the processes of the test.
 """
 
 import msgspec

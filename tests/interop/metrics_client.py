@@ -1,8 +1,8 @@
-"""The official SDK's client of the old transport, with the metrics room. Runs inside the SDK's own environment.
+"""The official SDK's client of the old transport, with the metrics room. Runs in the SDK's own environment.
 
     python metrics_client.py http://localhost:8700/sse
 
-Prints one JSON object: what it saw. It asserts nothing: the tests do.
+Prints one JSON object: its results. It asserts nothing: the tests do.
 """
 
 import json

@@ -1,6 +1,6 @@
-"""Foreign OAuth clients and a person at a browser, as the tests see them: processes that are told what to do.
+"""Foreign OAuth clients and a user with a browser, as the tests use them: processes that receive orders.
 
-Each runs in an environment of its own (`environments`); the scripts are in `oauth_clients`.
+Each runs in its own environment (`environments`); the scripts are in `oauth_clients`.
 """
 
 import json
@@ -25,7 +25,7 @@ TYPESCRIPT_2: Final = "@modelcontextprotocol/client@2.4.0"
 
 
 class ClientFailed(Exception):
-    """A foreign client could not do what it was told."""
+    """A foreign client could not carry out an order."""
 
 
 class Peer:
@@ -68,13 +68,13 @@ def started(command: Sequence[str | Path], log: Path) -> Generator[Peer]:
 
 
 def _environment() -> dict[str, str]:
-    """Without what is meant for Pentad's own processes."""
+    """The environment without variables meant for Pentad's own processes."""
     return {name: value for name, value in os.environ.items() if not name.startswith(("PENTAD_", "PYTHONPATH"))}
 
 
 @dataclass(frozen=True)
 class Visit:
-    """What a person saw: the text of the pages on the way, and where the browser ended up."""
+    """What a user saw: the text of the pages on the way, and where the browser ended up."""
 
     pages: list[str]
     landed: str
@@ -82,7 +82,7 @@ class Visit:
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody with a password and a browser that keeps its cookies."""
+    """A user with a password and a browser that keeps its cookies."""
 
     browser: Peer
     name: str
@@ -112,7 +112,7 @@ def browser(program: str, log: Path) -> Generator[Peer]:
 
 @dataclass
 class ForeignClient:
-    """An OAuth client at work for a person. `visits` are the logins it asked for."""
+    """An OAuth client at work for a user. `visits` are the logins it asked for."""
 
     peer: Peer
     person: Person
@@ -155,7 +155,7 @@ def revoke(server: Served, tokens: dict[str, str]) -> int:
 
 
 def _typescript(version: str, package: str) -> list[str | Path]:
-    """Modules are looked up from a script's own folder, so the scripts go where the package is."""
+    """Modules are looked up in a script's own folder, so the scripts are copied next to the package."""
     folder = npm_folder(f"interop/typescript-{version}", [package])
     for script in SCRIPTS.glob("*.mjs"):
         shutil.copy(script, folder)

@@ -32,7 +32,7 @@ class PrometheusServer:
         self.url = f"http://127.0.0.1:{port}"
 
     def api(self, path: str, **params: str) -> dict[str, Any]:
-        """An answer of its API; an error has `status` "error"."""
+        """A response of its API; an error has `status` "error"."""
         query = urllib.parse.urlencode(params)
         try:
             with urllib.request.urlopen(f"{self.url}/api/v1/{path}?{query}", timeout=30) as answer:
@@ -41,7 +41,7 @@ class PrometheusServer:
             return json.load(error)
 
     def values(self, query: str) -> dict[tuple[tuple[str, str], ...], float]:
-        """The values of an expression now, by labels."""
+        """The current values of an expression, by labels."""
         found = self.api("query", query=query)
         assert found["status"] == "success", found
         return {
@@ -61,7 +61,7 @@ class PrometheusServer:
 
 @contextmanager
 def scraping(port: int, folder: Path) -> Generator[PrometheusServer]:
-    """Prometheus, while it scrapes the server at this port every second."""
+    """A Prometheus that scrapes the server at this port every second."""
     folder.mkdir(parents=True, exist_ok=True)
     config, own = folder / "prometheus.yml", free_port()
     config.write_text(_CONFIG.format(port=port), encoding="utf-8")

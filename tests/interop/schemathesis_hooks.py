@@ -1,6 +1,6 @@
-"""Puts ids of things that exist into the requests schemathesis makes. Runs inside the environment of schemathesis.
+"""Puts ids of existing things into schemathesis's requests. Runs in the environment of schemathesis.
 
-Random ids find nothing, so most requests would end at 404. One in four keeps what was generated.
+Random ids find nothing, so most requests would end at 404. One in four keeps its generated ids.
 """
 
 import json
@@ -12,7 +12,7 @@ import schemathesis
 
 KNOWN: dict[str, dict[str, list[Any]]] = json.loads(os.environ["KNOWN_IDS"])
 """Values of path parameters by the first part of the path, and under "" those that mean the same everywhere. Requests
-that change a register or schema find other ones, under `PUT registers` and so on."""
+that change a register or schema use other ones, under `PUT registers` and so on."""
 KEPT_OF = 4
 
 
@@ -44,7 +44,7 @@ def before_call(_context: Any, case: Any, _kwargs: Any) -> None:
 
 @schemathesis.hook
 def filter_query(_context: Any, query: Any) -> bool:
-    """An empty parameter counts as absent, so `_limit=` is no wrong number."""
+    """An empty parameter counts as absent, so `_limit=` is not a wrong number."""
     return not any(_is_sent_empty(value) for value in (query or {}).values())
 
 
@@ -54,6 +54,6 @@ def _is_sent_empty(value: Any) -> bool:
 
 
 def _is_valid(case: Any, place: str) -> bool:
-    """Whether a part of a request was made to fit the document; nothing is put into one that was made not to."""
+    """Whether a part of a request was generated to fit the document; parts generated not to fit are left alone."""
     facts = {} if case.meta is None else {where.value: one for where, one in case.meta.components.items()}
     return place not in facts or facts[place].mode.is_positive

@@ -1,4 +1,4 @@
-"""The official SDK's client on a tour through Pentad. Runs inside the SDK's own environment, as a script.
+"""A tour through Pentad with the official SDK's client. Runs as a script in the SDK's own environment.
 
     python sdk_client.py legacy|modern|auto http://localhost:8700/mcp
     python sdk_client.py legacy|modern|auto COMMAND ARGUMENT...
@@ -24,7 +24,7 @@ WATCHED = "test://watched-resource"
 
 
 class Tour:
-    """What the client's own side remembers."""
+    """The client's own state."""
 
     def __init__(self, mode: str, target: list[str]) -> None:
         self.mode = mode
@@ -175,7 +175,7 @@ class Tour:
         if self.mode == "legacy":
             await self.client.subscribe_resource(WATCHED)
             with anyio.fail_after(10):
-                while not self.updated.is_set():  # the client opens its listening stream whenever it likes
+                while not self.updated.is_set():  # the client opens its listening stream at any time
                     await self.text("test_trigger_resource_update")
                     with anyio.move_on_after(0.2):
                         await self.updated.wait()

@@ -1,8 +1,8 @@
-"""The story of docs/tutorial.md with the official SDK's client. Runs inside the SDK's own environment, as a script.
+"""The story of docs/tutorial.md with the official SDK's client. Runs as a script in the SDK's own environment.
 
     python story_client.py legacy|modern form|tool http://localhost:8700/mcp NAME PASSWORD
 
-`form`: a person decides in the form that the client shows. `tool`: the client cannot show forms, so the approvals tool
+`form`: a user decides in the form that the client shows. `tool`: the client cannot show forms, so the approvals tool
 decides. Prints one JSON line for each step: `{"step": name, "saw": value}`. It asserts nothing: the tests do.
 """
 
@@ -51,7 +51,7 @@ class Story:
         return json.loads((await self.client.read_resource(uri)).contents[0].text)
 
     async def best(self, query: str, kind: str) -> str:
-        """The address of the best hit of a kind."""
+        """The URI of the best hit of a kind."""
         found = await self.call("search", query=query, kinds=[kind])
         return found["groups"][0]["hits"][0]["uri"]
 

@@ -57,7 +57,7 @@ def connect(client: Peer, name: str, url: str, headers: dict[str, str]) -> None:
 
 
 def make_key(walk: Walk, guarded: Served) -> dict[str, Any]:
-    """Make a key on the page; the configuration for Cursor as the copy button puts it into the clipboard."""
+    """Create a key on the page; return the configuration for Cursor as the copy button puts it into the clipboard."""
     *_, copied, token = walk(
         {"go": f"{guarded.site}/console/account"},
         {"go": f"{guarded.site}/#cursor"},

@@ -1,4 +1,4 @@
-"""The directory's own client against Pentad's gRPC server: its published tests, and a tour of ours."""
+"""The directory's own client against Pentad's gRPC server: its published tests, and our own tour."""
 
 import json
 import subprocess
@@ -23,7 +23,7 @@ TESTS = (
     "push", "pull", "lookup", "publish", "list", "search", "unpublish", "delete", "push_referrer", "pull_referrer",
     "sync", "listen", "publication", "resolve", "get_verification_info",
 )  # fmt: skip
-"""All of the suite but sign_and_verify, which needs two programs that no package brings (dirctl, cosign)."""
+"""The whole suite except sign_and_verify, which needs two programs that no package contains (dirctl, cosign)."""
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def address() -> Generator[str]:
 
 @pytest.fixture(scope="module")
 def seen(client: Path, address: str) -> dict[str, Any]:
-    """What the client saw on its tour, by stop."""
+    """The client's results, by stop."""
     done = subprocess.run([client, SCRIPT, "tour", address], capture_output=True, text=True, timeout=120, check=True)
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     failed = [line for line in lines if "failed" in line]
@@ -113,7 +113,7 @@ def test_refusals_reach_the_client(seen: dict[str, Any]) -> None:
 
 
 def test_every_message_the_client_knows_is_ours_too(client: Path) -> None:
-    """Names, numbers and types; but for the one field that has two meanings, which is bytes here."""
+    """Names, numbers and types; except for the one field with two meanings, which is bytes here."""
     done = subprocess.run([client, SCRIPT, "messages"], capture_output=True, text=True, timeout=60, check=True)
     theirs = json.loads(done.stdout)
     messages: dict[str, Descriptor] = {}

@@ -48,7 +48,7 @@ def process(command: list[str], folder: Path, port: int) -> Generator[None]:
 
 @contextmanager
 def company(folder: Path, port: int, provider: int, scopes: str) -> Generator[str]:
-    """A server whose people log in at that provider."""
+    """A server whose users log in at that provider."""
     (folder / "pentad.toml").write_text(
         f"""
         [login.provider]

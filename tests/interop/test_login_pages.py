@@ -25,7 +25,7 @@ def guarded() -> Generator[Served]:
 
 @pytest.fixture
 def walk(chrome: Peer, request: pytest.FixtureRequest) -> Walk:
-    """Does steps in a browser of the test's own; the pages after each. No script may fail on the way."""
+    """Does steps in the test's own browser; returns the pages after each. No script may fail on the way."""
 
     def run(*steps: Step) -> list[dict[str, Any]]:
         chrome.tell({"browser": request.node.name, "steps": steps})
@@ -42,7 +42,7 @@ def log_in(password: str = PASSWORD) -> Step:
 
 
 def asked(served: Served) -> str:
-    """The URL a client sends Ada to; it sends her back to a page of the same server, which is there."""
+    """The URL to which a client sends Ada; it sends her back to an existing page of the same server."""
     back = f"{served.site}/console/account"
     return authorization_url(
         served.site,

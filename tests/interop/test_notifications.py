@@ -1,4 +1,4 @@
-"""Two servers on one PostgreSQL poll one figure: a receiver is told once that it fires and once that it is over."""
+"""Two servers on one PostgreSQL poll one figure: a receiver gets one message that it fires and one that it is over."""
 
 import asyncio
 import subprocess
@@ -66,7 +66,7 @@ async def test_two_processes_tell_a_receiver_once_that_it_fires_and_once_that_it
                 )  # fmt: skip
 
             async def polled(times: int) -> None:
-                """Wait until the source was asked so often."""
+                """Wait until the source has had this many requests."""
                 before = source.calls.total()
                 await until_true(lambda: source.calls.total() >= before + times, 100)
 

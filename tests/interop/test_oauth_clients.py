@@ -1,4 +1,4 @@
-"""The OAuth clients of the SDKs and a person with a browser against Pentad: a URL, a login, a consent, and it works."""
+"""The OAuth clients of the SDKs and a user with a browser against Pentad: a URL, a login, a consent, and it works."""
 
 import time
 from collections.abc import Generator
@@ -58,7 +58,7 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def client(kind: str, guarded: Served, ada: Person, tmp_path: Path) -> Generator[ForeignClient]:
-    """Ada's client, connected with nothing but the URL."""
+    """Ada's client, connected with only the URL."""
     with foreign_client(kind, ada, guarded.url, tmp_path / "log") as client:
         client.do("connect")
         yield client

@@ -1,4 +1,4 @@
-"""The Inspector's command line logs in at Pentad, keeps its tokens, and gives them back."""
+"""The Inspector's command line logs in at Pentad, stores its tokens, and reuses them."""
 
 import base64
 import json
@@ -32,7 +32,7 @@ CREATE = ("--tool-name", "registers", "--tool-arg", "action=create", "--tool-arg
 
 @dataclass
 class Ran:
-    """What one run of the Inspector did. `result` is that of the method, or None if it failed."""
+    """The outcome of one run of the Inspector. `result` is that of the method, or None if it failed."""
 
     result: Any
     visits: list[Visit]
@@ -66,7 +66,7 @@ def hurried() -> Generator[Served]:
 
 @pytest.fixture
 def inspect(guarded: Served, chrome: Peer, tmp_path: Path) -> Inspect:
-    """Runs the Inspector for a person. Its home is the same each time, and nobody else's."""
+    """Runs the Inspector for a user, always with the same private home folder."""
     home = {"HOME": str(tmp_path), "MCP_INSPECTOR_SECRET_STORE": "file", "MCP_AUTO_OPEN_ENABLED": "true"}
 
     def run(
@@ -166,6 +166,6 @@ def test_a_reader_with_a_password_is_told_which_scope_a_writing_call_needs(inspe
 
 
 def stored(home: Path) -> tuple[str, str]:
-    """The refresh token and the client id that the Inspector keeps."""
+    """The refresh token and the client id that the Inspector has stored."""
     kept = "".join(file.read_text(encoding="utf-8") for file in (home / ".mcp-inspector").rglob("*.json"))
     return re.findall(r"pentad-refresh-[\w-]+", kept)[0], re.findall(r"\bclient-[\w-]+", kept)[0]

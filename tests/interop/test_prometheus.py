@@ -1,4 +1,4 @@
-"""A real Prometheus scrapes Pentad while its clock moves on, and answers what dashboards and agents ask."""
+"""A real Prometheus scrapes Pentad while its clock advances, and answers the queries of dashboards and agents."""
 
 import asyncio
 import json
@@ -37,7 +37,7 @@ DASHBOARDS = REPOSITORY / "docs" / "grafana"
 
 
 class Scene:
-    """A Pentad in front of a fake platform, with a clock that the test turns, and a Prometheus that scrapes it."""
+    """A Pentad in front of a fake platform, with a clock that the test moves, and a Prometheus that scrapes it."""
 
     def __init__(self, app: App, platform: Platform, clock: TurnedClock, prometheus: PrometheusServer) -> None:
         self.app = app
@@ -48,7 +48,7 @@ class Scene:
         self.prometheus = prometheus
 
     async def minute(self) -> None:
-        """A minute of Pentad's clock: every collector is polled, and Prometheus scrapes what that brought."""
+        """A minute of Pentad's clock: every collector is polled, and Prometheus scrapes the results."""
         self.clock.turn(60)
         for name in POLLED:
             await self.metrics.poll(name)
@@ -111,7 +111,7 @@ async def test_for_ten_minutes_the_environments_add_up_to_their_group_and_an_out
             for metric in info.catalogue:
                 if "environmentName" not in metric.labels or metric.key not in names:
                     continue
-                if metric.key.removesuffix("Total") in lists:  # different things, which environments share
+                if metric.key.removesuffix("Total") in lists:  # different things that environments share
                     continue
                 prom = names[metric.key]
                 groups = await scene.values(f'sum by (business_group) ({prom}{{level="group"}})')
@@ -120,7 +120,7 @@ async def test_for_ten_minutes_the_environments_add_up_to_their_group_and_an_out
                     assert environments == pytest.approx(groups), prom
                     checked += 1
             if minute:
-                break  # all of them once; then CloudHub every minute
+                break  # first all of them once, then CloudHub every minute
     assert checked > 40
 
 

@@ -1,4 +1,4 @@
-"""Prometheus' own checker, from Debian's package `prometheus`, reads what the metrics room exports."""
+"""Prometheus's own checker, from Debian's package `prometheus`, reads the metrics room's exports."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""A registry client without any Pentad code, over a real socket: what hosts do with a company's registry."""
+"""A registry client without any Pentad code, over a real socket: how hosts use a company's registry."""
 
 import asyncio
 import json

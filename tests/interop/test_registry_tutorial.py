@@ -23,7 +23,7 @@ def commands(text: str) -> list[str]:
 
 
 def listed(port: int) -> list[str]:
-    """The names a host gets, which sends no credentials."""
+    """The names that a host without credentials gets."""
     connection = HTTPConnection("127.0.0.1", port, timeout=60)
     try:
         connection.request("GET", "/v0.1/servers")

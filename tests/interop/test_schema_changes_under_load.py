@@ -1,7 +1,7 @@
 """A schema changes on PostgreSQL while clients create objects in it: a real server, real connections, real time.
 
-What was wrong once: with 6,000 objects and one client that wrote ten times a second, a migration gave up after ten
-seconds, and at 110 writes a second even a new description did. `make bench registers` says how long a change takes.
+A past bug: with 6,000 objects and one client that wrote ten times a second, a migration gave up after ten seconds, and
+at 110 writes a second even a change of description did. `make bench registers` says how long a change takes.
 """
 
 import http.client
@@ -29,7 +29,7 @@ PERMIT: dict[str, Any] = {"number": {"type": "string", "unique": True}, "fee": {
 
 
 class Connection:
-    """One connection that is kept, and what it was answered."""
+    """One connection that stays open, and the responses on it."""
 
     def __init__(self, port: int) -> None:
         self._http = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
@@ -48,7 +48,7 @@ class Connection:
 
 @dataclass
 class Load:
-    """Clients that create `rate` objects a second, each waiting for its answer."""
+    """Clients that create `rate` objects a second, each waiting for its response."""
 
     port: int
     rate: int

@@ -1,7 +1,7 @@
-"""schemathesis, which makes requests from `/openapi.json`, against a running server with something in it.
+"""schemathesis, which generates requests from `/openapi.json`, against a running server with data.
 
-All phases. No answer may be a failure of the server or differ from the document: status, media type, headers, body,
-`Allow`. `SCHEMATHESIS_SEED=7` tries other requests.
+All phases run. No response may be a server error or differ from the document: status, media type, headers, body,
+`Allow`. `SCHEMATHESIS_SEED=7` generates other requests.
 """
 
 import base64
@@ -59,7 +59,7 @@ def ask(served: Served, method: str, path: str, body: Any = None) -> Any:
 
 
 def fill(served: Served) -> dict[str, Any]:
-    """Make some of each kind; returns their ids as the hooks want them."""
+    """Create some of each kind; return their ids as the hooks expect them."""
 
     def pair(title: str) -> tuple[int, int]:
         schema = ask(served, "POST", "/api/schemas", {**TREES, "title": title, "slug": title.lower()})["id"]

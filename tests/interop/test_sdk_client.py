@@ -24,7 +24,7 @@ SCRIPT = Path(__file__).with_name("sdk_client.py")
 def tour(
     request: pytest.FixtureRequest, served: Served, sdk: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Any]:
-    """Everything one client saw on its way, by the stop where it saw it."""
+    """One client's results, by stop."""
     transport, era = request.param.split()
     target = [served.url]
     if transport == "stdio":
@@ -41,7 +41,7 @@ def tour(
 
 def test_the_client_finds_the_newest_revision_of_its_era(tour: Tour) -> None:
     assert tour["info"]["version"] == ("2026-07-28" if tour["modern"] else "2025-11-25")
-    if tour["era"] != "modern":  # a client told to use the modern era asks nobody who is there
+    if tour["era"] != "modern":  # a client set to the modern era asks no server who is there
         assert tour["info"]["name"] == "pentad"
         assert {"completions", "logging", "prompts", "resources", "tools"} <= set(tour["info"]["capabilities"])
 

@@ -33,7 +33,7 @@ START_SECONDS = 180.0
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
-    """The address of a demo that was started as a newcomer starts it."""
+    """The URL of a demo started as a newcomer starts it."""
     models = str(REPOSITORY / ".cache" / "models")
     args = ("demo", "--port", "0", "--grpc-port", str(free_port()), "--no-open")
     with child(*args, home=tmp_path_factory.mktemp("demo"), PENTAD_MODELS=models) as server:
@@ -46,7 +46,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
 
 @pytest.fixture(scope="module", params=["legacy form", "legacy tool", "modern form", "modern tool"])
 def story(request: pytest.FixtureRequest, site: str, sdk: Path) -> dict[str, Any]:
-    """What one client saw, by step."""
+    """One client's results, by step."""
     era, way = request.param.split()
     done = subprocess.run(
         [sdk, SCRIPT, era, way, f"{site}/mcp", *LOGIN], cwd=REPOSITORY, capture_output=True, timeout=240, check=False

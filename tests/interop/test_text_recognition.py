@@ -1,4 +1,4 @@
-"""The extra `ocr` with its real engine: scans and pictures are read in the confined process and answer questions."""
+"""The extra `ocr` with its real engine: scans and pictures are read in the sandboxed process and answer questions."""
 
 import io
 import sys
@@ -24,7 +24,7 @@ LETTER = ["Dear Greta, the new bridge at Halvesand was opened", "on the third of
 
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The extra is installed: its packages come after Pentad's own."""
+    """The extra is installed; its packages come after Pentad's own."""
     monkeypatch.setattr(sys, "path", [*sys.path, str(ocr_packages())])
 
 

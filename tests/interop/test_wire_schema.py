@@ -1,4 +1,4 @@
-"""Everything Pentad says, checked against the wire models of the official types, revision by revision."""
+"""Every message of Pentad, checked against the wire models of the official types, revision by revision."""
 
 import json
 import subprocess
@@ -35,7 +35,7 @@ Request = tuple[str, dict[str, Any]]
 
 
 def requests() -> Iterator[Request]:
-    """Every method with every fixture, and what is wrong in every usual way."""
+    """Every method with every fixture, and every usual mistake."""
     for name in TOOLS:
         yield "tools/call", {"name": name, "arguments": ARGUMENTS.get(name, {}), "_meta": {"progressToken": "p"}}
     for method in ("tools/list", "prompts/list", "resources/list", "resources/templates/list"):

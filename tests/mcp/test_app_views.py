@@ -1,4 +1,4 @@
-"""Who gets views, and what the URI of a fragment means."""
+"""Which clients get views, and what the URI of a fragment means."""
 
 from typing import Any
 

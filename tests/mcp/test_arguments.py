@@ -1,4 +1,4 @@
-"""Reading arguments: what fits is never touched, what is mended is valid afterwards and reported."""
+"""Reading arguments: valid ones are never touched, repaired ones are valid afterwards and reported."""
 
 import json
 from typing import Any, Literal

@@ -1,4 +1,4 @@
-"""Listeners: what they want, what they lose when they do not keep up, and how they end."""
+"""Listeners: what they subscribe to, what they lose if they do not keep up, and how they end."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable

@@ -1,4 +1,4 @@
-"""Schemas as they are listed: without noise, and never narrower than what a tool has to say."""
+"""Schemas as listed: without noise, and never narrower than what a tool accepts."""
 
 import json
 from typing import Annotated, Any, Literal

@@ -1,4 +1,4 @@
-"""Running a handler in the asking task: the first pause, the deadline, and cancellation in between."""
+"""Running a handler in the calling task: the first pause, the deadline, and cancellation in between."""
 
 import asyncio
 from types import coroutine

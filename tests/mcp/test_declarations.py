@@ -1,4 +1,4 @@
-"""Declarations fail where they are written, with what is wrong; good ones are complete and frozen."""
+"""Bad declarations fail where they are written and say what is wrong; good ones are complete and frozen."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

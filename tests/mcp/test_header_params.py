@@ -1,4 +1,4 @@
-"""Arguments mirrored in headers: the wrapper, the comparison, and what may be annotated."""
+"""Arguments mirrored in headers: the wrapper, the comparison, and which may be annotated."""
 
 import base64
 from typing import Any

@@ -1,4 +1,4 @@
-"""Encoded lists: one for each set of rights, few of them kept, and cursors that mean something only to their own."""
+"""Encoded lists: one for each set of rights, only a few kept, and cursors that are valid only for their own list."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""The union of rooms: names are unique, nothing is claimed that is not there."""
+"""The union of rooms: names are unique, and nothing is claimed that does not exist."""
 
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager

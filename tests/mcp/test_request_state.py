@@ -1,4 +1,4 @@
-"""The sealed state: readable by whoever holds the key, changed by nobody, of no use to others."""
+"""The sealed state: readable by the holder of the key, changeable by nobody, useless to others."""
 
 import pytest
 from hypothesis import given

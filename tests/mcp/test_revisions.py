@@ -1,4 +1,4 @@
-"""The table of revisions: later ones know more, and the facts the protocol fixes."""
+"""The table of revisions: later ones know more, and the facts that the protocol fixes."""
 
 import itertools
 

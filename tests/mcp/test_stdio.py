@@ -1,4 +1,4 @@
-"""Lines of stdio: whatever way the bytes arrive, the same lines come out, and none is held without bound."""
+"""Lines of stdio: however the bytes arrive, the same lines come out, and none is buffered without limit."""
 
 import pytest
 from hypothesis import given
@@ -11,7 +11,7 @@ LINE = st.binary(max_size=20).map(lambda data: data.replace(b"\n", b"."))
 
 
 def expected(lines: list[bytes]) -> list[bytes | None]:
-    """What a reader with all the time and memory in the world would say."""
+    """The result of a reader with unlimited time and memory."""
     found: list[bytes | None] = []
     for line in lines:
         if len(line) > LIMIT:

@@ -1,4 +1,4 @@
-"""The newcomer's browser, as `xdg-open`: opens a client's login page, logs in, allows, and goes back to the client.
+"""The newcomer's browser, as `xdg-open`: opens a client's login page, logs in, allows, and returns to the client.
 
 python -m tests.newcomer.browser URL
 """
@@ -10,7 +10,7 @@ import urllib.request
 from tests.form_browser import FormBrowser
 
 LOGIN = "NEWCOMER_LOGIN"
-"""The variable that holds the person's name and password."""
+"""The variable with the user's name and password."""
 
 
 def main(url: str) -> None:

@@ -1,9 +1,9 @@
-"""Stands for `claude`, which a newcomer has: takes the printed command and connects with the official SDK. Runs inside
+"""Stands in for `claude`, which a newcomer has: takes the printed command and connects with the official SDK. Runs in
 the SDK's own environment.
 
     python client.py mcp add --transport http NAME URL [--header 'Authorization: ...']
 
-Without a header it logs in as Claude Code does: it opens the browser and waits to be called back.
+Without a header it logs in as Claude Code does: it opens the browser and waits for the redirect.
 """
 
 import argparse

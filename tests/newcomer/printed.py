@@ -12,7 +12,7 @@ _CAPITALS = re.compile(r"\b[A-Z]{3,}\b")
 
 
 def from_terminal(text: str) -> list[str]:
-    """The indented lines that are commands; a backslash goes on in the next line."""
+    """The indented lines that are commands; a backslash continues on the next line."""
     joined = re.sub(r"\\\n\s*", "", text)
     indented = [line.strip() for line in joined.splitlines() if re.match(r" {2,4}\S", line)]
     return [line for line in indented if is_command(line)]
@@ -24,7 +24,7 @@ def from_readme(text: str) -> list[str]:
 
 
 def from_hint(text: str) -> list[str]:
-    """What stands in backticks."""
+    """The texts in backticks."""
     return [found for found in _QUOTED.findall(text) if is_command(found)]
 
 

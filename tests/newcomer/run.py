@@ -1,8 +1,8 @@
 """The first minutes of a newcomer, for real: `python -m tests.newcomer.run`.
 
-A clean clone of what is committed, `make demo`, and then every command that the demo, the README, an empty server, the
-home page and errors print, in the same folder. Ends with 0 only if all of them work. Nothing outside a temporary folder
-is touched; pip's and uv's caches and the embedding model are shared with this clone.
+A clean clone of the last commit, `make demo`, and then every command that the demo, the README, an empty server, the
+home page and errors print, in the same folder. Exits with 0 only if all of them work. Nothing outside a temporary
+folder is touched; pip's and uv's caches and the embedding model are shared with this clone.
 """
 
 import contextlib
@@ -37,9 +37,9 @@ ELSEWHERE = {
 }
 """Commands that are not run here, by how they begin, and why."""
 CLIENTS = {"codex": ("@openai/codex", "0.166.0"), "gemini": ("@google/gemini-cli", "0.61.0")}
-"""Programs that a newcomer may have, with the npm packages they are in."""
+"""Programs that a newcomer may have, with their npm packages."""
 KEYED = {"claude-code": ["claude "], "cursor": [], "vscode": [], "codex": ["codex "], "gemini": ["gemini "]}
-"""The clients that the home page makes a key for, and the commands it then shows. The others get a configuration."""
+"""The clients for which the home page creates a key and then shows a command. The others get a configuration."""
 PERSON = ("admin", "admin")
 """The login that the demo prints."""
 SKILL = "---\nname: summarise\ndescription: Summarises long texts.\n---\nRead the text and say what matters.\n"
@@ -49,11 +49,11 @@ CARD = """{"name": "Weather", "description": "Tells the weather.", "url": "https
 
 
 class Failed(Exception):
-    """Something a newcomer was told to do did not work."""
+    """An instruction given to a newcomer did not work."""
 
 
 class Running:
-    """A command that serves, with what it has printed so far."""
+    """A command that serves, with its output so far."""
 
     def __init__(self, command: str, folder: Path, environ: dict[str, str]) -> None:
         self.command = command
@@ -100,7 +100,7 @@ class Running:
 
 
 class Newcomer:
-    """One person with one clone, one home folder and one shell."""
+    """One user with one clone, one home folder and one shell."""
 
     def __init__(self, work: Path) -> None:
         self.work, self.clone = work, work / "clone"
@@ -138,7 +138,7 @@ class Newcomer:
         script.chmod(0o755)
 
     def _npm_program(self, name: str, package: str, version: str) -> bool:
-        """Whether a program of npm could be installed."""
+        """Whether an npm program could be installed."""
         try:
             folder = npm_folder(f"newcomer/{name}", [f"{package}@{version}"])
         except (OSError, SystemExit, subprocess.SubprocessError) as error:
@@ -154,7 +154,7 @@ class Newcomer:
         subprocess.run(["git", "clone", "--quiet", str(REPOSITORY), str(self.clone)], check=True)
 
     def run(self, command: str, *, fails: bool = False, **environ: str) -> str:
-        """Run one command as it was printed; its output. It has to work, or with `fails` to say why not."""
+        """Run one command as printed and return its output. It must succeed, or with `fails` say why not."""
         _say(command)
         began = time.monotonic()
         done = subprocess.run(
@@ -217,7 +217,7 @@ def main() -> int:
 
 
 def _demo(newcomer: Newcomer) -> None:
-    """`make demo`, and all that can be done while it runs."""
+    """`make demo`, and everything that can be done while it runs."""
     port = free_port()
     command = f"make demo ARGS='--port {port} --grpc-port 0 --no-open'"
     with newcomer.serving(command, "Ctrl-C stops the demo.", SETUP_SECONDS) as demo:
@@ -233,7 +233,7 @@ def _demo(newcomer: Newcomer) -> None:
 
 
 def _trail(newcomer: Newcomer) -> None:
-    """The trail has what the client did, with the login and with the key that a person made."""
+    """The trail has the client's actions, with the login and with the key that a user created."""
     newcomer.expect("list_avatars", "./pentad audit --limit 500")
     calls = json.loads(newcomer.run("./pentad audit --tool list_avatars --json"))
     seen = {(one["principal"], one.get("credential", "").partition(":")[0], one["outcome"]) for one in calls}
@@ -256,7 +256,7 @@ def _hints(newcomer: Newcomer) -> None:
 
 
 def _home_page(newcomer: Newcomer, port: int) -> None:
-    """What the page shows to a person who has logged in, and what it shows once they have made a key for a client."""
+    """What the page shows to a logged-in user, and what it shows after the user created a key for a client."""
     person = FormBrowser()
     home = person.log_in(f"http://127.0.0.1:{port}/login", *PERSON)
     commands = printed.from_page(home.html)
@@ -280,7 +280,7 @@ def _home_page(newcomer: Newcomer, port: int) -> None:
 
 
 def _empty_server(newcomer: Newcomer) -> None:
-    """The first `serve`, and what it says to do next; then MCP over stdio."""
+    """The first `serve` and the next steps it names; then MCP over stdio."""
     free = {"PENTAD_PORT": "0", "PENTAD_GRPC_PORT": "0"}
     with newcomer.serving("./pentad serve", "What to do next:", SECONDS, **free) as server:
         text = server.wait_for("./pentad demo", SECONDS)
@@ -298,7 +298,7 @@ def _empty_server(newcomer: Newcomer) -> None:
 
 
 def _installed(newcomer: Newcomer) -> None:
-    """The other ways to install, as the README has them."""
+    """The other ways to install, from the README."""
     commands = _readme(newcomer)
     for wanted in ("pipx install .", "uvx --from . pentad demo"):
         if wanted not in commands:
@@ -319,7 +319,7 @@ def _readme(newcomer: Newcomer) -> list[str]:
 
 
 def _files(newcomer: Newcomer, command: str) -> dict[str, str]:
-    """What a reader has, for the words in capitals of a command."""
+    """The values a reader would put for a command's words in capitals."""
     skills, card = newcomer.work / "skills", newcomer.work / "card.json"
     (skills / "summarise").mkdir(parents=True, exist_ok=True)
     (skills / "summarise" / "SKILL.md").write_text(SKILL, encoding="utf-8")
@@ -329,7 +329,7 @@ def _files(newcomer: Newcomer, command: str) -> dict[str, str]:
 
 
 def _system_path() -> str:
-    """The PATH without any folder that has Pentad: a newcomer has not installed it."""
+    """The PATH without any folder that contains Pentad: a newcomer has not installed it."""
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
     return os.pathsep.join(one for one in folders if one and not shutil.which("pentad", path=one))
 

@@ -1,4 +1,4 @@
-"""The newcomer reads commands as a person does."""
+"""Commands are found in texts as a person reads them."""
 
 import pytest
 

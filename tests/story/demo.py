@@ -1,4 +1,4 @@
-"""The demo of all rooms, and what the tests of the story do with it."""
+"""The demo of all rooms, and helpers for the tests of the story."""
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -36,7 +36,7 @@ class Demo:
         self.agents: Agents = next(one.service for one in app.rooms if one.room.name == "agents")
 
     async def review(self, *references: str, caller: Principal = ADA) -> Task:
-        """A task for the reviewer, when it rests."""
+        """A task for the reviewer, once it rests."""
         items = {f"item-{number}": {"ref": uri} for number, uri in enumerate(references)}
         metadata: Mapping[str, Any] = {"mcp_context": {"items": items}} if items else {}
         message = Message(id=str(uuid7()), role="user", parts=(Part(text="Review it."),), metadata=dict(metadata))
@@ -65,7 +65,7 @@ class Demo:
         return result["structuredContent"]
 
     async def decisions(self) -> list[dict[str, Any]]:
-        """What is filed, newest first."""
+        """The filed decisions, newest first."""
         found = await self.call(
             "objects", action="list", register="tree-permits", schema="decision", sort=["-@self.created"]
         )

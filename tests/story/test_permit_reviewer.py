@@ -1,4 +1,4 @@
-"""The demo's reviewer of permits: what it reads, whom it asks, what it files, and when it files nothing."""
+"""The demo's permit reviewer: what it reads, whom it asks, what it files, and when it files nothing."""
 
 import inspect
 from collections.abc import AsyncIterator

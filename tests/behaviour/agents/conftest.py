@@ -1,4 +1,4 @@
-"""Agents behind the front, without sockets."""
+"""Agents behind the HTTP front, without sockets."""
 
 import itertools
 import json
@@ -34,19 +34,19 @@ class Wire:
         return self.post(json.dumps(request).encode(), path, **headers)
 
     async def call(self, method: str, params: Any, path: str = "/agents/tck", **headers: str) -> Any:
-        """The result, which there has to be."""
+        """The result, which must be present."""
         answer = await self.ask(method, params, path, **headers).json()
         assert "error" not in answer, answer
         return answer["result"]
 
     async def refused(self, method: str, params: Any, path: str = "/agents/tck", **headers: str) -> Any:
-        """The error, which there has to be."""
+        """The error, which must be present."""
         answer = await self.ask(method, params, path, **headers).json()
         assert "result" not in answer, answer
         return answer["error"]
 
     async def frames(self, method: str, params: Any, path: str = "/agents/tck", **headers: str) -> list[dict[str, str]]:
-        """All frames of a stream that ends by itself."""
+        """All frames of a stream that ends on its own."""
         return frames_of(await self.ask(method, params, path, **headers).body())
 
     def rest(self, verb: str, path: str, body: Any = None, **headers: str) -> HttpAnswer:
@@ -58,7 +58,7 @@ class Wire:
 
 
 def frames_of(body: bytes) -> list[dict[str, str]]:
-    """The fields of each frame; comments are left out."""
+    """The fields of each frame, without comments."""
     found: list[dict[str, str]] = []
     for block in body.decode().split("\n\n"):
         fields = dict(line.split(": ", 1) for line in block.split("\n") if line and not line.startswith(":"))

@@ -1,4 +1,4 @@
-"""A room of nothing but the agents over HTTP: the engine, its cards, and agents that do what the tests want."""
+"""A room with only the agents over HTTP: the engine, its cards, and agents that the tests control."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Agents that ask for approvals, and a room that says who belongs to which organisation."""
+"""Agents that ask for approvals, and a room that assigns users to organisations."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager

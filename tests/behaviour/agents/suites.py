@@ -1,4 +1,4 @@
-"""The two versions of A2A on the wire, as their conformance suites speak: plain requests to a server process.
+"""Clients for both versions of A2A, which send plain requests to a server process as the conformance suites do.
 
 pentad serve --auth none --rooms agents --agent tests.tck.agent:Agent
 """
@@ -47,14 +47,14 @@ class Refused(Exception):
 
 
 class Binding:
-    """Version 1.0 by one of its bindings, at the address the card names for it."""
+    """Version 1.0 over one of its bindings, at the URL that the card names for it."""
 
     def __init__(self, binding: str, url: str) -> None:
         self.binding = binding
         self.url = url
 
     def ask(self, what: str, headers: dict[str, str] | None = None, **params: Any) -> Any:
-        """The result of an operation; Refused where it is an error."""
+        """The result of an operation; raises Refused for an error."""
         status, kind, body = self._exchange(what, params, headers or {})
         answer = json.loads(body) if body else {}
         assert kind.startswith("application/json") or status == 204
@@ -71,7 +71,7 @@ class Binding:
         return answer
 
     def events(self, what: str, **params: Any) -> Iterator[Any]:
-        """The results of a stream, as they come."""
+        """The results of a stream, as they arrive."""
         with urllib.request.urlopen(self._request(what, params, {}), timeout=20) as answer:
             assert answer.headers["content-type"].startswith("text/event-stream")
             for line in answer:
@@ -81,7 +81,7 @@ class Binding:
                     yield event["result"] if self.binding == "JSONRPC" else event
 
     def refused(self, what: str, reason: str, **params: Any) -> None:
-        """Ask for what has to be refused for this reason."""
+        """Send a request that must be refused for this reason."""
         with pytest.raises(Refused) as caught:
             self.ask(what, **params)
         if self.binding == "JSONRPC":
@@ -148,7 +148,7 @@ def last_state(event: Any) -> str:
 
 
 class Old:
-    """Version 0.3 over JSON-RPC, at the address the card has at its top."""
+    """Version 0.3 over JSON-RPC, at the card's top-level URL."""
 
     def __init__(self, url: str) -> None:
         self.url = url

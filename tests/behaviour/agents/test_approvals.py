@@ -1,4 +1,4 @@
-"""Approvals where people meet them: over MCP, REST, A2A and in the console."""
+"""Approvals as users meet them: over MCP, REST, A2A and in the console."""
 
 import json
 from collections.abc import AsyncIterator
@@ -28,7 +28,7 @@ FORM_WIRES = pytest.mark.parametrize("wire", [SESSION, HTTP_MODERN], ids=wire_na
 
 
 class House:
-    """A server with people who have keys."""
+    """A server with users who have keys."""
 
     def __init__(self, app: App, keys: dict[str, str]) -> None:
         self.app = app
@@ -48,7 +48,7 @@ class House:
         return await connect_http(self.app, wire, capabilities, path="/rooms/agents/mcp", **self.login(name))
 
     async def ask(self, what: str, name: str = "ada") -> tuple[str, str]:
-        """A task that waits, and its approval."""
+        """A waiting task and its approval."""
         sent = v10(f"m-{what}", what)
         task = (await self.a2a.call("SendMessage", sent, "/agents/payer", **self.login(name)))["task"]
         return task["id"], task["status"]["message"]["metadata"][KEY]["id"]
@@ -77,7 +77,7 @@ async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[House
 
 @pytest.fixture(scope="module")
 async def alone(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]:
-    """A server without a login: everybody is the owner of the machine."""
+    """A server without a login: every caller is the owner of the machine."""
     settings = Settings(
         data=tmp_path_factory.mktemp("alone"), rooms=("agents",), auth="none", agent=(f"{HERE}:payer", f"{HERE}:solo")
     )

@@ -1,4 +1,4 @@
-"""The card of an agent: one document for three kinds of readers, signed, cached, public; and who may do what."""
+"""The card of an agent: one document for three kinds of readers, signed, cached and public; and who may do what."""
 
 import base64
 import json
@@ -91,7 +91,7 @@ async def test_a_card_cannot_be_posted(wire: Wire) -> None:
 
 
 def verifying(signatures: list[dict[str, str]], payload: Any, key: ECKey) -> int:
-    """How many signatures hold for a payload."""
+    """How many signatures are valid for a payload."""
     encoded = base64.urlsafe_b64encode(canonical(payload)).rstrip(b"=").decode()
     held = 0
     for one in signatures:

@@ -42,7 +42,7 @@ async def served(data: Path, mode: str | None, database: str | None = None) -> A
 
 
 async def sent_in_every_dialect(wire: Wire) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """The metadata of task and message, for each dialect of A2A and each era of MCP."""
+    """The metadata of task and message, in each dialect of A2A and each era of MCP."""
     vault = {"role": "user", "parts": [{"type": "text", "content": "x"}], "metadata": CONTEXT}
     taken = await wire.call("tasks/send", {"message": vault}, ECHO)
     vaulted = await wire.call("tasks/get", {"id": taken["id"]}, ECHO)
@@ -57,7 +57,7 @@ async def sent_in_every_dialect(wire: Wire) -> list[tuple[dict[str, Any], dict[s
 
 
 async def sent_by_tool(wire: Wire, era: McpWire) -> Any:
-    """The task that a call of the tool made."""
+    """The task that a tool call created."""
     client = await connect_http(wire.app, era)
     arguments = {"agent": "echo", "text": "x", "context": CONTEXT["mcp_context"]}
     made = (await client.call("agents_send_task", arguments)).result["structuredContent"]

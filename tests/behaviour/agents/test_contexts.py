@@ -1,4 +1,4 @@
-"""Context over HTTP: each dialect at its level, refused in its own words."""
+"""Context over HTTP: each dialect validates at its own level and refuses with its own errors."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -20,7 +20,7 @@ EXACT = {"mcp_context": {"items": {"n": {"content": {"exact": 9007199254740993},
 
 @pytest.fixture(scope="module")
 async def wire(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Wire]:
-    """The room as it is served."""
+    """The room with its default settings."""
     settings = Settings(data=tmp_path_factory.mktemp("contexts"), rooms=("agents",), auth="none")
     async with open_app(settings) as app:
         yield Wire(app)
@@ -96,7 +96,7 @@ LOST = [
 
 @pytest.fixture(scope="module")
 async def lenient(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Wire]:
-    """The room where every dialect is read as AgentVault reads."""
+    """The room with every dialect as lenient as AgentVault."""
     data = tmp_path_factory.mktemp("lenient")
     settings = Settings(data=data, rooms=("agents",), auth="none", room_tables={"agents": {"context_level": "lenient"}})
     async with open_app(settings) as app:

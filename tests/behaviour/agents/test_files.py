@@ -1,4 +1,4 @@
-"""Files over HTTP: uploaded as they arrive, referred to in every dialect, and read by their owner only."""
+"""Files over HTTP: uploaded in chunks, referenced in every dialect, and readable only by their owner."""
 
 import hashlib
 import json
@@ -25,7 +25,7 @@ BODY = b"0123456789" * 250_000
 
 
 class Site:
-    """A server with a login, and callers with keys of their own."""
+    """A server with a login, and callers with their own keys."""
 
     def __init__(self, app: App, keys: dict[str, str]) -> None:
         self.app = app
@@ -158,7 +158,7 @@ async def test_a_caller_has_a_few_uploads_at_the_same_time(site: Site) -> None:
 
 
 class Halting(list[bytes]):
-    """One chunk, with the promise of another that never comes."""
+    """One chunk, followed by another that is announced but never arrives."""
 
     asked = 0
 

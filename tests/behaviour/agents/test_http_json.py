@@ -1,4 +1,4 @@
-"""HTTP+JSON of A2A 1.0: the same operations by method and path, errors as AIP-193 has them."""
+"""HTTP+JSON of A2A 1.0: the same operations by method and path, with errors as in AIP-193."""
 
 import asyncio
 import json

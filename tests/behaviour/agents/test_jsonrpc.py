@@ -1,4 +1,4 @@
-"""JSON-RPC on one address: which dialect a request is in, what it is answered, how it is refused."""
+"""JSON-RPC at one URL: the dialect of a request, its answers and its errors."""
 
 import itertools
 import json
@@ -14,7 +14,7 @@ _NUMBERS = itertools.count(1)
 
 
 def any_id(message_id: str = "m") -> str:
-    """The id of a message; `m` stands for one that was never used."""
+    """The id of a message; `m` stands for an unused one."""
     return f"m-{next(_NUMBERS)}" if message_id == "m" else message_id
 
 

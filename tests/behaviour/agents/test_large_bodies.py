@@ -1,4 +1,4 @@
-"""A body that is too large is answered, in the words of who sent it, and not with a broken connection."""
+"""A body that is too large gets an error in the sender's dialect, not a broken connection."""
 
 import json
 from typing import Any
@@ -15,7 +15,7 @@ CALL = {"jsonrpc": "2.0", "id": 1, "method": "tasks/send", "params": {"message":
 
 
 async def told_on_a_socket(wire: Wire, path: str, *, chunked: bool) -> tuple[bytes, Any]:
-    """Status line and body, from a server that is sent all of the request before its answer is read."""
+    """Status line and body, from a server that receives the whole request before its answer is read."""
     body = json.dumps(CALL).encode()
     length = b"Transfer-Encoding: chunked" if chunked else b"Content-Length: %d" % len(body)
     head = b"POST %b HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n%b\r\n\r\n" % (
@@ -29,7 +29,7 @@ async def told_on_a_socket(wire: Wire, path: str, *, chunked: bool) -> tuple[byt
         answer = await peer.until(b"\r\n\r\n")
         size = next(line for line in answer.lower().split(b"\r\n") if line.startswith(b"content-length"))
         told = json.loads(await peer.some(int(size.split(b":")[1])))
-        # the connection goes on
+        # the connection stays open
         await peer.send(b"GET /agents/tck HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert b" 200 " in (await peer.until(b"\r\n"))
     return answer.split(b"\r\n")[0], told

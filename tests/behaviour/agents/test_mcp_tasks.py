@@ -1,4 +1,4 @@
-"""Agents and MCP's tasks: a call of agents_send_task goes on as the task it began, on every wire that knows of it."""
+"""Agents and MCP tasks: a call of agents_send_task continues as the task it started, on every wire with tasks."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack

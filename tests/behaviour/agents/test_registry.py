@@ -71,7 +71,7 @@ async def test_a_card_is_registered_read_changed_and_removed(site: Site) -> None
 
 @pytest.mark.requirement("agents:registry:verified")
 async def test_a_developer_is_verified_who_has_an_account_or_runs_the_server(site: Site) -> None:
-    """A key shows that somebody holds it, and not who that is."""
+    """A key shows that somebody holds it, but not who that is."""
     await site.app.users.add("eve", "correct horse of eve", role="writer")
     site.keys["eve"] = (await site.app.api_keys.create("of eve", owner="eve", scopes=["*:read", "*:write"])).token
     for who, verified in (("ada", False), ("eve", True)):

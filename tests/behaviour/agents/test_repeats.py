@@ -1,4 +1,4 @@
-"""A message that is sent again, over every dialect: by its id or by Idempotency-Key."""
+"""A message sent again, in every dialect: by its id or by Idempotency-Key."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -47,7 +47,7 @@ async def streamed_over_http(wire: Wire, message_id: str, text: str, headers: di
 
 
 def _streamed(body: bytes) -> Any:
-    """All of a stream without the ids of requests; or the error."""
+    """The whole stream without request ids, or the error."""
     if not body.startswith(b"id:"):
         told = json.loads(body.removeprefix(b"data: "))
         return told["error"]

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def results(answer: HttpAnswer) -> AsyncIterator[tuple[int | None, Any]]:
-    """The number and content of each frame, as they come."""
+    """The number and content of each frame, as they arrive."""
     rest = b""
     async for chunk in answer.chunks():
         *complete, rest = (rest + chunk).split(b"\n\n")
@@ -119,7 +119,7 @@ async def test_a_stream_that_cannot_begin_is_an_error_in_json(wire: Wire, method
 async def test_in_0_3_a_stream_that_cannot_begin_is_an_event_with_the_error(
     wire: Wire, method: str, params: Any, headers: dict[str, str], code: int
 ) -> None:
-    """Its clients read nothing but events: of an answer in JSON they only say that it is no stream."""
+    """Its clients read only events: for a JSON answer they just report that it is not a stream."""
     answer = wire.ask(method, params, **headers)
     [frame] = frames_of(await answer.body())
     error = json.loads(frame["data"])
@@ -168,7 +168,7 @@ async def test_a_task_that_is_over_is_subscribed_to_only_to_hear_the_rest(wire: 
     assert json.loads(frame["data"])["error"]["code"] == -32004
     all_told = await wire.frames("SubscribeToTask", {"id": task["id"]}, last_event_id="0")
     numbers = [int(frame["id"]) for frame in all_told]
-    assert numbers == list(range(2, numbers[-1] + 1))  # the first was the caller's own message
+    assert numbers == list(range(2, numbers[-1] + 1))  # the first one was the caller's own message
     assert all("data" in frame for frame in all_told)
     for place, seen in enumerate(numbers, 1):
         rest = await wire.frames("SubscribeToTask", {"id": task["id"]}, last_event_id=str(seen))

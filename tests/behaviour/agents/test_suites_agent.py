@@ -1,4 +1,4 @@
-"""The agent for the conformance suites does what each of their messages wants."""
+"""The agent for the conformance suites does what each of their messages requires."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""What A2A 1.0 says a server MUST do, asked of a server process over both bindings as the conformance suite asks it.
+"""The MUST requirements of A2A 1.0, tested on a server process over both bindings as the conformance suite does.
 
 The address is the one the card names for a binding; JSON-RPC is posted to it with a slash.
 """
@@ -185,7 +185,7 @@ def test_push_configs_are_made_read_listed_and_deleted(a2a: Binding) -> None:
 @pytest.mark.requirement("agents:tck:1.0")
 @pytest.mark.parametrize("a2a", ["JSONRPC"], indirect=True)
 def test_what_is_asked_for_is_read_by_the_names_of_the_protocol_buffers_too(a2a: Binding) -> None:
-    """The suite writes them so over JSON-RPC alone."""
+    """The suite spells them this way over JSON-RPC only."""
     task = begun(a2a, "tck-input-required")
     begun(a2a, "tck-complete-task", taskId=task["id"])
     assert len(a2a.ask("get", id=task["id"], history_length=1)["history"]) == 1
@@ -207,7 +207,7 @@ def test_versions_and_extensions_are_negotiated(a2a: Binding) -> None:
 
 @pytest.mark.requirement("agents:tck:1.0")
 def test_what_the_editions_of_the_suite_want_otherwise_is_so_that_none_of_them_fails(a2a: Binding) -> None:
-    """JSON called something else has a code over JSON-RPC; by HTTP it is 415 to one edition and 400 to another."""
+    """JSON with another media type has a code over JSON-RPC; over HTTP it is 415 in one edition and 400 in another."""
     called = {"headers": {"Content-Type": "text/plain"}, "message": message("x")}
     if a2a.binding == "JSONRPC":
         a2a.refused("send", "CONTENT_TYPE_NOT_SUPPORTED", **called)

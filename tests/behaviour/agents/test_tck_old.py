@@ -1,4 +1,4 @@
-"""What A2A 0.3 makes mandatory, asked of a server process over JSON-RPC as the conformance suite asks it."""
+"""The mandatory requirements of A2A 0.3, tested on a server process over JSON-RPC as the conformance suite does."""
 
 from typing import Any
 

@@ -1,6 +1,6 @@
-"""Two avatars over every way to them: all of them at two paths and over stdio, and one alone over HTTP and stdio.
+"""Two avatars over every connection: both of them at two paths and over stdio, and one alone over HTTP and stdio.
 
-Search is lexical here, so that nothing depends on a model that may not be there.
+Search is lexical here, so that nothing depends on a model that may be missing.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ def way_name(way: tuple[Wire, str]) -> str:
 
 @pytest.fixture(scope="session")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder everything of these tests lies in."""
+    """The folder with all the files of these tests."""
     return tmp_path_factory.mktemp("avatars")
 
 
@@ -55,7 +55,7 @@ async def site(home: Path) -> AsyncIterator[App]:
 
 @contextlib.contextmanager
 def avatar_child(home: Path, *command: str, **environ: str) -> Generator["subprocess.Popen[bytes]"]:
-    """A real child process that serves one avatar over stdio, and ends with its input."""
+    """A real child process that serves one avatar over stdio, and exits when its input ends."""
     with (home / "log").open("ab") as log:
         child = subprocess.Popen(
             [pentad(), *command],
@@ -114,7 +114,7 @@ async def open_door(
 
 @pytest.fixture(params=WAYS, ids=way_name)
 async def door(request: pytest.FixtureRequest, site: App) -> AsyncIterator[Door]:
-    """Ida Brandt, over each way in turn."""
+    """Ida Brandt, over each connection in turn."""
     async with open_door(request.param, site, request) as door:
         yield door
 
@@ -128,14 +128,14 @@ async def alone(request: pytest.FixtureRequest, site: App) -> AsyncIterator[Door
 
 @pytest.fixture
 async def quick(site: App, request: pytest.FixtureRequest) -> AsyncIterator[Door]:
-    """All avatars over the shortest way, where the way does not matter."""
+    """All avatars over the cheapest connection, for tests where it does not matter."""
     async with open_door(WAYS[0], site, request) as door:
         yield door
 
 
 @pytest.fixture(scope="session", autouse=True)
 def without_settings() -> Iterator[None]:
-    """No settings of whoever runs the tests."""
+    """Ignores the settings of the user who runs the tests."""
     kept = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("PENTAD_AVATARS_")}
     yield
     os.environ.update(kept)

@@ -1,4 +1,4 @@
-"""A client of an avatar on any wire, which checks of every answer what holds for all of them."""
+"""A client of an avatar on any wire. It checks what holds for every answer."""
 
 import json
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from tests.behaviour.clients import Client, Object
 
 @dataclass
 class Door:
-    """One open connection; where several avatars are served, Ida Brandt is named in each call."""
+    """One open connection; if several avatars are served, each call names Ida Brandt."""
 
     client: Client
     alone: bool
@@ -19,22 +19,22 @@ class Door:
         return arguments if self.alone or "avatar" in arguments else {**arguments, "avatar": self.avatar}
 
     async def ask(self, tool: str, /, **arguments: Any) -> Object:
-        """What a tool of an avatar answers."""
+        """The answer of an avatar's tool."""
         return await self.call(tool, **self.named(arguments))
 
     async def call(self, tool: str, /, **arguments: Any) -> Object:
-        """What a tool answers, with exactly these arguments."""
+        """The answer of a tool called with exactly these arguments."""
         return (await self.client.call(tool, arguments)).answer(self.client.wire)
 
     async def refused(self, tool: str, /, **arguments: Any) -> str:
-        """What a tool complains about, when it refuses."""
+        """The message with which a tool refuses."""
         return await self.complaint(tool, **self.named(arguments))
 
     async def complaint(self, tool: str, /, **arguments: Any) -> str:
         return (await self.client.call(tool, arguments)).complaint
 
     async def prompt(self, name: str, **arguments: str) -> str:
-        """The text of a prompt: one message of the user."""
+        """The text of a prompt: one user message."""
         result = (
             await self.client.request("prompts/get", {"name": name, "arguments": self.named(dict(arguments))})
         ).result
@@ -43,7 +43,7 @@ class Door:
         return message["content"]["text"]
 
     async def read(self, uri: str) -> Any:
-        """What a resource says."""
+        """The text of a resource."""
         (contents,) = (await self.client.request("resources/read", {"uri": uri})).result["contents"]
         assert contents["mimeType"] == "application/json"
         return json.loads(contents["text"])

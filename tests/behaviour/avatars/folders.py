@@ -1,6 +1,6 @@
 """Avatars as folders: a keeper of canal registers who speaks in the first person, and a beekeeper's student.
 
-Both are invented, and so is everything they wrote.
+Both are invented, and so are all their writings.
 """
 
 import json
@@ -115,7 +115,7 @@ BEEKEEPER_CORPUS: dict[str, tuple[dict[str, Any], str]] = {
 
 
 def write_avatar(folder: Path, config: dict[str, Any], corpus: dict[str, tuple[dict[str, Any], str]]) -> Path:
-    """An avatar's folder, as somebody would lay it out by hand."""
+    """An avatar's folder, laid out as an author would do it by hand."""
     (folder / "corpus").mkdir(parents=True)
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
     entries = [{"id": name.partition(".")[0], **entry} for name, (entry, _) in corpus.items()]

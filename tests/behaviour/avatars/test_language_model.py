@@ -1,4 +1,4 @@
-"""A language model behind an OpenAI-compatible endpoint, over real HTTP: what it is asked, and what of it is said."""
+"""A language model behind an OpenAI-compatible endpoint, over real HTTP: its requests, and how its replies are used."""
 
 import json
 from pathlib import Path
@@ -22,7 +22,7 @@ TRUE = "In 1931 the Lower Marsh had 27 sluices."
 
 
 class Model:
-    """Answers drafts with `drafts`, one after another, and other questions with what the test gives it."""
+    """Answers draft requests with `drafts`, one after another, and other requests with what the test supplies."""
 
     def __init__(self, *drafts: str, supported: bool = True, question: str = "", schemas: bool = True) -> None:
         self.drafts = list(drafts)

@@ -1,4 +1,4 @@
-"""What Pentad adds: checking drafts and citations, panels, who knows, resources, prompts, and the ways to draft."""
+"""Pentad's additions: checking drafts and citations, panels, routing, resources, prompts, and the drafting modes."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Avatars at their own paths while the server runs: they come, change and go, and only readers learn of them."""
+"""Avatars at their own paths while the server runs: they are added, changed and removed, and only readers see them."""
 
 import json
 from pathlib import Path
@@ -76,7 +76,7 @@ async def test_who_may_not_read_the_room_does_not_learn_which_avatars_there_are(
 
 
 class Model:
-    """An OpenAI-compatible model that says what the test wants of the sentence on sluices."""
+    """An OpenAI-compatible model that says what the test wants about the sentence on sluices."""
 
     def __init__(self, *texts: str) -> None:
         self.texts = texts

@@ -1,4 +1,4 @@
-"""The three tools of the original document over every wire: what they take, what they give, what they refuse."""
+"""The three tools of the original document over every wire: their arguments, answers and errors."""
 
 import re
 from typing import Any
@@ -186,7 +186,7 @@ async def test_the_same_question_has_the_same_answer_on_every_way(door: Door, qu
 
 
 def _span(link: str) -> tuple[str, ...]:
-    """The passage and the characters that a link shows."""
+    """The passage, and the characters that a link shows."""
     found = re.search(r"/ida-brandt/passages/(\d+)(?:/(\d+)-(\d+)|\?from=(\d+)&to=(\d+))$", link)
     assert found is not None, link
     return tuple(filter(None, found.groups()))

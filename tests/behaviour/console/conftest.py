@@ -1,4 +1,4 @@
-"""A Pentad with data in three rooms, some of it written to do harm, on each store; and people who look at it."""
+"""A Pentad with data in three rooms, some of it hostile, on each store; and browsers with various users."""
 
 import json
 from collections.abc import AsyncIterator
@@ -31,7 +31,7 @@ CALLER = Caller(LOCAL)
 
 @dataclass
 class World:
-    """The three rooms, an administrator's browser, and where some things are."""
+    """The three rooms, an administrator's browser, and the addresses of some things."""
 
     directory: Directory
     registers: Registers
@@ -53,7 +53,7 @@ class World:
 
 
 def hostile_record() -> dict[str, Any]:
-    """A record the directory takes as valid, with harm in every text it leaves to its writer."""
+    """A valid directory record, with hostile content in every free text."""
     return {
         **sample("1.0.0"),
         "name": f"evil.example/{SCRIPT}",
@@ -113,7 +113,7 @@ async def fill_registers(world: World) -> None:
 
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
 async def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
-    """The three rooms behind a login, filled."""
+    """The three rooms behind a login, with data."""
     database: str | None = None
     if request.param == "postgres":
         server: PostgresServer = request.getfixturevalue("postgres_server")

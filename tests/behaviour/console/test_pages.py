@@ -1,4 +1,4 @@
-"""Every page of the three rooms, over HTTP and on both stores, with data that was written to do harm."""
+"""Every page of the three rooms, over HTTP and on both stores, with hostile data."""
 
 import re
 from collections import deque
@@ -23,7 +23,7 @@ def own_links(page: Read) -> list[str]:
 
 @pytest.mark.requirement("console:pages")
 async def test_every_link_of_the_console_leads_to_a_page_that_is_there(world: World) -> None:
-    """From the home page on; each page is also checked to run nothing and to load nothing from elsewhere."""
+    """Starts at the home page; each page is also checked to run nothing and to load nothing from other hosts."""
     seen, waiting = {"/"}, deque(["/"])
     patterns: set[str] = set()
     while waiting:

@@ -12,7 +12,7 @@ from tests.behaviour.directory.directory_client import DirectoryClient
 OWN_PATH = "/rooms/directory/mcp"
 
 Connection = tuple[Wire, str]
-"""A wire, and the path where it is HTTP."""
+"""A wire, and the path for HTTP."""
 
 CONNECTIONS: tuple[Connection, ...] = (
     (Wire("memory", "2025-11-25"), ""),

@@ -101,7 +101,7 @@ async def test_wildcards_mean_what_the_document_says(
 @pytest.mark.requirement("dir:example:python", "dir:example:version", "dir:example:complex")
 async def test_the_searches_of_the_document_work_as_printed(in_memory: DirectoryClient, site: App) -> None:
     async def kept(**changes: Any) -> str:
-        """Kept as a directory without these rules would have sent it: no OASF version has such skills."""
+        """Stored as a directory without these rules would have sent it: no OASF version has such skills."""
         pushed = await site.rooms[0].service.records.push(LOCAL, {**sample("0.7.0"), **changes})
         return pushed.cid
 
@@ -232,7 +232,7 @@ async def test_without_a_schema_url_nothing_is_fetched(tmp_path: Path) -> None:
 
 @contextlib.contextmanager
 def started(server: dict[str, Any], home: Path) -> Generator["subprocess.Popen[bytes]"]:
-    """A server as an IDE starts it: the command, its arguments and its environment, and pipes."""
+    """A server started as an IDE does: the command, its arguments and its environment, and pipes."""
     own = {**environment(), **server.get("env", {}), "PENTAD_DATA": str(home)}
     with (home / "log").open("wb") as log:
         child = subprocess.Popen(

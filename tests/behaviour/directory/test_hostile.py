@@ -1,4 +1,4 @@
-"""Malicious records and sources: refused with a clear error, or kept and shown as plain data."""
+"""Malicious records and sources: refused with a clear error, or stored and shown as plain data."""
 
 import json
 from typing import Any
@@ -28,7 +28,7 @@ async def test_a_record_over_four_mebibytes_is_refused_naming_the_sizes(in_memor
     with pytest.raises(InvalidInput, match=f"the most allowed are {4 * MIB} bytes"):
         parse_record(json.dumps(heavy(4 * MIB)))
     data = heavy(4 * MIB - 200_000)
-    data["modules"][0]["data"]["more"] = "<" * 60_000  # grows six-fold in the form that is hashed and kept
+    data["modules"][0]["data"]["more"] = "<" * 60_000  # grows six-fold in the form that is hashed and stored
     answer = await in_memory.ask("agntcy_dir_push_record", record_json=json.dumps(data))
     assert answer.keys() == {"error_message"}
     assert answer["error_message"].startswith("Failed to push record to server: The record has ")

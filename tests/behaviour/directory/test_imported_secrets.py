@@ -28,7 +28,7 @@ def text_of(shape: Shape) -> str:
 
 
 def unpacked(text: str) -> str:
-    """A text with everything in it that is base64 spelt out as well."""
+    """A text with all its content, including decoded base64."""
     inner = [base64.b64decode(one[: len(one) // 4 * 4]) for one in _BASE64.findall(text)]
     return text + "".join(one.decode("utf-8", "replace") for one in inner)
 
@@ -45,7 +45,7 @@ async def test_no_secret_is_in_the_answer_the_store_the_log_or_the_audit_trail(
     caplog.set_level(logging.DEBUG)
     answers: list[str] = []
     async with open_app(Settings(data=tmp_path, database=database_url, rooms=("directory",), auth="none")) as app:
-        await Namespaces(app.database).set("", immutable=False)  # shapes of one source share its name and version
+        await Namespaces(app.database).set("", immutable=False)  # variants of one source share its name and version
         async with connected_in_memory(app, CONNECTIONS[0][0], {}) as client:
             directory = DirectoryClient(client)
             for suspicious in ("refuse", "withhold"):

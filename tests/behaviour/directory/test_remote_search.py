@@ -22,12 +22,12 @@ from tests.rooms.directory.remote.test_remote_node import UNKNOWN, other_server
 pytestmark = pytest.mark.anyio
 
 Asked = list[tuple[str, str, bool]]
-"""Queries as the other directory got them: type, value, and whether what it finds is left out."""
+"""Queries as the remote directory received them: type, value, and whether matches are excluded."""
 
 
 @dataclass
 class Elsewhere:
-    """A directory elsewhere that knows one record, and what it was asked for."""
+    """A remote directory that knows one record, and the requests it received."""
 
     searches: list[search_pb2.SearchCIDsRequest] = field(default_factory=list[search_pb2.SearchCIDsRequest])
     counts: list[search_pb2.CountRecordsRequest] = field(default_factory=list[search_pb2.CountRecordsRequest])
@@ -99,7 +99,7 @@ NINE = {
     "domain_ids": ["104"],
     "domain_names": ["technology/[a-m]*"],
 }
-"""Two names, and seven other filters of one value each."""
+"""Two names, and seven other filters with one value each."""
 
 ARRAYS = (
     ("names", "NAME", ["b", "a", "b"]),
@@ -115,7 +115,7 @@ ARRAYS = (
     ("schema_versions", "SCHEMA_VERSION", ["1.0.0"]),
     ("module_ids", "MODULE_ID", ["202"]),
 )
-"""The arrays in the order in which they are asked for, with the type of their queries."""
+"""The arrays in the order in which they are queried, with the type of their queries."""
 
 
 @pytest.mark.requirement("dir:search:query-per-value")

@@ -1,4 +1,4 @@
-"""The five tools for OASF: the ported checks, and what the original documentation says about them."""
+"""The five tools for OASF: the ported checks, and the statements of the original documentation."""
 
 import json
 from typing import Any

@@ -11,7 +11,7 @@ from tests.rooms.directory.translate.sources import CARD, CONFIG, SERVER, SKILL
 pytestmark = pytest.mark.anyio
 
 ONLY_IN_1_0_0 = ("natural_language_processing/natural_language_understanding", 101)
-"""A skill 1.1.0 has no counterpart for."""
+"""A skill without a counterpart in 1.1.0."""
 
 SOURCES = {
     "mcp": json.dumps(SERVER),
@@ -35,7 +35,7 @@ async def test_a_source_becomes_a_record_that_still_needs_skills_and_domains(
     again = await directory.ask(
         "agntcy_oasf_import_record", source_data=SOURCES[form], source_format=f" {form.upper()} "
     )
-    same = {**json.loads(again["record_json"]), "created_at": made["created_at"]}  # the moment of the import
+    same = {**json.loads(again["record_json"]), "created_at": made["created_at"]}  # the time of the import
     assert same == made, "the same source, the same record"
 
 

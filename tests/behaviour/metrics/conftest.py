@@ -1,4 +1,4 @@
-"""The metrics room alone, over every wire, in front of a fake platform that runs as a process of its own."""
+"""The metrics room alone, over every wire, in front of a fake platform that runs in its own process."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ PRINTED = 6
 
 @pytest.fixture(scope="session")
 def anypoint() -> Iterator[dict[str, str]]:
-    """A platform with one group and two environments, as the variables that lead to it."""
+    """A platform with one group and two environments, as the variables that point to it."""
     command = [sys.executable, "-m", "tests.anypoint", "--port", "0", "--environments", "2"]
     with subprocess.Popen(command, cwd=REPOSITORY, env=environment(), stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None

@@ -1,4 +1,4 @@
-"""Arguments of the tools: every way of saying something, and nothing is ignored in silence."""
+"""Arguments of the tools: every spelling is accepted, and nothing is silently ignored."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Every answer has a budget. What does not fit is left out, and the answer says so and how to get it."""
+"""Every answer has a budget. Excess data is left out, and the answer says so and how to get it."""
 
 from pathlib import Path
 from typing import Any

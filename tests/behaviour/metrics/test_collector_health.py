@@ -16,7 +16,7 @@ from tests.rooms.metrics.sources import Request, Response, TurnedClock, http_sou
 
 pytestmark = pytest.mark.anyio
 UNPOLLED = {"host": 0, "pentad": 0, "prometheus": 0}
-"""The tests poll themselves, when they want it."""
+"""The tests poll explicitly."""
 WELL = Response(json={"status": "success", "data": {"resultType": "scalar", "result": [0, "3"]}})
 LOGIN_PAGE = Response(body=b"<html>Sign in</html>", headers={"content-type": "text/html"})
 

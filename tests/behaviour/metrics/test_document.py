@@ -139,7 +139,7 @@ EXAMPLES = {
 @pytest.mark.parametrize("name", EXAMPLES)
 @pytest.mark.requirement("metrics:doc:requests")
 async def test_the_documents_requests_are_answered_as_they_stand(lab: App, org: str, name: str) -> None:
-    """One POST to /mcp with nothing but a content type, and no handshake before it."""
+    """One POST to /mcp with only a content type, and no handshake before it."""
     given = {key: value.replace("{orgId}", org) for key, value in EXAMPLES[name].items()}
     request = {
         "jsonrpc": "2.0", "id": "3f0c7d0e-0000-4000-8000-000000000001", "method": "tools/call",

@@ -1,4 +1,4 @@
-"""`compat = "legacy"` in the settings: every call answers as the Metrics Toolkit does, unless it says otherwise."""
+"""`compat = "legacy"` in the settings: every call answers as the Metrics Toolkit does, unless the call overrides it."""
 
 import json
 from pathlib import Path
@@ -41,7 +41,7 @@ async def test_an_operator_turns_the_original_answers_on(tmp_path: Path, anypoin
 
 
 LEFT = "networking.vpcsAvailable"
-"""How many are left: in the toolkit, which does not know what is used, all of them."""
+"""How many are left: the toolkit, which does not know how many are used, says all of them."""
 
 
 @pytest.mark.requirement("metrics:legacy:everywhere")

@@ -1,4 +1,4 @@
-"""Alerts reach their receivers by themselves: once, grouped, repeated, silenced, and when they are over."""
+"""Alerts reach their receivers automatically: once, grouped, repeated, silenced, and when resolved."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -27,7 +27,7 @@ def gave(number: int) -> Response:
 
 
 class Watched:
-    """A server with one figure, thresholds, a receiver, and a clock that the test turns."""
+    """A server with one figure, thresholds, a receiver, and a clock that the test moves."""
 
     def __init__(self, app: App, clock: TurnedClock, answers: list[Response], receiver: Receiver) -> None:
         self.app = app
@@ -43,12 +43,12 @@ class Watched:
         await self.metrics.poll("prometheus")
 
     async def later(self, seconds: float) -> None:
-        """Let time pass, and the jobs run that are due by then."""
+        """Advance the time, and let the jobs run that are due by then."""
         self.clock.turn(seconds)
         await self.metrics.platform.database.write(lambda tx: tx.signal(CHANNEL))
 
     async def rested(self) -> None:
-        """Wait until every job that is due now has run."""
+        """Wait until every job due now has run."""
         jobs = self.metrics.platform.jobs
 
         def has_run(job: Any) -> bool:
@@ -62,7 +62,7 @@ class Watched:
         await self.rested()
 
     async def told(self, count: int) -> Received:
-        """The last of exactly so many messages."""
+        """The last message, of exactly this many."""
         await self.rested()
         assert len(self.receiver.requests) == count
         return self.receiver.requests[-1]

@@ -1,4 +1,4 @@
-"""What the room adds to the original: keys, explanations, history, alerts, exports; resources and prompts."""
+"""The room's additions to the original: keys, explanations, history, alerts, exports; resources and prompts."""
 
 import json
 from typing import Any

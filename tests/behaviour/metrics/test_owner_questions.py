@@ -85,7 +85,7 @@ class Orchard(World):
         return {"success": True, "response": [{"api_id": rows}, {"client_id": []}]}
 
     def places(self) -> list[tuple[str, dict[str, Any]]]:
-        """All groups with each of their environments, without design."""
+        """All groups with each of their environments, except design."""
         return [(org, env) for org in self.orgs for env in self.environments(org) if env["type"] != "design"]
 
     def live(self, place: int) -> str:
@@ -102,7 +102,7 @@ async def world() -> Orchard:
 
 @pytest.fixture(scope="module")
 async def app(tmp_path_factory: pytest.TempPathFactory, world: Orchard) -> AsyncIterator[App]:
-    """The room in front of the organisation, with a record of ten days ago and one of now."""
+    """The room in front of the organisation, with one recording ten days old and a current one."""
     clock = TurnedClock(1_720_000_000.0)
     world.now = clock.now()
     async with serving(platform := Platform(world)):
@@ -130,7 +130,7 @@ def applications(world: Orchard, *, started: bool | None = None) -> list[tuple[s
 
 
 def vcores(world: Orchard, org: str, *, production: bool) -> float:
-    """In tenths, so that whole numbers are added."""
+    """In tenths, so that integers are added."""
     tenths = sum(
         one["workers"]["amount"]
         for group, env in world.places()

@@ -1,4 +1,4 @@
-"""Every command and address in a terminal's block of the page on metrics works as it is written there."""
+"""Every command and URL in the terminal blocks of the page on metrics works as written there."""
 
 import re
 import shlex

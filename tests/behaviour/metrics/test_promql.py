@@ -1,4 +1,4 @@
-"""PromQL reaches the Prometheus of the settings, over MCP and REST alike, and its answers are bounded and explained."""
+"""PromQL reaches the configured Prometheus, over MCP and REST alike, and its answers are limited and explained."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""Questions over MCP, REST and keys by words: the same answers, states kept, within the budget."""
+"""Queries over MCP and REST, and keys found by words: the same answers, states kept, within the budget."""
 
 import base64
 import re

@@ -1,4 +1,4 @@
-"""`/metrics/collectors`: what the last polls recorded, for Prometheus. It asks no source and shows no old figure."""
+"""`/metrics/collectors`: figures of the last polls, for Prometheus. It queries no source and shows nothing old."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -21,7 +21,7 @@ POLLED = {"prometheus": 60.0, "host": 60.0}
 
 
 class Scraped:
-    """A server whose collectors the test polls itself, in front of a Prometheus that answers as told."""
+    """A server whose collectors the test polls itself, in front of a Prometheus with scripted answers."""
 
     def __init__(self, app: App, source: HttpSource, clock: TurnedClock, answers: list[Response]) -> None:
         self.app = app

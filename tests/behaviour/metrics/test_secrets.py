@@ -1,4 +1,4 @@
-"""Planted secrets, looked for everywhere: answers, errors, logs, pages, the cache, and every byte the store wrote."""
+"""Planted secrets, searched for everywhere: answers, errors, logs, pages, the cache, and every byte in the store."""
 
 import json
 import logging
@@ -19,7 +19,7 @@ from tests.behaviour.http_wire import send
 
 pytestmark = pytest.mark.anyio
 
-# Every planted secret holds one of these: those of the platform's answers, tokens and logins, and those set up here.
+# Every planted secret contains one of these: those of the platform's answers, tokens and logins, and those set up here.
 MARKS = ("MUST-NOT-LEAK", "CANARY")
 CLOSED = "http://127.0.0.1:9"
 HEADERS = (
@@ -59,7 +59,7 @@ def settings_for(platform: Platform, data: Path) -> Settings:
 
 
 async def told(app: App, ids: list[str], headers: dict[str, str]) -> list[Any]:
-    """What one client hears, whatever it asks."""
+    """Everything one client receives, whatever it asks."""
     client = await connect_http(app, HTTP_MODERN, None, **headers)
     questions: list[tuple[str, dict[str, Any]]] = [("getCapabilities", {}), ("listMetricKeys", {"limit": 1000})]
     for one in ids:
@@ -131,7 +131,7 @@ async def test_no_planted_secret_is_found_anywhere(tmp_path: Path, caplog: pytes
 
 
 def leaks(texts: list[str]) -> list[str]:
-    """Where a secret stands, with what is around it."""
+    """Where a secret was found, with its surroundings."""
     return [
         text[max(0, text.index(mark) - 200) : text.index(mark) + 50] for text in texts for mark in MARKS if mark in text
     ]

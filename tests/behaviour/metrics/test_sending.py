@@ -1,4 +1,4 @@
-"""Figures go to a destination of the settings over real HTTP, and long answers tell how far they are."""
+"""Figures are sent to a configured destination over real HTTP, and long answers report progress."""
 
 import csv
 import io
@@ -78,7 +78,7 @@ async def test_figures_are_sent_where_the_operator_said(sending: App, received: 
 
 
 async def sent(anypoint: dict[str, str], tmp_path: Path, form: str, collector: str = "ch", **more: Any) -> Received:
-    """What a listener got of one `loadMetrics` in a format."""
+    """What a listener got from one `loadMetrics` in a format."""
     async with receiving() as receiver:
         loaders = {"there": {"format": form, "url": receiver.url, "token": TOKEN, "index": "figures"}}
         tables = {"metrics": {"loaders": loaders}}

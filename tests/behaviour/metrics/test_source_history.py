@@ -1,4 +1,4 @@
-"""What Prometheus remembers is part of a metric's history in a tool's answer, on its page and in a terminal; where it
+"""What Prometheus has stored is part of a metric's history in a tool's answer, on its page and in a terminal; where it
 has a hole there is a gap."""
 
 import asyncio
@@ -20,7 +20,7 @@ from tests.rooms.metrics.sources import Request, Response, TurnedClock, http_sou
 
 pytestmark = pytest.mark.anyio
 HOLE = (0.4, 0.6)
-"""The part of every period that Prometheus has no points of."""
+"""The part of every period without points in Prometheus."""
 
 
 async def prometheus(asked: Request) -> Response:

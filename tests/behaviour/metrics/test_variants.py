@@ -1,4 +1,4 @@
-"""Older ways of calling, which the toolkit's document names or its code has: off by default, each with its switch."""
+"""Older ways of calling, from the toolkit's document or its code: off by default, each with its own switch."""
 
 import asyncio
 import json
@@ -34,7 +34,7 @@ def request(method: str, params: Any = None, number: int = 1) -> bytes:
 
 
 async def posted(front: Front, body: bytes) -> dict[str, Any]:
-    """The answer; what is told before it is passed over."""
+    """The answer; notifications before it are skipped."""
     return [message async for message in send(front, "POST", "/mcp", JSON, body).messages()][-1]
 
 
@@ -76,7 +76,7 @@ async def test_both_are_off_by_default(make_app: AppMaker) -> None:
 
 
 class OldClient:
-    """A client of the transport of 2024-11-05."""
+    """A client of the 2024-11-05 transport."""
 
     def __init__(self, front: Front, **headers: str) -> None:
         self._front = front

@@ -1,4 +1,4 @@
-"""The OpenRegister profile over both of its paths and both stores."""
+"""The OpenRegister profile at both of its paths and on both stores."""
 
 import pytest
 

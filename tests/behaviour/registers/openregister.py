@@ -1,4 +1,4 @@
-"""A client of the OpenRegister profile that sends whatever a test wants and takes nothing for granted."""
+"""A client of the OpenRegister profile that sends anything a test wants and checks everything."""
 
 import json
 from typing import Any
@@ -10,7 +10,7 @@ UNSET: Any = object()
 
 
 class OpenRegister:
-    """One endpoint; `session` is begun when it is first needed."""
+    """One endpoint; `session` is started when first needed."""
 
     def __init__(self, site: Site, path: str, who: str = "admin") -> None:
         self.site = site
@@ -39,7 +39,7 @@ class OpenRegister:
         return self._session
 
     async def request(self, method: str, params: Any = UNSET, *, request_id: Any = 7) -> Object:
-        """A whole JSON-RPC answer; it must be HTTP 200 and of one of the two shapes."""
+        """A whole JSON-RPC answer; it must be HTTP 200 and have one of the two shapes."""
         message: Object = {"jsonrpc": "2.0", "id": request_id, "method": method}
         if params is not UNSET:
             message["params"] = params
@@ -64,14 +64,14 @@ class OpenRegister:
         return answer["error"]
 
     async def call(self, tool: str, **arguments: Any) -> Any:
-        """What a tool says, as JSON. A second block is a note for the model."""
+        """A tool's answer, as JSON. A second block is a note for the model."""
         result = await self.result("tools/call", {"name": tool, "arguments": arguments})
         assert result["isError"] is False, result
         assert [block["type"] for block in result["content"]] in (["text"], ["text", "text"])
         return json.loads(result["content"][0]["text"])
 
     async def failure(self, tool: str, **arguments: Any) -> str:
-        """What a tool complains about."""
+        """A tool's error."""
         result = await self.result("tools/call", {"name": tool, "arguments": arguments})
         assert result["isError"] is True, result
         assert result["content"][0]["type"] == "text"

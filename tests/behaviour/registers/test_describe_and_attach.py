@@ -1,4 +1,4 @@
-"""Describe and attachments as a client meets them, over every transport."""
+"""Describe and attachments as a client uses them, over every transport."""
 
 import contextlib
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""A hybrid schema over every way to it: a question in other words finds the object, and the answer says why."""
+"""A hybrid schema on every wire: a query in other words finds the object, and the answer says why."""
 
 import contextlib
 import json

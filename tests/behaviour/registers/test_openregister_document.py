@@ -52,12 +52,12 @@ NATIVE = {"accept": "application/json, text/event-stream", "mcp-protocol-version
 
 
 def words_of(printed: str, session: str) -> list[str]:
-    """A printed command as a shell takes it apart."""
+    """A printed command, split as a shell does."""
     return shlex.split(printed.replace("\\\n", " ").replace("<session-id>", session))
 
 
 async def curl(site: Site, printed: str, path: str, session: str = "") -> Reply:
-    """The printed command, sent as curl sends it, to our host."""
+    """The printed command, sent to our host as curl would."""
     words = words_of(printed, session)
     given = {words[at]: words[at + 1] for at in range(len(words) - 1) if words[at] in ("-u", "-X", "-d")}
     headers = dict(word.split(": ", 1) for at, word in enumerate(words) if words[at - 1] == "-H")
@@ -149,7 +149,7 @@ async def test_the_standard_is_posted_to_and_discovery_is_read(site: Site) -> No
 
 
 async def rows(endpoint: OpenRegister, tool: str, data: dict[str, Any]) -> None:
-    """The five rows of a table of actions, with the required parameters and nothing else."""
+    """The five rows of a table of actions, with only the required parameters."""
     made = await endpoint.call(tool, action="create", data=data)
     assert made["title"] == data["title"]
     assert made["id"] in [row["id"] for row in await endpoint.call(tool, action="list", limit=1000, offset=0)]

@@ -32,14 +32,14 @@ DECISION = {
 
 
 def uri_of(made: Mapping[str, Any]) -> str:
-    """The address of an object that a tool returned."""
+    """The URI of an object that a tool returned."""
     facts = made["@self"]
     return f"openregister://objects/{facts['register']}/{facts['schema']}/{made['id']}"
 
 
 @dataclass
 class House:
-    """The app, and what most tests do with it."""
+    """The app, with the usual actions of the tests."""
 
     app: App
 

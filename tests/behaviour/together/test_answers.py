@@ -1,4 +1,4 @@
-"""An answer of an avatar knows what made it, for whoever asked, and is an event of the feed."""
+"""An avatar's answer records its origins, for the caller who asked, and is an event of the feed."""
 
 import json
 from typing import Any

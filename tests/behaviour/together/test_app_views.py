@@ -1,4 +1,4 @@
-"""Views of MCP Apps: declared, served, added to results of clients that show them, and nothing else changes."""
+"""Views of MCP Apps: declared, served, and added to results of clients that show them; nothing else changes."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""An avatar learns from resources of other rooms, as far as whoever adds them may read them."""
+"""An avatar learns from resources of other rooms, as far as the user who adds them may read them."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What made a thing, over all rooms, as far as the caller may know."""
+"""Where a thing comes from, across all rooms, as far as the caller may know."""
 
 import json
 from pathlib import Path
@@ -24,7 +24,7 @@ Steps = set[tuple[str, str, str]]
 
 
 def steps(graph: LineageGraph) -> Steps:
-    """The links of a lineage, each by the types of its ends."""
+    """The links of a lineage, each as the types of its two ends."""
     types = {one.uri: one.type for one in graph.things}
     return {(types[one.source], one.relation, types[one.target]) for one in graph.edges}
 

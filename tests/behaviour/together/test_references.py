@@ -1,4 +1,4 @@
-"""A URI of any room works wherever a reference is accepted, with the rights of who refers."""
+"""A URI of any room works wherever a reference is accepted, with the rights of the caller who refers to it."""
 
 import hashlib
 import json

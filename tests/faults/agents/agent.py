@@ -1,4 +1,4 @@
-"""An agent that counts, slowly enough to be killed, and counts on from where it was."""
+"""An agent that counts, slowly enough to be killed, and continues where it was."""
 
 import asyncio
 from typing import ClassVar

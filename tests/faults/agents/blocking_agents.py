@@ -10,7 +10,7 @@ from pentad.rooms.agents.hosting.turn import Turn
 
 GIB = 1024**3
 SECONDS = 2.0
-leases.BEAT_SECONDS, leases.DEAD_SECONDS = 0.3, 1.0  # a blocked process is noticed soon, if it is noticed at all
+leases.BEAT_SECONDS, leases.DEAD_SECONDS = 0.3, 1.0  # a blocked process is noticed soon, if at all
 
 
 async def quick(text: str) -> str:

@@ -1,4 +1,4 @@
-"""An agent whose turns are full of durable calls, each slow enough to be killed in its middle.
+"""An agent whose turns are full of durable calls, each slow enough to be killed halfway.
 
 Every step writes a line into a file outside the store, so the file tells how often it ran.
 """

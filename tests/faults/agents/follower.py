@@ -1,6 +1,6 @@
-"""A client that follows one task through every death of its server, and notes each event under its number.
+"""A client that follows one task through every death of its server, and records each event under its number.
 
-It begins in one dialect and goes on after each loss in the next one: they all number the same log.
+It starts in one dialect and continues after each loss in the next one: they all number the same log.
 """
 
 import itertools
@@ -15,11 +15,11 @@ import aiohttp
 _DIALECTS: Final = ("1.0", "0.3", "agentvault")
 _CHUNK: Final = re.compile(r"\d+ ")
 LOST: Final = (aiohttp.ClientError, ConnectionError, TimeoutError)
-"""How the end of a server looks to its clients."""
+"""What clients see when the server ends."""
 
 
 class Follower:
-    """One task, what was acknowledged of it, and every event that was received."""
+    """One task, what was acknowledged of it, and every event received."""
 
     def __init__(self, number: int, count: int) -> None:
         self.count = count
@@ -39,7 +39,7 @@ class Follower:
         return [int(what) for _, what in self.events if what.isdigit()]
 
     async def follow(self, session: aiohttp.ClientSession, moved: Callable[[], None]) -> None:
-        """Follow until the task is over; raises one of LOST when the server is gone."""
+        """Follow until the task is over; raises one of LOST if the server is gone."""
         dialect = next(self._turn)
         if self.task_id is None and dialect == "agentvault":
             self.task_id = await begun(session, self.count)
@@ -54,7 +54,7 @@ class Follower:
 
 
 def gist(event: Any) -> str:
-    """An event in a word that is the same in every dialect: a number that was counted, or a state."""
+    """An event as a word that is the same in every dialect: a counted number, or a state."""
     inner = event.get("artifactUpdate") or event.get("statusUpdate") or event.get("task") or event
     if "artifact" in inner:
         artifact = inner["artifact"]
@@ -66,14 +66,14 @@ def gist(event: Any) -> str:
 
 
 async def begun(session: aiohttp.ClientSession, count: int) -> str:
-    """A task begun in AgentVault's dialect; the id it was acknowledged with."""
+    """A task started in AgentVault's dialect; returns the acknowledged id."""
     message = {"role": "user", "parts": [{"type": "text", "content": str(count)}]}
     async with session.post("/a2a", json=_call("tasks/send", {"message": message})) as answer:
         return (await answer.json())["result"]["id"]
 
 
 async def sent(session: aiohttp.ClientSession) -> str:
-    """A task that is over when it is acknowledged; its id."""
+    """A task that is over when it is acknowledged; returns its id."""
     request = _call("SendMessage", {"message": _message("1.0", 0)})
     async with session.post("/a2a", json=request, headers={"A2A-Version": "1.0"}) as answer:
         task = (await answer.json())["result"]["task"]
@@ -103,7 +103,7 @@ async def streamed(
     else:
         methods = {"1.0": "SubscribeToTask", "0.3": "tasks/resubscribe", "agentvault": "tasks/sendSubscribe"}
         if last is None and dialect != "agentvault":
-            headers["Last-Event-ID"] = "0"  # acknowledged, but nothing of it was heard yet
+            headers["Last-Event-ID"] = "0"  # acknowledged, but no event of it was received yet
         request = _call(methods[dialect], {"id": task_id})
     async with session.post("/a2a", json=request, headers=headers) as answer:
         assert answer.content_type == "text/event-stream", await answer.text()
@@ -112,8 +112,8 @@ async def streamed(
 
 
 async def _frames(answer: aiohttp.ClientResponse) -> AsyncIterator[tuple[int, Any]]:
-    """Whole frames only: what breaks off in the middle was never received. Where two frames tell of one event, the last
-    of them has its whole number."""
+    """Whole frames only: one that breaks off in the middle was never received. If two frames have the same event, the
+    last one has its complete number."""
     number, data = 0, ""
     async for line in answer.content:
         text = line.decode().rstrip("\n")

@@ -1,4 +1,4 @@
-"""A client of the durable agent: begins orders, answers and pays, whatever happens to the servers."""
+"""A client of the durable agent: starts orders, answers and pays, whatever happens to the servers."""
 
 import contextlib
 import random
@@ -11,14 +11,14 @@ from pentad.rooms.agents.models import EVENT
 from tests.faults.agents.follower import LOST
 
 DIARY: Final = "PENTAD_TEST_DIARY"
-"""The environment variable with the file that the agent writes its steps into."""
+"""The environment variable with the file to which the agent writes its steps."""
 STEPS: Final = 6
 _STEP_NAMES: Final = {*map(str, range(STEPS)), "left", "right"}
 _HEADERS: Final = {"A2A-Version": "1.0"}
 
 
 class Order:
-    """One task: what was acknowledged of it, and what it ended with."""
+    """One task: what was acknowledged of it, and how it ended."""
 
     def __init__(self, hook: str) -> None:
         self.key = uuid.uuid4().hex
@@ -53,7 +53,7 @@ class Order:
     async def go_on(self, session: aiohttp.ClientSession) -> None:
         """Do what the task needs next."""
         if self.task_id is None:
-            # If the answer was lost, the same message is sent again: it may not begin a second task.
+            # If the answer was lost, the same message is sent again: it must not start a second task.
             push = {"taskPushNotificationConfig": {"url": self._hook, "token": self.key}}
             configuration = {"returnImmediately": True, **push}
             sent = await _call(
@@ -76,7 +76,7 @@ class Order:
 
 
 class Orders:
-    """As many open orders as wanted, and those that are over."""
+    """As many open orders as requested, and the finished ones."""
 
     def __init__(self, hook: str, most: int, chance: random.Random) -> None:
         self._hook = hook

@@ -1,4 +1,4 @@
-"""Agents that sleep, compute or flood: the other calls of their server are hardly slower, and no task is lost."""
+"""Agents that sleep, compute or flood: other calls of their server are hardly slower, and no task is lost."""
 
 import asyncio
 import contextlib
@@ -37,7 +37,7 @@ async def test_a_blocked_agent_hardly_slows_down_other_calls(
     while len(found) < ROUNDS and (not found or min(found)[0] > MOST):
         async with serving(arguments, agent=QUICK) as (session, _):
             found.append(await ratio(session, blocker))
-    times, idle, busy = min(found)  # noise of the machine only makes a round worse
+    times, idle, busy = min(found)  # machine noise only makes a round worse
     with capsys.disabled():  # the figures are what `make faults` is run for
         print(f"\n{blocker}: p99 {busy * 1000:.1f} ms, idle {idle * 1000:.1f} ms, {times:.1f} times")  # noqa: T201
     assert times <= MOST
@@ -49,7 +49,7 @@ def hosting(names: Sequence[str]) -> list[str]:
 
 
 async def ratio(session: aiohttp.ClientSession, blocker: str) -> tuple[float, float, float]:
-    """How much slower calls are while the blocker is at work, and the 99th percentiles."""
+    """How much slower calls are while the blocker works, and the 99th percentiles."""
     await latencies(session)
     idle = p99(await latencies(session))
     busy = p99(await latencies(session, blocker))
@@ -61,7 +61,7 @@ def p99(seconds: list[float]) -> float:
 
 
 async def latencies(session: aiohttp.ClientSession, blocker: str | None = None) -> list[float]:
-    """How long calls take. The blocker gets a task now and then; nobody reads what it says."""
+    """How long calls take. The blocker gets an occasional task, whose output nobody reads."""
     found: list[float] = []
     for number in range(CALLS):
         if blocker is not None and number % BLOCK_EVERY == 0:
@@ -76,7 +76,7 @@ async def latencies(session: aiohttp.ClientSession, blocker: str | None = None) 
 @pytest.mark.requirement("agents:watchdog:leases")
 @pytest.mark.parametrize("dialect", ["sqlite", "postgres"])
 async def test_two_servers_lose_no_task_when_one_of_them_is_blocked(tmp_path: Path, dialect: str) -> None:
-    """The blocked one keeps what it runs: the other does not take it for dead, and ends nothing."""
+    """The blocked server keeps its turns: the other does not consider it dead, and ends nothing."""
     with store(dialect) as database:
         arguments = [*database, "--data", str(tmp_path), *hosting(["freezes", "listens", "waits"])]
         async with serving(arguments, agent=QUICK) as (one, _), serving(arguments, agent=QUICK) as (other, _):
@@ -96,7 +96,7 @@ async def test_two_servers_lose_no_task_when_one_of_them_is_blocked(tmp_path: Pa
 
 
 async def begin(session: aiohttp.ClientSession, agent: str) -> Any:
-    """Send a task and do not wait for it."""
+    """Send a task without waiting for it."""
     message = {"messageId": str(uuid4()), "role": "ROLE_USER", "parts": [{"text": "go"}]}
     params = {"message": message, "configuration": {"returnImmediately": True}}
     return await call(session, agent, "SendMessage", params)

@@ -1,4 +1,4 @@
-"""A server killed in the middle of its streams, again and again: nothing acknowledged is lost, nothing comes twice."""
+"""A server killed in the middle of its streams, again and again: nothing acknowledged is lost, nothing is repeated."""
 
 import asyncio
 import contextlib
@@ -73,7 +73,7 @@ async def until_it_dies(
     finished: set[str],
     events: int,
 ) -> None:
-    """Follow every stream and send tasks besides, and kill the server when so many events have come."""
+    """Follow every stream and also send tasks, and kill the server after this many events."""
     left = events
 
     def moved() -> None:
@@ -105,7 +105,7 @@ async def check(session: aiohttp.ClientSession, one: Follower) -> None:
     full = {number: gist(event) async for number, event in streamed(session, "agentvault", one.task_id, one.count, 0)}
     assert list(full) == list(range(1, len(full) + 1))
     assert one.numbers == sorted(set(one.numbers))
-    assert {full[number] for number in set(full).difference(one.numbers)} <= {"message"}  # the caller's own words
+    assert {full[number] for number in set(full).difference(one.numbers)} <= {"message"}  # the caller's own message
     assert one.counted == list(range(one.count))
     (artifact,) = (await kept(session, one.task_id))["artifacts"]
     assert "".join(part["text"] for part in artifact["parts"]).split() == [str(number) for number in one.counted]
@@ -115,7 +115,7 @@ async def check(session: aiohttp.ClientSession, one: Follower) -> None:
 async def serving(
     arguments: list[str], *, agent: str = "tests.faults.agents.agent:Agent", settings: Mapping[str, str] = NO_SETTINGS
 ) -> AsyncGenerator[tuple[aiohttp.ClientSession, asyncio.subprocess.Process]]:
-    """A server over the same store as the one before it; it is killed at the end if it lives."""
+    """A server on the same store as the previous one; it is killed at the end if it is alive."""
     port = free_port()
     command = [pentad(), "serve", "--port", str(port), "--grpc-port", "0", "--auth", "none", "--rooms", "agents"]
     unlimited = {"PENTAD_LIMITS_CALLS_PER_SECOND": "0"}
@@ -134,7 +134,7 @@ async def serving(
 
 
 def kill(process: asyncio.subprocess.Process) -> None:
-    """End it where it stands, if it lives."""
+    """Kill it where it stands, if it is alive."""
     with contextlib.suppress(ProcessLookupError):
         process.kill()
 

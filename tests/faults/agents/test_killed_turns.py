@@ -1,4 +1,4 @@
-"""Servers killed again and again while agents take steps, sleep, ask, wait for events and push notifications.
+"""Servers killed again and again while agents take steps, sleep, ask, wait for events and send push notifications.
 
 No step runs twice, no question or event is lost, and the log has every event once.
 """
@@ -57,7 +57,7 @@ async def finish(session: aiohttp.ClientSession, orders: Orders) -> bool:
 
 
 class Battery:
-    """Servers over one store. Each is killed after a while and started again."""
+    """Servers on one store. Each is killed after a while and started again."""
 
     def __init__(self, arguments: Sequence[str], settings: dict[str, str], diary: Path) -> None:
         self._arguments = list(arguments)
@@ -98,7 +98,7 @@ class Battery:
 
 
 def check_steps(orders: Sequence[Order], lines: Sequence[str]) -> None:
-    """Every step ran at most once, and exactly once unless it was cut short."""
+    """Every step ran at most once, and exactly once unless it was interrupted."""
     assert len(lines) == len(set(lines))
     assert {order.state for order in orders} == {"COMPLETED"}
     done = set(lines)

@@ -1,4 +1,4 @@
-"""Two real servers with logins follow each other, set up as the page says, and are killed a hundred times in turn."""
+"""Two real servers with logins follow each other, configured as documented, and are killed a hundred times in turn."""
 
 import json
 import re
@@ -34,7 +34,7 @@ class Node:
         self.reader = self.command("keys", "create", "peer", "--scope", "directory:read", "--json")["token"]
 
     def command(self, *arguments: str, stdin: str = "") -> Any:
-        """The JSON that a command prints."""
+        """The JSON output of a command."""
         done = subprocess.run(
             [pentad(), *arguments, "--data", str(self.data)], input=stdin, capture_output=True, text=True,
             cwd=REPOSITORY, env=environment(), timeout=300, check=False,
@@ -61,12 +61,12 @@ class Node:
         return set(found.get("record_cids", ()))
 
     def trusted(self) -> set[str]:
-        """Records that another server's key has signed, as the policy says."""
+        """The policy accepts records signed with another server's key."""
         found = self.call("agntcy_dir_search_local", trusted=True, limit=1000)
         return set(found.get("record_cids", ()))
 
     def key(self) -> str:
-        """The public key that the server signs with. It is made for the first signature."""
+        """The public key that the server signs with. It is created for the first signature."""
         cid = self.push()
         made = self.call("directory_sign", reference=cid)["public_key"]
         self.call("directory_delete", reference=cid)
@@ -89,7 +89,7 @@ def nodes(tmp_path: Path) -> Iterator[tuple[Node, Node]]:
 
 
 def follow(here: Node, there: Node) -> None:
-    """The commands of the page, with the addresses and files of this test."""
+    """The commands of the page, with this test's URLs and files."""
     (here.data / "acme.key").write_text(there.reader, encoding="ascii")
     (here.data / "acme.pem").write_text(there.key(), encoding="ascii")
     shown = re.search(r"<!-- follow -->\n```\n(.*?)```", PAGE, re.DOTALL)
@@ -127,7 +127,7 @@ def test_a_hundred_restarts_lose_nothing(nodes: tuple[Node, Node]) -> None:
             gone = cid
             alive.call("directory_delete", reference=gone)
         elif number % 10 in (4, 7):
-            gone = latest[alive]  # the other side may have copied it
+            gone = latest[alive]  # the other server may have copied it
             alive.call("directory_set_state", reference=gone, state="withdrawn", reason="It is replaced.")
             withdrawn[alive].add(gone)
         here.discard(gone)

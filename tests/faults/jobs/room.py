@@ -25,7 +25,7 @@ async def open_room(platform: Platform) -> AsyncGenerator[Worker]:
 
 
 async def work(worker: Worker, run: JobRun) -> None:
-    """Hangs the first time; whoever takes it over is done at once."""
+    """Hangs the first time; a process that takes it over finishes at once."""
     (worker.notes / f"began-{os.getpid()}").touch()
     if run.attempt == 1:
         await asyncio.Event().wait()

@@ -52,7 +52,7 @@ async def test_the_job_of_a_killed_process_is_run_by_another(tmp_path: Path, dia
             queue = JobQueue(database, SystemClock())
 
             async def enqueued() -> bool:
-                with contextlib.suppress(Exception):  # until a server has made the tables
+                with contextlib.suppress(Exception):  # until a server has created the tables
                     await database.write(lambda tx: queue.enqueue(tx, "work.long", key="one"))
                     return True
                 return False

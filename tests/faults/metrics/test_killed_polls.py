@@ -1,4 +1,4 @@
-"""A process killed in the middle of a poll: the next one polls again within seconds, not when some lease is over."""
+"""A process killed in the middle of a poll: the next one polls again within seconds, not when some lease expires."""
 
 import asyncio
 import contextlib

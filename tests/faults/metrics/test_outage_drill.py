@@ -1,4 +1,4 @@
-"""The platform dies, throttles and lies, and comes back: at every moment each shape, chart, export, alert and `/readyz`
+"""The platform dies, throttles and lies, and recovers: at every moment each shape, chart, export, alert and `/readyz`
 tells the truth."""
 
 from collections.abc import AsyncIterator
@@ -23,7 +23,7 @@ from tests.behaviour.http_wire import send
 pytestmark = [pytest.mark.anyio, pytest.mark.faults, pytest.mark.timeout(300)]
 KEY = "applications.sandbox.applicationsTotal"
 TRUTH = 6
-"""What the platform has, as long as it answers."""
+"""The platform's data, while it answers."""
 OUTAGES = {
     "dies": Fault("*", "reset"),
     "is broken": Fault("*", "status", status=503),
@@ -35,7 +35,7 @@ OUTAGES = {
 
 
 class MovedClock(SystemClock):
-    """The real clock, ahead by as much as it was turned: pauses end by themselves."""
+    """The real clock plus the time that tests skipped, so pauses end by themselves."""
 
     __slots__ = ("ahead",)
 
@@ -50,7 +50,7 @@ class MovedClock(SystemClock):
 
 
 class Drill:
-    """A server in front of a platform, and everything it says about it."""
+    """A server in front of a platform, and all its reports."""
 
     def __init__(self, app: App, platform: Platform, clock: MovedClock) -> None:
         self.app = app
@@ -103,7 +103,7 @@ class Drill:
         assert (await self.ready())["status"] == "ok"
 
     async def check_outage(self, fetched: float, began: float) -> None:
-        """Nothing says that an old figure is a current one, and everything says that the source fails."""
+        """Nothing presents an old figure as current, and everything says that the source fails."""
         now = self.clock.now()
         for shape in ("tree", "flat", "value"):
             answer = await self.shape(shape)
@@ -154,7 +154,7 @@ def _svg(block: dict[str, Any]) -> str:
 
 @pytest.fixture
 async def drill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Drill]:
-    monkeypatch.setattr(upstream, "FIRST_PAUSE", 0.005)  # many questions are asked, and each tries again
+    monkeypatch.setattr(upstream, "FIRST_PAUSE", 0.005)  # there are many queries, and each retries
     monkeypatch.setattr(upstream, "MOST_WAITS", 2)
     clock = MovedClock()
     async with serving(Platform(World())) as platform:

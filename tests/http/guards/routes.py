@@ -1,4 +1,4 @@
-"""A request for each kind of route there is."""
+"""A request for each kind of route."""
 
 ROUTES = [
     ("POST", "/mcp"), ("POST", "/mcp/"), ("GET", "/mcp"), ("DELETE", "/mcp"), ("POST", "/rooms/lab/mcp"),

@@ -1,4 +1,4 @@
-"""Callers without credentials: how often, how much at once, and that those with credentials do not suffer from them."""
+"""Callers without credentials: their limits of rate and concurrency, and that others do not suffer from them."""
 
 import asyncio
 import base64
@@ -34,7 +34,7 @@ class Server:
     key: str
 
     async def ask(self, path: str, verb: str = "GET", address: str = "192.0.2.1", **headers: str) -> HttpAnswer:
-        """One request from an address, read to its end."""
+        """One request from an address, read completely."""
 
         async def from_there(scope: Any, receive: Any, send: Any) -> None:
             await self.front({**scope, "client": (address, 4000)}, receive, send)
@@ -106,7 +106,7 @@ ROOMS = {
     "the keys of cards": ("/.well-known/jwks.json", "GET", 200),
     "pages": ("/console/agents", "GET", 401),
 }
-"""What a stranger may ask of the rooms, and what the answer is until there were too many."""
+"""What a stranger may ask the rooms, and the answer until there were too many."""
 
 
 @pytest.mark.requirement("access:anonymous:rate")

@@ -1,4 +1,4 @@
-"""Content-Encoding of requests, over each wire: taken off within bounds, or refused."""
+"""Content-Encoding of requests, on each wire: decoded within limits, or refused."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""Host, on every route: whether a request is for this server at all."""
+"""Host, on every route: whether a request is meant for this server."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Content-Type: what a body may be, over each wire, and what a browser may send without asking first."""
+"""Content-Type: what a body may be, on each wire, and what a browser may send without a preflight."""
 
 import json
 
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.anyio
 
 PING = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode()
 WITHOUT_ASKING = ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"]
-"""What a browser sends anywhere without asking the server first."""
+"""What a browser sends anywhere without a preflight."""
 HERE = {"origin": "http://localhost:8700", "sec-fetch-site": "same-origin"}
 
 

@@ -1,7 +1,7 @@
-"""The official A2A library of version 0.3 and Pentad: `a2a_03_tour.py SITE AGENT [KEY]` gives a line of JSON for every
+"""The official A2A library of version 0.3 and Pentad: `a2a_03_tour.py SITE AGENT [KEY]` prints a line of JSON for every
 stop of a tour. With a key, the extended card is read too.
 
-Run by the interpreter of its own environment; nothing of Pentad is imported.
+Runs in its own environment; nothing of Pentad is imported.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ class Tour:
         self.client = JsonRpcTransport(http, card)
 
     async def refused(self, asking: Any) -> Any:
-        """The code of the error that the client makes of the answer."""
+        """The error code that the client derives from the answer."""
         try:
             return {"answered": str(await asking)}
         except A2AClientJSONRPCError as error:
@@ -59,7 +59,7 @@ class Tour:
         return [one.kind async for one in self.client.resubscribe(TaskIdParams(id=task_id))]
 
     async def card_read(self) -> Any:
-        """Whoever reads a card here has verified its signature."""
+        """Reading a card here verifies its signature."""
         if not self.extended:
             return self.card.name
         found = await JsonRpcTransport(self.http, self.card).get_card(signature_verifier=self.verify)

@@ -1,7 +1,7 @@
 """An agent on the official A2A library, for Pentad's client: `a2a_agent.py PORT`.
 
-"wait" works until it is canceled, "ask" asks for a city first, "stream" gives out three chunks; anything else is said
-back with the metadata that came along. Four cards: JSON-RPC and HTTP+JSON of version 1.0, HTTP+JSON alone below
+"wait" works until it is canceled, "ask" asks for a city first, "stream" sends three chunks; anything else is echoed
+with its metadata. Four cards: JSON-RPC and HTTP+JSON of version 1.0, HTTP+JSON alone below
 `/only-rest`, JSON-RPC of version 0.3 alone below `/old`, and below `/signed` one of both versions that the library has
 signed, with the key at `/jwks.json`. Nothing of Pentad is imported.
 """

@@ -72,7 +72,7 @@ def config(http: httpx.AsyncClient, binding: str) -> ClientConfig:
 
 
 def narrowed(card: AgentCard, binding: str, version: str) -> AgentCard:
-    """The card with one interface."""
+    """The card with only one interface."""
     found = AgentCard()
     found.CopyFrom(card)
     offered = [(one.protocol_binding, one.protocol_version) for one in card.supported_interfaces]
@@ -83,7 +83,7 @@ def narrowed(card: AgentCard, binding: str, version: str) -> AgentCard:
 
 
 def unknown(card: Any) -> list[str]:
-    """What a strict reader of 1.0 says: it knows every member of every object, and nothing required is missing."""
+    """The verdict of a strict reader of 1.0: every member of every object is known, and nothing required is missing."""
     try:
         ParseDict(card, AgentCard())
     except ParseError as error:

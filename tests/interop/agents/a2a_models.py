@@ -1,7 +1,7 @@
-"""The official A2A library's models as judges: lines of JSON on stdin, each with the name of what it should be.
+"""The official A2A library's models as validators: lines of JSON on stdin, each with the name of its type.
 
 A line is `[name, value]`: "1.0 Task" is a message of version 1.0, "0.3 Task" a model of version 0.3. What a model does
-not know is a fault too, but for cards and for "0.3 Superset", a task that AgentVault's readers share. Every fault is a
+not know is a fault too, except in cards and in "0.3 Superset", a task that AgentVault's readers share. Every fault is a
 line on stdout.
 """
 
@@ -18,7 +18,7 @@ from pydantic import BaseModel, ValidationError
 
 
 def unknown(given: Any, read: Any, path: str = "") -> Iterator[str]:
-    """Members that a model has not taken over."""
+    """Members that a model has dropped."""
     if isinstance(given, dict) and isinstance(read, dict):
         for name, value in given.items():
             if name not in read:

@@ -1,7 +1,7 @@
-"""The official A2A client and Pentad: `a2a_tour.py tour SITE BINDING VERSION REF` gives a line of JSON for every stop
-of a tour, `follow ... ID` one for every event of a task as it comes, `cancel ... ID` the task it canceled.
+"""The official A2A client and Pentad: `a2a_tour.py tour SITE BINDING VERSION REF` prints a line of JSON for every stop
+of a tour, `follow ... ID` one for every event of a task as it arrives, `cancel ... ID` the task it canceled.
 
-Run by the interpreter of its own environment; nothing of Pentad is imported. Whatever the client answers has passed the
+Runs in its own environment; nothing of Pentad is imported. Everything the client returns has passed the
 messages (1.0) or the models (0.3) of its library.
 """
 
@@ -114,7 +114,7 @@ class Tour:
         return {"before": before, "after": after["task"]}
 
     async def again(self) -> Any:
-        """A message and an answer, each sent twice as they are, as after a lost connection."""
+        """A message and an answer, each sent twice unchanged, as after a lost connection."""
         first = asked("ask")
         tasks = [await self.answer_to(first) for _ in range(2)]
         answer = asked("Ghent", taskId=tasks[0]["id"])
@@ -125,7 +125,7 @@ class Tour:
         return answer["task"]
 
     async def subscribe(self) -> Any:
-        """Started, subscribed to, canceled: the subscription hears of it and ends."""
+        """Started, subscribed to, canceled: the subscription reports it and ends."""
         task = (await self.sent("wait", at_once=True))["task"]
         events: list[Any] = []
         canceled = None
@@ -228,7 +228,7 @@ async def main(what: str, site: str, binding: str, version: str, given: str) -> 
 
 
 async def verifier(http: httpx.AsyncClient, site: str) -> Any:
-    """Checks signatures of cards as the library does, with the keys the site shows."""
+    """Checks signatures of cards as the library does, with the keys that the site publishes."""
     keys = {key["kid"]: key for key in (await http.get(f"{site}/.well-known/jwks.json")).json()["keys"]}
 
     def key(kid: str | None, _jku: str | None) -> PyJWK:

@@ -1,4 +1,4 @@
-"""The agent foreign clients speak to: what it does is said by the first word of the message."""
+"""The agent that foreign clients talk to: the first word of a message selects what it does."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -50,7 +50,7 @@ class Agent(BaseA2AAgent):
         return turn.reply("No task for that.")
 
     async def on_context(self, turn: Turn) -> dict[str, Any]:
-        """The hash of the context as it came in, and what every item leads to."""
+        """The hash of the context as received, and what every item leads to."""
         context = turn.context
         contents = {name: await context.content(name) for name in context["items"]}
         return {"hash": items_hash(context["items"]), "contents": contents}

@@ -1,7 +1,7 @@
 """An agent on AgentVault's server library, for Pentad's clients: `agentvault_agent.py PORT`.
 
-"wait" works until it is canceled, "ask" asks for a city first, anything else is said back with the context that came
-along. The card is at `/agent-card.json`, the agent at `/a2a/`. Nothing of Pentad is imported.
+"wait" works until it is canceled, "ask" asks for a city first, anything else is echoed with its context.
+The card is at `/agent-card.json`, the agent at `/a2a/`. Nothing of Pentad is imported.
 """
 
 import asyncio

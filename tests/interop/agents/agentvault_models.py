@@ -1,4 +1,4 @@
-"""AgentVault's models as judges: lines of JSON on stdin, each `[model, value]`; every fault is a line on stdout."""
+"""AgentVault's models as validators: lines of JSON on stdin, each `[model, value]`; every fault is a line on stdout."""
 
 import json
 import sys

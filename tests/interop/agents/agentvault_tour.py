@@ -1,8 +1,8 @@
-"""AgentVault's own client and Pentad: `agentvault_tour.py tour CARD_URL REF` gives a line of JSON for every stop of a
-tour, `begin CARD_URL TEXT` the id of a task it began, `task CARD_URL ID` what it is told of one, `keyed CARD_URL TEXT`
-the end of a task for which it took its key from the environment.
+"""AgentVault's own client and Pentad: `agentvault_tour.py tour CARD_URL REF` prints a line of JSON for every stop of a
+tour, `begin CARD_URL TEXT` the id of a task it started, `task CARD_URL ID` the state of one, `keyed CARD_URL TEXT`
+the end of a task for which the key came from the environment.
 
-Run by the interpreter of its own environment; nothing of Pentad is imported. Whatever the client answers has passed the
+Runs in its own environment; nothing of Pentad is imported. Everything the client returns has passed the
 models of its library.
 """
 
@@ -45,7 +45,7 @@ class Tour:
         return await self.client.initiate_task(self.card, said(text), KEYS, **more)
 
     async def events(self, task_id: str, until: str = "") -> list[Any]:
-        """What is told of a task to its end, or until it has come to a state."""
+        """The events of a task to its end, or until it has reached a state."""
         found: list[Any] = []
         async for event in self.client.receive_messages(self.card, task_id, KEYS):
             found.append(dumped(event))

@@ -1,4 +1,4 @@
-"""One Pentad that hosts the agent, for all foreign clients."""
+"""One Pentad that hosts the agent, shared by all foreign clients."""
 
 import json
 import urllib.request

@@ -21,7 +21,7 @@ from langgraph.types import interrupt
 
 
 class AgainAndAgain:
-    """The same answer, however often it is asked for."""
+    """The same answer every time."""
 
     def __iter__(self) -> "AgainAndAgain":
         return self

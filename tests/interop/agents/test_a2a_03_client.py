@@ -1,4 +1,4 @@
-"""The official A2A library of version 0.3 against Pentad. Unlike its successor, its streams read events only."""
+"""The official A2A library of version 0.3 against Pentad. Unlike its successor, it reads only events in streams."""
 
 from typing import Any
 

@@ -94,7 +94,7 @@ def test_a_subscriber_has_the_task_first_and_hears_of_its_cancellation(seen: dic
 
 @pytest.mark.requirement("agents:interop:hash")
 def test_the_hash_of_a_context_outlives_the_way_through_the_library(seen: dict[str, Any]) -> None:
-    """It turns 42 into 42.0 on its way; the references are followed all the same."""
+    """It turns 42 into 42.0 on the way; the references still work."""
     items, task = seen["context"]["items"], seen["context"]["task"]
     found = task["status"]["message"]["parts"][0]["data"]
     assert found["hash"] == items_hash(items)

@@ -17,7 +17,7 @@ def seen(site: Site) -> dict[str, Any]:
 
 
 def kinds(events: list[Any]) -> list[str]:
-    """Every event as its state, its artifact, or what was said."""
+    """Every event as its state, its artifact, or its message."""
     return [
         event.get("state")
         or (f"artifact {event['artifact']['id']}" if "artifact" in event else texts(event["message"]))
@@ -96,5 +96,5 @@ def test_refusals_are_raised_with_their_codes(seen: dict[str, Any]) -> None:
     codes = {what: found["code"] for what, found in seen["refusals"].items()}
     assert codes == {
         "get": -32001, "cancel": -32001, "send": -32001, "over": -32004, "context": -32602,
-        "subscribe": None,  # the client raises, and has no code for what it reads in a stream
+        "subscribe": None,  # the client raises, and has no code for errors in a stream
     }  # fmt: skip

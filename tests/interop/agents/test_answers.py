@@ -1,4 +1,4 @@
-"""Everything Pentad answers in a dialect, task by task and event by event, put before the models of that dialect."""
+"""Every answer of Pentad in a dialect, task by task and event by event, validated by the models of that dialect."""
 
 import json
 import subprocess
@@ -20,7 +20,7 @@ PUSH = {"id": "c1", "url": "https://example.com/hook", "token": "t"}
 
 
 class Wire:
-    """Plain requests in one dialect, and every answer kept under the name of what it should be."""
+    """Plain requests in one dialect; every answer is recorded under the name of its type."""
 
     def __init__(self, site: Site, version: str | None = None) -> None:
         self._site = site
@@ -145,7 +145,7 @@ def test_every_answer_in_agentvaults_dialect_is_what_its_models_say(site: Site) 
 
 @pytest.mark.requirement("agents:interop:answers")
 def test_a_task_begun_nowhere_in_particular_is_read_by_both_of_the_dialects_that_share_a_method(site: Site) -> None:
-    """Begun in 1.0 and asked for with `tasks/get`: one answer for AgentVault's readers and for those of 0.3."""
+    """Started in 1.0 and read with `tasks/get`: one answer for AgentVault's readers and for those of 0.3."""
     new, shared = Wire(site, "1.0"), Wire(site)
     for word in ("stream", "parts", "ask"):
         message = {"messageId": new_id(), "role": "ROLE_USER", "parts": [{"text": word}]}

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
 @dataclass(frozen=True)
 class Place:
-    """A server, and a key for it if it wants one."""
+    """A server, and a key for it if it needs one."""
 
     url: str
     key: str = ""
@@ -45,7 +45,7 @@ def place(request: pytest.FixtureRequest) -> Generator[Place]:
 
 @pytest.fixture(scope="module", params=[a2a_python, a2a_10_python], ids=["latest", "early"])
 def cards(place: Place, request: pytest.FixtureRequest) -> list[Any]:
-    """The early library writes the canonical form in another way."""
+    """The early library writes the canonical form differently."""
     return a2a_cards(place.url, *place.access, python=request.param())
 
 

@@ -1,4 +1,4 @@
-"""Objects of the real LangChain and LangGraph, hosted as they are."""
+"""Objects of the real LangChain and LangGraph, hosted unchanged."""
 
 import os
 from collections.abc import Generator

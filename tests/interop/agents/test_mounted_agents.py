@@ -1,4 +1,4 @@
-"""Agents on foreign libraries, mounted on a Pentad: callers speak with it as with any other agent of the server."""
+"""Agents on foreign libraries, mounted on a Pentad: callers talk to them as to any other agent of the server."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Pentad hands tasks to agents on foreign libraries: the official A2A one, in all its dialects, and AgentVault's."""
+"""Pentad sends tasks to agents on foreign libraries: the official A2A one, in all its dialects, and AgentVault's."""
 
 import asyncio
 import json
@@ -74,7 +74,7 @@ def state(item: Item) -> str:
 
 
 def answer(task: Task) -> tuple[Part, ...]:
-    """What the agent said last."""
+    """The agent's last message."""
     message = task.status_message or task.history[-1]
     assert message.role == "agent"
     return message.parts
@@ -137,7 +137,7 @@ async def test_a_task_nobody_knows_is_not_found(agent: RemoteAgent) -> None:
 async def test_a_card_that_the_official_library_signed_counts_as_far_as_it_signed_it(
     sites: dict[str, str], fetcher: HttpFetcher
 ) -> None:
-    """Its server adds members of 0.3 to the card after it has signed it, and signs no empty ones."""
+    """Its server adds members of 0.3 to the card after signing it, and signs no empty ones."""
     _, card = await fetch_card(f"{sites['a2a']}/signed", fetcher, trusted=True)
     keys = json.loads((await fetcher.fetch(f"{sites['a2a']}/jwks.json", trusted=True)).body)
     assert "url" in card

@@ -1,4 +1,4 @@
-"""One task, three clients: begun with AgentVault's, followed in A2A 0.3, canceled in A2A 1.0."""
+"""One task, three clients: started with AgentVault's, followed in A2A 0.3, canceled in A2A 1.0."""
 
 import json
 

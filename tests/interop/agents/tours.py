@@ -1,4 +1,4 @@
-"""Foreign scripts and what they say: each runs in the environment of the library it is written for."""
+"""Foreign scripts and their output: each runs in the environment of the library it is written for."""
 
 import json
 import subprocess
@@ -28,27 +28,27 @@ class Site:
 
 
 def agentvault(*arguments: str) -> list[Any]:
-    """What AgentVault's client says, line by line."""
+    """The output of AgentVault's client, line by line."""
     return _said([agentvault_python(), FOLDER / "agentvault_tour.py", *arguments])
 
 
 def a2a(*arguments: str) -> list[Any]:
-    """What the official A2A client says, line by line."""
+    """The output of the official A2A client, line by line."""
     return _said([a2a_python(), FOLDER / "a2a_tour.py", *arguments])
 
 
 def a2a_cards(*arguments: str, python: Path | None = None) -> list[Any]:
-    """What the official A2A library says about cards, line by line."""
+    """The official A2A library's output about cards, line by line."""
     return _said([python or a2a_python(), FOLDER / "a2a_cards.py", *arguments])
 
 
 def a2a_03(*arguments: str) -> list[Any]:
-    """What the official A2A library of version 0.3 says, line by line."""
+    """The output of the official A2A library of version 0.3, line by line."""
     return _said([a2a_03_python(), FOLDER / "a2a_03_tour.py", *arguments])
 
 
 def stops(lines: list[Any]) -> dict[str, Any]:
-    """What was seen on a tour, by stop; a stop that failed fails the test."""
+    """The results of a tour, by stop; a stop that failed fails the test."""
     failed = [line for line in lines if "failed" in line]
     assert not failed, failed
     return {line["stop"]: line["saw"] for line in lines}
@@ -62,7 +62,7 @@ def _said(command: list[str | Path]) -> list[Any]:
 
 @contextmanager
 def saying(*arguments: str) -> Generator["subprocess.Popen[str]"]:
-    """The official A2A client at work, its lines to be read as they come."""
+    """The official A2A client at work; its lines can be read as they arrive."""
     command = [a2a_python(), FOLDER / "a2a_tour.py", *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -73,7 +73,7 @@ def saying(*arguments: str) -> Generator["subprocess.Popen[str]"]:
 
 @contextmanager
 def foreign_agent(python: Path, script: str) -> Generator[str]:
-    """An agent on a foreign library; its address. The script prints a line when it is ready."""
+    """An agent on a foreign library; yields its URL. The script prints a line when it is ready."""
     port = free_port()
     with subprocess.Popen([python, FOLDER / script, str(port)], stdout=subprocess.PIPE, text=True) as process:
         try:

@@ -1,16 +1,16 @@
-"""A person at a browser: `python chromium.py PROGRAM`, told what to do by JSON lines, with one answer line for each.
+"""A user with a browser: `python chromium.py PROGRAM`, controlled by JSON lines, with one answer line for each.
 
 `{"browser": "ada", "visit": URL, "name": ..., "password": ..., "press": "Allow", "until": PREFIX}` opens the URL, logs
-in if a login form appears, presses the button, or goes back if the server refuses, and waits for an address that begins
-with PREFIX. The answer has the address (`landed`) and the text of every page on the way (`pages`). A browser keeps its
+in if a login form appears, presses the button, or goes back if the server refuses, and waits for a URL that begins
+with PREFIX. The answer has the URL (`landed`) and the text of every page on the way (`pages`). A browser keeps its
 cookies between visits.
 
-`{"browser": "ada", "steps": [{"go": URL}, {"fill": {LABEL: TEXT}, "press": NAME}]}` does one thing after the other. The
+`{"browser": "ada", "steps": [{"go": URL}, {"fill": {LABEL: TEXT}, "press": NAME}]}` does the steps in order. The
 answer has `address`, `title`, `text`, number of `scripts` and `marked` tabs of the page after each step, and all
-`errors`: those of scripts, and what the content security policy forbade. Further steps: `{"copy": TEXT}` presses the
-copy button beside the code that contains TEXT, and adds what the button `said`, what was `shown` and the `clipboard`;
+`errors`: those of scripts, and violations of the content security policy. Further steps: `{"copy": TEXT}` presses the
+copy button next to the code that contains TEXT, and adds what the button `said`, what was `shown` and the `clipboard`;
 `{"clock": true}` lets `{"pass": SECONDS}` move the page's clock; `{"see": TEXT}` waits for a line; `{"look": true}`
-does nothing. With `"stay": true` the next steps of this browser go on with the same page.
+does nothing. With `"stay": true` the next steps of this browser continue on the same page.
 """
 
 import json
@@ -23,7 +23,7 @@ MILLISECONDS = 20_000
 
 
 def visit(page: Page, order: dict[str, Any]) -> dict[str, Any]:
-    """Follow the pages until the wanted address."""
+    """Follow the pages to the wanted URL."""
     pages: list[str] = []
     page.goto(order["visit"])
     while not page.url.startswith(order["until"]):
@@ -41,7 +41,7 @@ def visit(page: Page, order: dict[str, Any]) -> dict[str, Any]:
 
 
 def follow(page: Page, steps: list[dict[str, Any]]) -> dict[str, Any]:
-    """Do one step after the other."""
+    """Do the steps in order."""
     seen: list[dict[str, Any]] = []
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
@@ -79,7 +79,7 @@ def press(page: Page, step: dict[str, Any]) -> None:
 
 
 def copy(page: Page, text: str) -> dict[str, Any]:
-    """Press the copy button beside a code. The button says what it did for a moment only, so it is watched."""
+    """Press the copy button next to a code. The button shows its result only for a moment, so it is watched."""
     box = page.locator(".copied:visible", has_text=text).first
     button = box.locator("button")
     button.evaluate(
@@ -93,7 +93,7 @@ def copy(page: Page, text: str) -> dict[str, Any]:
 
 
 def _is_error(page: Page, message: ConsoleMessage) -> bool:
-    """Whether a message is an error; that the page itself came with a status such as 401 is none."""
+    """Whether a message is an error; a page that came with a status such as 401 is not one."""
     is_status = message.text.startswith("Failed to load resource: the server responded with a status of")
     return message.type == "error" and not (is_status and message.location["url"].partition("#")[0] == page.url)
 

@@ -1,4 +1,4 @@
-"""What the Python clients share: orders from stdin, answers on stdout, and a listener for the redirect.
+"""Shared by the Python clients: orders from stdin, answers on stdout, and a listener for the redirect.
 
 Each order is a JSON line (`{"do": "call", "name": ..., "arguments": {...}}`) and ends with one answer, `{"done": ...}`
 or `{"failed": "..."}`. Before that, `{"open": URL}` asks for a browser. The scripts run in the clients' own
@@ -41,7 +41,7 @@ def _reason(error: BaseException) -> str:
 
 
 def credentials(client: Any, tokens: Any) -> dict[str, Any]:
-    """What a client has in hand, of the SDK's models of its registration and its tokens."""
+    """A client's current registration and tokens, as models of the SDK."""
     return {
         "client_id": client.client_id if client else None,
         "client_secret": client.client_secret if client else None,
@@ -70,7 +70,7 @@ class Memory:
 
 
 class Redirects:
-    """Listens where the browser comes back."""
+    """Listens at the redirect URI."""
 
     def __init__(self) -> None:
         self._queries: asyncio.Queue[dict[str, str]] = asyncio.Queue()

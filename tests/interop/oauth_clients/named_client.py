@@ -1,4 +1,4 @@
-"""The official SDK's client under a name of your choice: `python named_client.py`, told what to do by JSON lines.
+"""The official SDK's client under a name of your choice: `python named_client.py`, controlled by JSON lines.
 
 `{"name": NAME, "url": URL, "headers": {...}}` connects and lists the tools. The answer is `{"tools": COUNT}`, or
 `{"failed": REASON}`. Connections stay open until the input ends.
@@ -16,7 +16,7 @@ from mcp.types import Implementation
 
 
 async def connect(stack: AsyncExitStack, order: dict[str, Any]) -> int:
-    """The number of tools that the server offers to a client of this name."""
+    """The number of tools that the server lists for a client of this name."""
     read, write, _ = await stack.enter_async_context(streamablehttp_client(order["url"], headers=order["headers"]))
     name = Implementation(name=order["name"], version="1")
     session = await stack.enter_async_context(ClientSession(read, write, client_info=name))
