@@ -37,7 +37,7 @@ conformance: .venv/.dev ## run the official conformance suite against a server
 	@$(BIN)/python -m tests.conformance.run
 
 interop: .venv/.dev .venv/.models ## the tests that make test omits: foreign clients, processes, PostgreSQL end to end, long property tests
-	@PENTAD_FUZZ=long $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "interop or (hypothesis and not faults)"
+	@TEST_FUZZ=long $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "interop or (hypothesis and not faults)"
 
 newcomer: .venv/.dev .venv/.models ## run `make demo` in a clean clone, and every command it prints
 	@$(BIN)/python -m tests.newcomer.run

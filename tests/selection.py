@@ -15,12 +15,12 @@ from typing import Final
 
 TESTS: Final = Path(__file__).parent
 
-IS_LONG: Final = os.environ.get("PENTAD_FUZZ") == "long"
+IS_LONG: Final = os.environ.get("TEST_FUZZ") == "long"
 """Whether there is time for everything; `make interop` says so."""
 FEW: Final = 8
 """How many examples a property gets in `make test`, even if it names more."""
 
-SAME: Final = os.environ.get("PENTAD_EXAMPLES") == "same"
+SAME: Final = os.environ.get("TEST_EXAMPLES") == "same"
 """Whether properties use the same examples every time. They do in CI: what fails there is what was changed."""
 
 SQLITE_FIRST: Final = (
