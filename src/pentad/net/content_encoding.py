@@ -99,7 +99,7 @@ class BoundedBody:
 
     def _new_decoder(self, first: bytes) -> Inflater:
         if self._encoding == "deflate":
-            # Some servers send the zlib wrapper that the standard requires, others bare deflate: look at the first nibble.
+            # Some servers send the zlib wrapper that the standard requires, others bare deflate. See the first nibble.
             return zlib.decompressobj(zlib.MAX_WBITS if first[0] & 0x0F == 8 else -zlib.MAX_WBITS)
         return zlib.decompressobj(zlib.MAX_WBITS | 16)
 
