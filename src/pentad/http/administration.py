@@ -86,7 +86,7 @@ class NewKey(OwnKey):
 
 
 class AdminRequest:
-    """One request: who asks, and for what."""
+    """One request: the caller and what it asks for."""
 
     def __init__(self, admin: Administration, http: Request) -> None:
         self.admin = admin
@@ -180,7 +180,7 @@ class AdminRoute:
 
 
 def administration_routes(admin: Administration, health: Health | None = None) -> list[BaseRoute]:
-    """All routes. A verb's own process has no `health`: nothing is served there."""
+    """All routes. A verb's own process has no `health`, because it serves nothing."""
     routes = [route.made(admin) for route in ROUTES]
     if health is not None:
         routes.append(_health_route(health).made(admin))

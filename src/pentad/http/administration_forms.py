@@ -23,7 +23,7 @@ from pentad.kernel.principal import Principal
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """A form that was sent."""
+    """A submitted form."""
 
     admin: Administration
     actor: Principal
@@ -45,7 +45,7 @@ class Posted:
         return self.fields.get(name, "").strip()
 
     def password(self, name: str = "password") -> str:
-        """A field whose spaces count."""
+        """A field whose spaces are kept."""
         return self.fields.get(name, "")
 
     def scopes(self) -> list[str]:

@@ -14,7 +14,7 @@ from pentad.http.protected_resources import ProtectedResources
 
 
 def http_application(app: App) -> Front:
-    """All rooms on `/mcp`, profiles below it, each room on `/rooms/<room>/mcp` and at its mounts, and the routes."""
+    """All rooms at `/mcp`, profiles below it, each room at `/rooms/<room>/mcp` and at its mounts, and the routes."""
     settings = app.settings
     resources = ProtectedResources(
         [opened.room.name for opened in app.rooms],

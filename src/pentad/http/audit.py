@@ -1,7 +1,7 @@
 """Records calls of routes and applications in the audit trail, like calls of tools: who, what, outcome, duration.
 
-A call is named by its method and the route's pattern, so nothing a caller writes gets into the trail's names. Of the
-request only its id and trace are kept. Requests that match no route, or fail before they reach one, are not calls.
+A call is named by its method and the route's pattern, so callers cannot put text into the trail's names. Only the id
+and trace of a request are recorded. Requests that match no route, or fail before they reach one, are not calls.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ def audit_routes(routes: Iterable[BaseRoute], room: str, record: Record) -> None
 
 
 def audit_app(app: ASGIApp, room: str, pattern: str, record: Record) -> ASGIApp:
-    """The same application, with every call recorded. It may name the call and its outcome itself, in its state."""
+    """The same application, with every call recorded. It may set the call's name and outcome itself, in its state."""
 
     async def audited(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

@@ -1,6 +1,6 @@
 """The authorization server's pages for people: `/oauth/authorize` with the consent page, and `/device`.
 
-Looking at a page grants nothing. A grant needs a click on a form that this server made for this login, with the whole
+Opening a page grants nothing. A grant needs a click on a form that this server made for this login, with the whole
 request sealed in it, so the grant matches what the page showed; the person can only remove scopes. Only a browser login
 counts: a token must not be able to grant itself more.
 """
@@ -52,7 +52,7 @@ from pentad.mcp.wire_errors import ProtocolError
 SEALED_SECONDS: Final = 600.0
 _DAY: Final = 86_400.0
 _DAYS: Final = (1, 30)
-"""Shorter times a person may choose."""
+"""Shorter lifetimes that a person may choose."""
 _ACTIONS: Final = {"read": "look things up", "write": "add and change things", "admin": "administer"}
 _UNVERIFIED: Final = (
     "Nobody has checked who this is: any program can register under any name. Allow this only if you have just started"
@@ -104,7 +104,7 @@ class AuthorizePages:
         return self._unless_silent(request, asked, "consent_required", self._consent_page(request, asked, login))
 
     def _finder(self, *, may_fetch: bool) -> Callable[[str], Awaitable[Client | None]]:
-        """Looks clients up. The document of an unknown one is fetched only for a person who is logged in."""
+        """Looks up clients. The document of an unknown one is fetched only if the person is logged in."""
 
         async def find(client_id: str) -> Client | None:
             client = await self._app.oauth_clients.find(client_id, fetch=may_fetch)
@@ -115,7 +115,7 @@ class AuthorizePages:
         return find
 
     def _unless_silent(self, request: Request, asked: AuthorizationRequest, error: str, page: Response) -> Response:
-        """The page; with `prompt=none` an error. It goes to the client at once only if a host vouches for it."""
+        """The page; with `prompt=none` an error, sent to the client at once only if a host vouches for it."""
         if "none" not in asked.prompts:
             return page
         fault = OAuthError(error, "The person has to act first.")
@@ -125,7 +125,7 @@ class AuthorizePages:
         return self._refusal(request, fault, location)
 
     async def _remembered(self, asked: AuthorizationRequest, login: Login) -> Response | None:
-        """A code without a page, if the person has granted this client as much, and the grant still lives."""
+        """A code without showing a page, if a live grant of this person gives the client as much."""
         if not asked.may_be_remembered:
             return None
         known = await self._app.grants.remembered(login.user, asked.client.id, asked.scopes, asked.resources)
@@ -221,7 +221,7 @@ class AuthorizePages:
         return _go(asked.answer(code=code))
 
     def _until(self, fields: Iterable[tuple[str, str]]) -> float:
-        """When a grant ends that was given with this form: as chosen, never later than the settings allow."""
+        """The end of the grant made with this form: as chosen, but never later than the settings allow."""
         most = self._app.settings.login.grant_days
         chosen = dict(fields).get("days", "")
         days = int(chosen) if chosen.isascii() and chosen.isdigit() and len(chosen) < 6 else most
@@ -304,7 +304,7 @@ class AuthorizePages:
         self._record(login, kept["client_id"], "ok")
         return _message(request, "Connected", "The program has access now. You can close this page.")
 
-    # both
+    # Both
 
     def _seal(self, request: Request, login: Login, fields: dict[str, Any]) -> str:
         until = self._app.clock.now() + SEALED_SECONDS
@@ -319,7 +319,7 @@ class AuthorizePages:
         return kept if self._app.clock.now() < kept["until"] else None
 
     def _refusal(self, request: Request, error: OAuthError, location: str | None) -> Response:
-        """An error page. It leads back to the client only if the person follows the link."""
+        """An error page. Only a link on it leads back to the client."""
         blocks: list[Block] = [Note(f"For the developer: {error.error}.")]
         if location is not None:
             host = redirect_host(location)
@@ -335,7 +335,7 @@ class AuthorizePages:
 
 
 class _NotKnownYet(Exception):
-    """The client's document must be fetched first, which happens only after the login."""
+    """The client's document must be fetched first, but that is done only after the login."""
 
 
 def _login(request: Request) -> Login | None:

@@ -74,7 +74,7 @@ class ConnectPages:
             title = str(info.get("title") or reported) if known is None else known.title
             name = "" if known is None else known.name
             return {"text": f"Connected: {title[:_LONGEST_NAME] or 'a client'}", "name": name}
-        # Clients of 2026-07-28 have no session, and others may have ended theirs already.
+        # Clients of 2026-07-28 have no session, and other clients may already have ended theirs.
         entries = await self._app.audit.recent(_RECENT, principal=principal, since=since)
         is_connected = any(one.transport == "http" and " /" not in one.tool for one in entries)
         return {"text": "Connected: a client has called", "name": ""} if is_connected else {}

@@ -1,8 +1,8 @@
 """The forms of the console's pages. Each is a POST with a CSRF token.
 
-After a change the browser is sent to a page, so that reloading repeats nothing. After an error it gets the page that
-has the form, with what was typed, and the error at the field or above the form. A button that only adds or removes an
-item of a list, or refreshes the page, gets the page with the form as it was filled in.
+After a change the browser is redirected to a page, so that reloading repeats nothing. After an error it gets the page
+with the form again, with the typed values and the error at the field or above the form. A button that only adds or
+removes a list item, or refreshes the page, returns the page with the form as it was filled in.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -39,7 +39,7 @@ from pentad.platform import OpenRoom
 
 Fields = Mapping[str, str]
 Do = Callable[[Request, Fields], Awaitable[object]]
-"""Does what the form asks for. If it returns a page, that is shown; if it returns a place, the browser goes there."""
+"""Performs a form's action. If it returns a page, that is shown; if it returns a place, the browser goes there."""
 
 
 def page_form(console: Console, part: str, path: str, page: Load, do: Do, then: str) -> BaseRoute:
@@ -72,7 +72,7 @@ def page_form(console: Console, part: str, path: str, page: Load, do: Do, then: 
 
 
 def _told(request: Request, error: PentadError, fields: Fields) -> Sequence[Block]:
-    """An error. If it only asks before a tool runs: what would happen, and the same form again with the token."""
+    """An error page. If a tool needs confirmation: what would happen, and the same form again with the token."""
     if not (token := error.details.get(ARGUMENT)):
         return [Note(error.sentence(), "bad")]
     given = [Hidden(name, text) for name, text in fields.items() if name not in (ARGUMENT, CSRF_FIELD)]

@@ -5,8 +5,8 @@
 - An ordinary route: host, origin, credentials or browser session, rate, CSRF token; the route declares what bodies it
   takes.
 
-Callers without credentials pass the limits of `access/anonymous.py` first. Every request has its trace from here on,
-as `trace` in the scope; `request_id` there is what the server answers as `X-Request-Id`.
+Callers without credentials pass the limits of `access/anonymous.py` first. The front gives every request its trace, as
+`trace` in the scope, and the `X-Request-Id` of its response, as `request_id`.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ from pentad.platform import AsgiApp, Scope
 _FORM: Final = b"multipart/form-data"
 _MOST_DRAINED: Final = 32 * MIB
 _DRAIN_SECONDS: Final = 10.0
-"""How long to keep reading a refused body: many clients do not read a response before they have sent everything."""
+"""How long to keep reading a refused body: many clients read no response before they have sent everything."""
 _WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _READING: Final = frozenset({"GET", "HEAD"})
 _NONE_REPEATED: Final = frozenset[bytes]()
@@ -127,7 +127,7 @@ class Front:
     def _cached_caller(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Principal | None:
         """The caller, if its credentials are cached and valid for this path; ANONYMOUS if it sent none."""
         principal = self._credentials.cached_caller(scope, headers)
-        if principal is None:  # or else the header names a client of the authorization server
+        if principal is None:  # not cached, or the header names an OAuth client
             return ANONYMOUS if is_for_clients(scope["path"]) else None
         if principal.audience is not None and not self._is_for(principal, scope):
             return None
@@ -141,7 +141,7 @@ class Front:
         return principal
 
     def _is_for(self, principal: Principal, scope: Scope) -> bool:
-        """Whether a token for certain resources is valid here."""
+        """Whether a token limited to certain resources is valid here."""
         path, audience = scope["path"], principal.audience
         return audience is None or audience == path or self.mounts.covers(audience.split(), path)
 
@@ -172,7 +172,7 @@ class Front:
             await send_error(send, error, self._resources.challenges(scope, headers, error))
 
     def _is_logged_in(self, scope: Scope, headers: Mapping[bytes, bytes]) -> bool:
-        """Whether a browser with a known login asks for an ordinary route. Cookies do not count anywhere else."""
+        """Whether a browser with a known login requests an ordinary route. Cookies do not count anywhere else."""
         if self._browsers is None or self.mounts.endpoint(scope["path"]) or self.mounts.app(scope["path"]):
             return False
         return self._browsers.cached(scope, headers) is not None
@@ -211,8 +211,8 @@ class Front:
     async def _run_in_turn(
         self, app: AsgiApp, principal: Principal, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        """Run an application; callers without credentials wait for their turn. One that has to wait for something
-        itself leaves its `place` first."""
+        """Run an application; callers without credentials wait for their turn. An application that waits for something
+        leaves its `place` first."""
         if principal is not ANONYMOUS:
             await app(scope, receive, send)
             return
@@ -264,7 +264,7 @@ class Front:
     async def _receive_checked(
         self, headers: Mapping[bytes, bytes], session: BrowserSession | None, state: dict[str, Any], receive: Receive
     ) -> Receive:
-        """A body, once it is known that a browser with a session sends it from a page of ours."""
+        """A body, after checking that a browser with a session sends it from a page of ours."""
         principal: Principal = state["principal"]
         if session is None or self._browsers is None:
             return await self._receive_body(headers, principal, receive)
@@ -341,7 +341,7 @@ def _accepted_trace(headers: Mapping[bytes, bytes]) -> tuple[str, str]:
 
 
 def _ask_for_login(scope: Scope, session: BrowserSession, send: Send) -> Send:
-    """Send a person who has to log in to the login page; the browser's own prompt has no logout."""
+    """Redirect a person who has to log in to the login page; the browser's own prompt has no logout."""
     redirected = False
 
     async def answer(message: Message) -> None:

@@ -1,7 +1,7 @@
 """HTTP+SSE, the transport of 2024-11-05: a GET opens a stream that announces an address, the client POSTs its messages
 there, and every response arrives over the stream.
 
-It is a bridge to today's endpoint: each message becomes an exchange of its own, with its request's headers, and the
+It is a bridge to the current endpoint: each message becomes a separate exchange, with its request's headers, and the
 response goes to the stream. A stream belongs to one process and one client.
 """
 
@@ -154,7 +154,7 @@ class HttpSse:
             internal_error(error, f"POST {MESSAGES}")
         if answer.session is not None and stream.session is None:
             stream.session = answer.session
-            # From now on a GET of today's transport carries the server's own messages to the stream.
+            # From now on a GET of the current transport carries the server's own messages to the stream.
             stream.begin(self._endpoint.get(_message(stream, exchange, _Answer(stream))))
 
     async def _end(self, stream: _Stream, exchange: HttpExchange) -> None:
@@ -172,7 +172,7 @@ async def _next(stream: _Stream) -> bytes:
 
 
 def _message(stream: _Stream, exchange: HttpExchange, answer: _Answer, body: bytes = b"") -> HttpExchange:
-    """An exchange with today's endpoint, answered over the stream."""
+    """An exchange with the current endpoint, answered over the stream."""
     headers = {**exchange.headers, b"accept": b"application/json, text/event-stream"}
     if stream.session is not None:
         headers[_SESSION] = stream.session

@@ -1,12 +1,12 @@
 """Login and logout in a browser: `/login`, `/login/link`, `/login/provider`, `/login/callback` and `/logout`.
 
-The password is checked exactly as for HTTP Basic: the same limits, counts and reports. A wrong one is the login page
-again. After a login the browser goes to `next`, which can only be a path of this server.
+The password is checked exactly as for HTTP Basic: the same limits, counts and reports. A wrong one leads back to the
+login page. After a login the browser goes to `next`, which can only be a path of this server.
 
-A one-time link opens a page with a button. Only the button uses the link up, because mail programs and chats open links
+A one-time link opens a page with a button. Only the button uses up the link, because mail programs and chats open links
 to preview them.
 
-With an identity provider, the login page has a second button. It leads to the provider, and the provider back to
+With an identity provider, the login page has a second button. It leads to the provider, which redirects back to
 `/login/callback`.
 """
 
@@ -100,7 +100,7 @@ class LoginPages:
         return page
 
     async def _check_password(self, request: Request, name: str, password: str) -> Principal:
-        """The same way as a Basic header; a name that no user can have is refused there."""
+        """Check it like a Basic header, which also refuses names that no user can have."""
         leave_lane(request)
         pair = f"{name if is_user_name(name) else '?'}:{password}".encode("utf-8", "replace")
         header = b"Basic " + base64.b64encode(pair)
@@ -167,7 +167,7 @@ class LoginPages:
         return see_other(identity.next_path)
 
     async def _refuse(self, request: Request, refusal: LoginRefused) -> Response:
-        """Report a refused login; a person who lost all groups loses open sessions too."""
+        """Report a refused login; a person who has lost all groups loses open sessions too."""
         address = client_of(request.scope)
         login = "identity provider" if refusal.user is None else f"user {refusal.user}"
         told = self._app.authenticator.refused(
@@ -235,7 +235,7 @@ def link_path(token: str) -> str:
 
 
 def see_other(path: str) -> Response:
-    """303: the browser follows with a GET and never repeats a form elsewhere."""
+    """303: the browser follows with a GET and never submits a form again elsewhere."""
     return RedirectResponse(path, 303, headers={"cache-control": "no-store"})
 
 

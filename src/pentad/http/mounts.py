@@ -133,7 +133,7 @@ class MountedApp:
 
 @dataclass(frozen=True, slots=True)
 class NoProfile:
-    """Below `/mcp/`, where no profile has that name: callers with credentials learn which there are."""
+    """Answers below `/mcp/` if no profile has that name; callers with credentials learn the existing names."""
 
     name: str
     own: Mapping[str, Profile]
@@ -146,7 +146,7 @@ class NoProfile:
 
 
 class PartMount:
-    """The parts of a room that are served alone. They come and go while the server runs."""
+    """The parts of a room that are served alone. They are added and removed while the server runs."""
 
     def __init__(self, app: App, room: str, path: str, find: Callable[[str], Awaitable[OpenRoom]]) -> None:
         self._app = app
@@ -159,12 +159,12 @@ class PartMount:
         self._endpoints = LruCache[str, tuple[OpenRoom, Endpoint]](_PARTS_KEPT)
 
     def match(self, path: str) -> "PartEndpoint | None":
-        """The endpoint for a path of this form, whether or not there is such a part."""
+        """The endpoint for a path of this form, whether or not the part exists."""
         found = self._pattern.fullmatch(path)
         return None if found is None else PartEndpoint(self, found[1])
 
     async def endpoint(self, name: str, exchange: HttpExchange) -> Endpoint:
-        """The endpoint of a part. Only callers who may read the room learn whether there is such a part."""
+        """The endpoint of a part. Only callers who may read the room learn whether the part exists."""
         check_right(exchange.principal, self._room, "read")
         part = await self._find(name)
         known = self._endpoints.get(name)

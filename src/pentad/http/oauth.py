@@ -1,7 +1,7 @@
 """The authorization server's endpoints for programs: metadata, token, register, revoke, device (RFC 8414 and others).
 
 At these paths an Authorization header names a client, not a user, and cookies do not count. So pages of any origin may
-call them. Errors are in OAuth's own words, and nothing is cached. `authorize.py` has the pages for people.
+call them. Errors have OAuth's format, and nothing is cached. `authorize.py` has the pages for people.
 """
 
 import base64
@@ -47,7 +47,7 @@ DEVICE_PAGE: Final = "/device"
 METADATA: Final = "/.well-known/oauth-authorization-server"
 DISCOVERY: Final = "/.well-known/openid-configuration"
 GUESSED: Final = {AUTHORIZE: "/authorize", TOKEN: "/token", REGISTER: "/register"}
-"""Where clients look that cannot read the metadata, or come from 2025-03-26."""
+"""Default paths, for clients that cannot read the metadata or use revision 2025-03-26."""
 CLIENT_PATHS: Final = frozenset({TOKEN, REGISTER, REVOKE, DEVICE, GUESSED[TOKEN], GUESSED[REGISTER]})
 """Paths on which the Authorization header authenticates an OAuth client."""
 OPEN_TO_ALL: Final = (*sorted(CLIENT_PATHS), METADATA, DISCOVERY, WELL_KNOWN, KEYS)
@@ -60,7 +60,7 @@ _MOST_REGISTRATION_BYTES: Final = 16 * 1024
 _NO_STORE: Final = {"cache-control": "no-store", "pragma": "no-cache"}
 _CACHED: Final = {"cache-control": "public, max-age=300"}
 _ERRORS: Final[dict[int, Any]] = dict.fromkeys((400, 401, 403, 408, 413, 415, 421, 429, 500, 503), dict[str, Any])
-"""Errors have the shape of RFC 6749, 5.2."""
+"""Errors have the format of RFC 6749, 5.2."""
 
 
 class OAuthEndpoints:
@@ -86,7 +86,7 @@ class OAuthEndpoints:
         ]
 
     def place(self, request: Request) -> Place:
-        """This server as the client of a request uses it."""
+        """This server's URL as the client of a request uses it."""
         return Place(self.site(request), self._rooms, self._is_resource, self._resources.rooms_at)
 
     def site(self, request: Request) -> str:
@@ -99,7 +99,7 @@ class OAuthEndpoints:
         return JSONResponse(self.metadata(self.site(request)), headers=_CACHED)
 
     def metadata(self, site: str) -> dict[str, Any]:
-        """Without nulls, which some clients refuse. The fields of OpenID Connect are there because others miss them."""
+        """Without nulls, which some clients refuse. Includes OpenID Connect fields, because other clients need them."""
         document: dict[str, Any] = {
             "issuer": site,
             "authorization_endpoint": site + AUTHORIZE,
@@ -162,7 +162,8 @@ class OAuthEndpoints:
             grant = issued.grant
             user = Principal(user_principal_id(grant.user), grant.user, grant.scopes, "token", grant.credential)
             self._app.audit.event(user, "tokens issued", target=grant.credential, reason=f"to {grant.client_name}")
-        # A client with a right to its tokens is no stranger: users of a hosted client share few addresses.
+        # A client that is entitled to its tokens does not count as a stranger: users of a hosted client share few
+        # addresses.
         self._app.anonymous.give_back(address_of(client_of(request.scope)))
         return JSONResponse(token_answer(issued), headers=_NO_STORE)
 
@@ -240,7 +241,7 @@ class OAuthEndpoints:
             return JSONResponse(error.as_json(), error.status, headers=headers)
 
     async def _from_client(self, request: Request) -> tuple[Parameters, Client]:
-        """The parameters of a request, and the client that has proved to have sent it."""
+        """The parameters of a request, and the client that was authenticated as its sender."""
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         body = await request.body()
         if kind != _FORM or len(body) > _MOST_BYTES:
@@ -277,12 +278,12 @@ def token_answer(issued: IssuedTokens) -> dict[str, Any]:
 
 
 def is_for_clients(path: str) -> bool:
-    """Whether a path is one of `CLIENT_PATHS`, as routes read it."""
+    """Whether a path is one of `CLIENT_PATHS`, compared in the same way as routes."""
     return path.rstrip("/") in CLIENT_PATHS
 
 
 def client_error_body(error: PentadError) -> bytes:
-    """An error of the guards, in the shape OAuth clients read."""
+    """An error of the guards, in the format that OAuth clients read."""
     if isinstance(error, RateLimited | Overloaded):
         code = "temporarily_unavailable"
     elif isinstance(error, InvalidInput):
@@ -294,7 +295,7 @@ def client_error_body(error: PentadError) -> bytes:
 
 
 def _basic(request: Request) -> tuple[str, str] | None:
-    """Id and secret in an Authorization header; None if it has none of that kind."""
+    """Id and secret in an Authorization header; None if it has no Basic credentials."""
     scheme, _, rest = request.headers.get("authorization", "").strip().partition(" ")
     if scheme.lower() != "basic":
         return None

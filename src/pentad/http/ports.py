@@ -18,8 +18,8 @@ from pentad.platform import MountContext, Room
 from pentad.settings.model import Settings
 
 PAUSES_MOST: Final = 100
-"""How many refused calls may wait at a time. Each holds one of its server's places for calls of any kind, so more of
-them would keep out callers with credentials. Beyond this, a refusal is immediate."""
+"""How many refused calls may wait at a time. Each takes up one of the server's concurrent calls, so more of them would
+keep out callers with credentials. Beyond this, a refusal is immediate."""
 
 
 _TLS_FILES: Final = ("grpc_cert_file", "grpc_key_file", "grpc_client_ca_file")
@@ -47,7 +47,7 @@ async def open_ports(app: App) -> AsyncGenerator[None]:
 
 
 def port_address(settings: Settings, rooms: Iterable[Room[Any]]) -> str | None:
-    """The address of the gRPC port; None if these rooms have no services there, or if it is switched off."""
+    """The address of the gRPC port; None if these rooms have no gRPC services, or if the port is switched off."""
     if not settings.grpc_port or not any(room.has_port for room in rooms):
         return None
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)  # noqa: S104  compared, not bound
@@ -55,7 +55,7 @@ def port_address(settings: Settings, rooms: Iterable[Room[Any]]) -> str | None:
 
 
 def check_free(settings: Settings) -> None:
-    """Fail before anything starts if another program has the port: processes that share it could not notice."""
+    """Fail before anything starts if another program has the port: worker processes that share it could not notice."""
     bind(settings.host, settings.grpc_port, option="--grpc-port").close()
 
 
@@ -79,7 +79,7 @@ def mount_context(app: App) -> MountContext:
 
 
 class PortCredentials:
-    """Authenticates callers of a port. Callers without proven credentials share their limits with those over HTTP."""
+    """Authenticates callers of a port. Limits for callers without proven credentials are shared with HTTP."""
 
     def __init__(self, app: App) -> None:
         self._anonymous = app.anonymous
@@ -114,7 +114,7 @@ class PortCredentials:
 
 
 def _for_everything(principal: Principal) -> Principal:
-    """Refuse tokens for single resources: a port has no URL that a token could be for, so only tokens for the whole
+    """Refuse tokens for single resources: a port has no URL that a token could name, so only tokens for the whole
     server are valid."""
     if principal.audience is not None:
         raise wrong_audience()

@@ -65,7 +65,7 @@ class ProtectedResources:
     def document(self, scope: Scope, path: str) -> dict[str, Any]:
         """The metadata of one resource: its URL, who issues tokens for it, and for which scopes."""
         site = self.site(scope, dict(scope["headers"]))
-        servers = (site, *self._issuers) if self.issues_tokens else self._issuers  # clients use the first
+        servers = (site, *self._issuers) if self.issues_tokens else self._issuers  # clients use the first one
         return protected_resource(site + path, authorization_servers=servers, scopes=self.scopes_at(path))
 
     def scopes_at(self, path: str) -> list[str]:

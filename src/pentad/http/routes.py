@@ -47,18 +47,18 @@ from pentad.kernel.principal import ANY_ROOM
 from pentad.platform import Operation, described
 
 CONSOLE: Final = "console"
-"""The room of visits to pages that belong to no room."""
+"""The room name under which visits to pages without a room are recorded."""
 
 
 class _Routes(Starlette):
-    """Starlette without its own outermost error handler: the front has one, and a crash must be answered once."""
+    """Starlette without its own outermost error handler: the front has one, and a crash must be answered only once."""
 
     def build_middleware_stack(self) -> ASGIApp:
         return ExceptionMiddleware(_by_beginning(self.router), handlers=self.exception_handlers)
 
 
 def _by_beginning(router: Router) -> ASGIApp:
-    """The same router, which tries only routes whose path begins like that of the request: there are hundreds."""
+    """The same router, but it tries only routes whose path begins like the request's: there are hundreds."""
     beginnings = [(route, *_beginning(route)) for route in router.routes]
     routers: dict[tuple[str, ...], Router] = {}
     for here in {(), *(begins for _, begins, _ in beginnings)}:
@@ -79,7 +79,7 @@ def _by_beginning(router: Router) -> ASGIApp:
 
 
 def _beginning(route: BaseRoute) -> tuple[tuple[str, ...], bool]:
-    """The first two segments of a route's path, as far as they are fixed, and whether paths it fits have no others."""
+    """The leading fixed ones of a path's first two segments, and whether all matching paths begin with just these."""
     if not isinstance(route, Route | Mount):
         return (), False
     segments = route.path.split("/", 3)[1:3]
@@ -188,7 +188,7 @@ def _console_routes(app: App, console: Console) -> list[BaseRoute]:
 
 
 async def health(app: App) -> dict[str, Any]:
-    """The readiness with every reason, and the state of the audit trail, the jobs and the profiles' typed tools."""
+    """Readiness with every reason, and the state of the audit trail, the jobs and the profiles' typed tools."""
     _, body = await readiness(app)
     if provider := app.provider_health():
         body["identity_provider"] = provider

@@ -28,7 +28,7 @@ from pentad.platform import Operation, described
 V = TypeVar("V")
 
 _CACHE_SECONDS: Final = 1.0
-"""How old a page that costs the store work may be, for callers without credentials."""
+"""How old a page that needs the store may be for callers without credentials."""
 _COMPRESSED_FROM: Final = 1024
 _STATUSES: Final = {"ok": 200, "degraded": 200, "failing": 503}
 
@@ -135,9 +135,10 @@ class ServerPages:
 async def readiness(app: App) -> tuple[int, dict[str, Any]]:
     """The status and body of `/readyz`: `ok`, `degraded` or `failing`, with the reasons.
 
-    `degraded` is still 200: the store refuses writes, a room is unwell, or a token issuer or the identity provider is
-    unreachable, but everything else works, above all reading. Taking such a server out of service would turn a partial
-    failure into a whole one, on every server of that store at once. `failing` is 503: not even reading is reliable.
+    `degraded` is still 200: the store refuses writes, a room is unhealthy, or a token issuer or the identity provider
+    is unreachable, but everything else works, above all reading. Taking such a server out of service would turn a
+    partial failure into a total one, on every server of that store at once. `failing` is 503: not even reading is
+    reliable.
     """
     store = await app.store_watch.now()
     health = app.store_watch.health
@@ -165,7 +166,7 @@ async def readiness(app: App) -> tuple[int, dict[str, Any]]:
 
 
 class Document:
-    """Bytes with an ETag, compressed once for clients that take gzip. Make a large one in a thread."""
+    """Bytes with an ETag, compressed once for clients that accept gzip. Create a large one in a thread."""
 
     def __init__(self, body: bytes, media_type: str, *, cache_control: str = "no-cache") -> None:
         self._body = body
@@ -179,7 +180,7 @@ class Document:
         self._media_type = media_type
 
     def answer(self, request: Request) -> Response:
-        """The document, or 304 for a client that already has it."""
+        """The document, or 304 if the client already has it."""
         gzipped = self._gzipped if "gzip" in request.headers.get("accept-encoding", "") else None
         etag = self._etag if gzipped is None else f'{self._etag[:-1]}-gzip"'
         headers = {**self._headers, "etag": etag}
@@ -202,13 +203,13 @@ class CachedValue(Generic[V]):
         self._cached: tuple[V, float] | None = None
 
     async def cached(self) -> V:
-        """The value; one made up to `seconds` ago will do."""
+        """The value, at most `seconds` old."""
         if self._cached is not None and self._monotonic() < self._cached[1]:
             return self._cached[0]
         return await self.fresh()
 
     async def fresh(self) -> V:
-        """The value as it is now."""
+        """A value computed now."""
         value = await self._flights.run(None, self._make)
         self._cached = (value, self._monotonic() + self._seconds)
         return value

@@ -1,4 +1,4 @@
-"""`/metrics` for Prometheus: the totals of all calls over every process and restart, this process's own state, and what
+"""`/metrics` for Prometheus: the totals of all calls over all processes and restarts, this process's state, and what
 rooms add."""
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -49,7 +49,7 @@ class _Calls(Collector):
         return family
 
     def _latencies(self) -> Metric:
-        """Not by outcome: a histogram for each would be most of the page and say little more."""
+        """Not by outcome: a histogram for each would fill most of the page and say little more."""
         family = HistogramMetricFamily("pentad_call_seconds", "How long calls took.", labels=("room", "tool"))
         by_tool: dict[tuple[str, str], list[CallTotal]] = {}
         for total in self._totals:

@@ -114,7 +114,7 @@ class JobRun(Struct):
     finished: bool = False
 
     def check(self, rows: Rows) -> None:
-        """Call this in each transaction that writes for the job: LeaseLost undoes it if the job was taken over."""
+        """Call this in each transaction that writes for the job: if the job was taken over, it raises LeaseLost."""
         mine = rows.value(
             "SELECT 1 FROM jobs WHERE id = ? AND lease = ? AND state = 'running' AND worker = ?",
             self.id, self.lease, self.worker,

@@ -1,7 +1,7 @@
 """Leases of jobs: a process holds them while its heartbeat, one row in `job_workers`, is renewed by a thread.
 
-The thread does not depend on the event loop, so a handler that blocks the loop loses no lease. Beats are written and
-compared with the store's clock, so machines with different clocks agree. A process without leases writes nothing.
+The thread does not depend on the event loop, so a handler that blocks the loop loses no lease. Heartbeats are written
+and compared with the store's clock, so machines with different clocks agree. A process without leases writes nothing.
 """
 
 import threading
@@ -28,7 +28,7 @@ _NOW: Final[dict[Dialect, str]] = {
 
 
 def is_alive(dialect: Dialect, worker: str) -> str:
-    """SQL: whether the process in that column had a beat recently."""
+    """SQL: whether the process in that column had a heartbeat recently."""
     return (
         f"EXISTS (SELECT 1 FROM job_workers w WHERE w.id = {worker}"  # noqa: S608  a column name and constants
         f" AND w.beat_at >= {_NOW[dialect]} - {DEAD_SECONDS})"

@@ -104,7 +104,7 @@ class Workers:
         self._begin_schedules_at = 0.0
 
     def add(self, jobs: Sequence[Job[Any]], service: Any, *, room: str | None = None) -> None:
-        """Run these jobs, giving their handlers the service."""
+        """Run these jobs, passing the service to their handlers."""
         for job in jobs:
             if job.name in self._declared or (room is not None and not job.name.startswith(f"{room}.")):
                 raise Misconfigured(

@@ -1,8 +1,8 @@
 """SSRF rules: which addresses a request may make this server connect to.
 
-A URL in a request must never lead to what only this machine can reach: loopback, the private network, the cloud's
-metadata service. The table follows IANA's special-purpose registries. An IPv6 address that contains an IPv4 address
-(mapped, NAT64, 6to4, Teredo, ...) is judged by both. Nothing here connects.
+A URL in a request must never give access to what only this machine can reach: loopback, the private network, the
+cloud's metadata service. The table follows IANA's special-purpose registries. An IPv6 address that contains an IPv4
+address (mapped, NAT64, 6to4, Teredo, ...) is judged by both. Nothing here connects.
 """
 
 import asyncio
@@ -21,14 +21,14 @@ METADATA: Final[frozenset[Address]] = frozenset(
     {
         IPv4Address("169.254.169.254"),
         IPv4Address("169.254.170.2"),
-        IPv4Address("168.63.129.16"),  # lies in a public range: only this list refuses it
+        IPv4Address("168.63.129.16"),  # in a public range: only this list refuses it
         IPv4Address("100.100.100.200"),
         IPv4Address("192.0.0.192"),
         IPv6Address("fd00:ec2::254"),
         IPv6Address("fd20:ce::254"),
     }
 )
-"""Where clouds hand out credentials. Only a network of exactly that one address opens them."""
+"""Metadata services, where clouds hand out credentials. Only a network of exactly that one address opens one."""
 
 _SPECIAL: Final[tuple[tuple[str, Network], ...]] = tuple(
     (kind, ip_network(text))
@@ -75,7 +75,7 @@ _ISATAP: Final = frozenset({0x00005EFE, 0x02005EFE})
 
 
 def special_kind(address: Address) -> str | None:
-    """The special-purpose range the address lies in, or None for an ordinary public one."""
+    """The special-purpose range of the address, or None for an ordinary public one."""
     if address in METADATA:
         return "metadata"
     kind = next((kind for kind, network in _SPECIAL if address in network), None)
@@ -100,7 +100,7 @@ def faces(address: Address) -> Iterator[Address]:
 
 
 def is_open(address: Address, opened: Iterable[Network] = (), *, host_is_trusted: bool = False) -> bool:
-    """Whether a connection may go there: each face is public, or lies in an opened network.
+    """Whether a connection may go there: each of its addresses is public, or in an opened network.
 
     A trusted host (one the operator named) may be anywhere except at a metadata address.
     """
@@ -135,7 +135,7 @@ class Resolver(Protocol):
 
 
 class SystemResolver:
-    """The machine's resolver. Caches answers for a few seconds: a fan-out asks for the same name many times."""
+    """The machine's resolver. Caches answers for a few seconds, because a fan-out asks for the same name many times."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()

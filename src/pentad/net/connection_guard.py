@@ -1,7 +1,7 @@
 """Limits over all connections of one server: a coarse clock, deadlines, and a count per client address.
 
-One sweep over the connections closes slow clients, instead of a timer per request: the guard costs a request only a few
-attribute writes. Knows no HTTP; `protocol.py` says what a connection is waiting for.
+A periodic sweep closes slow connections, so no request needs a timer: the guard costs a request only a few attribute
+writes. It knows nothing about HTTP; `protocol.py` says what a connection is waiting for.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ WRITE_SECONDS: Final = 30.0
 LINGER_SECONDS: Final = 2.0
 TICKS_PER_SECOND: Final = 10
 LONGEST_TICK: Final = 2 / TICKS_PER_SECOND
-"""Of the time between two ticks, no more than this counts: clients cannot be served while the server stands still."""
+"""At most this much time counts between two ticks: while the server itself is blocked, clients are not to blame."""
 SWEEPS_WITHIN_SHORTEST_LIMIT: Final = 4
 
 
@@ -31,7 +31,7 @@ def parse_address(text: str) -> IPv4Address | IPv6Address | None:
 
 @lru_cache(maxsize=4096)
 def address_key(address: str) -> str:
-    """The key limits count an address under: one subscriber usually holds a whole IPv6 /64, so that is counted."""
+    """The key under which limits count an address: IPv6 by /64, because one subscriber usually has a whole one."""
     found = parse_address(address)
     if isinstance(found, IPv6Address):
         return str(IPv6Network((found, 64), strict=False))
@@ -85,7 +85,7 @@ class ConnectionGuard:
                 connection.request_overdue()
 
     def admit(self, address: str) -> bool:
-        """Count one more connection of an address; False if it has as many as it may."""
+        """Count one more connection of an address; False if it already has the maximum."""
         key = address_key(address)
         count = self._by_address.get(key, 0)
         if count >= self.connections_per_address:

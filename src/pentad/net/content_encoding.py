@@ -13,7 +13,7 @@ from pentad.kernel.errors import LimitExceeded, Unavailable
 ACCEPTED: Final = "gzip, deflate"
 BLOCK: Final = 64 * KIB
 FREE_BYTES: Final = 256 * KIB
-"""Below this size the ratio does not matter: a short text of blanks may shrink a thousandfold."""
+"""Below this size the ratio does not matter: even a short text of blanks can shrink a thousandfold."""
 
 
 class Inflater(Protocol):
@@ -99,7 +99,7 @@ class BoundedBody:
 
     def _new_decoder(self, first: bytes) -> Inflater:
         if self._encoding == "deflate":
-            # Servers send both the zlib wrapper the standard asks for and bare deflate; the first nibble tells.
+            # Some servers send the zlib wrapper that the standard requires, others bare deflate. See the first nibble.
             return zlib.decompressobj(zlib.MAX_WBITS if first[0] & 0x0F == 8 else -zlib.MAX_WBITS)
         return zlib.decompressobj(zlib.MAX_WBITS | 16)
 

@@ -1,6 +1,6 @@
 """Parses server-sent events: bytes in, events out, however the bytes are split.
 
-The size of one event is limited, so that a peer cannot fill the memory with an event that never ends.
+The size of one event is limited, so that a peer cannot exhaust memory with an event that never ends.
 """
 
 import re
@@ -45,7 +45,7 @@ class EventReader:
 
     def feed(self, chunk: bytes) -> list[ServerEvent]:
         """The events that this chunk completes."""
-        if self._after_return and chunk[:1] == b"\n":  # the second half of a line end that was cut in two
+        if self._after_return and chunk[:1] == b"\n":  # the second half of a line end that was split between chunks
             chunk, self._after_return = chunk[1:], False
         if not chunk:
             return []

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 MAX_ADDRESSES_TRIED: Final = 4
 LOGGED_EVERY: Final = 600.0
-"""How often the same failing host is logged again: some are fetched every minute."""
+"""How long the same failing host is not logged again: some are fetched every minute."""
 _CHECK_SECONDS: Final = 2.0
 
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
@@ -128,7 +128,7 @@ class HttpFetcher:
     async def check(self, url: str, *, trusted: bool = False) -> None:
         """Check a URL that is to be fetched later. `fetch` checks it again then, as a name may change its addresses.
 
-        A host that cannot be resolved quickly passes; it may be there when it is needed.
+        A host that cannot be resolved quickly passes; it may exist by the time it is needed.
         """
         target = self._parsed(url)
         try:
@@ -222,7 +222,7 @@ class HttpFetcher:
         trusted: tuple[str, str, int] | None,
         redirects: int | None,
     ) -> "tuple[A, Target]":
-        """Follow redirects to the final response; returns it and its URL. With None the first response is final."""
+        """Follow redirects; returns the final response and its URL. With None the first response is final."""
         for _ in range((redirects or 0) + 1):
             addresses = await self._checked_addresses(target, is_named=target.origin == trusted)
             answer = await send(target, addresses, sent)
@@ -243,7 +243,7 @@ class HttpFetcher:
         )
 
     async def _checked_addresses(self, target: Target, *, is_named: bool) -> Sequence[Address]:
-        """The addresses of the host. One address that is not allowed refuses the whole host."""
+        """The addresses of the host. If one of them is not allowed, the whole host is refused."""
         if not is_named:
             self._policy.check_target(target)
         if target.literal is not None:

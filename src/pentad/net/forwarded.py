@@ -43,7 +43,7 @@ class TrustedProxies:
         return found is not None and any(found in network for network in self._networks)
 
     def client(self, peer: str, headers: Headers) -> tuple[str, str | None]:
-        """The client's address, and its scheme if known, of a request that `peer` passed on."""
+        """The client's address, and its scheme if known, for a request that `peer` forwarded."""
         if not self.trust(peer):
             return peer, None
         hops, scheme = self._forwarded(headers) if self._header == "forwarded" else _x_forwarded(headers)

@@ -6,8 +6,8 @@ as a trailer, or in a stream's initial metadata.
 A stream can outlive its caller's rights, so they are checked again while it runs.
 
 A service is a table of methods. A method is a plain function of the call and the request (or the stream of requests)
-that returns the answer or yields the answers. It raises errors and knows nothing of gRPC; `GrpcServices.status_of` says
-how they look on the wire.
+that returns the answer or yields the answers. It raises Pentad's errors and knows nothing about gRPC;
+`GrpcServices.status_of` translates them.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ from pentad.kernel.trace import RequestMark, accept_trace, request_mark, trace_i
 RECHECK_SECONDS: float = 5.0
 Shape = Literal["one-one", "one-many", "many-one", "many-many"]
 Status = tuple[grpc.StatusCode, str, tuple[tuple[str, str | bytes], ...]]
-"""How a call ended that did not succeed: code, text and trailers."""
+"""The result of a failed call: code, text and trailers."""
 _TEXT_BYTES: Final = 6_000
 
 
@@ -93,7 +93,7 @@ class GrpcServices:
     """The status for an error of the method of that name."""
     login_waived: bool = False
     by_certificate: Callable[[Mapping[str, Any]], Principal | None] = nobody
-    """The caller that a connection's certificate names."""
+    """The caller named by a connection's certificate."""
 
 
 class CallGuard:
@@ -126,7 +126,7 @@ class CallGuard:
             outcome = "ok"
         except (AbortError, asyncio.CancelledError, GeneratorExit):
             raise
-        except Exception as error:  # noqa: BLE001  the caller gets a status; the log has the details of what is unexpected
+        except Exception as error:  # noqa: BLE001  the caller gets a status; the log has the details of unexpected errors
             refusal = self._services.status_of(error, name)
             outcome = refusal[0].name.lower()
         finally:
@@ -156,7 +156,7 @@ class CallGuard:
 
 
 class _PeriodicCheck:
-    """Repeats a check if the last one is old."""
+    """Repeats a check unless the last one is recent."""
 
     def __init__(self, check: Callable[[], Awaitable[None]]) -> None:
         self._check = check
@@ -169,7 +169,7 @@ class _PeriodicCheck:
 
 
 def _text(value: Any) -> str | None:
-    """A header's text; binary ones are not asked for."""
+    """A header's text; we read no binary headers."""
     return value if isinstance(value, str) else None
 
 
@@ -201,8 +201,8 @@ def _handler(guard: CallGuard, name: str, method: Method) -> "grpc.RpcMethodHand
                 await call.still_may()
                 yield answer
 
-    # On the wire one request is a stream of one. A unary handler would be called after the request arrived,
-    # so a client that never sends it could hold a call slot without being authenticated.
+    # On the wire a single request is a stream of one. A unary handler would be called only once the request has
+    # arrived, so a client that never sends it could hold a call slot without being authenticated.
     write = None if method.answers_bytes else _serialized
     if method.shape.endswith("many"):
         return grpc.stream_stream_rpc_method_handler(many, None, write)

@@ -1,7 +1,7 @@
 """Standard gRPC services: health checks and reflection.
 
-Both are public, because orchestrators' probes have no login. They reveal which services exist and that they run, never
-stored data.
+Both are public, because orchestrators' probes have no login. They reveal which services exist and whether they run, but
+no stored data.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ def introspection_handlers(services: Iterable[str], stopping: asyncio.Event) -> 
     places = _Places()
     health, reflection = _Health(names, stopping, places), _Reflection(names, places)
     asked = health_pb2.HealthCheckRequest.FromString
-    # On the wire one request is a stream of one. A unary handler would wait for it without an end.
+    # On the wire a single request is a stream of one. A unary handler would wait for it forever.
     handlers = {
         HEALTH: {
             "Check": grpc.stream_unary_rpc_method_handler(health.check, asked, _serialized),
@@ -48,7 +48,7 @@ def introspection_handlers(services: Iterable[str], stopping: asyncio.Event) -> 
 
 
 class _Places:
-    """Counts the running calls of strangers."""
+    """Limits how many of these calls run at a time."""
 
     def __init__(self) -> None:
         self._taken = 0
@@ -91,7 +91,7 @@ class _Health:
     async def watch(
         self, requests: AsyncIterator[health_pb2.HealthCheckRequest], context: "ServicerContext[Any, Any]"
     ) -> AsyncIterator[health_pb2.HealthCheckResponse]:
-        """The state now, and once more when the server stops."""
+        """The state now, and again when the server stops."""
         async with self._places.place(context):
             request = await _next(aiter(requests))
             if request is not None:
@@ -168,7 +168,7 @@ class _Reflection:
 
 
 def _with_dependencies(file: FileDescriptor) -> list[FileDescriptor]:
-    """The file, then everything it imports, each once."""
+    """The file, then all its imports, each once."""
     found: dict[str, FileDescriptor] = {}
     waiting = [file]
     while waiting:

@@ -17,7 +17,7 @@ MESSAGE_BYTES: Final = 4 * 1024 * 1024
 STREAMS_MOST: Final = 1000
 GRACE_SECONDS: Final = 5.0
 _ANSWER_BYTES: Final = 16 * 1024 * 1024
-"""A record of the largest size is larger as a Struct than as text."""
+"""The largest allowed record takes more bytes as a Struct than as text."""
 
 
 @asynccontextmanager
@@ -46,7 +46,7 @@ async def open_grpc(
     try:
         yield
     finally:
-        access.stopping.set()  # calls that wait for events end; the grace is for those at work
+        access.stopping.set()  # calls that wait for events end at once; the grace period is for calls that are working
         await ending
 
 

@@ -1,8 +1,8 @@
 """Outgoing HTTP to one checked address, over pooled aiohttp connections.
 
-The only module that imports aiohttp; `fetch.py` imports it when something is first fetched. aiohttp is never given a
-name: the URL holds the address, and the name travels in the Host header and in TLS. So nothing is resolved between the
-check and the connection, and a pooled connection belongs to the (address, name) it was opened for.
+The only module that imports aiohttp; `fetch.py` imports it on the first fetch. aiohttp never gets a name to resolve:
+the URL has the address, and the name is in the Host header and in TLS. So nothing is resolved between the check and the
+connection, and a pooled connection belongs to the (address, name) it was opened for.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ class Response:
 
 
 class OpenResponse:
-    """A response whose body is still to be read; `location` is set if it is a redirect."""
+    """A response whose body has not been read yet; `location` is set if it is a redirect."""
 
     def __init__(self, response: aiohttp.ClientResponse, host: str) -> None:
         self._response = response
@@ -74,7 +74,7 @@ class OpenResponse:
             raise Unavailable(f"{self._host} broke the stream off.", hint="Ask again.") from None
 
     def close(self) -> None:
-        """Drop the rest; the connection is not reused."""
+        """Discard the rest; the connection is not reused."""
         self._response.close()
 
 
@@ -102,7 +102,7 @@ class ConnectionPool:
     async def send(
         self, target: Target, addresses: Sequence[Address], sent: OutgoingRequest, max_bytes: int
     ) -> Response:
-        """Send to the first of the addresses that takes the connection."""
+        """Send to the first of the addresses that accepts a connection."""
 
         async def attempt(address: Address) -> Response:
             return await self._send_to(address, target, sent, max_bytes)
@@ -191,7 +191,7 @@ class ConnectionPool:
             async for chunk in response.content.iter_any():
                 body.feed(chunk)
         except PentadError:
-            response.close()  # the rest is not wanted, so the connection cannot be used again
+            response.close()  # the rest is not needed, so the connection cannot be reused
             raise
         return body
 
@@ -206,7 +206,7 @@ class ConnectionPool:
 
 
 class _NoResolver(AbstractResolver):
-    """Only the operator's proxy may be given by name; any other name here would be an unchecked address."""
+    """Resolves only the operator's proxy; any other name that arrives here would be an unchecked address."""
 
     def __init__(self, allowed: str | None) -> None:
         self._allowed = URL(allowed).raw_host if allowed else None
@@ -219,7 +219,7 @@ class _NoResolver(AbstractResolver):
         return await aiohttp.ThreadedResolver().resolve(host, port, family)
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to close."""
 
 
 def _location(response: aiohttp.ClientResponse) -> str | None:
@@ -234,7 +234,7 @@ def _check_plain(headers: Mapping[str, str]) -> None:
 
 
 def _in_pieces(body: bytes | None) -> bytes | io.BytesIO | None:
-    """A large body is sent in pieces, because sending it at once would block the loop; aiohttp warns about that."""
+    """A large body in pieces: sending it at once would block the loop, and aiohttp warns about that."""
     return body if body is None or len(body) < MIB else io.BytesIO(body)
 
 
@@ -248,7 +248,7 @@ def _plain_headers(response: aiohttp.ClientResponse, body: BoundedBody) -> dict[
 
 
 def _joined(response: aiohttp.ClientResponse) -> dict[str, str]:
-    """Lower-case names, repeated ones joined."""
+    """The headers with lower-case names and repeated ones joined."""
     found: dict[str, str] = {}
     for name, value in response.headers.items():
         key = name.lower()

@@ -67,7 +67,7 @@ def _bind_path(path: Path) -> socket.socket:
 
 
 def _remove_stale(path: Path) -> None:
-    """Remove a socket file that a dead process left behind: nothing answers on it."""
+    """Remove a socket file that a dead process left behind, recognised by the fact that nothing answers on it."""
     if not path.exists() or not stat.S_ISSOCK(path.stat().st_mode):
         return
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:

@@ -144,7 +144,7 @@ class _Reading:
 
 
 class _Splitter:
-    """Turns the callbacks of python-multipart into events, and bounds what the library does not."""
+    """Turns the callbacks of python-multipart into events, and adds the limits that the library lacks."""
 
     def __init__(self, content_type: str) -> None:
         from python_multipart.multipart import MultipartParser, parse_options_header
@@ -165,7 +165,7 @@ class _Splitter:
                 "on_part_end": self._end_part,
                 "on_end": self._end,
             },
-            max_header_count=_LONGEST_HEADERS,  # all headers of a part are counted together below
+            max_header_count=_LONGEST_HEADERS,  # below, all headers of a part are counted together
             max_header_size=16 * MIB,
         )
         self._events: list[_Event] = []

@@ -1,6 +1,6 @@
-"""What outgoing requests may do: the operator's settings (`fetch.<name>`, `PENTAD_FETCH_<NAME>`) in one object.
+"""Rules for outgoing requests: the operator's settings (`fetch.<name>`, `PENTAD_FETCH_<NAME>`) in one object.
 
-Cheap to import: the settings need it long before anything is fetched.
+Cheap to import, because the settings need it long before anything is fetched.
 """
 
 from dataclasses import dataclass, field

@@ -38,10 +38,10 @@ _REQUEST_ID: Final = b"x-request-id"
 
 
 class _Dropped(list[tuple[bytes, bytes]]):
-    """Drops the trailers of a chunked body: they are not headers of the request, and unlimited."""
+    """Drops the trailers of a chunked body: they are not headers of the request, and uvicorn does not limit them."""
 
     def append(self, _field: tuple[bytes, bytes], /) -> None:
-        """Keep nothing."""
+        """Ignore the trailer."""
 
 
 _DROPPED: Final = _Dropped()
@@ -103,7 +103,7 @@ class GuardedProtocol(HttpToolsProtocol):
             self._admitted = None
         super().connection_lost(exc)
 
-    # What arrives
+    # Incoming data
 
     def data_received(self, data: bytes) -> None:
         if self._header_bytes + len(data) > self.guard.header_bytes:
@@ -125,14 +125,14 @@ class GuardedProtocol(HttpToolsProtocol):
             self.headers = _DROPPED
 
     def _begin_cycle(self) -> None:
-        """uvicorn's own, with our cycle: one server, no mount path, no upgrades, its own limits."""
+        """uvicorn's own method, but with our cycle: one server, no mount path, no upgrades, our limits."""
         parser, scope = self.parser, self.scope
         version = parser.get_http_version()
         scope["method"] = parser.get_method().decode("ascii")
         scope["http_version"] = version
         scope["path"], scope["raw_path"], scope["query_string"], is_path = _parts(self.url)
         if not is_path:
-            # A whole URL. Whether it names this server is the application's to check.
+            # A whole URL. The application checks whether it names this server.
             cast("dict[str, Any]", scope)["target"] = self.url
         answering = self._is_answering()
         self.cycle = OneWriteCycle(
@@ -172,7 +172,7 @@ class GuardedProtocol(HttpToolsProtocol):
             self._header_bytes += len(data)
 
     def _receive_in_slices(self, data: bytes) -> None:
-        """Only when headers could pass their cap: no slice is larger than what the headers may still take."""
+        """Only used when headers could exceed their limit: no slice is larger than the space left for headers."""
         start = 0
         while start < len(data) and not self._ended and not self.transport.is_closing():
             room = self.guard.header_bytes - self._header_bytes
@@ -183,7 +183,7 @@ class GuardedProtocol(HttpToolsProtocol):
             start += room
 
     def _receive_without_upgrade(self, rest: bytes) -> None:
-        """Read the request again as if no upgrade had been offered: the parser takes what follows for no HTTP."""
+        """Parse the request again as if no upgrade had been offered: the parser does not treat what follows as HTTP."""
         method = self.parser.get_method()
         if method == b"CONNECT":
             self._refuse(INVALID)
@@ -192,10 +192,10 @@ class GuardedProtocol(HttpToolsProtocol):
         self.parser = HttpRequestParser(self)
         self._receive(b"%b %b HTTP/1.1\r\n%b\r\n%b" % (method, self.url, b"".join(kept), rest))
 
-    # What is answered
+    # Responses
 
     def on_response_complete(self) -> None:
-        """uvicorn's own, with a deadline in place of its keep-alive timer: one timer less for each request."""
+        """uvicorn's own method, but with a deadline in place of its keep-alive timer: one timer less per request."""
         self.server_state.total_requests += 1
         if self.transport.is_closing():
             self.deadline = self.guard.now + self.guard.write_seconds
@@ -205,7 +205,7 @@ class GuardedProtocol(HttpToolsProtocol):
             cycle, app = self.pipeline.pop()
             self._start_asgi_task(cycle, app)
         elif self.cycle.more_body:
-            # The rest of a refused body is read and dropped for a moment: closing now would destroy the answer.
+            # Keep reading and dropping a refused body for a moment: closing now would destroy the answer.
             self.deadline = self.guard.now + self.guard.linger_seconds
         elif not self._in_headers:
             self.deadline = self.guard.now + self.guard.keep_alive_seconds
@@ -227,15 +227,15 @@ class GuardedProtocol(HttpToolsProtocol):
         return bool(self.cycle) and not self.cycle.response_complete
 
     def _refuse(self, answer: tuple[bytes, bytes]) -> None:
-        """Answer and end; what still comes is dropped for a moment, for closing at once would destroy the answer."""
+        """Answer and close, but first drop incoming data for a moment: closing at once would destroy the answer."""
         if self._is_answering() or not self.transport.can_write_eof():
-            self._close()  # two answers must not be mixed
+            self._close()  # never mix two answers
             return
         self._write_answer(answer)
         self.transport.write_eof()
         self._ended = True
         self._in_headers = False
-        self._header_bytes = self.guard.header_bytes  # no room: all data takes the slow way, where it is dropped
+        self._header_bytes = self.guard.header_bytes  # no room: all data takes the slow path, which drops it
         self.deadline = self.guard.now + self.guard.linger_seconds
 
     def _write_answer(self, answer: tuple[bytes, bytes]) -> None:
@@ -253,10 +253,10 @@ class GuardedProtocol(HttpToolsProtocol):
         self._unsent = unsent
         self.write_deadline = self.guard.now + self.guard.write_seconds
 
-    # What the sweep finds
+    # Called by the sweep
 
     def request_overdue(self) -> None:
-        """The client kept this connection waiting: answer if it had begun a request, then close."""
+        """The client did not send in time: answer if it had begun a request, then close."""
         if unsent := self.transport.get_write_buffer_size():
             self.deadline = self.guard.now + self.guard.keep_alive_seconds
             if self.write_deadline == inf:
@@ -271,7 +271,7 @@ class GuardedProtocol(HttpToolsProtocol):
             self._close()
 
     def response_unread(self) -> None:
-        """Unsent bytes have waited for a while: continue only if the client reads at least at the minimum rate."""
+        """The client has been slow to read: keep the connection only if it reads at the minimum rate or faster."""
         unsent = self.transport.get_write_buffer_size()
         least = max(1, self.guard.write_floor * self.guard.write_seconds)
         if unsent == 0:
@@ -283,11 +283,11 @@ class GuardedProtocol(HttpToolsProtocol):
 
 
 class OneWriteCycle(RequestResponseCycle):
-    """uvicorn's request-response cycle, with a whole answer leaving in one write.
+    """uvicorn's request-response cycle, but it sends a complete answer in one write.
 
     uvicorn writes an answer's head as soon as it gets it, and the body later: two system calls and often two packets.
-    ASGI wants the head held until the first part of the body anyway, so here both leave together. A body that is here
-    already is handed over without waiting. Anything unusual goes uvicorn's own way.
+    ASGI requires holding back the head until the first part of the body anyway, so here both are written together. A
+    body that has already arrived is passed on without waiting. Anything unusual is left to uvicorn.
     """
 
     flow: FlowControl
@@ -315,7 +315,7 @@ class OneWriteCycle(RequestResponseCycle):
         await super().send(message)
 
     def _write_whole(self, start: dict[str, Any], body: bytes) -> bool:
-        """Write head and body at once. Returns False and writes nothing if the answer is not an ordinary one."""
+        """Write head and body at once. Returns False and writes nothing if the answer is unusual."""
         if self.disconnected or not self.keep_alive or self.flow.write_paused or self.scope["method"] == "HEAD":
             return False
         parts = [STATUS_LINE[start["status"]]]
@@ -329,7 +329,7 @@ class OneWriteCycle(RequestResponseCycle):
             parts.append(line)
         if length != len(body):
             return False
-        if (request_id := self._request_id()) is not None:  # a new one each time, so not one of the kept lines
+        if (request_id := self._request_id()) is not None:  # different each time, so not cached like the other lines
             parts.append(b"x-request-id: %b\r\n" % request_id)
         parts += (b"\r\n", body)
         self.response_started = True
@@ -341,16 +341,16 @@ class OneWriteCycle(RequestResponseCycle):
         return True
 
     def _request_id(self) -> bytes | None:
-        """The id under which the application knows the request. It is one line of plain characters."""
+        """The application's id of the request: one line of plain characters."""
         found = cast("dict[str, Any]", self.scope).get("request_id")
         return None if found is None else found.encode("ascii")
 
 
 Line = tuple[bytes | None, int | None]
-"""A header as it is written (None: leave it to uvicorn), and the content length it states, if any."""
+"""An encoded header (None: leave it to uvicorn), and the content length it states, if any."""
 
 _LINES: Final[dict[tuple[bytes, bytes], Line]] = {}
-"""Each header is checked and encoded once: the same few are in every answer."""
+"""Each header is checked and encoded once, because the same few are in every answer."""
 
 
 def _line(field: tuple[bytes, bytes]) -> Line:

@@ -1,7 +1,7 @@
 """Reads request bodies as plain ASGI, within limits of size and speed.
 
-Nearly every body arrives whole with its headers; reading it costs no timer and no copy. Any other body must keep above
-a minimum rate, so that a client which sends a byte now and then cannot hold a call open.
+Nearly every body arrives whole with its headers; reading it costs no timer and no copy. Any other body must arrive
+above a minimum rate, so that a client that sends a byte now and then cannot hold a call open.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ class BodyTooLarge(LimitExceeded):
     """The body is larger than the limit."""
 
     rest: int = 0
-    """How many bytes are still to come, at least; 0 if all of it is here."""
+    """The minimum number of bytes still to come; 0 if the body is complete."""
 
 
 async def read_body(
@@ -46,7 +46,7 @@ async def read_body(
     grace_seconds: float = GRACE_SECONDS,
     clock: Clock = _CLOCK,
 ) -> bytes:
-    """The whole body, never holding more than `limit` bytes of it.
+    """The whole body; never holds more than `limit` bytes of it.
 
     `content_length` is what the client declared, None if it did not. The floor applies after the grace; 0 means none.
     Raises LimitExceeded, BodyTooSlow or ClientDisconnected.
@@ -74,7 +74,7 @@ async def read_body(
 async def drained(receive: Receive, *, most: int, seconds: float) -> bool:
     """Read and drop the rest of a body, within limits. Returns whether the body ended within them.
 
-    Most clients send the whole body before they read the answer: if we answer and hang up meanwhile, they miss it.
+    Most clients send the whole body before they read the answer: if we hang up earlier, they miss it.
     """
     read = 0
     try:
@@ -98,7 +98,7 @@ def bounded_receive(
     grace_seconds: float = GRACE_SECONDS,
     clock: Clock = _CLOCK,
 ) -> Receive:
-    """A `receive` with the same limits, for code that reads the body as it arrives. Raises there if one is passed."""
+    """A `receive` with the same limits, for code that reads the body as it arrives. Raises when one is exceeded."""
     if content_length is not None and content_length > limit:
         raise _too_large(limit, content_length)
     pace = _Pace(clock.monotonic(), floor_bytes_per_second, grace_seconds, clock)
@@ -135,7 +135,7 @@ class _Pace:
 
 
 async def _read_stream(first: Awaitable[Message], receive: Receive, limit: int, pace: _Pace) -> bytes:
-    body = bytearray()  # not a list of chunks: millions of tiny ones would weigh many times the cap
+    body = bytearray()  # not a list of chunks: millions of tiny ones would take many times the limit
     coming = first
     while True:
         message = await _in_time(coming, pace, len(body))
@@ -169,11 +169,11 @@ async def _already(message: Message) -> Message:
 
 @coroutine
 def _resume(step: Generator[Any, Any, Message], waiting: Any) -> Generator[Any, Any, Message]:
-    """Continue an awaitable whose first step was run by hand and had to wait."""
+    """Continue an awaitable whose first step was run by hand and did not finish."""
     while True:
         try:
             value = yield waiting
-        except BaseException as error:  # noqa: BLE001  a cancellation must reach what is being awaited
+        except BaseException as error:  # noqa: BLE001  a cancellation must reach the awaited step
             advance, argument = step.throw, error
         else:
             advance, argument = step.send, value

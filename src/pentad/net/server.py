@@ -1,8 +1,8 @@
 """The HTTP server: uvicorn, run from code, with Pentad's limits.
 
-`serve` returns after a request to stop (SIGINT, SIGTERM or `stopping`), when everything has ended; a second
-SIGINT does not wait for connections. The application is open before the server starts and closed after it, so there is
-no ASGI lifespan. It ends its own streams: `stopping` is set before connections are told to finish. Logs only errors.
+On SIGINT, SIGTERM or `stopping`, `serve` stops and returns once everything has ended; a second SIGINT does not wait for
+connections. The application is opened before the server starts and closed after it, so there is no ASGI lifespan. The
+application ends its own streams: `stopping` is set before connections are told to finish. Logs only errors.
 """
 
 import asyncio

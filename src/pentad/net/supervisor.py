@@ -1,7 +1,7 @@
 """Several processes behind one listening socket, watched by one supervisor.
 
-The socket is bound once and inherited. With one socket per worker (SO_REUSEPORT) the kernel deals out connections
-blindly: to a busy worker, and to one that has just died, which loses them. From a shared socket the next free worker
+The socket is bound once and inherited. With one socket per worker (SO_REUSEPORT) the kernel distributes connections
+blindly, also to a busy worker, or to one that has just died and loses them. From a shared socket the next free worker
 takes the next connection, and none is lost while a worker is replaced. A worker is the same command run again rather
 than a fork, so it inherits no threads, locks or database handles. The supervisor serves nothing itself.
 """
@@ -44,7 +44,7 @@ async def supervise(
     """Keep `workers` processes of `command` running on `listener` until SIGINT, SIGTERM or `stopping`.
 
     Each process finds its socket with `inherited()`. `ready` gets the port once all of them accept
-    connections. Raises Misconfigured if a worker ends before any of them ever served: starting it again will not help.
+    connections. Raises Misconfigured if a worker ends before any of them has served: starting it again would not help.
     """
     supervisor = _Supervisor(command, listener, stopping or asyncio.Event(), stop_seconds)
     loop = asyncio.get_running_loop()
@@ -79,7 +79,7 @@ class _Supervisor:
 
     async def run(self, count: int, ready: Callable[[int], None] | None) -> None:
         self._count = count
-        self._listener.listen()  # connections queue from the start, whichever worker comes up first
+        self._listener.listen()  # connections queue from the start, until the first worker is up
         async with asyncio.TaskGroup() as group:
             announcing = group.create_task(self._announce(ready))
             await asyncio.gather(*(self._keep(number) for number in range(1, count + 1)))
@@ -93,7 +93,7 @@ class _Supervisor:
             ready(bound_port(self._listener))
 
     async def _keep(self, number: int) -> None:
-        """Run one worker, again and again: at once if it had run well, ever later if it keeps failing."""
+        """Run one worker and restart it: at once if it had run well, after growing pauses if it keeps failing."""
         pause = FIRST_PAUSE
         while not self.stopping.is_set():
             started = self._clock.monotonic()

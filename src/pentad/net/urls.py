@@ -1,7 +1,7 @@
 """One strict URL parser, so that we connect to exactly what we checked.
 
-Two parsers that disagree about a URL are a way around address checks. Everything later (the check, the TLS name, the
-Host header, the request line) is made from the `Target` parsed here; nothing looks at the caller's text again.
+If two parsers disagree about a URL, the address checks can be bypassed. So everything else (the check, the TLS name,
+the Host header, the request line) is made from the `Target` parsed here; nothing looks at the caller's text again.
 """
 
 import re
@@ -25,7 +25,7 @@ _QUERY_SAFE: Final = _PATH_SAFE + "?[]"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a request goes. `host` is lower case, ASCII, without brackets or trailing dot; literals are canonical."""
+    """A request's target. `host` is lower case, ASCII, without brackets or trailing dot; literals are canonical."""
 
     scheme: str
     host: str
@@ -47,7 +47,7 @@ class Target:
         return f"{self.scheme}://{self.authority}{self.path_and_query}"
 
     def url_at(self, address: Address) -> str:
-        """The same request with a checked address in place of the name, so that nothing is left to resolve."""
+        """The same URL with a checked address in place of the name, so that nothing is left to resolve."""
         return f"{self.scheme}://{_authority(str(address), self.port, self.scheme)}{self.path_and_query}"
 
 
@@ -77,7 +77,7 @@ def parse(url: str) -> Target:
 
 
 def follow(target: Target, location: str) -> Target:
-    """Where a Location header leads, seen from `target`."""
+    """The target of a Location header in a response of `target`."""
     if _UNSAFE.search(location):
         raise InvalidInput("The redirect leads to a URL that cannot be read.", hint="Fetch the final URL directly.")
     try:
@@ -86,7 +86,7 @@ def follow(target: Target, location: str) -> Target:
         raise _not_a_url() from None
 
 
-@lru_cache(256)  # a fan-out reads the same host thousands of times
+@lru_cache(256)  # a fan-out parses the same host thousands of times
 def canonical_host(text: str) -> tuple[str, Address | None]:
     """The canonical spelling of a host, and its address if it is a literal in any notation.
 

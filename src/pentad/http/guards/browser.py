@@ -1,9 +1,9 @@
 """Browser sessions over HTTP: finds the session of a cookie, checks the CSRF token, and sets the cookie.
 
-Cookies count at ordinary routes only (the console, REST, login), never at an MCP endpoint or a mounted application, and
-never beside an Authorization header. A browser adds its cookie to requests by itself, so every request that changes
-something with a login must also carry the session's CSRF token: as the field `csrf` of a form, or in `X-CSRF-Token`.
-This is checked here for all routes. `OriginGuard` has already refused requests of foreign pages.
+Cookies count only at ordinary routes (the console, REST, login), never at an MCP endpoint or a mounted application, and
+never together with an Authorization header. A browser adds its cookie to requests automatically, so every request that
+uses a login to change something must also carry the session's CSRF token: as the field `csrf` of a form, or in
+`X-CSRF-Token`. This is checked here for all routes. `OriginGuard` has already refused requests of foreign pages.
 """
 
 from base64 import b64encode
@@ -47,7 +47,7 @@ class BrowserGuard:
         self._is_https = public_url is not None and public_url.lower().startswith("https://")
 
     def cached(self, scope: Scope, headers: Headers) -> BrowserSession | None:
-        """The session, if it has a login that was looked up a moment ago."""
+        """The session, if its login is cached."""
         token = self._token(scope, headers)
         return None if token is None else self._sessions.cached(token)
 
@@ -56,7 +56,7 @@ class BrowserGuard:
         return await self._sessions.find(self._token(scope, headers))
 
     async def check(self, session: BrowserSession, headers: Headers, body: bytes) -> bool:
-        """Whether the request carries the session's CSRF token. Raises if it has to: with a login, always."""
+        """Whether the request carries the session's CSRF token. With a login it must, or this raises."""
         given = headers.get(CSRF_HEADER, b"").strip(b" \t").decode("latin-1")
         if not given and is_form(headers):
             found = [value for name, value in await _parsed(headers, body) if name == CSRF_FIELD]
@@ -67,7 +67,7 @@ class BrowserGuard:
         return is_own
 
     def with_cookie(self, session: BrowserSession, scope: Scope, headers: Headers, send: Send) -> Send:
-        """Set or delete the cookie in the response, if the session has changed by then."""
+        """Set or delete the cookie in the response, if the session has changed."""
 
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start" and (token := session.new_token) is not None:
@@ -87,7 +87,7 @@ class BrowserGuard:
         return found.pop() if len(found) == 1 else None
 
     def _name(self, scope: Scope, headers: Headers) -> str:
-        """Cookies are shared by all ports of a host, hence the port."""
+        """The cookie's name. It contains the port, because all ports of a host share cookies."""
         if self._is_secure(scope):
             return "__Host-pentad"
         return f"pentad-{_port(headers.get(b'host', b''))}"
@@ -103,7 +103,7 @@ class BrowserGuard:
 
 
 def form_route(path: str, handle: Callable[[Request], Awaitable[Response]]) -> Route:
-    """A route for a form of one of our pages: refuses everything that did not come from one."""
+    """A route for a form of our pages; refuses every request that does not come from one of them."""
 
     async def posted(request: Request) -> Response:
         if not is_form(dict(request.scope["headers"])):
@@ -123,7 +123,7 @@ def is_own_form(request: Request) -> bool:
 
 
 async def form_fields(request: Request) -> dict[str, str]:
-    """The fields of a form; of a repeated field, the last value."""
+    """The fields of a form; the last value of a repeated field counts."""
     return dict(await form_pairs(request))
 
 
@@ -140,8 +140,8 @@ def missing_csrf_token() -> MissingCsrfToken:
 
 
 def is_form(headers: Headers) -> bool:
-    """Whether the body is a form of a page. One with files counts unless a script sent it, with the CSRF token in the
-    header: such a one is read as it arrives."""
+    """Whether the body is a form of a page. A form with files counts unless a script sent it, with the CSRF token in
+    the header: that kind is read as it arrives."""
     given = headers.get(b"content-type", b"").partition(b";")[0].strip(b" \t").lower()
     return given == FORM or (given == FORM_WITH_FILES and CSRF_HEADER not in headers)
 

@@ -1,7 +1,7 @@
 """Credentials: who is calling. Recently verified ones are cached; others are verified, at a limited rate.
 
 Verifying is expensive on purpose (argon2), so each address has a limited number of attempts with credentials that were
-never valid here. Valid ones cost nothing.
+never valid here. Valid ones do not count.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ def client_of(scope: Scope) -> str | None:
 
 
 def address_of(client: str | None) -> str:
-    """The key a caller is counted under: its address, or one word for all callers over a Unix socket."""
+    """The key for counting a caller: its address, or one word for all callers over a Unix socket."""
     return address_key(client) if client else "local socket"
 
 
@@ -84,19 +84,19 @@ class CredentialsGuard:
         return self.limited(await self._authenticator.authenticate(_from_headers(headers), client_of(scope)))
 
     def limited(self, principal: Principal) -> Principal:
-        """The caller with the rights it has on this server."""
+        """The caller with its rights on this server."""
         return principal.reading_only() if self._read_only else principal
 
 
 def wrong_audience() -> Unauthenticated:
-    """The error for a token used outside its resource, whatever its scopes."""
+    """The error for a token that is used outside its resource, whatever its scopes."""
     return Unauthenticated(
         "The access token is for another resource.", hint="Log in again, naming this URL as the resource."
     )
 
 
 def _from_headers(headers: Mapping[bytes, bytes]) -> bytes | None:
-    """The Authorization header; an API key in a header of its own is a Bearer token."""
+    """The Authorization header; an API key in a separate header counts as a Bearer token."""
     credentials = headers.get(b"authorization")
     if credentials is None and (key := headers.get(b"x-api-key")) is not None:
         return b"Bearer " + key.strip(b" \t")

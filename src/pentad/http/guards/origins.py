@@ -1,6 +1,6 @@
 """Decides which web pages may call: checks Origin and Sec-Fetch-Site, and lets allowed pages read responses (CORS).
 
-A browser lets any page send requests to any server, and adds logins it remembers. It also identifies the page: `Origin`
+A browser lets any page send requests to any server, and adds remembered logins. It also identifies the page: `Origin`
 is its exact scheme, host and port, `Sec-Fetch-Site` its relation to us. Only our own pages and those of
 `allowed_origins` may call. A request without either header does not come from a browser.
 
@@ -67,7 +67,7 @@ class OriginGuard:
             self._check_foreign_site(scope, headers)
 
     def is_ours(self, origin: bytes, host: bytes, scheme: str) -> bool:
-        """Whether an Origin is this server's own, as the request names it, or one of the allowed ones."""
+        """Whether an Origin is this server, as the request names it, or one of the allowed ones."""
         key = (origin, host, scheme)
         known = self._cache.get(key)
         if known is None:
@@ -87,8 +87,8 @@ class OriginGuard:
         """Whether pages of any origin may send this. Credentials that a browser adds automatically never count.
 
         A browser sends a preflight request before JSON or a method other than GET, HEAD and POST. We allow it without
-        credentials, so the browser omits those it remembers. It sends none before a plain GET; of the credentials it
-        may add there, Basic is the only kind we read, so we refuse that.
+        credentials, so the browser omits those it remembers. A plain GET has no preflight; of the credentials that the
+        browser may add to it, we read only Basic, so we refuse that.
         """
         if not f"{scope['path']}/".startswith(self._shared):
             return False
@@ -162,7 +162,7 @@ def with_cors(send: Send, origin: bytes) -> Send:
 
 
 def is_preflight(method: str, headers: Headers) -> bool:
-    """Whether a browser asks if a page may send a request."""
+    """Whether this is a preflight: the browser asks if a page may send a request."""
     return method == "OPTIONS" and b"access-control-request-method" in headers
 
 

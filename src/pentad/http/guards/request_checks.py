@@ -3,8 +3,8 @@
 - Host: is the request meant for this server? An attacker's name server can point the attacker's own name at this
   machine (DNS rebinding), and a page of that name could then talk to us as if we were its own server. So the Host must
   be a name this server answers to.
-- Content-Type: a browser sends `text/plain` and forms to any server without asking first, so we accept neither. A body
-  is JSON, or of a type that its route declares for uploads.
+- Content-Type: a browser sends `text/plain` and forms to any server without a preflight, so we accept neither. A body
+  must be JSON, or of a type that its route declares for uploads.
 """
 
 import ipaddress
@@ -65,7 +65,7 @@ class NotAcceptable(InvalidInput):
 
 
 class HostGuard:
-    """Checks Host headers. Results are cached, because the same few come again and again."""
+    """Checks Host headers. Results are cached, because the same few keep coming."""
 
     def __init__(self, bound_to: str, *, public_url: str | None, hosts: Iterable[str] = ()) -> None:
         self._names = set(_LOOPBACK) | {name.lower() for name in hosts}
@@ -141,7 +141,7 @@ def check_mcp(headers: Headers) -> None:
 
 
 def check_browser_body(headers: Headers, body: bytes) -> None:
-    """For applications that ignore the Content-Type: a browser must send JSON even there."""
+    """For applications that ignore the Content-Type: even there, a browser must send JSON."""
     if body and not is_json(headers.get(b"content-type", b"")) and any(name in headers for name in _FROM_BROWSERS):
         raise _not_json()
 
@@ -200,7 +200,7 @@ def host_name(host: str) -> str | None:
 
 
 def _is_address(name: str) -> bool:
-    """A literal address cannot be rebound by a foreign name server."""
+    """Whether the name is a literal address, which no foreign name server can rebind."""
     try:
         ipaddress.ip_address(name)
     except ValueError:
