@@ -2,12 +2,12 @@
 
     {"read": ["public"], "update": ["writer", {"group": "authenticated", "match": {"assignee": {"$eq": "$userId"}}}]}
 
-The rights create, read, update and delete are about objects. `define` is about the register or schema itself: it names
+The rights create, read, update and delete apply to objects. `define` applies to the register or schema itself: it takes
 only groups, and properties do not have it. A grant names a group and, optionally, conditions on the object. This module
-says what a block means for given groups and data; `rules.py` knows who has which groups, and the rules for owners,
-administrators and organisations.
+decides what a block means for given groups and data; `rules.py` knows who is in which groups, and holds the rules for
+owners, administrators and organisations.
 
-Conditions compare like filters: a property that the schema declares as date-time is compared as a point in time.
+Conditions compare like filters: a property declared as date-time is compared as a point in time.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -45,7 +45,7 @@ class Condition:
     value: Any
 
     def holds(self, data: Mapping[str, Any], variables: Variables) -> bool:
-        """Whether an object meets the condition. Typed: 1 is neither "1" nor true; null counts as missing."""
+        """Whether an object meets the condition. Types matter: 1 is neither "1" nor true. Null counts as missing."""
         found = _at(data, self.path)
         expected = _substituted(self.value, variables)
         match self.comparison:
@@ -68,8 +68,8 @@ class Condition:
         return _substituted(self.value, {"$userId": ""}) != self.value
 
     def as_filter(self, variables: Variables) -> Filter:
-        """The same condition for the store."""
-        if self.path[0] == SELF:  # the store would take it for metadata
+        """The same condition as a filter for the store."""
+        if self.path[0] == SELF:  # the store would read the name as metadata
             return And(()) if self.holds({}, variables) else Or(())
         expected = _substituted(self.value, variables)
         match self.comparison:
@@ -87,19 +87,19 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A group, and the conditions under which it has the right."""
+    """A group and the conditions under which it has the right."""
 
     group: str
     match: tuple[Condition, ...] = ()
 
     def asks_about(self, names: Collection[str]) -> bool:
-        """Whether a condition asks about one of these properties."""
+        """Whether a condition tests one of these properties."""
         return any(condition.path[0] in names for condition in self.match)
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The block of a register, schema or property. It restricts only the rights it names."""
+    """The authorization block of a register, schema or property. It restricts only the rights it names."""
 
     grants: Mapping[Grantable, tuple[Grant, ...]]
 
@@ -107,11 +107,11 @@ class Block:
         return right in self.grants
 
     def given(self, right: Grantable, groups: frozenset[str]) -> tuple[Grant, ...]:
-        """The grants of a right to one of the caller's groups."""
+        """The grants that give a right to one of the caller's groups."""
         return tuple(grant for grant in self.grants.get(right, ()) if grant.group in groups)
 
     def gives_all(self, right: Grantable, groups: frozenset[str]) -> bool:
-        """Whether the caller has the right on every object, as far as this block is concerned."""
+        """Whether this block gives the caller the right on every object."""
         return not self.covers(right) or any(not grant.match for grant in self.given(right, groups))
 
 
@@ -121,9 +121,9 @@ NOTHING: Final = Block({})
 def read_block(
     raw: Any, where: str, known: QuerySchema | None = None, *, strict: bool = False, of_property: bool = False
 ) -> Block:
-    """A block from its JSON, for objects of a known schema; InvalidInput says what is wrong and where.
+    """Read a block from JSON, for objects of a known schema; InvalidInput says what is wrong and where.
 
-    With `strict`, comparing a date-time with something else is an error; otherwise it is true of no object.
+    With `strict`, comparing a date-time with something else is an error; otherwise such a condition matches no object.
     """
     if not raw:
         return NOTHING
@@ -165,7 +165,7 @@ def is_public(raw: Any) -> bool:
 
 
 def any_of(grants: Sequence[Grant], variables: Variables) -> Filter | None:
-    """Matches the objects of any of the grants; None matches all."""
+    """Matches objects that any of the grants covers; None matches all."""
     if any(not grant.match for grant in grants):
         return None
     parts = [And(tuple(condition.as_filter(variables) for condition in grant.match)) for grant in grants]
@@ -219,7 +219,7 @@ class _Reader:
         return found
 
     def _place(self, name: str) -> QueryField:
-        """The property in the schema. A register's block may name properties that only other schemas have."""
+        """Find the property in the schema. A register's block may name properties that only other schemas have."""
         plain = QueryField(name, tuple(name.split(".")), None)
         if self.known is None or plain.path[0] == SELF:
             return plain
@@ -245,7 +245,7 @@ class _Reader:
         return Condition(at.path, comparison, value)
 
     def _timed(self, at: QueryField, comparison: Comparison, value: Any) -> Condition:
-        """A condition on a date-time. A value that is not a time is neither before, after nor equal to any."""
+        """A condition on a date-time. A value that is not a time never matches."""
         times: list[Instant | None] = []
         for one in cast("list[Any]", value) if isinstance(value, list) else [value]:
             try:

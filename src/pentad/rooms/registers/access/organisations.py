@@ -1,7 +1,7 @@
 """Organisations are tenants. A principal belongs to one organisation, or to the default one.
 
-Every object read needs the caller's organisation, so memberships are held in memory: loaded when the room opens, when
-any process signals a change, and when they are old, because a signal can be lost while a connection is down.
+Every object read needs the caller's organisation, so memberships are kept in memory. They are loaded when the room
+opens, when a process signals a change, and when they get old, because a signal can be lost while a connection is down.
 """
 
 import asyncio
@@ -85,7 +85,7 @@ class Organisations:
         return own or DEFAULT
 
     def _reload(self) -> None:
-        """Load again; after a change during loading, load once more."""
+        """Load again, and once more if something changed meanwhile."""
         if self._loading is None or self._loading.done():
             self._loading = asyncio.get_running_loop().create_task(self._load_until_current())
         else:
@@ -210,7 +210,7 @@ def _find(rows: Rows, ref: str) -> Organisation:
 
 
 def require_admin(caller: Caller) -> None:
-    """Refuse everybody but administrators of the room."""
+    """Refuse callers who are not administrators of the room."""
     if not caller.principal.may("registers", "admin"):
         raise Forbidden(
             f"{caller.principal.name!r} may not manage organisations.",

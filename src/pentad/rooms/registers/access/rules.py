@@ -3,16 +3,15 @@
 The rules, in order:
 
 1. An administrator of the room may do everything.
-2. Everybody may read what `public` may read, in every organisation. Nobody else does anything without the room's scope:
-   read, or write for all other rights.
-3. Everything else belongs to its organisation: registers, schemas and objects.
-4. If the authorization block of the register or of the schema names a right, each block that does must grant it. If
-   neither does, the scope suffices. The exception is `define`, which only the owner of a register or schema has, and
-   the groups that its block names.
+2. Everybody may read what `public` may read, in every organisation. Anything else needs the room's scope: `read` for
+reading, `write` for all other rights.
+3. Everything else is limited to its organisation: registers, schemas and objects.
+4. If the authorization blocks of the register and the schema name a right, each block that names it must grant it. If
+neither names it, the scope suffices. The exception is `define`: only the owner of a register or schema and the groups
+named in its block have it.
 5. The owner of an object keeps all rights on it.
 
-What a caller may not see does not exist for it: the answer is NotFound, never Forbidden. No I/O: memberships are in
-memory.
+If a caller may not see something, the answer is NotFound, never Forbidden. No I/O: memberships are in memory.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -65,17 +64,17 @@ class AccessRules:
         self._guarded: dict[int, tuple[object, dict[str, Block]]] = {}
 
     def is_unrestricted(self, caller: Caller) -> bool:
-        """Whether no rule restricts the caller, so that no object or property has to be checked."""
+        """Whether no rules apply to the caller, so no object or property needs checking."""
         return is_admin(caller.principal)
 
     def organisation(self, caller: Caller) -> str:
-        """The organisation that owns what the caller creates."""
+        """The organisation that will own what the caller creates."""
         return self._memberships.of(caller.principal)
 
     # registers and schemas
 
     def sees(self, caller: Caller, entity: Register | Schema) -> bool:
-        """Whether the caller may know of a register or schema by itself."""
+        """Whether the caller may see a register or schema on its own."""
         principal = caller.principal
         if is_admin(principal):
             return True
@@ -87,9 +86,9 @@ class AccessRules:
         return _owns(principal, entity) or not block.covers("read") or bool(block.given("read", groups(principal)))
 
     def sees_both(self, caller: Caller, register: Register, schema: Schema) -> bool:
-        """The same for a register with one of its schemas.
+        """Whether the caller may see a register together with one of its schemas.
 
-        A register that says nothing about reading does not hide a public schema in it.
+        A register whose block does not mention reading does not hide a public schema.
         """
         if not self.sees(caller, schema):
             return False
@@ -105,7 +104,7 @@ class AccessRules:
         return Audience(public, entity.organisation, entity.body.get("owner"), named)
 
     def is_of(self, principal: Principal, audience: Audience) -> bool:
-        """Whether a principal belongs to the audience of a change."""
+        """Whether a principal is in the audience of a change."""
         if audience.public or is_admin(principal):
             return True
         if audience.organisation not in (None, self._memberships.of(principal)) or not principal.may(ROOM, "read"):
@@ -125,7 +124,7 @@ class AccessRules:
         return _owns(principal, entity) or bool(self._block(entity).given(DEFINE, groups(principal)))
 
     def check_define(self, caller: Caller, entity: Register | Schema | None) -> None:
-        """Refuse callers who may not define; `entity` is None for a new one, which needs only the scope."""
+        """Refuse callers without the right to define. `entity` is None for a new one, which needs only the scope."""
         self._require_scope(caller.principal, "create" if entity is None else DEFINE)
         if entity is not None and not self.defines(caller, entity):
             raise _refused(
@@ -136,13 +135,13 @@ class AccessRules:
             )
 
     def reads_all(self, caller: Caller, entity: Register | Schema) -> bool:
-        """Whether the block of a register or schema hides no object from the caller."""
+        """Whether the block of a register or schema lets the caller read every object."""
         return is_admin(caller.principal) or self._block(entity).gives_all("read", groups(caller.principal))
 
     # objects
 
     def has_all(self, caller: Caller, pair: Pair, right: Right) -> bool:
-        """Whether the caller has a right on every object that its organisation can have in a pair."""
+        """Whether the caller has a right on every object its organisation can have in a pair."""
         principal = caller.principal
         if is_admin(principal):
             return True
@@ -151,11 +150,11 @@ class AccessRules:
         )
 
     def require_write(self, caller: Caller) -> None:
-        """Refuse callers who may change nothing, before saying anything about the object."""
+        """Refuse callers who may not change anything, before revealing anything about the object."""
         self._require_scope(caller.principal, "update")
 
     def check(self, caller: Caller, pair: Pair, right: Right, data: Mapping[str, Any] | None = None) -> None:
-        """Refuse what the caller may do with no object of the pair; for `create`, with the object in `data`."""
+        """Refuse a right the caller has on no object of the pair or, for `create`, not on the object in `data`."""
         principal = caller.principal
         if is_admin(principal):
             return
@@ -181,15 +180,15 @@ class AccessRules:
             raise _refused(principal, right, f"objects of {pair.schema.slug!r}")
 
     def check_object(self, caller: Caller, pair: Pair, right: Right, stored: StoredObject) -> None:
-        """Refuse a right on one stored object; one the caller may not see is not found."""
+        """Refuse a caller without the right on a stored object; NotFound if the caller may not see it."""
         self.found(caller, pair, right, stored.uuid, stored)
 
     def found(
         self, caller: Caller, pair: Pair, right: Right, ref: int | str, stored: StoredObject | None
     ) -> StoredObject:
-        """The object that the caller named by `ref`, if it has the right on it.
+        """The object with this `ref`, if the caller has the right on it.
 
-        A hidden object is refused exactly like an absent one, whatever the right.
+        Whatever the right, a hidden object gets the same answer as a missing one.
         """
         principal = caller.principal
         if right != "read" and not is_admin(principal):
@@ -203,7 +202,7 @@ class AccessRules:
         return stored
 
     def sees_object(self, caller: Caller, pair: Pair, stored: StoredObject) -> bool:
-        """Whether the caller may know of an object; the same decision as `row_filter` for a single object."""
+        """Whether the caller may see an object; decides like `row_filter`, for a single object."""
         principal = caller.principal
         if is_admin(principal):
             return True
@@ -214,9 +213,9 @@ class AccessRules:
         return stored.owner == principal.id or self._grants(principal, pair, "read", stored.data)
 
     def object_audience(self, pair: Pair, stored: StoredObject) -> Audience:
-        """The callers for whom `sees_object` is true, to notify them when the object is gone.
+        """The callers for whom `sees_object` is true, to be notified when the object is gone.
 
-        Leaves out those who see it only through a rule on `$userId`.
+        Leaves out callers who see it only through a rule on `$userId`.
         """
         variables = {"$organisation": stored.organisation}
 
@@ -232,16 +231,16 @@ class AccessRules:
     def sees_past(self, caller: Caller, pair: Pair, current: StoredObject, past: StoredObject) -> bool:
         """Whether the caller may read an earlier state.
 
-        Today's rules must allow the object both as it is (or last was, if it is deleted) and as it was then.
+        Today's rules must allow both the current state (the last one, if the object is deleted) and the earlier one.
         """
         return self.sees_object(caller, pair, current) and self.sees_object(caller, pair, past)
 
     def depends_on_data(self, caller: Caller, pair: Pair) -> bool:
-        """Whether an object's data decides if the caller may read it; the data may have differed in the past."""
+        """Whether read access depends on an object's data, which may have been different in the past."""
         return any(path[0] != SELF for path in filter_paths(self.row_filter(caller, pair)))
 
     def row_filter(self, caller: Caller, pair: Pair, right: Right = "read") -> Filter | None:
-        """Matches the objects of the pair on which the caller has the right; None matches all."""
+        """Matches the objects of the pair the caller has the right on; None matches all."""
         principal = caller.principal
         if is_admin(principal):
             return None
@@ -254,7 +253,7 @@ class AccessRules:
         return own if public is None else Or((public, own))
 
     def _own_filter(self, principal: Principal, pair: Pair, right: Right) -> Filter:
-        """Matches the objects of the caller's organisation that it owns or has a grant for."""
+        """Matches objects of the caller's organisation that the caller owns or has a grant for."""
         variables = self._variables(principal)
         tenant = Compare(_ORGANISATION, "eq", variables["$organisation"])
         owned = Compare(_OWNER, "eq", principal.id)
@@ -268,7 +267,7 @@ class AccessRules:
         return And((tenant, Or((owned, _all_of(parts))))) if parts else tenant
 
     def _public_filter(self, pair: Pair) -> Filter | None:
-        """Matches the objects that everybody may read; None if there are none."""
+        """Matches the objects everybody may read; None if there are none."""
         parts: list[Filter] = []
         for block in self._blocks_for(pair, "read"):
             given = block.given("read", _EVERYBODY)
@@ -283,10 +282,10 @@ class AccessRules:
     def hidden(
         self, caller: Caller, pair: Pair, data: Mapping[str, Any] | None = None, owner: str | None = None
     ) -> frozenset[str]:
-        """The properties the caller may not read: of this object or, without `data`, of some object of the pair.
+        """The properties the caller may not read in this object or, without `data`, in some object of the pair.
 
-        What is derived from a hidden property is hidden too. Callers may not filter, sort or count by hidden
-        properties either, or they could guess the values.
+        Properties derived from a hidden one are hidden too. Callers may not filter, sort or count by hidden properties
+        either: that would let them guess values.
         """
         guarded = self._guarded_properties(pair)
         principal = caller.principal
@@ -296,15 +295,15 @@ class AccessRules:
         return closed | _derived_from(pair, closed) if closed and pair.definition.derived else closed
 
     def hidden_in(self, caller: Caller, pair: Pair, *states: StoredObject) -> frozenset[str]:
-        """The properties the caller may not read in one of some states of an object."""
+        """The properties the caller may not read in at least one of these states of an object."""
         return frozenset[str]().union(*(self.hidden(caller, pair, one.data, one.owner) for one in states))
 
     def hides_some(self, caller: Caller, pair: Pair) -> bool:
-        """Whether some object of the pair, now or in the past, may hide something from the caller."""
+        """Whether any object of the pair, now or in the past, may have properties hidden from the caller."""
         return bool(self.hidden(caller, pair)) or self.depends_on_data(caller, pair)
 
     def readable(self, caller: Caller, pair: Pair, data: dict[str, Any], owner: str | None = None) -> dict[str, Any]:
-        """The data the caller may see; the same dict if nothing is hidden."""
+        """The data without hidden properties; the same dict if there are none."""
         hidden = self.hidden(caller, pair, data, owner)
         return {name: value for name, value in data.items() if name not in hidden} if hidden else data
 
@@ -319,8 +318,8 @@ class AccessRules:
     ) -> dict[str, Any]:
         """The data to store, with hidden properties carried over; refused if a protected property would change.
 
-        `named` are the properties that the caller sent. It cannot know a value it may not read, so sending the value
-        that is already there is a guess, and refused like any other change.
+        `named` are the properties the caller sent. Callers cannot know values they may not read, so even sending the
+        stored value is a guess, and refused like any other change.
         """
         guarded = self._guarded_properties(pair)
         principal = caller.principal
@@ -350,7 +349,7 @@ class AccessRules:
     # blocks
 
     def _allows(self, principal: Principal, block: Block, right: Right, data: Mapping[str, Any] | None) -> bool:
-        """Whether one block grants a right; without data, whether it does so unconditionally."""
+        """Whether one block grants a right; without data, whether it grants it unconditionally."""
         if not block.covers(right):
             return True
         variables = self._variables(principal)
@@ -411,7 +410,7 @@ class AccessRules:
         return known[2]
 
     def _guarded_properties(self, pair: Pair) -> dict[str, Block]:
-        """The properties with an authorization block, also properties that exist only in the past."""
+        """The properties with an authorization block, including those that exist only in the past."""
         definition = pair.definition
         known = self._guarded.get(pair.schema.id)
         if known is None or known[0] is not definition:
@@ -446,7 +445,7 @@ def is_admin(principal: Principal) -> bool:
 
 
 def groups(principal: Principal) -> frozenset[str]:
-    """The names by which a block may mean the caller: roles, id, credential, scopes in this room, everybody."""
+    """The group names that apply to the caller: roles, id, credential, scopes in this room, everybody."""
     if principal.kind == "anonymous":
         return _EVERYBODY
     found = {PUBLIC, AUTHENTICATED, principal.id}
@@ -475,7 +474,7 @@ def _all_of(parts: list[Filter]) -> Filter:
 
 
 def _derived_from(pair: Pair, hidden: Collection[str]) -> frozenset[str]:
-    """The properties that are derived from hidden ones."""
+    """The properties derived from hidden ones."""
     return frozenset(name for name, sources in pair.definition.derived.items() if not sources.isdisjoint(hidden))
 
 
@@ -486,7 +485,7 @@ def _anonymous() -> Unauthenticated:
 def _refused(
     principal: Principal, right: Grantable, what: str, hint: str = _UNGRANTED, scope: str | None = None
 ) -> Forbidden | Unauthenticated:
-    """`scope` is what the caller lacks, if a scope would do."""
+    """The error for a refusal. `scope` is the missing scope, if having it would help."""
     if principal.kind == "anonymous":
         return _anonymous()
     details = None if scope is None else {"required_scope": scope}

@@ -1,1 +1,1 @@
-"""Files attached to objects: their content, their text, and links to upload them."""
+"""Files attached to objects: content, extracted text and upload links."""

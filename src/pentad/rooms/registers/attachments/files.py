@@ -36,7 +36,7 @@ TextState = Literal["pending", "done", "failed", "unsupported"]
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """One attached file, and how far its text is. A file that replaces another has a new id."""
+    """One attached file and the state of its text. A file that replaces another gets a new id."""
 
     id: str
     name: str
@@ -51,16 +51,16 @@ class Attachment:
         return mimetypes.guess_type(self.name)[0] or "application/octet-stream"
 
     def uri(self, object_uri: str) -> str:
-        """The resource that is this file."""
+        """The URI of the file's resource."""
         return attachment_uri(object_uri, self.name)
 
     def text_uri(self, object_uri: str) -> str:
-        """The resource that is its text."""
+        """The URI of the resource with its text."""
         return f"{self.uri(object_uri)}/text"
 
     @property
     def text_state(self) -> dict[str, Any]:
-        """Whether there is a text to read and search, and if not, why."""
+        """Whether there is text to read and search and, if not, why."""
         if self.state == "done":
             return {"state": self.state, "characters": self.characters}
         if self.state == "pending":
@@ -75,25 +75,25 @@ class Attachment:
 
 
 def attachment_uri(object_uri: str, name: str) -> str:
-    """The resource that is a file of an object."""
+    """The resource URI of an object's file."""
     return f"{object_uri}/attachments/{quote(name, safe='')}"
 
 
 def format_of(name: str) -> Format | None:
-    """The format of a file whose text can be extracted."""
+    """The format of a file, if its text can be extracted."""
     suffix = PurePosixPath(name).suffix.lower()
     return FORMATS.get(suffix) or LINE_FORMATS.get(suffix)
 
 
 def first_state(name: str, size: int) -> TextState:
-    """The state of a new file's text. An empty file has none to wait for."""
+    """The text state of a new file. An empty file has no text to extract."""
     if format_of(name) is None:
         return "unsupported"
     return "pending" if size else "done"
 
 
 def checked_name(name: str) -> str:
-    """A valid file name. Wherever it is saved, it cannot leave its folder."""
+    """Check a file name. A valid name cannot escape the folder it is saved in."""
     if (
         not name
         or name != name.strip()
@@ -125,14 +125,14 @@ def store_file(tx: Transaction, uuid: str, attachment: Attachment, source: Binar
 
 
 def _pieces(source: BinaryIO) -> Iterator[bytes]:
-    """Pieces from the beginning: a transaction may have to be run again."""
+    """The pieces from the start, again for each call: a transaction may be retried."""
     source.seek(0)
     while piece := source.read(PIECE):
         yield piece
 
 
 def decode_base64(text: str, argument: str, hint: str) -> bytes:
-    """The content of a file that was sent in base64."""
+    """Decode the content of a file sent as base64."""
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):

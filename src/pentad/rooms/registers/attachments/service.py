@@ -1,6 +1,6 @@
-"""Attachments as callers use them. Reading a file takes the right to read its object, changing one to change it.
+"""The attachments API. Reading a file needs the right to read its object; changing one needs the right to change it.
 
-Content is stored in pieces, so that neither a statement nor a download holds a whole file.
+Content is stored in pieces, so neither a statement nor a download holds a whole file in memory.
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -30,7 +30,7 @@ from pentad.rooms.registers.objects.service import Objects
 
 
 class Attachments:
-    """The files of objects. Every change is announced to subscribers of the file and of its text."""
+    """The files of objects. Subscribers of a file and of its text are notified of every change."""
 
     def __init__(
         self, database: Database, clock: Clock, jobs: JobQueue, most_bytes: int, access: AccessRules, objects: Objects
@@ -43,7 +43,7 @@ class Attachments:
         self.most_bytes = most_bytes
 
     async def object(self, caller: Caller, pair: Pair, ref: int | str, right: Right = "read") -> StoredObject:
-        """The object whose files are meant, if the caller has the right on it. The other methods check no rights."""
+        """The object that has the files, if the caller has the right on it. The other methods check no rights."""
         stored = await self._objects.get(caller, pair, ref)
         self._access.check_object(caller, pair, right, stored)
         return stored
@@ -87,7 +87,7 @@ class Attachments:
         given: Sequence[tuple[str, BinaryIO]],
         also: Callable[[Transaction], None] = lambda _tx: None,
     ) -> Sequence[Attachment]:
-        """Attach all of these files or none; a file of the same name is replaced. `also` is part of the transaction."""
+        """Attach all of these files or none, replacing files of the same name. `also` runs in the same transaction."""
         names = [checked_name(name) for name, _ in given]
         if len(set(names)) < len(names):
             raise InvalidInput("Two of the files have the same name.", hint="Rename one of them.")
@@ -131,6 +131,6 @@ class Attachments:
 
 
 def _announce(tx: Transaction, stored: StoredObject, attachment: Attachment) -> None:
-    """Tell subscribers of the file and of its text."""
+    """Notify subscribers of the file and of its text."""
     resource_updated(tx, attachment.uri(stored.uri))
     resource_updated(tx, attachment.text_uri(stored.uri))

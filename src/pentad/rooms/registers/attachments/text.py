@@ -1,4 +1,5 @@
-"""The text of attached files: extracted by a job in a sandboxed process, read in pages, and searched with the objects.
+"""The text of attached files. A job extracts it in a sandboxed process; it is read in pages and searched with the
+objects.
 
 The text is untrusted. It is passed on as data and never interpreted, neither as HTML nor as instructions.
 """
@@ -42,7 +43,7 @@ class AttachmentTexts:
         return "" if row is None else row[0] or ""
 
     async def extract(self, run: JobRun) -> None:
-        """The job: extract the text of the file whose id is the job's key. A file that is gone needs none."""
+        """The job: extract the text of the file whose id is the job's key. Does nothing if the file is gone."""
         row = await self._database.lookup("SELECT id, name, size, modified_at FROM files WHERE id = ?", run.key)
         if row is None:
             return
@@ -63,7 +64,7 @@ class AttachmentTexts:
         kind = format_of(attachment.name)
         if kind is None:
             return None
-        from pentad.documents.sandbox import ReadingLimits, read_text  # few servers ever need it
+        from pentad.documents.sandbox import ReadingLimits, read_text  # imported late: few servers ever need it
 
         limits = ReadingLimits(
             file_bytes=self._attachments.most_bytes, memory_bytes=1024 * MIB, cpu_seconds=60, wall_seconds=180.0,

@@ -1,7 +1,7 @@
-"""Upload links: an unguessable URL to which one file can be sent once, without further credentials.
+"""Upload links: unguessable URLs that accept one file, once, without further credentials.
 
-A link is for one name on one object. It lives a few minutes, and only while its owner may change the object. Its token
-is 256 random bits and only its hash is stored, so the store reveals no URL.
+A link is for one file name on one object. It is valid for a few minutes, and only while its owner may change the
+object. Its token has 256 random bits and only its hash is stored, so the store reveals no URL.
 """
 
 import base64
@@ -32,7 +32,7 @@ _TOKEN: Final = re.compile(r"[a-z2-7]{52}")
 
 @dataclass(frozen=True, slots=True)
 class UploadLink:
-    """A link that can still be used, and its owner with the rights it has now."""
+    """A link that can still be used, and its owner with the owner's current rights."""
 
     digest: str
     owner: Principal
@@ -58,7 +58,7 @@ class UploadLinks:
         self._owner_now = owner_now
 
     async def create(self, caller: Caller, uuid: str, name: str) -> tuple[str, float]:
-        """The token of a new link, and when it expires. Check before that the caller may change the object."""
+        """Create a link; returns its token and expiry. First check that the caller may change the object."""
         token = base64.b32encode(secrets.token_bytes(32)).decode("ascii").rstrip("=").lower()
         principal, now = caller.principal, self._clock.now()
         rights = msgspec.json.encode({"scopes": sorted(principal.scopes), "user": principal.user}).decode()
@@ -81,7 +81,7 @@ class UploadLinks:
         return token, now + SECONDS
 
     async def find(self, token: str) -> UploadLink:
-        """The link behind a token; NotFound if it is unknown, used, expired, or its owner is gone."""
+        """The link with this token; NotFound if it is unknown, used or expired, or its owner is gone."""
         found = await self._database.read(lambda rows: self._find(rows, token)) if _TOKEN.fullmatch(token) else None
         if found is None:
             raise _no_link()
@@ -101,7 +101,7 @@ class UploadLinks:
         return None if owner is None else UploadLink(digest, owner, uuid, name)
 
     async def upload(self, link: UploadLink, caller: Caller, content: bytes) -> Attachment:
-        """Store the file and use the link up, or neither. `caller` is the owner, as far as the server lets it act."""
+        """Store the file and use up the link, or neither. `caller` is the owner, with the rights the server allows."""
         pair, _ = await self._objects.find_by_uuid(caller, link.object)
         stored = await self._attachments.object(caller, pair, link.object, "update")
 

@@ -1,1 +1,1 @@
-"""Registers and schemas: found, seen, created, changed and deleted."""
+"""Registers and schemas: finding, reading, creating, changing and deleting them."""

@@ -1,4 +1,4 @@
-"""The catalogue of the room: its registers, its schemas, and the pairs of both that hold objects."""
+"""The catalogue of the room: its registers, its schemas, and the register-schema pairs that hold objects."""
 
 from pentad.kernel.clock import Clock
 from pentad.kernel.ports import Database

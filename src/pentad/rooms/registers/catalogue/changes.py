@@ -1,6 +1,6 @@
-"""Changes of registers and schemas as every process and every follower learns of them, and the purge before a deletion.
+"""Announces changes of registers and schemas to every process and follower, and purges objects before a deletion.
 
-Changes of schemas come one after the other, and writes of objects wait for them (`schema_locks.py`).
+Schema changes run one at a time, and object writes wait for them (`schema_locks.py`).
 """
 
 from collections import Counter
@@ -32,7 +32,7 @@ CHANNEL: Final = "registers.catalogue"
 
 
 class CatalogueChanges:
-    """Writes to the catalogue, one way for registers and schemas."""
+    """Writes to the catalogue, shared by registers and schemas."""
 
     def __init__(self, database: Database, clock: Clock, access: AccessRules, pairs: Pairs) -> None:
         self._database = database
@@ -47,7 +47,7 @@ class CatalogueChanges:
             self._pairs.forget()
 
     async def write_schemas(self, work: Callable[[Transaction], T]) -> T:
-        """Run a unit of work that writes schemas, or objects on their behalf, one at a time."""
+        """Run a unit of work that writes schemas, or objects because of them; only one runs at a time."""
 
         def locked(tx: Transaction) -> T:
             lock_catalogue(tx, self._database.dialect)
@@ -64,9 +64,9 @@ class CatalogueChanges:
         return entity
 
     def announce(self, tx: Transaction, *states: Register | Schema) -> None:
-        """Signal to every process, after the commit, that a register or schema changed.
+        """After the commit, signal to every process that a register or schema changed.
 
-        Followers of the lists are notified if they may know of one of its `states`, before or after the change.
+        Followers of the lists are notified if they may see one of its `states`, before or after the change.
         """
         tx.signal(CHANNEL)
         for audience in {self._audience(tx, state) for state in states}:
@@ -92,9 +92,9 @@ class CatalogueChanges:
         confirm: str | None,
         check: Callable[[Rows, E], None] = lambda _rows, _entity: None,
     ) -> None:
-        """Purge what a register or schema that is about to be deleted has left of deleted objects.
+        """Purge the deleted objects that remain in a register or schema about to be deleted.
 
-        `check` refuses what cannot be deleted anyway, before anything is purged.
+        `check` raises if the deletion is not possible, before anything is purged.
         """
 
         def look(rows: Rows) -> list[str]:
@@ -119,7 +119,7 @@ class CatalogueChanges:
         await self.purge(caller, await self._database.read(look))
 
     async def purge(self, caller: Caller, uuids: Sequence[str]) -> int:
-        """Purge objects that the caller may purge, if they are still deleted, in portions; returns their number."""
+        """Purge objects, in batches, if they are still deleted and the caller may purge them; returns their number."""
         purged = 0
         for start in range(0, len(uuids), PORTION):
             portion, now = uuids[start : start + PORTION], current_time(self._clock)
@@ -133,7 +133,7 @@ class CatalogueChanges:
 
 
 class Draft(NamedTuple):
-    """What a new register and a new schema have in common."""
+    """The fields that a new register and a new schema have in common."""
 
     uuid: str
     slug: str
@@ -156,7 +156,7 @@ class CatalogueEntries:
         self._checks = DefinitionChecks(access, pairs.definitions)
 
     def draft(self, caller: Caller, kind: store.Kind, data: Mapping[str, Any]) -> Callable[[Rows], Draft]:
-        """Check a new entry; the rest is worked out inside the unit of work that stores it."""
+        """Check a new entry. The rest is determined in the unit of work that stores it."""
         fields = entries.check_fields(kind, data)
         self._access.check_define(caller, None)
         read_block(fields.get("authorization"), "authorization")

@@ -1,7 +1,7 @@
-"""Compiled schemas, cached by id and number of changes: the row of a schema tells whether a compiled form is current.
+"""Compiled schemas, cached by id and number of changes, so a schema's row shows whether a compiled form is current.
 
-Used inside units of work, hence from several threads. Single dictionary operations are atomic, and compiling twice does
-no harm, so there is no lock.
+Used inside units of work, so from several threads. Needs no lock: single dictionary operations are atomic, and
+compiling twice does no harm.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,10 +25,10 @@ _MOST_CACHED: Final = 2_000
 
 @dataclass(frozen=True, slots=True)
 class SchemaFacts:
-    """What the store needs to know of a definition: its indexes, and properties that are filled on reading.
+    """What the store needs to know about a definition: its indexes, and the properties filled on reading.
 
-    Other objects fill the `inverse` properties; a caller may give those in `transient`, to be written into the other
-    objects. `fills` says whether reading has to fill anything at all.
+    `inverse` properties are filled from other objects. Callers may send values for those in `transient`, which are
+    written into the other objects. `fills` says whether reading has to fill anything at all.
     """
 
     indexes: IndexPlan
@@ -73,9 +73,9 @@ class Definitions:
         return None if schema is None else (schema, self.of(rows, schema))
 
     def try_out(self, rows: Rows, schema: Schema, changed: Schema | None = None) -> "CompiledSchema":
-        """Compile a schema that need not be stored; InvalidInput says what is wrong with it.
+        """Compile a schema that may not be stored yet; InvalidInput says what is wrong with it.
 
-        `changed` is a schema it may be composed of, to be used instead of the stored one.
+        If the schema is composed of `changed`, that is used instead of the stored one.
         """
         from pentad.rooms.registers.definitions.compiled_schema import compile_schema
 
@@ -118,7 +118,7 @@ def _references_by_key(definition: "CompiledSchema") -> Iterator[str]:
 def target(rows: Rows, ref: int | str, organisation: str) -> Schema | None:
     """The schema that a `$ref` names by id, uuid, slug, or a URL that ends in one.
 
-    It belongs to the organisation of the schema with the `$ref`, or is public.
+    It must belong to the organisation of the schema with the `$ref`, or be public.
     """
     named = _named(rows, ref)
     own = (one for one in named if one.organisation == organisation)
@@ -126,12 +126,12 @@ def target(rows: Rows, ref: int | str, organisation: str) -> Schema | None:
 
 
 def parent_of(rows: Rows, ref: int | str, organisation: str) -> Schema | None:
-    """The same for a parent in a composition; a parent taken from another organisation stays the parent."""
+    """Like `target`, for a parent in a composition; a parent taken from another organisation stays the parent."""
     return target(rows, ref, organisation) or next(iter(_named(rows, ref)), None)
 
 
 def composed(schema: Schema) -> Iterator[tuple[str, int | str]]:
-    """The schemas that a schema is composed of, each with the keyword that names it."""
+    """The schemas a schema is composed of, each with the keyword that names it."""
     for keyword in ("allOf", "anyOf", "oneOf"):
         for entry in schema.body.get(keyword) or ():
             if (ref := composed_reference(entry)) is not None:
@@ -139,7 +139,7 @@ def composed(schema: Schema) -> Iterator[tuple[str, int | str]]:
 
 
 def dependents_of(rows: Rows, schema: Schema) -> list[Schema]:
-    """The schemas that are composed of this one, directly or through others."""
+    """The schemas composed of this one, directly or through others."""
     everyone = store.all_schemas(rows)
     parents = {
         one.id: {found.id for _, ref in composed(one) if (found := parent_of(rows, ref, one.organisation))}
@@ -156,7 +156,7 @@ def _named(rows: Rows, ref: int | str) -> list[Schema]:
 
 
 def _anchored(rows: Rows, node: Any, organisation: str) -> Any:
-    """Part of a schema with slugs of other schemas replaced by uuids: in another organisation a slug differs."""
+    """Part of a schema, with slugs of other schemas replaced by uuids: slugs differ between organisations."""
     if isinstance(node, list):
         return [_anchored(rows, one, organisation) for one in cast("list[Any]", node)]
     if not isinstance(node, dict):

@@ -1,9 +1,9 @@
-"""Checks that a change of a register or schema must pass besides the right to define.
+"""Checks on changes of registers and schemas, in addition to the right to define.
 
-A change must not show its author, or let it find out, what it could not read before. Administrators read everything, so
-these checks do not apply to them. All others who may define must leave alone what read rules keep from them: those
-rules, the properties they hide, and whatever could look at such a property instead. All checks run inside the unit of
-work that makes the change.
+A change must not let its author read or find out anything that was hidden before. Administrators can read everything,
+so these checks do not apply to them. Everyone else with the right to define must leave alone the read rules that
+restrict them, the properties those rules hide, and anything that could read such a property for them. All checks run
+inside the unit of work that makes the change.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -46,7 +46,7 @@ _ABOUT_WHOLE_OBJECTS: Final = (
 
 
 class DefinitionChecks:
-    """Lets changes of registers and schemas pass, or refuses them."""
+    """Accepts or refuses changes of registers and schemas."""
 
     def __init__(self, access: AccessRules, definitions: Definitions) -> None:
         self._access = access
@@ -65,7 +65,7 @@ class DefinitionChecks:
     def with_slug_and_organisation(
         self, rows: Rows, caller: Caller, kind: Kind, proposed: E, current: E, data: Mapping[str, Any]
     ) -> E:
-        """The changed entity with the slug and the organisation that the caller asked for."""
+        """The changed entity with the slug and organisation the caller asked for."""
         organisation = self.choose_organisation(rows, caller, data, current.organisation)
         seen = partial(self._access.sees, caller)
         slug = chosen_slug(rows, kind, data, current.title, organisation, seen, current)
@@ -74,7 +74,7 @@ class DefinitionChecks:
     def refuse_unseen(
         self, rows: Rows, caller: Caller, proposed: Schema, known: Iterable[tuple[str, int | str]]
     ) -> None:
-        """Refuse to build a schema on one that its author may not know of, unless it was built on it already."""
+        """Refuse to build a schema on one its author may not see, unless it was already built on it."""
         before = list(known)
         for keyword, ref in composed(proposed):
             found = parent_of(rows, ref, proposed.organisation)
@@ -96,7 +96,7 @@ class DefinitionChecks:
                 raise _refused(f"The register's authorization asks about {_named(hidden)}, which you may not read.")
 
     def guard(self, rows: Rows, caller: Caller) -> Allow:
-        """A function that refuses changes of schemas that the caller may not make, for one unit of work."""
+        """A function, for one unit of work, that refuses schema changes the caller may not make."""
 
         def allow(
             current: Schema,
@@ -152,7 +152,7 @@ def _refuse_migration(
 ) -> None:
     """Forbidden if steps touch properties or objects that the caller may not read and change.
 
-    `pairs` are where the schema has objects or could have them, `organisations` own these objects.
+    `pairs` are those in which the schema has or could have objects; `organisations` own these objects.
     """
     for pair in pairs:
         hidden = access.hidden(caller, pair)
@@ -179,7 +179,7 @@ def _readers(entity: Register | Schema) -> Any:
 
 
 def _is_unchanged(name: str, old: "CompiledSchema", new: "CompiledSchema") -> bool:
-    """Whether both schemas have the same property with the same demands."""
+    """Whether both schemas define the property with the same constraints."""
     known, found = old.properties[name], new.properties.get(name)
     return (
         found is not None
@@ -214,7 +214,7 @@ def _block(entity: Register | Schema, definition: "CompiledSchema") -> Block:
 
 
 def _asks_anew(after: Block, before: Block, hidden: Collection[str]) -> bool:
-    """Whether a new rule asks about a hidden property: what it grants would reveal the value."""
+    """Whether a new rule tests a hidden property: the access it grants would reveal the value."""
 
     def known(right: Grantable) -> Sequence[Any]:
         return before.grants.get(right, ())

@@ -1,9 +1,9 @@
-"""Registers and schemas as one caller names, sees and writes them.
+"""Registers and schemas from one caller's point of view: naming, seeing and writing them.
 
-Fields the room does not know are kept, so that nothing a caller stores is lost. The server sets ids, times and owner.
+Unknown fields are kept, so nothing a caller stores is lost. The server sets ids, times and owner.
 
-A slug means the one of the caller's own organisation first, then a public one. Everything else gets the same answer as
-something that does not exist, also if another organisation has that slug, id or uuid.
+A slug is looked up in the caller's own organisation first, then among public entries. Anything else gets the same
+answer as something that does not exist, even if another organisation has that slug, id or uuid.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -64,14 +64,14 @@ class CatalogueView:
         self._schemas: dict[int, Schema | None] = {}
 
     def register(self, ref: Ref) -> Register:
-        """A register with all of its schemas; NotFound, with suggestions, if the caller may see none of that name."""
+        """A register with all its schemas; NotFound, with suggestions, if the caller may not see one with that name."""
         for found in self._own_first(store.named_registers(self._rows, ref)):
             if self.sees(found):
                 return found
         raise entity_not_found("register", ref, self.registers())
 
     def schema(self, ref: Ref) -> Schema:
-        """A schema; NotFound, with suggestions, if the caller may see none of that name."""
+        """A schema; NotFound, with suggestions, if the caller may not see one with that name."""
         for found in self._own_first(store.named_schemas(self._rows, ref)):
             if self._access.sees(self._caller, found):
                 return found
@@ -87,19 +87,19 @@ class CatalogueView:
         return [one for one in store.all_schemas(self._rows) if self._access.sees(self._caller, one)]
 
     def with_visible_schemas(self, register: Register) -> Register:
-        """A register without the schemas that the caller may not know of."""
+        """A register without the schemas the caller may not see."""
         if self._access.is_unrestricted(self._caller):
             return register
         return replace(register, schemas=tuple(key for key in register.schemas if self.schema_in(register, key)))
 
     def sees(self, register: Register) -> bool:
-        """Whether the caller may know of a register, by itself or because of a public schema in it."""
+        """Whether the caller may see a register, either directly or because of a public schema in it."""
         return self._access.sees(self._caller, register) or any(
             self.schema_in(register, key) is not None for key in register.schemas
         )
 
     def schema_in(self, register: Register, key: int) -> Schema | None:
-        """One of a register's schemas, if the caller may know of both."""
+        """One of a register's schemas, if the caller may see both."""
         if key not in self._schemas:
             self._schemas[key] = store.find_schema(self._rows, key)
         found = self._schemas[key]
@@ -110,7 +110,7 @@ class CatalogueView:
 
 
 def check_fields(kind: Kind, data: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields a caller may set, each of the right type."""
+    """Check that the caller may set these fields and that each has the right type."""
     _, unstorable = json_text(dict(data))
     if unstorable is not None:
         raise validation_error([unstorable], f"The {kind}")
@@ -134,7 +134,7 @@ def check_fields(kind: Kind, data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def title_of(kind: Kind, data: Mapping[str, Any]) -> str:
-    """The title of a new register or schema; the slug if there is no title."""
+    """The title of a new register or schema, or its slug if it has no title."""
     title = data.get("title") or data.get("slug")
     if not title:
         guess = did_you_mean("title", (name for name in data if name not in ("title", "slug", "description")))
@@ -160,7 +160,7 @@ def first_version(data: Mapping[str, Any]) -> str:
 
 
 def body_of(fields: Mapping[str, Any], **servers: Any) -> dict[str, Any]:
-    """The body: every field that has no attribute of its own."""
+    """The body: all fields without a dedicated attribute."""
     body = {name: value for name, value in fields.items() if name not in _OWN_ATTRIBUTES and value is not None}
     return {**body, **servers}
 
@@ -178,8 +178,8 @@ def apply_fields(entity: E, fields: Mapping[str, Any], *, merge: bool) -> E:
     """The entity with the given fields set; the others stay.
 
     With `merge`, objects among the fields are merged member by member (null removes a member), and `required` adds
-    names; otherwise fields are replaced. Either way, names of properties that are gone leave `required`. The last part
-    of the version goes up unless the caller names a version.
+    names; otherwise fields are replaced. Either way, names of removed properties leave `required`. The last part of the
+    version is incremented unless the caller gives a version.
     """
     given = {name: value for name, value in fields.items() if name not in _OWN_ATTRIBUTES}
     whole = merge_patch(entity.body, given) if merge else {**entity.body, **given}
@@ -194,7 +194,7 @@ def apply_fields(entity: E, fields: Mapping[str, Any], *, merge: bool) -> E:
 
 
 def kept_required(current: Schema, proposed: Schema, fields: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
-    """A warning if a caller gave `required` without names that stay in it."""
+    """A warning if the caller's `required` left out names that stay in it."""
     given = as_list(fields.get("required"))
     kept = [name for name in as_list(current.body.get("required")) if name not in given]
     kept = [name for name in kept if name in as_list(proposed.body.get("required"))]
@@ -220,7 +220,7 @@ def _distinct(values: list[Any]) -> list[Any]:
 
 
 def entity_not_found(kind: Kind, ref: Ref, known: Sequence[Register | Schema]) -> NotFound:
-    """Not found, with the names the caller could have meant."""
+    """A NotFound error that suggests names the caller could have meant."""
     named = ", ".join(f"{one.id} {one.slug}" for one in known[:_MOST_NAMED])
     more = ", ..." if len(known) > _MOST_NAMED else ""
     guess = did_you_mean(str(ref), (one.slug for one in known))
@@ -240,7 +240,7 @@ def chosen_slug(
 ) -> str:
     """The requested slug, if it is free in the organisation; without a request, the current one or a new one.
 
-    The error names the holder of the slug only if the caller may know of it (`seen`).
+    The error names the slug's holder only if the caller may see it (`seen`).
     """
     slug = data.get("slug")
     if not slug and current is None:
@@ -265,9 +265,9 @@ def refuse_taken_uuid(rows: Rows, kind: Kind, uuid: str | None) -> None:
 def refuse_filled(
     rows: Rows, kind: Kind, entity: Register | Schema, *, with_count: bool, purgeable: bool = False
 ) -> None:  # fmt: skip
-    """Conflict while there are objects; their number is only for callers who may see all of them (`with_count`).
+    """Conflict while there are objects; gives their number only to callers who may see all of them (`with_count`).
 
-    Deleted ones do not matter if they are `purgeable`: they are purged with the register or schema.
+    Deleted objects do not count if they are `purgeable`: they are purged with the register or schema.
     """
     living, deleted = store.count_objects(rows, kind, entity.id)
     if not living and (purgeable or not deleted):

@@ -1,7 +1,7 @@
-"""A register with one of its schemas, as callers name it. Found pairs are cached.
+"""Finds pairs, a register with one of its schemas, by the names callers use. Results are cached.
 
-They are cached until any process signals a change, and never for long: a signal can be lost while a connection is down.
-A write looks the schema up again inside its own transaction, so a stale cache can cost a second try but never let a
+The cache lasts until a process signals a change, and never long, because a signal can be lost while a connection is
+down. A write looks the schema up again inside its own transaction, so a stale cache can cost a retry but never lets a
 wrong object in.
 """
 
@@ -35,12 +35,12 @@ class Pairs:
         self._read_at = 0.0
 
     def forget(self) -> None:
-        """Drop the cache: something changed."""
+        """Drop the cache because something changed."""
         self._pairs.clear()
         self._epoch += 1
 
     async def pair(self, caller: Caller, register: Ref, schema: Ref, action: Right = "read") -> Pair:
-        """A register with a schema; NotFound, with suggestions, for what the caller may not see."""
+        """A register with a schema; NotFound, with suggestions, if the caller may not see one of them."""
         place = (self._access.organisation(caller), register, schema)
         found = self._cached(place)
         if found is None or not self._is_current(caller, found):
@@ -52,7 +52,7 @@ class Pairs:
         return found
 
     def _is_current(self, caller: Caller, pair: Pair) -> bool:
-        """Whether a cached pair is usable: the two belong together, and the caller may see both."""
+        """Whether a cached pair is usable: register and schema still belong together, and the caller may see both."""
         return pair.schema.id in pair.register.schemas and self._access.sees_both(caller, pair.register, pair.schema)
 
     async def visible_pairs(self, caller: Caller) -> list[Pair]:
@@ -70,7 +70,7 @@ class Pairs:
         return await self._database.read(look)
 
     async def referred(self, caller: Caller, pair: Pair, ref: Ref) -> Pair | None:
-        """The schema that a relation of a pair leads to, as a pair; None if the caller may not know of it."""
+        """The schema a relation of a pair leads to, as a pair; None if the caller may not see it."""
 
         def look(rows: Rows) -> Pair | None:
             found = target(rows, ref, pair.schema.organisation)
@@ -99,7 +99,7 @@ class Pairs:
         return Pair(container, kind, self.definitions.of(rows, kind))
 
     def pairs_of_schema(self, rows: Rows, caller: Caller, schema: Schema) -> list[Pair]:
-        """The registers the caller may see that have a schema, each as a pair with it."""
+        """The visible registers that contain a schema, each as a pair with it."""
         definition = self.definitions.of(rows, schema)
         return [
             Pair(register, schema, definition)
@@ -108,7 +108,7 @@ class Pairs:
         ]
 
     def pairs_in(self, rows: Rows, before: Schema | None = None) -> Callable[[int, int], Pair]:
-        """A function that finds the pairs of stored objects within one unit of work, each read once. Checks no access.
+        """A function that finds the pairs of stored objects in one unit of work, reading each once. Checks no access.
 
         For a schema that this unit of work changes, pass what it was `before`.
         """
@@ -139,9 +139,9 @@ class Pairs:
 
 
 def _means_the_same(place: tuple[str, Ref, Ref], pair: Pair) -> bool:
-    """Whether these names mean this pair to every member of the organisation, so that it can be cached.
+    """Whether these names mean this pair to every member of the organisation, so it can be cached.
 
-    A slug of another organisation may mean something else to a member who may see an own one.
+    A slug from another organisation may mean something else to a member who can see one of their own.
     """
     organisation, *refs = place
     own = pair.register.organisation == pair.schema.organisation == organisation

@@ -1,8 +1,8 @@
-"""References that an older version stored as they came, such as `openregister://objects/1/2/<uuid>`, become uuids.
+"""Converts references that older versions stored unchanged, such as `openregister://objects/1/2/<uuid>`, to uuids.
 
-Queries only follow uuids. The objects of each schema are looked at once, when the room opens: in portions, each read
-without a lock, and written in a transaction of its own if it has such references. What a crash interrupts starts again
-with that schema. The change is part of the history of the object, whose data it changes.
+Queries only follow uuids. When the room opens, the objects of each schema are checked once, in batches. Each batch is
+read without a lock and, if it has such references, written in its own transaction. After a crash, the interrupted
+schema starts over. The change is recorded in the object's history because it changes data.
 """
 
 import logging
@@ -30,7 +30,7 @@ _WHO: Final = Caller(LOCAL, agent="pentad", reason="References are stored as uui
 
 
 class ReferenceUpgrade:
-    """Rewrites the references of objects that an older version wrote."""
+    """Rewrites references in objects written by an older version."""
 
     def __init__(self, database: Database, clock: Clock, definitions: Definitions, changes: CatalogueChanges) -> None:
         self._database = database
@@ -39,7 +39,7 @@ class ReferenceUpgrade:
         self._changes = changes
 
     async def run(self) -> None:
-        """Look at every schema that was not looked at yet."""
+        """Upgrade every schema that was not checked yet."""
         for schema in await self._database.read(catalogue_store.schemas_with_old_references):
             await self._rewrite_objects(schema)
             await self._database.write(lambda tx, key=schema.id: catalogue_store.mark_references_current(tx, key))
@@ -61,7 +61,7 @@ class ReferenceUpgrade:
                 await self._write(schema, uuids)
 
     async def _write(self, schema: Schema, uuids: Sequence[str]) -> None:
-        """Rewrite objects together, or one by one if one of them prevents it; that one stays as it is."""
+        """Rewrite objects together or, if one of them fails, one by one; failing objects stay unchanged."""
 
         def work(tx: Transaction) -> None:
             lock_schemas(tx, self._database.dialect, [schema.id])
@@ -84,7 +84,7 @@ class ReferenceUpgrade:
     def _rewritten(
         self, schema: Schema, definition: "CompiledSchema", held: Sequence[ExistingObject]
     ) -> list[PendingChange]:
-        """The changes of objects whose references are not uuids yet, if they would still fit the schema."""
+        """The changes for objects whose references are not uuids yet, if they would still fit the schema."""
         found: list[PendingChange] = []
         now = current_time(self._clock)
         for one in held:

@@ -1,4 +1,4 @@
-"""Registers: listed, found, created, changed and deleted."""
+"""Lists, finds, creates, changes and deletes registers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -62,7 +62,7 @@ class RegisterEntries(CatalogueEntries):
     ) -> Register:
         """Set the given fields; the others stay. With `merge`, merge objects among them and add to `schemas`.
 
-        ConfirmNeeded if a schema with objects would be detached and `confirm` is not the token of this change.
+        Raises ConfirmNeeded if a schema with objects would be detached and `confirm` is not the token of this change.
         """
         fields = entries.check_fields("register", data)
         now = current_time(self._clock)
@@ -91,7 +91,7 @@ class RegisterEntries(CatalogueEntries):
     def _confirm_detached(
         self, rows: Rows, caller: Caller, current: Register, proposed: Register, confirm: str | None
     ) -> None:
-        """ConfirmNeeded if schemas with objects leave the register; how many objects is for administrators only."""
+        """ConfirmNeeded if schemas with objects leave the register. Only administrators learn the number of objects."""
         gone = [key for key in current.schemas if key not in proposed.schemas]
         if not gone:
             return
@@ -111,7 +111,7 @@ class RegisterEntries(CatalogueEntries):
     async def delete(
         self, caller: Caller, ref: Ref, *, if_version: str | None = None, confirm: str | None = None
     ) -> Register:
-        """Delete a register; Conflict while it has objects. Deleted ones are purged, after the caller agreed."""
+        """Delete a register; Conflict while it has objects. Deleted objects are purged after confirmation."""
 
         def delete(tx: Transaction) -> Register:
             register = self._pairs.register_in(tx, caller, ref)
@@ -130,7 +130,7 @@ class RegisterEntries(CatalogueEntries):
 def _changed_schemas(
     view: CatalogueView, current: Register, fields: Mapping[str, Any], *, merge: bool
 ) -> tuple[int, ...]:
-    """The schemas of a register after a change. A merge adds, `detach` removes; what the caller cannot see stays."""
+    """The schemas of a register after a change. A merge adds, `detach` removes; schemas hidden from the caller stay."""
     kept = list(current.schemas)
     if fields.get("schemas") is not None:
         given = _schema_ids(view, fields["schemas"])

@@ -1,10 +1,10 @@
-"""The schemas around a schema, for names that pass through references.
+"""The schemas related to a schema, for query names that follow references.
 
-Forward, a name is that of a reference. Backward, it is the property that declares `inversedBy`, or the slug of a schema
-of the same register whose objects refer here: `permit` or `permits`, and `permit_applicant` by the property, which is
-the only name if several properties of that schema refer here.
+A forward name is that of a reference. A backward name is that of the property with `inversedBy`, or the slug of a
+schema in the same register whose objects refer here: `permit` or `permits`, and `permit_applicant` with the property's
+name. If several properties of that schema refer here, only the last form works.
 
-Only what the caller may see exists: schemas, and the properties that refer.
+Includes only schemas and referring properties that the caller may see.
 """
 
 from collections.abc import Iterable, Sequence
@@ -33,7 +33,7 @@ class SchemaReader:
     """A schema as it would be after a change; its slug is part of names that lead to its objects."""
 
     def with_relations(self, pair: Pair) -> VisibleSchema:
-        """What the caller may name in a query on the pair, and beyond it."""
+        """The names the caller may use in a query on the pair, including related schemas."""
         visible = visible_schema(self.access, self.caller, pair)
         return replace(visible, relations=RelatedSchemas(self, pair))
 
@@ -41,7 +41,7 @@ class SchemaReader:
         return [self._present(schema) for schema in store.all_schemas(self.rows)]
 
     def target(self, ref: int | str, organisation: str) -> Schema | None:
-        """The schema that a `$ref` names. References follow a slug, so the old one means the assumed schema too."""
+        """The schema that a `$ref` names. References follow slugs, so the old slug means the assumed schema too."""
         found = target(self.rows, ref, organisation)
         if self.assumed is None or (found is not None and found.id != self.assumed.id):
             return found
@@ -52,7 +52,7 @@ class SchemaReader:
         return self.assumed if self.assumed is not None and schema.id == self.assumed.id else schema
 
     def far(self, pair: Pair, schema: Schema, reference: Reference | None = None) -> FarSchema | None:
-        """A schema as the far side of a relation; None if the caller may not know of it, or of the reference."""
+        """A schema as the far side of a relation; None if the caller may not see it, or the reference."""
         if not self.access.sees(self.caller, schema):
             return None
         far = Pair(pair.register, schema, self.definitions.of(self.rows, schema))
@@ -66,7 +66,7 @@ class SchemaReader:
 
 
 class RelatedSchemas:
-    """What is around the schema of one pair; see `query_fields.Relations`."""
+    """The relations of one pair's schema; see `query_fields.Relations`."""
 
     def __init__(self, reader: SchemaReader, pair: Pair) -> None:
         self._reader = reader
@@ -94,14 +94,14 @@ class RelatedSchemas:
         return best.values()
 
     def _names(self) -> dict[str, tuple[Schema, Reference]]:
-        """Every backward name, the best ones first."""
+        """All backward names, best first."""
         if self._referring is None:
             by_schema = [(schema, self._references_here(schema)) for schema in self._neighbours()]
             alone = [(schema, here[0]) for schema, here in by_schema if len(here) == 1]
             known: dict[str, tuple[Schema, Reference]] = {}
             for schema, reference in alone:
                 known.setdefault(f"{schema.slug.lower()}s", (schema, reference))
-            for schema, reference in alone:  # a schema may be called as another one in the plural
+            for schema, reference in alone:  # one schema's name may be the plural of another's
                 known[schema.slug.lower()] = (schema, reference)
             for schema, here in by_schema:
                 for reference in here:

@@ -1,4 +1,4 @@
-"""What a change of a schema means, and what depends on schemas."""
+"""Changes of schemas, and what depends on a schema."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ Follow = Callable[[Transaction, Caller, "SchemaChange"], None]
 
 @dataclass(slots=True)
 class SchemaUsers:
-    """What depends on schemas: a plan asks what would break or follow, and a change lets names follow."""
+    """What depends on schemas. A plan asks what would break or follow; a change makes names follow."""
 
     breaks: list[Breaks] = field(default_factory=list[Breaks])
     follows: list[Follows] = field(default_factory=list[Follows])
@@ -38,7 +38,7 @@ class SchemaUsers:
 
 @dataclass(frozen=True, slots=True)
 class SchemaChange:
-    """What a change of a schema means: the definition before and after, and what happens to its objects.
+    """A change of a schema: the definition before and after, and what happens to its objects.
 
     `SchemaEvolution` carries it out. An `undo` takes values from the history of the objects besides running the steps.
     """
@@ -66,12 +66,12 @@ class SchemaChange:
 
     @property
     def is_rename(self) -> bool:
-        """Whether names that others may use change: of properties, or the schema's slug."""
+        """Whether names used elsewhere change: property names or the schema's slug."""
         return bool(self.current.slug != self.proposed.slug or self.renames)
 
     @property
     def touched(self) -> "list[MigrationStep]":
-        """Steps that name every property the change may write, for the checks of rights."""
+        """Steps that name every property the change may write, for access checks."""
         from pentad.rooms.registers.definitions.migration import MigrationStep
 
         restored = () if self.undo is None else sorted(self.undo.names)
@@ -106,7 +106,7 @@ class Skipped:
     properties: frozenset[str] = frozenset()
 
     def may_matter(self, old: "CompiledSchema", new: "CompiledSchema") -> bool:
-        """Whether the change could matter to what was skipped; with soft validation only indexes matter."""
+        """Whether the change could affect what was skipped; with soft validation only indexes matter."""
         from pentad.rooms.registers.definitions.evolution import cannot_affect
 
         if not self.objects and not self.properties:
@@ -118,7 +118,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class CheckedChange:
-    """A change that fitted all stored objects up to some moment."""
+    """A change that fitted all objects stored up to some moment."""
 
     current: Schema
     proposed: Schema
@@ -134,7 +134,7 @@ class CheckedChange:
 def past_rules(current: Schema, old: "CompiledSchema", new: "CompiledSchema") -> dict[str, Mapping[str, Any]]:
     """Who may read the properties that objects had in the past and the new definition does not declare.
 
-    A rule with conditions gives nobody anything here: what it compares may be gone as well.
+    A rule with conditions grants nothing here, because the properties it compares may be gone too.
     """
     kept = {**current.past_rules, **{name: {"read": ["admin"]} for name in old.derived}}
     for name, found in old.properties.items():

@@ -1,10 +1,9 @@
-"""Changes of schemas: the definition compiles, and stored objects still fit.
+"""Schema changes: makes sure that the definition compiles and stored objects still fit.
 
-A change is first checked against every stored object, while others write (`check`). It is then stored in one
-transaction (`apply`), which keeps others from writing objects of the schema, checks what they wrote in between, and
-migrates objects by the steps the caller agreed to. The rules about who may read what are part of a schema, so at no
-moment may objects of the new form be read by the old rules, or the other way round. Nothing compiled here is cached:
-the transaction may still fail.
+A change is first checked against every stored object while others keep writing (`check`). It is then stored in one
+transaction (`apply`), which blocks writes to objects of the schema, checks objects written in between, and migrates
+objects by the steps the caller confirmed. A schema contains its read rules, so objects of the new form must never be
+read by the old rules, or the other way round. Nothing compiled here is cached, because the transaction may still fail.
 """
 
 from collections.abc import Callable
@@ -59,7 +58,7 @@ class SchemaEvolution:
         self.users = SchemaUsers()
 
     def begin(self, tx: Transaction, caller: Caller, schema: Schema) -> Schema:
-        """Check a new schema and begin its history; returns it with warnings."""
+        """Check a new schema and start its history; returns it with warnings."""
         from pentad.rooms.registers.definitions.schema_validation import check_before_saving
         from pentad.rooms.registers.definitions.schema_warnings import schema_warnings
 
@@ -71,7 +70,7 @@ class SchemaEvolution:
         return replace(schema, warnings=tuple(schema_warnings(definition)))
 
     def complete_restored(self, tx: Transaction) -> None:
-        """Complete a restored store: a backup holds rows, but not the schemas' indexes nor this server's counters."""
+        """Complete a restored store: a backup has neither the schemas' indexes nor this server's counters."""
         tx.run("SELECT pg_advisory_xact_lock(?)", _RESTORE_LOCK)
         if not indexes_are_missing(tx, self._dialect) or tx.value("SELECT count(*) FROM index_builds"):
             return
@@ -79,9 +78,7 @@ class SchemaEvolution:
         begin_indexing(tx, [schema.id for schema in catalogue_store.all_schemas(tx)])
 
     def remove_protected_words(self, tx: Transaction) -> None:
-        """Remove references, and words and slugs derived from protected properties, from the word index of an older
-        version.
-        """
+        """Remove references, and words and slugs derived from protected properties, from an older word index."""
         for schema in catalogue_store.schemas_with_old_words(tx):
             definition = self._definitions.try_out(tx, schema)
             if definition.derived or definition.slug_is_protected or definition.references:
@@ -103,7 +100,7 @@ class SchemaEvolution:
         allow: Allow,
         seen: Callable[[Schema], bool],
     ) -> "EvolutionReport":
-        """What a change would mean: for the stored objects, for indexes, and for what depends on the schema."""
+        """The effects of a change: on stored objects, on indexes, and on whatever depends on the schema."""
         from pentad.rooms.registers.definitions.schema_warnings import schema_warnings
 
         current, proposed = change.current, change.proposed
@@ -140,9 +137,9 @@ class SchemaEvolution:
         seen: Callable[[Schema], bool],
         confirm: str | None,
     ) -> CheckedChange:
-        """Check a change against the stored objects, before it takes its locks.
+        """Check a change against the stored objects before taking any locks.
 
-        A change that would lose values or rules needs its token in `confirm`.
+        `confirm` must have the change's token if values or rules would be lost.
         """
         from pentad.rooms.registers.definitions.schema_validation import check_before_saving
 
@@ -176,7 +173,7 @@ class SchemaEvolution:
         seen: Callable[[Schema], bool],
         confirm: str | None = None,
     ) -> Schema:
-        """Store a changed schema and everything that follows from it; returns it with warnings.
+        """Store a changed schema and everything affected by it; returns it with warnings.
 
         A problem in a dependent schema is only described if the caller may see that schema (`seen`).
         """
@@ -188,13 +185,13 @@ class SchemaEvolution:
         old, new = self._definitions.of(tx, current), self._definitions.try_out(tx, proposed)
         allow(current, old, proposed, new, change.touched)
         old_dependents = {user.id: self._definitions.of(tx, user) for user in users}
-        for follow in self.users.follow:  # while every name still means what it meant
+        for follow in self.users.follow:  # before names change their meaning
             follow(tx, caller, change)
         proposed = replace(proposed, past_rules=past_rules(current, old, new))
         catalogue_store.update_schema(tx, proposed)
         report = self._preflight.refuse_misfits(tx, change, (old, new), hidden, checked.skipped, since=checked.since)
         of_users: dict[str, EvolutionReport] = {}
-        users = dependents_of(tx, proposed)  # another slug may have made it the parent of others
+        users = dependents_of(tx, proposed)  # with its new slug it may be the parent of others
         lock_schemas(tx, self._dialect, [user.id for user in users])
         for user in users:
             try:
@@ -232,7 +229,7 @@ class SchemaEvolution:
         hidden: Hidden,
         allow: Allow,
     ) -> "EvolutionReport":
-        """Apply a change to a schema that is composed of the changed one; returns what it means for its objects."""
+        """Apply a change to a schema composed of the changed one; returns what it means for its objects."""
         user = change.current
         compiled = self._definitions.try_out(tx, change.proposed)
         check_index_count(tx, self._dialect, user.id, compiled, old)
@@ -255,7 +252,7 @@ class SchemaEvolution:
     def _note_indexes(
         self, tx: Transaction, schema: Schema, definition: "CompiledSchema", hidden: Hidden, *, check: bool
     ) -> None:
-        """Note that a schema needs other indexes; with `check`, refuse those that the objects do not allow."""
+        """Record that a schema needs other indexes; with `check`, refuse indexes the objects do not allow."""
         if check:
             check_content(tx, self._dialect, schema.id, index_plan(definition), discreet=hidden is not None)
         begin_indexing(tx, [schema.id])
@@ -268,7 +265,7 @@ class SchemaEvolution:
         definitions: "tuple[CompiledSchema, CompiledSchema]",
         now: float,
     ) -> tuple[int, list[str]]:
-        """Migrate every object and index its references, words and meaning again.
+        """Migrate every object and update its references, words and vectors.
 
         Returns how many changed, and the uuids of the first of them.
         """
@@ -299,7 +296,7 @@ class SchemaEvolution:
 def migrated_object(
     definition: "CompiledSchema", held: ExistingObject, data: dict[str, Any], now: float, version: str
 ) -> PendingChange:
-    """The change that gives an object other data because its schema is read differently now."""
+    """The change that gives an object new data after its schema changed."""
     from pentad.rooms.registers.definitions.object_validation import json_text
 
     old = held.stored
@@ -315,7 +312,7 @@ def migrated_object(
 
 
 def _needs_reindexing(old: "CompiledSchema", new: "CompiledSchema") -> bool:
-    """Whether unchanged objects have other references, words or slugs now."""
+    """Whether unchanged objects now have other references, words or slugs."""
     return (
         old.references != new.references
         or old.searchable != new.searchable

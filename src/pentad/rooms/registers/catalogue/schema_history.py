@@ -1,10 +1,10 @@
-"""The history of schemas: who changed what and when, earlier definitions, and taking a change back.
+"""The history of schemas: who changed what and when, earlier definitions, and undo.
 
-A version is the number of changes a schema has had (`Schema.changes`). A change keeps the definition it replaced, so a
-definition of the past is the current one or what the next change replaced. Schemas of stores from before this history
-begin with the first change that was recorded.
+A version is the number of changes a schema has had (`Schema.changes`). Each change keeps the definition it replaced, so
+a past definition is either the current one or the one the next change replaced. In stores older than this history,
+schemas begin with the first recorded change.
 
-Undoing is a change like any other. Objects that the change migrated get their old values back from their own history,
+An undo is an ordinary change. Objects that the undone change migrated get their old values back from their own history,
 unless they were edited since.
 """
 
@@ -42,7 +42,7 @@ _NOT_COMPARED: Final = frozenset({"owner", "organisation", "version"})
 
 @dataclass(frozen=True, slots=True)
 class SchemaVersion:
-    """One change of a schema. `details` has the operations, the migration, or the version it took back."""
+    """One change of a schema. `details` has the operations, the migration, or the version it undid."""
 
     version: int
     action: Action
@@ -59,7 +59,7 @@ class SchemaVersion:
     def wire(self, changes: Sequence[str], *, discreet: bool) -> dict[str, Any]:
         """Who did what and when; `changes` are readable lines.
 
-        If `discreet`, without the values in steps: they may repeat stored ones.
+        If `discreet`, omits the values in steps, which may repeat stored values.
         """
         details = _without_values(self.details) if discreet else self.details
         wire: dict[str, Any] = {
@@ -83,14 +83,14 @@ def _without_values(details: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def plan_of(schema: int, version: int) -> str:
-    """The name under which the history of objects has what a schema change did to them."""
+    """The plan id under which objects' histories record a schema change."""
     return f"schema-{schema}-{version}"
 
 
 def record(
     tx: Transaction, caller: Caller, before: Schema | None, after: Schema, action: Action, details: Mapping[str, Any]
 ) -> None:
-    """Write one change into the history."""
+    """Record one change."""
     told = {name: value for name, value in details.items() if value}
     tx.run(
         _INSERT, after.id, after.changes, action, after.updated_at, None if before is None else before.updated_at,
@@ -114,7 +114,7 @@ def history(rows: Rows, current: Schema, limit: int, offset: int, *, discreet: b
 
 
 def migrations(rows: Rows, schema: int) -> list[SchemaVersion]:
-    """The changes of a schema that migrated its objects or took such a change back, oldest first."""
+    """The changes of a schema that migrated its objects, or undid such a change, oldest first."""
     columns = _COLUMNS.replace("before", "NULL")
     sql = f"SELECT {columns} FROM schema_changes WHERE schema = ? AND change <> '{{}}' ORDER BY version"  # noqa: S608  own columns
     found = [_version(row) for row in rows.all(sql, schema)]
@@ -130,7 +130,7 @@ def at_version(rows: Rows, current: Schema, version: int) -> Schema | None:
 
 
 def at_time(rows: Rows, current: Schema, at: float) -> Schema:
-    """The schema as it was then; NotFound if it did not exist or the history does not go back that far."""
+    """The schema at a time; NotFound if it did not exist or the history does not go back that far."""
     if current.updated_at <= at:
         return current
     row = rows.one(
@@ -144,7 +144,7 @@ def at_time(rows: Rows, current: Schema, at: float) -> Schema:
 
 
 def version_of(rows: Rows, current: Schema, version: int) -> Schema:
-    """The same as `at_version`; NotFound if there is no such version."""
+    """Like `at_version`, but NotFound if there is no such version."""
     found = at_version(rows, current, version)
     if found is None:
         raise NotFound(f"Schema {current.slug!r} has no known version {version}.", hint=_reach(rows, current))
@@ -152,20 +152,20 @@ def version_of(rows: Rows, current: Schema, version: int) -> Schema:
 
 
 def change_lines(old: Schema, new: Schema, steps: Sequence[MigrationStep] = ()) -> list[str]:
-    """What differs between two definitions, except for owner, organisation and version, as readable lines.
+    """The differences between two definitions as readable lines, without owner, organisation and version.
 
-    `steps` are those between the two; they tell a renamed property from a new one.
+    `steps` are the migration steps between them, which tell renamed properties from new ones.
     """
     return lines_of_change(_compared(old), _compared(new), renames_of(steps))
 
 
 def reordered(old: Schema, new: Schema) -> list[str]:
-    """Where properties come in another order, as readable lines."""
+    """The places where properties are in a different order, as readable lines."""
     return lines_of_order(old.body, new.body)
 
 
 def schema_diff(rows: Rows, current: Schema, a: int, b: int | None) -> dict[str, Any]:
-    """The difference between two versions, or one and now: as a JSON Patch and as readable lines."""
+    """The difference between two versions, or a version and now, as a JSON Patch and as readable lines."""
     old = version_of(rows, current, a)
     new = current if b is None else version_of(rows, current, b)
     return {
@@ -178,7 +178,7 @@ def schema_diff(rows: Rows, current: Schema, a: int, b: int | None) -> dict[str,
 
 
 def _steps_between(rows: Rows, current: Schema, a: int, b: int) -> list[MigrationStep]:
-    """The renames from one version to another, forwards or back."""
+    """The renames from one version to another, forwards or backwards."""
     sql = f"SELECT {_COLUMNS} FROM schema_changes WHERE schema = ? AND version > ? AND version <= ? ORDER BY version"  # noqa: S608  own columns
     found = [step for row in rows.all(sql, current.id, min(a, b), max(a, b)) for step in _version(row).steps]
     moves = [step for step in found if step.kind == "rename"]
@@ -186,9 +186,9 @@ def _steps_between(rows: Rows, current: Schema, a: int, b: int) -> list[Migratio
 
 
 class Undo:
-    """Takes back one change of a schema, together with its migration.
+    """Undoes one change of a schema, together with its migration.
 
-    Only a change that is still in effect can be taken back: the definition after it is the current one.
+    Only a change still in effect can be undone: the definition after it must be the current one.
     """
 
     def __init__(self, rows: Rows, current: Schema, version: int | None) -> None:
@@ -214,13 +214,13 @@ class Undo:
         """Values that stay as they are because the object was edited since; counted anew in each pass."""
 
     def summary(self, uuids: Sequence[str]) -> dict[str, Any]:
-        """What was taken back, with the first objects that have their old values again."""
+        """What was undone, with the first objects that got their old values back."""
         return {
             "version": self.taken.version, "action": self.taken.action, **({"ids": list(uuids)} if uuids else {})
         }  # fmt: skip
 
     def migrate(self, rows: Rows, stored: StoredObject, data: Mapping[str, Any]) -> dict[str, Any]:
-        """The data of an object before the change: from its history, or renamed back if the change did not touch it."""
+        """An object's data before the change: from its history or, if the change did not touch it, renamed back."""
         if not self.names:
             return dict(data)
         row = rows.one(
@@ -230,7 +230,7 @@ class Undo:
         if row is None or row[1] is None or row[1].startswith(ERASED):
             return renamed
         before: dict[str, Any] = msgspec.json.decode(row[1])
-        if row[0] == stored.version:  # `data` may lack what the caller may not read, and it must not come back here
+        if row[0] == stored.version:  # `data` may lack properties the caller may not read; they must not come back here
             return {name: value for name, value in before.items() if name in self.names or name in data}
         led_to = rows.value(
             "SELECT before FROM object_changes WHERE uuid = ? AND version = ? AND before IS NOT NULL",
@@ -257,7 +257,7 @@ def _opposite(rename: MigrationStep) -> MigrationStep:
 
 
 def _newest_in_effect(rows: Rows, current: Schema) -> SchemaVersion | None:
-    """The newest change of its own that no later one took back; an undo and what it took back cancel each other."""
+    """The newest change that is not an undo and was not undone; an undo and the change it undid cancel out."""
     version = current.changes
     while (found := _change(rows, current, version)) is not None and found.action in ("undo", "parent"):
         version = int(found.details.get("undoes", found.version)) - 1
@@ -287,7 +287,7 @@ def _compared(schema: Schema) -> dict[str, Any]:
 
 
 def _definition(schema: Schema) -> dict[str, Any]:
-    """What can be taken back: not the slug, which is an address and may belong to another schema by now."""
+    """The undoable part of a definition. Excludes the slug, an address that may belong to another schema by now."""
     return {"title": schema.title, **{k: value for k, value in schema.body.items() if k not in _NOT_COMPARED}}
 
 

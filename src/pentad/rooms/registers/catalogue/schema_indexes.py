@@ -1,8 +1,8 @@
-"""The indexes of schemas follow their definitions.
+"""Keeps the indexes of schemas in line with their definitions.
 
-They are made and dropped outside the transaction that changes a schema, so that no write waits for either: new ones
-before it, or after it if it migrates objects, and old ones after it. A row in `index_builds` notes the schema; what a
-crash interrupts is finished when the room opens.
+Indexes are created and dropped outside the transaction that changes a schema, so no write waits for either. New ones
+are created before it, or after it if it migrates objects; old ones are dropped after it. A row in `index_builds` marks
+the schema, so work interrupted by a crash is finished when the room opens.
 """
 
 import logging
@@ -36,12 +36,12 @@ _END: Final = "DELETE FROM index_builds WHERE schema = ?"
 
 
 def begin_indexing(tx: Transaction, schemas: Iterable[int]) -> None:
-    """Note that the indexes of these schemas have to be looked at."""
+    """Record that the indexes of these schemas need checking."""
     tx.run_many(_BEGIN, [(schema,) for schema in schemas])
 
 
 def index_warnings(rows: Rows, dialect: Dialect) -> list[str]:
-    """The schemas that slow down every write, each in a sentence; those of older versions may have too many indexes."""
+    """A sentence for each schema that slows down every write; those from older versions may have too many indexes."""
     counts = count_indexes(rows, dialect)
     found = [
         f"Schema {key} has {count} indexes, and {MOST_INDEXES} is the most for new ones; its slug is {schema.slug!r}."
@@ -54,7 +54,7 @@ def index_warnings(rows: Rows, dialect: Dialect) -> list[str]:
 
 
 class SchemaIndexes:
-    """Makes and drops indexes, outside the transactions that change schemas."""
+    """Creates and drops indexes, outside the transactions that change schemas."""
 
     def __init__(self, database: Database, definitions: Definitions) -> None:
         self._database = database
@@ -62,9 +62,9 @@ class SchemaIndexes:
         self._definitions = definitions
 
     async def add(self, schema: int, plan: IndexPlan, *, discreet: bool) -> None:
-        """Make the indexes that a schema will need after a change; Conflict if stored objects do not allow one.
+        """Create the indexes a schema will need after a change; Conflict if stored objects do not allow one.
 
-        The present ones stay. If `discreet`, the error does not name the objects.
+        Existing ones stay. If `discreet`, the error does not name the objects.
         """
 
         def check(rows: Rows) -> bool:
@@ -79,11 +79,11 @@ class SchemaIndexes:
         try:
             await self._database.define(lambda rows: missing_indexes(rows, self._dialect, schema, plan))
         except Conflict:
-            await self._database.read(check)  # which can say more, unless the objects have changed again
+            await self._database.read(check)  # its error says more, unless the objects have changed again
             raise
 
     async def finish(self) -> None:
-        """Give every schema that was noted exactly the indexes of its stored definition; one that is gone has none."""
+        """Give every marked schema exactly the indexes of its stored definition; remove those of deleted schemas."""
         for (key,) in await self._database.read(lambda rows: rows.all("SELECT schema FROM index_builds")):
             try:
                 await self._database.define(lambda rows, key=key: self._statements(rows, key))
@@ -93,7 +93,7 @@ class SchemaIndexes:
                 await self._database.write(lambda tx, key=key: tx.run(_END, key))
 
     async def open(self) -> None:
-        """Finish what was interrupted, and warn of schemas that slow down every write."""
+        """Finish interrupted work, and warn about schemas that slow down every write."""
         for text in await self._database.read(lambda rows: index_warnings(rows, self._dialect)):
             _log.warning("%s %s", text, INDEX_ADVICE)
         await self.finish()

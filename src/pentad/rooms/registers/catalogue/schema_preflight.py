@@ -1,7 +1,7 @@
-"""Checks a change of a schema against the stored objects: what would not fit, what would be lost, what to do.
+"""Checks a schema change against the stored objects: what would not fit, what would be lost, and what to do about it.
 
-Objects and properties that the caller may not read are never tried: the result would reveal them. A change that could
-matter to them is refused in any case.
+Objects and properties hidden from the caller are never tried, because the result would reveal them. A change that could
+affect them is always refused.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class SchemaPreflight:
-    """Tries changes of schemas on the stored objects, and writes nothing."""
+    """Tries schema changes on the stored objects without writing anything."""
 
     def __init__(self, dialect: Dialect, definitions: Definitions) -> None:
         self._dialect: Dialect = dialect
@@ -50,10 +50,10 @@ class SchemaPreflight:
         since: int | None = None,
         with_indexes: bool = False,
     ) -> "EvolutionReport":
-        """What would not fit of what the caller may read; what it may not read is noted in `skipped`.
+        """What would not fit among what the caller may read; everything else is recorded in `skipped`.
 
-        Looks at all objects, or at those that changed `since` a moment. `with_indexes` also checks what new indexes
-        demand; a real change leaves that to the store, which checks when it makes them.
+        Checks all objects, or those changed `since` a moment. `with_indexes` also checks the constraints of new
+        indexes; a real change leaves that to the store, which checks when it creates them.
         """
         from pentad.rooms.registers.definitions.evolution import DefinitionChange, ReadableObject, preflight
 
@@ -89,7 +89,7 @@ class SchemaPreflight:
     def reports_of_dependents(
         self, rows: Rows, change: SchemaChange, hidden: Hidden, seen: Callable[[Schema], bool]
     ) -> "dict[str, EvolutionReport]":
-        """What a change means for the objects of schemas composed of this one, as far as the caller may see those."""
+        """The effects of a change on objects of schemas composed of this one, where the caller may see those."""
         found: dict[str, EvolutionReport] = {}
         for user in filter(seen, dependents_of(rows, change.current)):
             meant = dependent_change(rows, user, change)
@@ -116,9 +116,9 @@ class SchemaPreflight:
     def losses(
         self, rows: Rows, change: SchemaChange, report: "EvolutionReport", of_users: "Mapping[str, EvolutionReport]"
     ) -> str:
-        """The losses that have to be confirmed, in words: rules count only where there are objects to keep to them.
+        """The losses to confirm, in words. Lost rules count only where there are objects they apply to.
 
-        Callers who do not see every object always confirm: otherwise they would learn whether there are objects.
+        Callers who cannot see every object always have to confirm; otherwise they would learn whether objects exist.
         """
         lost: list[str] = []
         if (losses := report.losses()) and (
@@ -140,10 +140,10 @@ class SchemaPreflight:
         *,
         since: int | None = None,
     ) -> "EvolutionReport":
-        """What the change does, if every object fits. Conflict if objects would not; Forbidden if the caller may not
-        know whether they fit.
+        """The effects of the change if every object fits. Raises Conflict if some would not, and Forbidden if the
+        caller may not know whether they do.
 
-        A change that cannot matter to any object, such as another description, reads none.
+        Reads no objects if the change cannot affect any, such as a new description.
         """
         from pentad.rooms.registers.definitions.evolution import DefinitionChange, EvolutionReport, cannot_affect
 
@@ -168,7 +168,7 @@ class SchemaPreflight:
 
 
 def _new_indexes(old: IndexPlan, new: IndexPlan, change: SchemaChange) -> tuple[list[UniqueKey], list[Path]]:
-    """The unique keys and long texts that no index guards yet, or that the migration writes to."""
+    """The unique keys and long texts not covered by an index yet, or written by the migration."""
     touched = set(touched_names(change.touched))
     keys = [key for key in new.unique if key not in old.unique or not touched.isdisjoint(path[0] for path in key.paths)]
     return keys, [path for path in new.texts if path not in old.texts or path[0] in touched]
@@ -209,7 +209,7 @@ def _refuse_failing(schema: Schema, report: "EvolutionReport", *, migrated: bool
 
 
 def outlook_of(change: SchemaChange, report: "EvolutionReport", losses: str, *, soft: bool) -> Outlook:
-    """What the change would do if it were made now, and the operation that makes it."""
+    """What the change would do now, and the operation that makes it."""
     verb = change.action
     step = NextStep("schemas", verb, {"id": change.current.id})
     if report.failing and not soft:
@@ -227,7 +227,7 @@ def outlook_of(change: SchemaChange, report: "EvolutionReport", losses: str, *, 
 
 
 def _ways_out(report: "EvolutionReport") -> str:
-    """What to do about objects that would not fit if no migration is known to help."""
+    """Suggestions for objects that would not fit when no migration is known to help."""
     step = report.example_step()
     such = f", such as [{msgspec.json.encode(step).decode()}]" if step is not None else " that makes them fit"
     return f"Change those objects first, loosen the rules, or give a migration{such}."

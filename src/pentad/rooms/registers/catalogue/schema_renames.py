@@ -1,11 +1,11 @@
-"""What names a property or a schema outside that schema, and follows when it is renamed, in the same transaction.
+"""Updates the places outside a schema that name it or its properties, in the transaction that renames them.
 
-In other schemas these are `inversedBy`, a slug in `$ref` or in a composition, and everything that a schema composed of
-the renamed one says about its properties; the objects of those are migrated too. In registers these are the conditions
-of access rules. A rule of a register is about all its schemas: if another one has a property of the old or the new
-name, nobody can say what it should mean, so the rename is refused.
+In other schemas these are `inversedBy`, slugs in `$ref` or in compositions, and everything that schemas composed of the
+renamed one say about its properties; objects of composed schemas are migrated too. In registers these are the
+conditions of access rules. A register's rule applies to all its schemas: if another one has a property with the old or
+new name, the meaning would be ambiguous, so the rename is refused.
 
-Names follow in everything, also in what the caller may not define: its meaning stays the same.
+Names are updated everywhere, even where the caller has no right to define, because the meaning stays the same.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -39,7 +39,7 @@ Means = Callable[[Any], bool]
 
 
 class SchemaRenames:
-    """Lets schemas and registers follow the renames of another schema."""
+    """Updates schemas and registers after renames in another schema."""
 
     def __init__(self, database: Database, access: "AccessRules", pairs: "Pairs", changes: "CatalogueChanges") -> None:
         self._database = database
@@ -48,7 +48,7 @@ class SchemaRenames:
         self._changes = changes
 
     def with_own_references(self, rows: Rows, change: SchemaChange) -> SchemaChange:
-        """The change with the references of the schema to itself renamed."""
+        """The change, with the schema's references to itself renamed."""
         if not change.is_rename:
             return change
         proposed = change.proposed
@@ -56,7 +56,7 @@ class SchemaRenames:
         return change if body == proposed.body else replace(change, proposed=replace(proposed, body=body))
 
     def refuse_ambiguous(self, rows: Rows, caller: Caller, change: SchemaChange) -> None:
-        """Conflict if the access rules of a register cannot follow."""
+        """Raise Conflict if a register's access rules cannot be updated."""
         for register, _, clashing in self._registers(rows, change):
             if not clashing:
                 continue
@@ -72,7 +72,7 @@ class SchemaRenames:
             )
 
     def follows(self, rows: Rows, caller: Caller, change: SchemaChange) -> Iterator[dict[str, Any]]:
-        """The schemas and registers that the caller may see and that would follow."""
+        """The schemas and registers to be updated that the caller may see."""
         if not change.is_rename:
             return
         following = [*(schema for schema, _ in self._schemas(rows, change)), *_migrated_dependents(rows, change)]
@@ -84,7 +84,7 @@ class SchemaRenames:
                 yield {"kind": "register", "id": register.id, "title": register.title}
 
     def follow(self, tx: Transaction, caller: Caller, change: SchemaChange) -> None:
-        """Rewrite the other schemas and the registers, while every name still means what it meant."""
+        """Rewrite the other schemas and the registers, before names change their meaning."""
         if not change.is_rename:
             return
         now = change.proposed.updated_at
@@ -106,7 +106,7 @@ class SchemaRenames:
             self._changes.announce_change(tx, changed, register)
 
     def _schemas(self, rows: Rows, change: SchemaChange) -> Iterator[tuple[Schema, dict[str, Any]]]:
-        """The other schemas that refer to the changed one by a name it loses, each with its new body."""
+        """The other schemas that use a name the changed schema loses, each with its new body."""
         for schema in store.all_schemas(rows):
             if schema.id != change.current.id and (body := _renamed_body(rows, schema, change)) != schema.body:
                 yield schema, body
@@ -136,7 +136,7 @@ class SchemaRenames:
 
 
 def dependent_change(rows: Rows, dependent: Schema, change: SchemaChange) -> SchemaChange:
-    """What a change means for a schema composed of the changed one: it follows renames of what it inherits."""
+    """The change of a schema composed of the changed one: it takes over renames of what it inherits."""
     from pentad.rooms.registers.definitions.migration import step_path
     from pentad.rooms.registers.definitions.renames import rename_in_body, rename_required, renames_of
 
@@ -159,7 +159,7 @@ def _migrated_dependents(rows: Rows, change: SchemaChange) -> list[Schema]:
 
 
 def _declares(rows: Rows, schema: Schema, name: str, changed: int) -> bool:
-    """Whether a schema, or one it is composed of besides the changed one, declares a property."""
+    """Whether a schema declares a property, itself or through a parent other than the changed one."""
     if schema.id == changed:
         return False
     if name in as_mapping(schema.body.get("properties")):

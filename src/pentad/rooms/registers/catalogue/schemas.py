@@ -1,6 +1,6 @@
-"""Schemas: listed, found, created, changed without breaking existing objects, and deleted; and their history.
+"""Lists, finds, creates and deletes schemas, changes them without breaking existing objects, and reads their history.
 
-Changes of schemas come one after the other, and writes of objects wait for them (`schema_locks.py`).
+Schema changes run one at a time, and object writes wait for them (`schema_locks.py`).
 """
 
 import asyncio
@@ -68,7 +68,7 @@ class SchemaEntries(CatalogueEntries):
         self.users.follow.append(self._renames.follow)
 
     async def open(self) -> None:
-        """Create what the schemas need in the store, if it is missing."""
+        """Create whatever the schemas need in the store and do not have yet."""
         if await self._database.read(lambda rows: indexes_are_missing(rows, self._database.dialect)):
             await self._database.write(self._evolution.complete_restored)
         await self._indexes.open()
@@ -112,7 +112,7 @@ class SchemaEntries(CatalogueEntries):
     ) -> Schema:
         """Set the given fields; Conflict if stored objects would no longer fit, unless `migration` makes them fit.
 
-        ConfirmNeeded if values or rules would be lost and `confirm` is not the token of this change.
+        Raises ConfirmNeeded if values or rules would be lost and `confirm` is not the token of this change.
         """
         return await self._change_schema(caller, ref, self._update(caller, data, merge, migration), if_version, confirm)
 
@@ -126,7 +126,7 @@ class SchemaEntries(CatalogueEntries):
         migration: Sequence[Mapping[str, Any]] | None = None,
         confirm: str | None = None,
     ) -> Schema:
-        """Carry out operations on the properties; stored objects follow. Refused as `update` is."""
+        """Apply operations to the properties and migrate stored objects. Raises the errors of `update`."""
         return await self._change_schema(caller, ref, _patching(operations, migration), if_version, confirm)
 
     async def undo(
@@ -138,7 +138,7 @@ class SchemaEntries(CatalogueEntries):
         if_version: str | None = None,
         confirm: str | None = None,
     ) -> Schema:
-        """Take back a change, by default the newest, with what it did to objects. Refused as `update` is."""
+        """Undo a change, by default the newest, including its effects on objects. Raises the errors of `update`."""
         return await self._change_schema(caller, ref, partial(_undoing, version), if_version, confirm)
 
     async def preflight(
@@ -165,7 +165,7 @@ class SchemaEntries(CatalogueEntries):
         return await self._plan(caller, ref, _patching(operations, migration))
 
     async def plan_undo(self, caller: Caller, ref: Ref, version: int | None = None) -> "EvolutionReport":
-        """What taking back a change would do; changes nothing."""
+        """What undoing a change would do; changes nothing."""
         return await self._plan(caller, ref, partial(_undoing, version))
 
     async def history(self, caller: Caller, ref: Ref, limit: int = 20, offset: int = 0) -> Page[dict[str, Any]]:
@@ -176,7 +176,7 @@ class SchemaEntries(CatalogueEntries):
         )
 
     async def diff(self, caller: Caller, ref: Ref, a: int, b: int | None = None) -> dict[str, Any]:
-        """The difference between two versions of a schema, or one and now."""
+        """The difference between two versions of a schema, or a version and now."""
         return await self._with_schema(caller, ref, lambda rows, now: schema_history.schema_diff(rows, now, a, b))
 
     async def as_of(self, caller: Caller, ref: Ref, *, at: float | None = None, version: int | None = None) -> Schema:
@@ -192,7 +192,7 @@ class SchemaEntries(CatalogueEntries):
     def _broken_references(
         self, rows: Rows, caller: Caller, change: SchemaChange, old: "CompiledSchema", new: "CompiledSchema"
     ) -> Iterator[dict[str, Any]]:
-        """References of other schemas to properties that are gone (`inversedBy`), and schemas composed of this one."""
+        """Other schemas' references (`inversedBy`) to removed properties, and schemas composed of this one."""
         schema = change.current
         followed = {path[0] for path in change.renames if len(path) == 1}
         gone = old.properties.keys() - new.properties.keys() - followed
@@ -208,7 +208,7 @@ class SchemaEntries(CatalogueEntries):
     async def _change_schema(
         self, caller: Caller, ref: Ref, change_of: ChangeOf, if_version: str | None, confirm: str | None
     ) -> Schema:
-        """Change a schema, in whichever way it was asked for: check, then lock, then change."""
+        """Change a schema, whatever the kind of change: check, then lock, then apply."""
         now = current_time(self._clock)
 
         def propose(rows: Rows) -> SchemaChange:
@@ -256,7 +256,7 @@ class SchemaEntries(CatalogueEntries):
     async def _make_change(
         self, checked: CheckedChange, change: Callable[[Transaction, CheckedChange], Schema]
     ) -> Schema:
-        """Make a change that was checked, and give the schema its indexes."""
+        """Apply a checked change, and give the schema its indexes."""
         try:
             if checked.indexes is not None:
                 await self._indexes.add(checked.current.id, checked.indexes, discreet=checked.discreet)
@@ -296,7 +296,7 @@ class SchemaEntries(CatalogueEntries):
         return change
 
     async def _with_schema(self, caller: Caller, ref: Ref, look: Callable[[Rows, Schema], T]) -> T:
-        """Look into the past of a schema that the caller may define: it may have been another's to see."""
+        """Read the history of a schema the caller may define: earlier versions may have been visible to others only."""
 
         def read(rows: Rows) -> T:
             current = self._pairs.schema_in(rows, caller, ref)
@@ -310,7 +310,7 @@ class SchemaEntries(CatalogueEntries):
     ) -> Schema:
         """Delete a schema; Conflict while it has objects or other schemas are composed of it.
 
-        Deleted objects are purged, after the caller agreed.
+        Deleted objects are purged after confirmation.
         """
 
         def delete(tx: Transaction) -> Schema:
@@ -364,7 +364,7 @@ def _patching(operations: Sequence[Any], migration: Sequence[Mapping[str, Any]] 
 
 
 def _undoing(version: int | None, rows: Rows, current: Schema) -> SchemaChange:
-    """The way back from a change. Slug, owner and organisation are not part of a definition, so they stay."""
+    """The reverse of a change. Slug, owner and organisation are not part of a definition, so they stay."""
     undo = schema_history.Undo(rows, current, version)
     own = {name: current.body[name] for name in ("owner", "organisation") if name in current.body}
     earlier = undo.earlier

@@ -1,1 +1,1 @@
-"""Schema definitions: what they mean, how objects are validated against them. Pure, without I/O."""
+"""Schema definitions: their meaning, and how objects are validated against them. Pure, without I/O."""

@@ -1,4 +1,4 @@
-"""What a change of a schema says, in lines that a person would write: `fee: renamed to amount`. Pure."""
+"""Describes a schema change in readable lines, such as `fee: renamed to amount`. Pure."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
@@ -17,7 +17,7 @@ _ABSENT: Final[Any] = object()
 
 
 def change_lines(old: Mapping[str, Any], new: Mapping[str, Any], renames: Renames) -> list[str]:
-    """The differences between two definitions of a schema; `renames` has the new paths of renamed properties."""
+    """The differences between two definitions of a schema; `renames` maps renamed properties to their new paths."""
     named = {*as_mapping(old.get("properties")), *as_mapping(new.get("properties"))}
     own: list[str] = []
     for keyword, before, after in _changed("", old, new, _OF_OBJECTS):
@@ -32,14 +32,14 @@ def change_lines(old: Mapping[str, Any], new: Mapping[str, Any], renames: Rename
 
 
 def reordered(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """Where properties come in another order. Equality of JSON does not see that."""
+    """The places where properties are in a different order, which JSON equality ignores."""
     return list(_reordered(old, new, ()))
 
 
 def _object(
     old: Mapping[str, Any], new: Mapping[str, Any], was: tuple[str, ...], path: tuple[str, ...], renames: Renames
 ) -> Iterator[str]:
-    """The properties of an object schema that was at `was` and is at `path`, and whether each is required."""
+    """The properties of an object schema that moved from `was` to `path`, and whether each is required."""
     before, after = as_mapping(old.get("properties")), as_mapping(new.get("properties"))
     required_before, required = set(required_names(old)), set(required_names(new))
     present: dict[str, str] = {}
@@ -95,7 +95,7 @@ def _definition(
 
 
 def _allowed(old: Any, new: Any) -> str:
-    """The values of an enum that come and go."""
+    """The enum values added and removed."""
     if not isinstance(new, list):
         return "allows every value"
     if not isinstance(old, list):
@@ -137,7 +137,7 @@ def _changed(
 
 
 def _words(value: Any) -> str:
-    """A value in brief; of an object the names of its members."""
+    """A short form of a value; for an object, its member names."""
     if isinstance(value, dict):
         return f"({_names(list(cast('dict[str, Any]', value)))})"
     return f"({_listed(as_list(value))})" if isinstance(value, list) else quoted(value)
@@ -168,7 +168,7 @@ def _reordered(old: Any, new: Any, path: tuple[str, ...]) -> Iterator[str]:
 
 
 def _definition_words(value: Any) -> str:
-    """The definition of a property in brief: `(string, date)`."""
+    """A short form of a property's definition: `(string, date)`."""
     definition = as_mapping(value)
     words = [" or ".join(types_of(definition))] if "type" in definition else []
     for keyword, text in (("format", "{}"), ("$ref", "reference to {}")):

@@ -1,10 +1,10 @@
-"""A compiled schema: what storage and queries need to know about it, and `prepare`, which validates an object.
+"""Compiled schemas: what storage and queries need to know, and `prepare`, which validates an object.
 
 Compiling reports every mistake in the schema itself; `prepare` then only reports mistakes in the object. Both are pure:
 no store, no clock, no network.
 
 Headings are an object's name, description, summary, image and slug. The schema's configuration says which property,
-dotted path or template each one comes from. A heading made from a hidden property is as hidden as the property.
+dotted path or template each one comes from. A heading made from a hidden property is hidden too.
 """
 
 import re
@@ -97,7 +97,7 @@ _LONGEST_HEADING: Final = 255
 
 
 class _CommonNames(msgspec.Struct):
-    """The properties that name an object if its schema does not say which one does."""
+    """The properties used as an object's name if its schema does not choose one."""
 
     name: Any = None
     title: Any = None
@@ -134,7 +134,7 @@ class Headings:
         return None
 
     def name_in(self, text: str) -> str | None:
-        """The name of an object that is still JSON; no more of it is read than that takes."""
+        """The name of an object that is still JSON text, decoding only what is needed."""
         if "name" in self._rules:
             return self.heading("name", msgspec.json.decode(text))
         found = _DECODE_COMMON_NAMES.decode(text)
@@ -182,7 +182,7 @@ _NO_FACTS: Final[Mapping[str, Any]] = {}
 
 @dataclass(slots=True)
 class Prepared:
-    """An object as it would be stored. `problems` forbid storing it; `warnings` are those of a soft schema."""
+    """An object as it would be stored. `problems` prevent storing it; `warnings` come from soft validation."""
 
     data: dict[str, Any]
     problems: list[Problem]
@@ -192,14 +192,14 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Unique:
-    """Paths whose values together may occur once in a schema."""
+    """Paths whose combined values must be unique in a schema."""
 
     paths: tuple[tuple[str, ...], ...]
     kinds: tuple[Kind, ...]
 
 
 class CompiledSchema:
-    """One schema with its parents folded in; build it with `compile_schema`."""
+    """One schema merged with its parents; build it with `compile_schema`."""
 
     relations: None = None
     """A compiled schema does not know the schemas around it; see `query_fields.QuerySchema`."""
@@ -253,7 +253,7 @@ class CompiledSchema:
         now: float = 0.0,
         caller_facts: Mapping[str, Any] = _NO_FACTS,
     ) -> Prepared:
-        """The object with defaults and computed values, checked. The given `data` is left as it is."""
+        """The object with defaults and computed values, validated. Does not modify `data`."""
         hard: list[Problem] = []
         found: list[Problem] = []
         if self._has_defaults:
@@ -271,34 +271,34 @@ class CompiledSchema:
         return Prepared(data, hard, found, text) if self.soft else Prepared(data, [*hard, *found], [], text)
 
     def is_valid(self, data: Any) -> bool:
-        """Whether the object obeys the schema as it is, without filling anything in."""
+        """Whether the object is valid as it is, without filling anything in."""
         try:
             return self._is_valid(data)
         except ValueError:
             return False
 
     def problems(self, data: Any, *, brief: bool = False) -> list[Problem]:
-        """Every problem of the object as it is, with suggestions unless `brief`."""
+        """All problems of the object as it is, with suggestions unless `brief`."""
         failures = self._rules.failures(data)
         if brief:
             return read_failures(failures)
         return add_suggestions(read_failures(failures), data, self._rules.failures, self._definitions_at)
 
     def tolerated(self, data: Mapping[str, Any]) -> list[Problem]:
-        """The problems of an object that was stored anyway, because soft validation only advises."""
+        """The problems of an object that was stored anyway because validation is soft."""
         if not self.soft or self.is_valid(data):
             return []
         not_stored = {reference.path[0] for reference in self.written_back if reference.filled}
         return [one for one in self.problems(data) if not one.where or one.where[0] not in not_stored]
 
     def undeclared(self, data: Mapping[str, Any]) -> tuple[str, ...]:
-        """The properties of an object that the schema does not declare; none if it says that others are welcome."""
+        """The properties of an object that the schema does not declare; none if it explicitly allows others."""
         if not self._names_matter or data.keys() <= self.properties.keys():
             return ()
         return tuple(name for name in data if name not in self.properties)
 
     def with_computed(self, data: dict[str, Any], *, now: float) -> dict[str, Any]:
-        """The object with the properties that are computed on reading."""
+        """The object with its properties computed on reading."""
         return self._defaults.show(data, now=now, facts=_NO_FACTS)
 
     def name_of(self, data: Mapping[str, Any]) -> str | None:
@@ -309,15 +309,15 @@ class CompiledSchema:
         return self._headings.name_in(text)
 
     def slug_of(self, data: Mapping[str, Any]) -> str | None:
-        """All callers share one slug, so none is made from a property that some may not read."""
+        """The object's slug. All callers share it, so it is never made from a property that some may not read."""
         return None if self.slug_is_protected else self._headings.slug(data)
 
     def heading_of(self, which: Heading, data: Mapping[str, Any]) -> str | None:
-        """The text of a heading by the schema's configuration."""
+        """The text of a heading, following the schema's configuration."""
         return self._headings.heading(which, data)
 
     def headings_from(self, hidden: Collection[str]) -> frozenset[str]:
-        """The headings that would reveal something about hidden properties; a template may read any of them."""
+        """The headings that could reveal hidden properties; a template may read any of them."""
         return frozenset(
             heading
             for heading, source in self.headings.items()
@@ -325,10 +325,10 @@ class CompiledSchema:
         )
 
     def texts(self, data: Mapping[str, Any]) -> str:
-        """All texts of the object for full-text search; nothing when the schema is not searchable.
+        """All texts of the object for full-text search; empty if the schema is not searchable.
 
-        The index is one for all callers, so a property that not everybody may read is not in it. Nor are references:
-        part of a uuid would find everything that refers to an object of about the same time.
+        All callers share the index, so it contains only properties everybody may read. It contains no references
+        either: part of a uuid would match everything that refers to objects created at about the same time.
         """
         if not self.searchable:
             return ""
@@ -339,7 +339,7 @@ class CompiledSchema:
         return "\n".join(_strings_in(values))[:LONGEST_SEARCH_TEXT]
 
     def texts_by_property(self, data: Mapping[str, Any]) -> dict[str, str]:
-        """The same texts, each with the property it stands in."""
+        """The same texts, each with its property."""
         if not self.searchable:
             return {}
         found = (
@@ -350,17 +350,17 @@ class CompiledSchema:
         return {name: text for name, text in found if text}
 
     def _without_references(self, data: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The data without the texts that refer to other objects; embedded objects stay."""
+        """The data without references to other objects; embedded objects stay."""
         return _with_texts(data, self._reference_paths, lambda _: None) if self._reference_paths else data
 
     def with_uuid_references(self, data: dict[str, Any]) -> dict[str, Any]:
-        """The data with each reference as the uuid it means; the given dict if all of them are uuids already."""
+        """The data with each reference as a uuid; the same dict if all of them already are uuids."""
         if self.references and any(canonical_reference(value) != value for _, value in self.targets(data)):
             return _with_texts(data, self._reference_paths, canonical_reference)
         return data
 
     def targets(self, data: Mapping[str, Any]) -> list[tuple[Reference, str]]:
-        """Every other object this one points at, with the relation by which it does."""
+        """All objects this one refers to, each with its relation."""
         return [
             (reference, value)
             for reference in self.references
@@ -391,7 +391,7 @@ class CompiledSchema:
 
 
 def compile_schema(body: Mapping[str, Any], *, parents: Parents) -> CompiledSchema:
-    """Compile a schema. Raises InvalidInput with every problem of its definition."""
+    """Compile a schema. Raises InvalidInput with all problems of its definition."""
     plain = bounded_copy(body, BOUNDS)
     if findings := check_body(plain):
         raise schema_error(findings)

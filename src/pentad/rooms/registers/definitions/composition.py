@@ -1,7 +1,7 @@
 """Schemas built from other stored schemas, named by the root `allOf`, `anyOf` and `oneOf`.
 
-`allOf` inherits: properties and requirements of the parents become the schema's own, through any number of levels. If
-parent and child both define a property, both definitions must hold. `anyOf` and `oneOf` use the named schemas as
+`allOf` inherits: the schema takes over its parents' properties and requirements, through any number of levels. If
+parent and child both define a property, both definitions must hold. `anyOf` and `oneOf` treat the named schemas as
 alternatives. Cycles are refused.
 """
 
@@ -33,9 +33,9 @@ _ANNOTATIONS: Final = frozenset(
 
 @dataclass(slots=True)
 class Resolved:
-    """A body with its parents folded in, and the parent each inherited property came from.
+    """A body merged with its parents, and the parent each inherited property came from.
 
-    `alternatives` are the properties an object may have by one of its anyOf or oneOf.
+    `alternatives` are the properties an object may have because of anyOf or oneOf.
     """
 
     body: dict[str, Any]
@@ -43,7 +43,7 @@ class Resolved:
 
 
 def resolve(body: Mapping[str, Any], parents: Parents) -> Resolved:
-    """The whole of a schema; InvalidInput for an unknown parent or a circle of parents."""
+    """Resolve a schema's compositions; InvalidInput for an unknown parent or a cycle of parents."""
     own = [body.get(name) for name in ("id", "uuid", "slug") if body.get(name) is not None]
     return _Composer(parents).resolve(body, [frozenset(own)] if own else [])
 
@@ -125,7 +125,7 @@ def _inherit(result: Resolved, target: int | str, parent: Resolved) -> None:
 
 
 def _merge_property(theirs: Any, ours: Any) -> Any:
-    """One property as both schemas want it."""
+    """One property that satisfies both schemas."""
     if not isinstance(theirs, Mapping) or not isinstance(ours, Mapping):
         return cast("Any", theirs if ours is True else ours)
     parent, child = cast("Mapping[str, Any]", theirs), cast("Mapping[str, Any]", ours)
@@ -156,7 +156,7 @@ def _merge_named(body: dict[str, Any], parent: Mapping[str, Any], keyword: str, 
 
 
 def _beside_reference(entry: Any) -> Any:
-    """What an entry contains besides the name of a stored schema."""
+    """The members of an entry other than the name of a stored schema."""
     if composed_reference(entry) is None:
         return entry
     named = as_mapping(entry)
@@ -169,7 +169,7 @@ def _asserting(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def unknown_parent(keyword: str, target: int | str) -> InvalidInput:
-    """How a schema that builds upon one that is not there is refused."""
+    """The finding for a schema with an unknown parent."""
     return _composition_error(
         keyword, f"there is no schema {target!r} to build upon", "Create it first, or correct the name."
     )

@@ -1,10 +1,10 @@
 """Values that the schema fills in before an object is validated: defaults, constants, computed values, dates.
 
-A default applies by its behaviour: `absent` fills what is missing or null, `falsy` also empty texts and lists, `always`
-overwrites the given value. A default with `{{ }}` is a template over the object as the caller sent it. Computed values
-replace whatever was given.
+The behaviour of a default says when it applies: `absent` fills missing and null values, `falsy` also empty texts and
+lists, and `always` overwrites the given value. A default with `{{ }}` is a template over the object as the caller sent
+it. Computed values replace any given value.
 
-Copies are made only where something changes, so an object that needs nothing costs nothing.
+Only what changes is copied, so an object that needs nothing costs nothing.
 """
 
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ BEHAVIOURS: Final[dict[Any, Behaviour]] = {
 
 @dataclass(frozen=True, slots=True)
 class Default:
-    """A value, or the template that makes one."""
+    """A default: a value, or a template that makes one."""
 
     value: Any
     behaviour: Behaviour = "absent"
@@ -63,7 +63,7 @@ class Default:
 
 
 def read_default(node: Mapping[str, Any]) -> Default | None:
-    """The default a property declares; a constant fills itself in. Raises ExpressionError for a broken template."""
+    """The default a property declares; a constant is its own default. Raises ExpressionError for a broken template."""
     value = node.get("default")
     if value is None:
         return Default(node["const"]) if node.get("const") is not None else None
@@ -98,7 +98,7 @@ def read_computed(node: Mapping[str, Any]) -> Computed | None:
 
 
 def dependency_order(computed: Mapping[str, Computed]) -> list[tuple[str, Computed]]:
-    """The rules in order, each after the ones it reads. InvalidInput for a circle."""
+    """The rules in order, each after the ones it reads. InvalidInput for a cycle."""
     done: dict[str, Computed] = {}
     waiting = dict(computed)
     while waiting:
@@ -167,7 +167,7 @@ class Defaults:
     def fill(
         self, data: dict[str, Any], *, now: float, facts: Mapping[str, Any]
     ) -> tuple[dict[str, Any], list[Problem]]:
-        """The object with defaults, dates and computed values, and the problems met on the way."""
+        """The object with defaults, dates and computed values, and the problems found."""
         if self._dates_only and not any(_may_hold_time(data.get(name)) for name in self._root.dates):
             return data, []
         run = _DefaultsRun(data, now, facts)
@@ -175,12 +175,12 @@ class Defaults:
         return run.compute(filled, self._computed), run.problems
 
     def show(self, data: dict[str, Any], *, now: float, facts: Mapping[str, Any]) -> dict[str, Any]:
-        """The object with the properties that are computed when it is read; one that fails is left out."""
+        """The object with the properties computed on reading; those that fail are left out."""
         return _DefaultsRun(data, now, facts).compute(data, self._shown) if self._shown else data
 
 
 class _DefaultsRun:
-    """One object on its way."""
+    """Fills in one object."""
 
     __slots__ = ("_facts", "_given", "_now", "problems")
 
@@ -211,7 +211,7 @@ class _DefaultsRun:
         return {**data, **changed} if changed else data
 
     def compute(self, data: dict[str, Any], rules: list[tuple[str, Computed]]) -> dict[str, Any]:
-        """A computed value replaces whatever was given; one that comes out as null is no value."""
+        """A computed value replaces any given value; null means no value."""
         if not rules:
             return data
         filled = dict(data)

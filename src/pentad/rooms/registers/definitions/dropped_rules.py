@@ -1,8 +1,8 @@
-"""What a changed schema no longer says: rules that were removed or switched off, and properties that are gone.
+"""What a schema change drops: rules that were removed or switched off, and removed properties.
 
-A rule with another value is a change, not a loss: `maximum` 10 that becomes 20, an `enum` with one more value. Who may
-read and write the whole schema changes only if a caller names `authorization`, so it is not a rule in this sense; that
-of a property is. The definitions alone decide, so the answer says nothing about stored objects.
+A rule with a new value is a change, not a loss, such as `maximum` going from 10 to 20 or an `enum` with one more value.
+The schema's own `authorization` is not a rule in this sense, because it changes only if a caller names it; that of a
+property is. Only the definitions are compared, so the answer reveals nothing about stored objects.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,9 +25,9 @@ _NO_RULE: Final[tuple[Any, ...]] = (None, [], {}, "")
 
 
 def dropped_rules(old: Mapping[str, Any], new: Mapping[str, Any], renamed: Mapping[str, str]) -> list[str]:
-    """The places of the old schema whose rules are gone, as JSON pointers; `renamed` maps old to new property names.
+    """JSON pointers to the rules of the old schema that are gone; `renamed` maps old to new property names.
 
-    The rules of a property that is gone as a whole are not listed: `removed_properties` names it.
+    The rules of a removed property are not listed: `removed_properties` names the property.
     """
     found = list(_of_object(old, new, (), renamed))
     if old.get("hardValidation") is not False and new.get("hardValidation") is False:
@@ -78,7 +78,7 @@ def _of_node(old: Mapping[str, Any], new: Mapping[str, Any], path: Path) -> Iter
 
 
 def _is_rule(keyword: str, value: Any) -> bool:
-    """Whether a keyword demands anything: `unique: false` and `additionalProperties: true` do not."""
+    """Whether a keyword restricts anything: `unique: false` and `additionalProperties: true` do not."""
     if keyword in ("additionalProperties", "unevaluatedProperties", "unevaluatedItems"):
         return value is not None and value is not True and value != {}
     return value not in _NO_RULE and value is not False

@@ -1,7 +1,7 @@
 """Evaluates an expression over an object's data, within a fixed number of steps.
 
-A missing value is null, and null passes through arithmetic and one-value functions, so half-filled objects compute null
-instead of failing. Anything else that does not fit raises an ExpressionError that names the operation.
+A missing value is null, and arithmetic and one-value functions return null for null, so half-filled objects compute
+null instead of failing. Any other unsuitable value raises an ExpressionError that names the operation.
 """
 
 import operator
@@ -64,7 +64,7 @@ def evaluate(
 
 
 class _Evaluation:
-    """One evaluation: the data, the clock and the steps left."""
+    """One evaluation: the data, the clock and the remaining steps."""
 
     __slots__ = ("_data", "_facts", "_now", "_steps")
 

@@ -1,11 +1,11 @@
 """Checks a changed schema against the stored objects: what would fail, which values would be lost, and which migration
 would help.
 
-Every object is looked at, in portions, and memory stays bounded: counts are exact, samples are few. A migration step is
-suggested only if, tried on failing objects, it fixes more than it breaks. Nothing here changes a stored object.
+Every object is checked, in batches with bounded memory: counts are exact, samples are few. A migration step is
+suggested only if it fixes more than it breaks when tried on failing objects. Nothing here changes a stored object.
 
-`cannot_affect` judges by the definitions alone whether a change can matter to data its author may not read. Trying the
-change on hidden values would reveal them: an author could narrow a bound step by step and watch when it is refused.
+`cannot_affect` judges from the definitions alone whether a change can affect data its author may not read. Trying the
+change on hidden values would reveal them: an author could narrow a bound step by step until it is refused.
 """
 
 from collections import Counter, defaultdict
@@ -42,7 +42,7 @@ def _identity(uuid: str, name: str | None) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """An object that would fail, with its name if it has one, and the problem."""
+    """An object that would fail, its name if it has one, and the problem."""
 
     uuid: str
     problem: Problem
@@ -54,7 +54,7 @@ class Sample:
 
 @dataclass(slots=True)
 class Affected:
-    """How many objects something concerns, and the first of them."""
+    """How many objects are affected, and the first of them."""
 
     objects: int = 0
     samples: list[Any] = field(default_factory=list[Any])
@@ -73,8 +73,8 @@ class EvolutionReport:
     """What a schema change would do.
 
     `after_migration` counts the objects that fail even after the suggested steps. `orphaned` values would stay in the
-    objects under names that the schema no longer declares; `lost` ones would be removed. The report is `complete` for
-    administrators only. For everyone else it covers what they may read, and says so even if there is nothing else.
+    objects under names the schema no longer declares; `lost` ones would be removed. Only administrators get a
+    `complete` report. For everyone else it covers what they may read, and says so even if there is nothing else.
     """
 
     total: int = 0
@@ -96,7 +96,7 @@ class EvolutionReport:
     outlook: Outlook | None = None
 
     def as_json(self, word: Callable[[NextStep], str] | None = None) -> dict[str, Any]:
-        """The report as JSON. `word` puts the next step into the words of an interface."""
+        """The report as JSON. `word` phrases the next step for an interface."""
         why = {} if self.complete else {"reason": _INCOMPLETE}
         extra: dict[str, Any] = {
             "migrated": self.migrated.as_json() if self.migrated.objects else None,
@@ -153,8 +153,8 @@ class EvolutionReport:
     def losses(self) -> str:
         """What would be lost, in words; empty if nothing would be.
 
-        If the report is not complete, a removed property counts as a loss whether or not an object with a value was
-        seen: the answer must not depend on objects the caller may not see.
+        If the report is incomplete, a removed property counts as a loss even if no object with a value was seen: the
+        answer must not depend on objects hidden from the caller.
         """
         lost: list[str] = []
         for name, found in (*self.orphaned.items(), *self.lost.items()):
@@ -169,7 +169,7 @@ class EvolutionReport:
 
 @dataclass(frozen=True, slots=True)
 class ReadableObject:
-    """An object to check, before and after the migration, without the properties that are `hidden` from the caller."""
+    """An object to check before and after the migration, without the properties `hidden` from the caller."""
 
     uuid: str
     before: Mapping[str, Any]
@@ -181,7 +181,7 @@ class ReadableObject:
     def problems(
         self, new: CompiledSchema, steps: Sequence[MigrationStep] = (), *, brief: bool = False
     ) -> list[Problem]:
-        """Its problems after some steps, except for the hidden properties it seems to lack."""
+        """Its problems after some steps, ignoring hidden properties that only seem to be missing."""
         data = migrate(self.data, steps) if steps else self.data
         if new.is_valid(data):
             return []
@@ -204,13 +204,13 @@ class DefinitionChange:
     steps: Sequence[MigrationStep] = ()
 
     def describe(self, report: EvolutionReport) -> None:
-        """Note what the definitions alone tell: removed properties and dropped rules."""
+        """Record what follows from the definitions alone: removed properties and dropped rules."""
         renamed = renames(self.steps)
         report.removed = removed_properties(self.old.body, self.new.body, renamed)
         report.dropped = dropped_rules(self.old.body, self.new.body, renamed)
 
     def name_of(self, data: Mapping[str, Any]) -> str | None:
-        """What people call an object: its value of a unique property, or its name."""
+        """What people call an object: the value of a unique property, or its name."""
         for key in self.old.unique:
             value = data.get(str(key.paths[0][0])) if len(key.paths) == 1 == len(key.paths[0]) else None
             if isinstance(value, str | int):
@@ -219,16 +219,16 @@ class DefinitionChange:
 
     @property
     def moves_values(self) -> bool:
-        """Whether values may be orphaned or lost, so that objects have to be looked at."""
+        """Whether values may be orphaned or lost, so that objects need checking."""
         return bool(self.steps) or bool(removed_properties(self.old.body, self.new.body, renames(self.steps)))
 
 
 def preflight(
     change: DefinitionChange, objects: Objects, *, store_rules: StoreRules | None = None, expected: int = 0
 ) -> EvolutionReport:
-    """Check every object. Objects hold only what the caller may read, so only that is tried and counted.
+    """Check every object. Objects contain only what the caller may read, so only that is tried and counted.
 
-    `expected` is about how many objects there are; it decides how many passes the unique values take. With
+    `expected` is the approximate number of objects and determines how many passes the unique values take. With
     `store_rules`, as for a plan, the report also names the steps that would change no object.
     """
     report = EvolutionReport()
@@ -260,7 +260,7 @@ def preflight(
 
 
 class _Trial:
-    """What one pass over all objects found out, beyond the counts in the report."""
+    """The findings of one pass over all objects, beyond the counts in the report."""
 
     def __init__(self, change: DefinitionChange, report: EvolutionReport) -> None:
         self._change = change
@@ -300,7 +300,7 @@ class _Trial:
         return True
 
     def refuse(self, checked: ReadableObject, problems: Sequence[Problem], *, already: bool) -> None:
-        """Count what the store would refuse of an object."""
+        """Count the values of an object that the store would refuse."""
         self._report.failing += 0 if already else 1
         self._count(checked, problems)
 
@@ -330,7 +330,7 @@ class _Trial:
 def _refused(
     holders: dict[tuple[str, bytes], str], uuid: str, kind: str, claim: bytes | None, portion: int, passes: int
 ) -> Problem | None:
-    """The problem if another object has the unique value already, or if the store has no room for a value."""
+    """The problem if another object already has the unique value, or if a value is too long for the store."""
     where = tuple(kind.split(".")) if "+" not in kind else ()
     if claim is None:
         return problem(where, "index", "is too long for an index") if portion == 0 else None
@@ -362,7 +362,7 @@ def _lost_values(
 
 
 def _suggest_renames(change: DefinitionChange, report: EvolutionReport) -> list[MigrationStep]:
-    """For values that would be orphaned, the new property they probably belong to."""
+    """Suggest the new property that orphaned values probably belong to."""
     added = [name for name in change.new.properties if name not in change.old.properties]
     steps: list[MigrationStep] = []
     for name in report.orphaned:
@@ -376,7 +376,7 @@ def _suggest_renames(change: DefinitionChange, report: EvolutionReport) -> list[
 
 
 def problem_kind(found: Problem) -> str:
-    """Rule and place of a problem; list positions do not matter."""
+    """The rule and place of a problem, ignoring list positions."""
     place = "/".join("*" if isinstance(step, int) else step for step in found.where)
     return f"{found.code} {place}".strip()
 
@@ -397,7 +397,7 @@ def _suggest_migration(new: CompiledSchema, tried: _Trial, steps: list[Migration
 
 
 def _renamed_earlier(steps: Sequence[MigrationStep], step: MigrationStep) -> bool:
-    """A property that was renamed away need not be dropped as well."""
+    """Whether the property was already renamed, so it need not be dropped."""
     return any(step.property in (earlier.property, earlier.to) and earlier.kind == "rename" for earlier in steps)
 
 
@@ -459,7 +459,7 @@ def _helps(
     steps: Sequence[MigrationStep],
     step: MigrationStep,
 ) -> bool:
-    """Fewer problems with the step than without it, over the first few objects it concerns."""
+    """Whether the step leaves fewer problems in the first few objects it affects."""
     touched = {step.property, step.to}
     concerned = [
         data for data, problems in failing if any(one.where[:1] and one.where[0] in touched for one in problems)
@@ -500,7 +500,7 @@ def cannot_affect(old: "CompiledSchema", new: "CompiledSchema", unseen: frozense
 
 
 def _changed_properties(before: Mapping[str, Any], after: Mapping[str, Any]) -> frozenset[str]:
-    """The properties that are defined in another way, or no longer, or only now."""
+    """The properties that were changed, removed or added."""
     return frozenset(
         name for name in before.keys() | after.keys() if _rules(before.get(name)) != _rules(after.get(name))
     )

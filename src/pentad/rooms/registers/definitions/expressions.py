@@ -3,8 +3,9 @@
     price * amount                    total if total > 0 else null          sum(lines.price)
     concat(first, " ", last)          `odd name`.inner[0]                   @user
 
-Names are properties, `@name` is a fact about the call, `{{ ... }}` inside a text is a template. The language cannot
-loop, assign, import or reach attributes. Text length, depth and operations are bounded; `evaluation.py` runs the tree.
+Names are properties, `@name` is information about the call, and `{{ ... }}` inside a text is a template. The language
+has no loops, assignments, imports or attribute access. Text length, depth and operations are limited; `evaluation.py`
+runs the tree.
 """
 
 import re
@@ -51,7 +52,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """A property by its path, or a fact of the call (`@name`)."""
+    """A property by its path, or information about the call (`@name`)."""
 
     path: tuple[str | int, ...]
     fact: bool = False
@@ -59,7 +60,7 @@ class Lookup:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """`not`, unary minus, and all that stands between two values."""
+    """`not`, unary minus, and all binary operators."""
 
     sign: str
     operands: tuple["Node", ...]
@@ -74,7 +75,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function of the table; a list in brackets is the call of `list`."""
+    """A call of a function in the table; a list in brackets is a call of `list`."""
 
     name: str
     arguments: tuple["Node", ...]
@@ -89,17 +90,17 @@ class Expression:
     tree: Node
 
     def properties(self) -> frozenset[str]:
-        """The top-level properties it reads."""
+        """The top-level properties that an expression reads."""
         return frozenset(str(node.path[0]) for node in _nodes(self.tree) if isinstance(node, Lookup) and not node.fact)
 
     def facts(self) -> frozenset[str]:
-        """The facts of the call it reads, without the `@`."""
+        """The call information (`@name`) that an expression reads, without the `@`."""
         return frozenset(str(node.path[0]) for node in _nodes(self.tree) if isinstance(node, Lookup) and node.fact)
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A text with `{{ expression }}` in it. A template that is one expression alone keeps its value's type."""
+    """A text with `{{ expression }}` in it. If the template is a single expression, the value keeps its type."""
 
     parts: tuple[str | Expression, ...]
 
@@ -115,7 +116,7 @@ class _Token:
 
 
 def parse_expression(source: str) -> Expression:
-    """The tree of an expression, or ExpressionError with the column."""
+    """The syntax tree of an expression; ExpressionError gives the column."""
     return Expression(source, _Parser(source).whole())
 
 
@@ -139,7 +140,7 @@ def parse_template(text: str) -> Template:
 
 
 def renamed_path(path: tuple[Any, ...], renames: Renames) -> tuple[Any, ...]:
-    """A path after renames of the property or of one around it; the innermost rename counts."""
+    """A path after renames of the property or one that contains it; the innermost rename wins."""
     for length in range(len(path), 0, -1):
         if (new := renames.get(path[:length])) is not None:
             return (*new, *path[length:])
@@ -147,7 +148,7 @@ def renamed_path(path: tuple[Any, ...], renames: Renames) -> tuple[Any, ...]:
 
 
 def rename_in_expression(source: str, renames: Renames) -> str:
-    """The expression with the new names of properties. Texts, facts and functions of the same name stay."""
+    """The expression with the new property names. Texts, `@` names and functions with the same name stay."""
     parser = _Parser(source)
     parser.whole()
     for lookup, tokens in sorted(parser.lookups, key=lambda found: found[1][0].at, reverse=True):
@@ -206,7 +207,7 @@ def _tokens(source: str) -> list[_Token]:
 
 
 class _Parser:
-    """Recursive descent, one method a level of precedence."""
+    """Recursive descent, one method per precedence level."""
 
     def __init__(self, source: str) -> None:
         self._source = source
@@ -242,7 +243,7 @@ class _Parser:
         raise ExpressionError(f"{what} (column {self._here.at + 1} of the expression {self._source[:80]!r}).")
 
     def _operation(self, sign: str, left: Node, right: Node) -> Node:
-        """A chain leans to the left, so its length becomes recursion depth on evaluation."""
+        """Chains nest to the left, so their length becomes recursion depth during evaluation."""
         self._operations += 1
         if self._operations > MOST_OPERATIONS:
             self._fail(f"An expression has at most {MOST_OPERATIONS} operations")
@@ -368,7 +369,7 @@ class _Parser:
 
 
 def _written(token: _Token, name: str) -> str:
-    """A name in place of a token of a path."""
+    """A name as it is written in a path."""
     if token.kind == "string":
         escaped = name.replace("\\", "\\\\").replace('"', '\\"')
         return f'"{escaped}"'

@@ -1,4 +1,4 @@
-"""String formats beyond those of JSON Schema: colours, versions, addresses, kinds of text.
+"""String formats beyond those of JSON Schema, such as colours, versions, addresses and kinds of text.
 
 Every check takes linear time. The validator itself asserts the formats of JSON Schema.
 """
@@ -91,7 +91,7 @@ def date_of(value: Any) -> str | None:
 
 
 def tidied(value: str, format_name: str) -> Iterator[str]:
-    """Spellings that this text was probably meant to have. The caller checks which one is valid."""
+    """Likely intended spellings of a text. The caller checks which one is valid."""
     text = value.strip()
     yield text
     if format_name == "uuid":

@@ -1,7 +1,7 @@
-"""The functions of the expression language: name, number of arguments, implementation.
+"""The functions of the expression language: names, numbers of arguments and implementations.
 
-A function takes JSON values and the time of the call and returns a JSON value. It raises InvalidValue for arguments it
-cannot use and never makes a text longer than the limit.
+A function takes JSON values and the time of the call, and returns a JSON value. It raises InvalidValue for arguments it
+cannot use, and never returns a text longer than the limit.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ MOST_DAYS: Final = 3_660_000
 
 
 class InvalidValue(Exception):
-    """A value that an operation cannot use; the evaluator adds where."""
+    """A value that an operation cannot use; the evaluator adds the place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Function:
 
 
 def as_text(value: Any) -> str:
-    """A scalar as people write it."""
+    """A scalar as people would write it."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -62,7 +62,7 @@ def _integer(value: Any, most: int) -> int:
 
 
 def _numbers(values: Sequence[Any]) -> list[Any]:
-    """Arguments, or the members of the one list among them; null is left out."""
+    """The arguments, or the members of the only argument if it is a list, without nulls."""
     flat = cast("list[Any]", values[0]) if len(values) == 1 and isinstance(values[0], list) else values
     found = [value for value in flat if value is not None]
     if wrong := [value for value in found if not is_number(value)]:
@@ -121,7 +121,7 @@ def _round(values: Sequence[Any], _: float) -> Any:
     if not is_number(values[0]):
         raise InvalidValue(f"wants a number, not {kind_of(values[0])}")
     digits = _integer(values[1], 10) if len(values) > 1 else 0
-    # Decimal of the number as written: 2.675 to two places is 2.68 to people, whatever its binary neighbour is.
+    # Decimal of the number as written: people expect 2.675 to round to 2.68, whatever its binary value.
     rounded = Decimal(str(values[0]))
     if rounded.adjusted() < 25:
         rounded = rounded.quantize(Decimal(1).scaleb(-digits), rounding=ROUND_HALF_UP)

@@ -1,7 +1,7 @@
 """The difference between two JSON documents, as a JSON Patch and as readable lines.
 
-The patch is exact: applied to the first document it gives the second. It is small if list members were inserted or
-removed at one place; it does not look for moved members.
+The patch is exact: applied to the first document, it gives the second. It stays small if list members were inserted or
+removed in one place; it does not detect moved members.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ _ABSENT: Any = object()
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One place that differs. `old` is None for an addition, `new` for a removal."""
+    """One difference. `old` is None for an addition, `new` for a removal."""
 
     kind: Literal["added", "removed", "changed"]
     path: Path
@@ -27,7 +27,7 @@ class Difference:
     new: Any = None
 
     def operation(self) -> dict[str, Any]:
-        """The step of a JSON Patch that makes this change."""
+        """The JSON Patch step that makes this change."""
         where = pointer(self.path)
         if self.kind == "removed":
             return {"op": "remove", "path": where}
@@ -44,7 +44,7 @@ class Difference:
 
 
 def differences(old: Any, new: Any) -> list[Difference]:
-    """Every place that differs, in an order in which the operations can be applied one after another."""
+    """All differences, in an order in which their operations can be applied."""
     return list(_walk(old, new, ()))
 
 
@@ -55,7 +55,7 @@ LEFT_OUT: Final = "..."
 
 
 def old_and_new(found: Sequence[Difference]) -> dict[str, Any]:
-    """The old and the new value by dotted path. Long values are shortened to text, and so is a long list of changes."""
+    """Old and new values by dotted path. Long values, and a long list of changes, are shortened to text."""
     shown: dict[str, Any] = {
         ".".join(str(part) for part in one.path): {"old": _short(one.old), "new": _short(one.new)}
         for one in found[:_MOST_SHOWN]
@@ -72,7 +72,7 @@ def _short(value: Any) -> Any:
 
 
 def as_preview(old: Any, new: Any) -> list[dict[str, Any]]:
-    """The JSON Patch with the old values: `was`, which a patch ignores. Long ones are shortened to text."""
+    """The JSON Patch with old values in `was`, which patching ignores. Long ones are shortened to text."""
     return [
         one.operation() if one.kind == "added" else {**one.operation(), "was": _short(one.old)}
         for one in _walk(old, new, ())

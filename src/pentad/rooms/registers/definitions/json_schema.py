@@ -1,7 +1,7 @@
 """Translates a stored schema into the plain JSON Schema that validates its objects.
 
-Stored schemas hold more than JSON Schema: references, file properties, form flags, nulls from empty form fields. Only
-keywords that assert something are copied, so annotations never change what is valid.
+Stored schemas contain more than JSON Schema: references, file properties, form flags, nulls from empty form fields.
+Only assertion keywords are copied, so annotations never change what is valid.
 """
 
 from collections.abc import Mapping
@@ -31,14 +31,14 @@ _NAMED: Final = ("properties", "patternProperties", "dependentSchemas", "$defs",
 
 
 def to_json_schema(body: Mapping[str, Any]) -> dict[str, Any]:
-    """The JSON Schema of a body whose compositions are already resolved. An object is always an object."""
+    """The JSON Schema of a body whose compositions are already resolved. The root type is always object."""
     schema = _translated(body)
     schema["type"] = "object"
     return schema
 
 
 def required_names(node: Mapping[str, Any]) -> list[str]:
-    """`required` of an object schema, including properties with `required: true` of their own."""
+    """The required names of an object schema, including properties that say `required: true`."""
     listed = node.get("required")
     names = [name for name in cast("list[Any]", listed) if isinstance(name, str)] if isinstance(listed, list) else []
     for name, inner in as_mapping(node.get("properties")).items():
@@ -48,7 +48,7 @@ def required_names(node: Mapping[str, Any]) -> list[str]:
 
 
 def types_of(node: Mapping[str, Any]) -> tuple[str, ...]:
-    """The declared types, as a tuple whatever way they were written."""
+    """The declared types, always as a tuple."""
     declared = node.get("type")
     if isinstance(declared, str):
         return (declared,)
@@ -56,7 +56,7 @@ def types_of(node: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def is_link(node: Mapping[str, Any]) -> bool:
-    """Whether a property holds a file or a link to another system; such values are stored as given."""
+    """Whether a property holds a file or a link to another system; such values are stored unchanged."""
     return not LINK_TYPES.isdisjoint(types_of(node))
 
 
@@ -96,7 +96,7 @@ def _translated(node: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _inner(value: Any, keyword: str) -> Any:
-    """Subschemas in a list or by name. JSON Schema itself refuses what has the wrong shape."""
+    """Subschemas in a list or by name. JSON Schema itself rejects wrong shapes."""
     if keyword in _LISTS and isinstance(value, list):
         return [_translate(entry) for entry in cast("list[Any]", value)]
     if keyword in _NAMED and isinstance(value, Mapping):
@@ -105,7 +105,7 @@ def _inner(value: Any, keyword: str) -> Any:
 
 
 def _exclusive(schema: dict[str, Any], limit: str, exclusive: str) -> None:
-    """Older schemas write `exclusiveMinimum: true` beside a minimum."""
+    """Converts the older form, `exclusiveMinimum: true` next to a `minimum`."""
     if isinstance(flag := schema.get(exclusive), bool):
         del schema[exclusive]
         if flag and limit in schema:
@@ -113,7 +113,7 @@ def _exclusive(schema: dict[str, Any], limit: str, exclusive: str) -> None:
 
 
 def _relate(schema: dict[str, Any], node: Mapping[str, Any]) -> None:
-    """A reference holds the id of the other object, or the whole object if it is nested."""
+    """A reference holds the other object's id or, if nested, the whole object."""
     del schema["$ref"]
     declared = types_of(node)
     if not declared or declared == ("object",):

@@ -1,7 +1,7 @@
-"""Migration steps that adapt stored objects to a changed schema: suggested by a preflight, confirmed by a person.
+"""Migration steps that adapt stored objects to a changed schema. A preflight suggests them, a person confirms them.
 
-A step names a property, or a JSON pointer for a deeper one. Steps are pure and touch only what they name. A value that
-cannot be cast without loss stays as it is, and validation then reports it.
+A step names a property, or a JSON pointer to a nested one. Steps are pure and touch only what they name. A value that
+cannot be cast without loss stays as it is; validation then reports it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,12 +48,12 @@ class MigrationStep:
 
 
 def read_steps(given: Sequence[Any]) -> list[MigrationStep]:
-    """Steps as a caller sends them; InvalidInput names the first that is not understood."""
+    """Read the steps a caller sent; InvalidInput names the first invalid one."""
     return [_read_step(as_mapping(entry), number) for number, entry in enumerate(given)]
 
 
 def migrate(data: Mapping[str, Any], steps: Sequence[MigrationStep]) -> dict[str, Any]:
-    """The object after every step; the given one is left as it is."""
+    """The object after all steps; does not modify the given one."""
     result = deepcopy(dict(data))
     for step in steps:
         _apply(result, step)
@@ -61,18 +61,18 @@ def migrate(data: Mapping[str, Any], steps: Sequence[MigrationStep]) -> dict[str
 
 
 def changing_steps(data: Mapping[str, Any], steps: Sequence[MigrationStep]) -> list[int]:
-    """Which steps, by their places, change the object."""
+    """The positions of the steps that change the object."""
     result = deepcopy(dict(data))
     return [place for place, step in enumerate(steps) if _apply(result, step)]
 
 
 def step_path(step: MigrationStep) -> tuple[str, ...]:
-    """The path of the property that a step names."""
+    """The path of the property a step names."""
     return split_pointer(step.property) if step.property.startswith("/") else (step.property,)
 
 
 def removed_path(data: Mapping[str, Any], step: MigrationStep) -> tuple[str, ...] | None:
-    """The path of the value that a step would take from an object; None if it takes none."""
+    """The path of the value a step would remove from an object; None if it removes none."""
     path = step_path(step)
     holder = _holder(data, path)
     if holder is None or path[-1] not in holder:
@@ -83,7 +83,7 @@ def removed_path(data: Mapping[str, Any], step: MigrationStep) -> tuple[str, ...
 
 
 def _holder(data: Mapping[str, Any], path: Sequence[str]) -> dict[str, Any] | None:
-    """The object in the data that has, or would have, the property at a path."""
+    """The object in the data that contains, or would contain, the property at a path."""
     owner: Any = data
     for part in path[:-1]:
         owner = cast("dict[str, Any]", owner).get(part) if isinstance(owner, dict) else None
@@ -107,7 +107,7 @@ def _read_step(entry: Mapping[str, Any], number: int) -> MigrationStep:
 
 
 def _pairs(values: Any, number: int) -> tuple[tuple[Any, Any], ...]:
-    """An object from old text to new value, or a list of pairs for values that are no texts."""
+    """A mapping from old text to new value, or a list of pairs if old values are not text."""
     if isinstance(values, Mapping):
         return tuple(cast("Mapping[str, Any]", values).items())
     if isinstance(values, list):

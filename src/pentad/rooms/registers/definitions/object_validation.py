@@ -1,10 +1,9 @@
-"""What is wrong with an object, in words that a person or a model can act on.
+"""Finds what is wrong with an object, in words a person or a model can act on.
 
-A problem is a finding of `kernel.problems`: where, which rule, what was received. It may name the nearest valid value
-and carry a JSON Patch. A patch is tried on a copy first and given out only if it removes the problem and adds none.
-
-`json_text` encodes an object and rejects what no store could keep: a NUL character or a number beyond a double's range
-is valid JSON, but PostgreSQL cannot index it.
+A problem is a finding of `kernel.problems`: the place, the rule, and the received value. It may name the nearest valid
+value and carry a JSON Patch. A patch is first tried on a copy, and included only if it removes the problem and adds
+none. `json_text` encodes an object and rejects values that cannot be stored: a NUL character or a number beyond a
+double's range is valid JSON, but PostgreSQL cannot index it.
 """
 
 import math
@@ -74,7 +73,7 @@ _LARGEST: Final = 10**308
 
 
 class Problem(Finding, frozen=True, kw_only=True):
-    """One rule an object breaks. `code` is the rule, `constraint` what it demands; `where` is the path in parts."""
+    """One rule an object breaks. `code` is the rule, `constraint` its value, and `where` the path in parts."""
 
     where: Path = ()
 
@@ -86,7 +85,7 @@ class Problem(Finding, frozen=True, kw_only=True):
         return problem_json(self)
 
     def redacted(self) -> "Problem":
-        """The same problem for a caller who may not know the value."""
+        """The same problem for a caller who may not see the value."""
         return problem(self.where[:1], "hidden", "does not fit the schema, and you may not read it")
 
     def sentence(self) -> str:
@@ -101,7 +100,7 @@ def problem(where: Path, rule: str, message: str, received: Any = NO_VALUE, expe
 
 
 def problem_json(found: Finding) -> dict[str, Any]:
-    """A finding about an object or a schema on the wire."""
+    """The wire form of a finding about an object or a schema."""
     body: dict[str, Any] = {"path": found.pointer, "rule": found.code, "message": found.message}
     if found.value is not NO_VALUE:
         body["received"] = shortened(found.value)
@@ -115,7 +114,7 @@ def problem_json(found: Finding) -> dict[str, Any]:
 
 
 def redacted(problems: Iterable[Problem], hidden: Collection[str]) -> list[Problem]:
-    """The problems without the values of hidden properties; one of the whole object may be about any of them."""
+    """The problems without values of hidden properties; a problem of the whole object may involve any of them."""
     return [one.redacted() if hidden and (not one.where or one.where[0] in hidden) else one for one in problems]
 
 
@@ -132,7 +131,7 @@ def validation_error(problems: Sequence[Problem], what: str = "The object") -> I
 
 
 def shortened(value: Any) -> Any:
-    """A value small enough to repeat in an answer."""
+    """A value, shortened so that an answer can repeat it."""
     if isinstance(value, str):
         return value if len(value) <= 200 else value[:197] + "..."
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 2**63:
@@ -151,12 +150,12 @@ def shortened(value: Any) -> Any:
 
 
 def json_text(data: Any) -> tuple[str, Problem | None]:
-    """The JSON text of an object with its key order kept, and the problem that keeps it from being stored."""
+    """The JSON text of an object, in its key order, and the problem that prevents storing it."""
     try:
         raw = _encode(data)
     except (TypeError, ValueError, OverflowError, RecursionError):
         return "", problem((), "json", "is not plain JSON")
-    # 1e400 is read as infinity and written as null, so nulls that the data does not have are suspicious
+    # 1e400 is read as infinity and written as null, so nulls that are not in the data are suspicious
     suspicious = (
         (b"\\" in raw and b"\\u0000" in raw)
         or ((nulls := raw.count(b"null")) and nulls != _top_level_nulls(data))
@@ -166,7 +165,7 @@ def json_text(data: Any) -> tuple[str, Problem | None]:
 
 
 def _top_level_nulls(data: Any) -> int:
-    """Nearly all nulls are on the first level; if there are more, the whole object is searched."""
+    """Count nulls on the first level, where nearly all are; if there are more, the whole object is searched."""
     return list(cast("dict[str, Any]", data).values()).count(None) if isinstance(data, dict) else 0
 
 
@@ -184,11 +183,11 @@ def _unstorable(value: Any, path: Path) -> Iterator[Problem]:
             yield from _unstorable(inner, (*path, index))
 
 
-# the validator's failures in words
+# wording the validator's failures
 
 
 def read_failures(failures: Iterable[Failure]) -> list[Problem]:
-    """One problem per missing or unexpected property; of alternatives, the problems of the closest one."""
+    """One problem per missing or unexpected property; for alternatives, the problems of the closest one."""
     return [found for failure in failures for found in _problems_of(failure)][:MOST_PROBLEMS]
 
 
@@ -219,7 +218,7 @@ def _single_problem(failure: Failure) -> Problem:
         return problem(failure.path, rule, f"must be one of {listed}", failure.received, values)
     if rule == "const":
         return problem(failure.path, rule, f"must be {quoted(expected)}", failure.received, expected)
-    if rule == "pattern" and expected is None:  # the library gave up; then it does not name the pattern
+    if rule == "pattern" and expected is None:  # if the library gives up, it does not name the pattern
         return problem(failure.path, rule, "cannot be compared with its pattern in reasonable time", failure.received)
     if rule in _MESSAGES:
         message = _MESSAGES[rule].format(quoted(expected))
@@ -230,7 +229,7 @@ def _single_problem(failure: Failure) -> Problem:
 
 
 def _closest_alternative(failure: Failure) -> list[Problem]:
-    """If exactly one alternative is of the right kind, its own problems help most."""
+    """If exactly one alternative is of the right kind, report its problems."""
     fitting = [
         branch for branch in failure.branches if branch and not any(_is_other_kind(failure, one) for one in branch)
     ]
@@ -245,7 +244,7 @@ def _closest_alternative(failure: Failure) -> list[Problem]:
 
 
 def _is_other_kind(failure: Failure, inner: Failure) -> bool:
-    """Whether an alternative is of another type, or has another value in the property that tells them apart."""
+    """Whether an alternative has another type, or another value in the property that distinguishes them."""
     if inner.path == failure.path:
         return inner.rule in ("type", "const", "enum")
     return inner.rule == "const" and len(inner.path) == len(failure.path) + 1
@@ -257,7 +256,7 @@ def _is_other_kind(failure: Failure, inner: Failure) -> bool:
 def add_suggestions(
     problems: Sequence[Problem], data: Any, check: Check, names: Callable[[Path], Mapping[str, Any]]
 ) -> list[Problem]:
-    """The problems with suggestions. `names(path)` gives the properties that an object at a path may have."""
+    """Add suggestions to problems. `names(path)` gives the properties that an object at a path may have."""
     current, failures = data, _failure_keys(check(data))
     trials = min(_MOST_TRIALS, _MOST_TRIED_VALUES // measure(data)[1])
     improved: list[Problem] = []
@@ -281,7 +280,7 @@ def add_suggestions(
 def _try_patch(
     operations: Operations, current: Any, check: Check, before: FailureKeys
 ) -> tuple[Any, FailureKeys] | None:
-    """The patched object, if that helps. Patches add up, so that the caller can apply all of them together."""
+    """The patched object, if that helps. Patches build on each other, so the caller can apply them all together."""
     try:
         changed = json_patch(current, operations)
     except PentadError:
@@ -304,7 +303,7 @@ def _failure_keys(failures: Sequence[Failure]) -> FailureKeys:
 def _candidates(
     found: Problem, data: Any, names: Callable[[Path], Mapping[str, Any]]
 ) -> Iterator[tuple[Any, Operations]]:
-    """Values to suggest, each with the patch that sets it; without a patch it stays a guess."""
+    """Values to suggest, each with the patch that sets it; without a patch it is only a guess."""
     if found.code == "required":
         yield from _for_missing(found, data, names(found.where[:-1]))
     elif found.code in ("additionalProperties", "unevaluatedProperties"):
@@ -354,7 +353,7 @@ def _for_unexpected(found: Problem, data: Any, known: Mapping[str, Any]) -> Iter
 
 
 def _near(name: str, names: list[str]) -> list[str]:
-    """Up to two close names. Comparing is slow, so among very many only names with the same first letter count."""
+    """Up to two close names. Comparing is slow, so among many names only those with the same first letter count."""
     if len(names) > _MOST_NAMES:
         names = [other for other in names if other[:1].casefold() == name[:1].casefold()][:_MOST_NAMES]
     return nearest(name, names, limit=2)

@@ -1,7 +1,7 @@
 """The properties of a schema as storage, queries, forms and access rules need them.
 
-`derived_from` tells which properties a value is made from, through computed values and default templates. Such a value
-reveals its sources, so it is hidden from callers who may not read one of them.
+`derived_from` says which properties a value is made from, through computed values and default templates. Such a value
+reveals its sources, so it is hidden from callers who may not read all of them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,9 +18,9 @@ Kind = Literal["text", "number", "boolean", "date", "moment"]
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """One property. `path` leads to it from the root; `kind` is how its values compare, None for lists and objects.
+    """One property. `path` starts at the root; `kind` is how its values compare, None for lists and objects.
 
-    `elements` are the properties of the objects in a list (empty if they may have any), None if it holds no objects.
+    `elements` are the properties of objects in a list (empty if they may have any), or None if it holds no objects.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Property:
 
 @dataclass(frozen=True, slots=True)
 class Indexed:
-    """A path worth an index, and how its values compare."""
+    """A path to index, and how its values compare."""
 
     path: tuple[str, ...]
     kind: Kind
@@ -70,7 +70,7 @@ class Indexed:
 
 
 def read_properties(body: Mapping[str, Any]) -> dict[str, Property]:
-    """The properties of a schema whose parents are folded in, nested ones below their parents."""
+    """The properties of a schema already merged with its parents; nested ones are below their parents."""
     return _level(body, ())
 
 
@@ -151,7 +151,7 @@ def _elements(node: Mapping[str, Any], path: tuple[str, ...]) -> dict[str, Prope
 def _references(
     node: Mapping[str, Any], path: tuple[str, ...], owner: Mapping[str, Any], *, nested: bool
 ) -> Iterator[Reference]:
-    """The references of one property: its own and those of its list, its alternatives and the objects in its list."""
+    """The references of one property, including those in its list, its alternatives and the objects in its list."""
     if (found := read_reference(node, path, owner)) is not None:
         yield found
     for keyword in ("allOf", "anyOf", "oneOf"):
@@ -175,7 +175,7 @@ def _kind(node: Mapping[str, Any]) -> Kind | None:
 
 
 def _types_of_values(node: Mapping[str, Any]) -> set[str]:
-    """A property without a type is known by its enum or const."""
+    """The types of a property without `type`, from its enum or const."""
     values = [node["const"]] if "const" in node else as_list(node.get("enum"))
     names = {str: "string", bool: "boolean", int: "number", float: "number"}
     return {names.get(cast("type[Any]", type(value)), "other") for value in values if value is not None}

@@ -25,11 +25,11 @@ _UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A property whose values are objects of another schema. `path` has a `*` for every list on the way.
+    """A property whose values are objects of another schema. `path` has a `*` for each list it passes through.
 
-    `inversed_by` is the property of those objects that refers back. With `write_back` it is written from here. With
-    `transient` too, the value is only written there and not stored here. A property that `embeds` may hold whole
-    objects instead of references; those are data of the object that holds them.
+    `inversed_by` is the property of those objects that refers back. With `write_back`, writing this property also
+    writes that one. With `transient` too, the value is written only there and not stored here. A property that `embeds`
+    may hold whole objects instead of references; they are part of the containing object's data.
     """
 
     path: tuple[str, ...]
@@ -45,12 +45,12 @@ class Reference:
 
     @property
     def filled(self) -> bool:
-        """Whether the property is not stored but filled in on reading, from the objects that refer back."""
+        """Whether the property is not stored but filled on reading, from the objects that refer back."""
         return self.inversed_by is not None and (self.transient or not self.write_back)
 
 
 def referenced_uuid(value: str) -> str:
-    """The uuid a reference means: written as it is, or at the end of an address."""
+    """The uuid in a reference: the whole text, or the end of an address."""
     if _UUID.fullmatch(value):
         return value
     last = value.rpartition("/")[2] if value.startswith(_OBJECT_ADDRESS) else value
@@ -58,13 +58,13 @@ def referenced_uuid(value: str) -> str:
 
 
 def canonical_reference(value: str) -> str:
-    """A reference as it is stored: the uuid if it means one, otherwise unchanged."""
+    """A reference as stored: its uuid if it has one, otherwise unchanged."""
     found = referenced_uuid(value)
     return found if _UUID.fullmatch(found) else value
 
 
 def stored_reference(value: Any) -> int | str | None:
-    """The stored schema that a `$ref`, or an entry of a root composition, names; None when it names none."""
+    """The stored schema that a `$ref` or an entry of a root composition names; None if it names none."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int):
@@ -78,14 +78,14 @@ def stored_reference(value: Any) -> int | str | None:
 
 
 def composed_reference(entry: Any) -> int | str | None:
-    """The stored schema an entry of a root allOf, anyOf or oneOf names: bare, or as an object with only a $ref."""
+    """The stored schema that an entry of a root allOf, anyOf or oneOf names: bare, or as an object with only a $ref."""
     if isinstance(entry, Mapping):
         return stored_reference(cast("Mapping[str, Any]", entry).get("$ref"))
     return stored_reference(entry)
 
 
 def read_reference(node: Mapping[str, Any], path: tuple[str, ...], owner: Mapping[str, Any]) -> Reference | None:
-    """The relation a property declares. `owner` is the property itself where `node` is the items of its list."""
+    """The relation a property declares. If `node` is the items of a list, `owner` is the property itself."""
     target = stored_reference(node.get("$ref"))
     if target is None:
         return None
@@ -107,7 +107,7 @@ def read_reference(node: Mapping[str, Any], path: tuple[str, ...], owner: Mappin
 
 
 def values_at(node: Any, path: Sequence[str]) -> Iterator[Any]:
-    """The values at a path; `*` stands for every member of a list."""
+    """The values at a path; `*` matches every member of a list."""
     for depth, step in enumerate(path):
         if isinstance(node, list) and step == EACH:
             for member in cast("list[Any]", node):

@@ -1,4 +1,4 @@
-"""Renames of properties: the new paths, and the names in everything else a schema holds. Pure."""
+"""Property renames: the new paths, and the names in the rest of a schema. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
@@ -27,7 +27,7 @@ _ONLY_IN_CONDITIONS: Final = ("properties", "required")
 
 
 def renames_of(steps: Sequence[MigrationStep]) -> dict[tuple[str, ...], tuple[str, ...]]:
-    """The new path of each renamed property by the path it had before all steps."""
+    """The new path of each renamed property, by its path before all steps."""
     found: dict[tuple[str, ...], tuple[str, ...]] = {}
     for step in steps:
         if step.kind == "rename":
@@ -40,9 +40,7 @@ def renames_of(steps: Sequence[MigrationStep]) -> dict[tuple[str, ...], tuple[st
 
 
 def rename_in_body(body: dict[str, Any], renames: Renames) -> None:
-    """Let computed values, default templates, access rules, conditions, headings and what is unique together follow
-    renamed properties.
-    """
+    """Rename properties in computed values, default templates, access rules, conditions, headings and unique keys."""
     _rename_in_node(body, renames)
     _rename_in_conditions(body, (), renames, is_condition=False)
     configuration = body.get("configuration")
@@ -57,13 +55,13 @@ def rename_in_body(body: dict[str, Any], renames: Renames) -> None:
 
 
 def rename_required(body: dict[str, Any], renames: Renames) -> None:
-    """Let the names of required properties follow, where they are not next to the renamed properties."""
+    """Update the names of required properties where they are not next to the renamed properties."""
     if isinstance(names := body.get("required"), list):
         body["required"] = [_renamed(name, renames) for name in cast("list[Any]", names)]
 
 
 def rename_in_authorization(block: Any, renames: Renames) -> Any:
-    """Access rules whose conditions follow renamed properties."""
+    """Access rules with renamed properties updated in their conditions."""
     if not isinstance(block, dict):
         return block
     rights = cast("dict[str, Any]", block)
@@ -100,10 +98,10 @@ def _rename_in_node(node: dict[str, Any], renames: Renames) -> None:
 
 
 def _rename_in_conditions(node: dict[str, Any], path: tuple[str, ...], renames: Renames, *, is_condition: bool) -> None:
-    """Rename what an object schema says about its properties in `if`, `dependentSchemas` and their like.
+    """Rename properties in an object schema's `if`, `dependentSchemas` and similar keywords.
 
-    `path` leads to the object, by the names before the renames. The schema that declares the properties has their new
-    names already; a condition has the old ones.
+    `path` leads to the object by the names before the renames. The schema that declares the properties already has
+    their new names; a condition still has the old ones.
     """
     names = {str(old[-1]): str(new[-1]) for old, new in renames.items() if old[:-1] == path}
     former = {} if is_condition else {new: old for old, new in names.items()}
@@ -130,7 +128,7 @@ def _with_names(value: Any, names: Mapping[str, str]) -> Any:
     for name, one in cast("dict[str, Any]", value).items():
         new: str = names.get(name, name)
         rule: Any = _with_names(one, names) if isinstance(one, list) else one
-        if new in result:  # a rule about an undeclared property of the new name: both hold from now on
+        if new in result:  # there is a rule about an undeclared property with the new name: both apply from now on
             known = result[new]
             rule = [*known, *(other for other in rule if other not in known)] if isinstance(one, list) else {
                 "allOf": [known, rule]

@@ -1,7 +1,7 @@
-"""A schema patch: a list of operations on the properties of a schema, which brings its own data migration.
+"""Schema patches: lists of operations on the properties of a schema, which include the data migration.
 
-`add`, `change`, `rename` and `drop` name a property, or a JSON pointer for one inside another (`/address/city`);
-`reorder` lists names. The result is the changed body and the migration steps that make stored objects follow. Pure.
+`add`, `change`, `rename` and `drop` name a property, or a JSON pointer to a nested one (`/address/city`); `reorder`
+lists names. The result is the changed body and the steps that migrate stored objects. Pure.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,7 +37,7 @@ class SchemaPatch:
 
 
 def apply_operations(body: Mapping[str, Any], operations: Sequence[Any]) -> SchemaPatch:
-    """Carry out the operations in order on a copy; InvalidInput names the first one that cannot be."""
+    """Apply the operations in order to a copy; InvalidInput names the first one that fails."""
     if not operations or len(operations) > MOST_OPERATIONS:
         raise InvalidInput(f"A schema patch has 1 to {MOST_OPERATIONS} operations.", hint=_EXAMPLE)
     result = SchemaPatch(copied(dict(body)))
@@ -132,7 +132,7 @@ class _Operation:
     # parts
 
     def _find_owner(self) -> None:
-        """Find the object schema that has the property: the root, or the one a pointer leads to."""
+        """The object schema that has the property: the root, or the one a pointer leads to."""
         given = self._entry["property"]
         if not isinstance(given, str) or not given:
             raise self._error("needs 'property': a name, or a JSON pointer such as /address/city")
@@ -182,7 +182,7 @@ class _Operation:
         self._owner["required"] = [*names, self._name] if required else names
         definition = self._properties().get(self._name)
         if isinstance(definition, dict) and isinstance(cast("dict[str, Any]", definition).get("required"), bool):
-            del definition["required"]  # it would say the same in a second place
+            del definition["required"]  # it would state the same thing twice
 
     def _step(self, kind: str, **members: Any) -> None:
         entry = {"step": kind, "property": self._entry["property"], **members}
@@ -197,7 +197,7 @@ class _Operation:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether a default is a value and not a template, which is worked out for each object."""
+    """Whether a default is a plain value rather than a template, which is evaluated for each object."""
     return value is not None and not (isinstance(value, str) and "{{" in value)
 
 
@@ -211,5 +211,5 @@ def touched_names(steps: Sequence[MigrationStep]) -> Iterator[str]:
 
 
 def renames(steps: Sequence[MigrationStep]) -> dict[str, str]:
-    """What became of the names of top-level properties, through any number of renames."""
+    """The new names of top-level properties after any number of renames."""
     return {old[0]: new[0] for old, new in renames_of(steps).items() if len(old) == 1}

@@ -1,7 +1,7 @@
-"""Checks on a schema beyond JSON Schema. Every finding has a JSON pointer and, if there is one, the nearest valid name.
+"""Schema checks beyond JSON Schema. Every finding has a JSON pointer and, if possible, the nearest valid name.
 
 `check_body`, `check_names` and `check_write_back` run whenever a schema is compiled. `check_before_saving` runs only
-when one is saved: a stored schema with such a mistake stays usable. Property names may be anything.
+when one is saved, so a stored schema with such a mistake stays usable. Any property name is allowed.
 """
 
 import re
@@ -44,7 +44,7 @@ _MIME: Final = re.compile(r"[\w.+-]{1,100}/(?:[\w.+-]{1,100}|\*)")
 
 
 def check_body(body: Mapping[str, Any]) -> list[Finding]:
-    """All that is wrong with a schema's own definitions."""
+    """All problems in a schema's own definitions."""
     found: list[Finding] = []
     properties = body.get("properties")
     if properties not in (None, []) and not isinstance(properties, Mapping):
@@ -72,7 +72,7 @@ def check_body(body: Mapping[str, Any]) -> list[Finding]:
 
 
 def check_names(body: Mapping[str, Any], properties: Mapping[str, Property]) -> Iterator[Finding]:
-    """A unique name must be a property whose values can be compared."""
+    """A unique key must name properties whose values can be compared."""
     for found in walk_properties(properties):
         if found.unique and found.kind is None:
             path = tuple(step for name in found.path for step in ("properties", name))
@@ -87,7 +87,7 @@ def check_names(body: Mapping[str, Any], properties: Mapping[str, Property]) -> 
 
 
 def unique_sets(body: Mapping[str, Any]) -> list[tuple[str, ...]]:
-    """`configuration.unique`: a name, a list of names that are unique together, or a list of such lists."""
+    """Reads `configuration.unique`: a name, a list of names that are unique together, or a list of such lists."""
     declared = as_mapping(body.get("configuration")).get("unique")
     if isinstance(declared, str) and declared:
         return [(declared,)]
@@ -229,7 +229,7 @@ REMOVE: Final = "removeAfterWriteBack"
 
 
 def check_write_back(properties: Mapping[str, Property]) -> Iterator[Finding]:
-    """Check the properties with `writeBack`: a value that neither side could store would be lost silently."""
+    """Check properties with `writeBack`: a value that neither side can store would be lost silently."""
     for found in walk_properties(properties):
         path = tuple(step for name in found.path for step in ("properties", name))
         if _declares(found, WRITE_BACK):
@@ -262,7 +262,7 @@ def _check_write_back_reference(found: Property, path: Path) -> Iterator[Finding
 
 
 def _check_removal(found: Property, path: Path) -> Iterator[Finding]:
-    """A value that is not stored can be neither required nor filled in."""
+    """A value that is not stored can neither be required nor have a default."""
     if found.required:
         yield finding((*path, REMOVE), REMOVE, "is not kept here, so it cannot be required")
     if found.default is not None or found.computed is not None:
@@ -275,7 +275,7 @@ def _declares(found: Property, keyword: str) -> bool:
 
 
 def check_before_saving(definition: "CompiledSchema") -> None:
-    """Raise InvalidInput with every invalid default, computed value over unknown properties, and bad authorization."""
+    """Raise InvalidInput for invalid defaults, computed values over unknown properties, and bad authorization."""
     found: list[Finding] = [*_check_authorization((), definition.body, definition), *_check_required(definition)]
     for path, node in property_definitions(definition.body):
         found.extend(_check_default(path, as_mapping(node)))
@@ -287,7 +287,7 @@ def check_before_saving(definition: "CompiledSchema") -> None:
 
 
 def _check_required(definition: "CompiledSchema") -> Iterator[Finding]:
-    """A required name that no object may have makes every object invalid."""
+    """Report required names that no object may have, which would make every object invalid."""
     if definition.body.get("additionalProperties") is not False or definition.body.get("patternProperties"):
         return
     for name in sorted(definition.required.difference(definition.properties)):
@@ -353,7 +353,7 @@ def _check_computed(
 
 
 def schema_error(findings: list[Finding]) -> InvalidInput:
-    """A schema that cannot be, with every place that is wrong."""
+    """The error for an invalid schema, with all its findings."""
     listed = "; ".join(f"{found.pointer}: {found.message.rstrip('.')}" for found in findings[:8])
     more = f"; and {len(findings) - 8} more" if len(findings) > 8 else ""
     return InvalidInput(

@@ -1,5 +1,5 @@
 """Likely mistakes in a schema that JSON Schema allows: misspelt keywords, unknown formats, required names that no
-property has. They are reported when a schema is saved, with the nearest known name, and never refused.
+property has. They are reported with the nearest known name when a schema is saved, but never refused.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ _KEYWORDS: Final = frozenset({
 
 
 def schema_warnings(definition: "CompiledSchema") -> list[dict[str, Any]]:
-    """The likely mistakes of a schema, each with its place and the nearest known name."""
+    """The likely mistakes in a schema, each with its place and the nearest known name."""
     found = [*_check_required((), definition.body, definition.properties.keys())]
     for path, value in property_definitions(definition.body):
         node = as_mapping(value)
@@ -47,9 +47,9 @@ def schema_warnings(definition: "CompiledSchema") -> list[dict[str, Any]]:
 
 
 def undeclared_warnings(names: Mapping[str, int] | Sequence[str], known: Collection[str]) -> list[dict[str, Any]]:
-    """Warnings about properties that were stored although the schema does not declare them.
+    """Warnings about stored properties that the schema does not declare.
 
-    With a mapping, each warning says in how many `rows` the name occurs. `known` are the names to suggest.
+    For a mapping, each warning has the number of `rows` in which the name occurs. `known` are the names to suggest.
     """
     warnings: list[dict[str, Any]] = []
     for name in list(names)[:MOST_WARNINGS]:

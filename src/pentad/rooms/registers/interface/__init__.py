@@ -1,1 +1,1 @@
-"""The ways into the room."""
+"""The room's interfaces: tools, resources, REST, console and command line."""

@@ -62,7 +62,7 @@ class AttachmentsArguments(Arguments):
 
 
 class AttachmentActions:
-    """One call of the tool: from arguments to the JSON of the answer."""
+    """Handles one call of the tool: from arguments to the JSON of the answer."""
 
     def __init__(self, call: Call[Registers], arguments: AttachmentsArguments) -> None:
         self._call = call

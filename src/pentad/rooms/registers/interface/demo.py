@@ -1,8 +1,8 @@
 """Fills the room for `pentad demo`: the loans of a museum, the trees of a city, permits to fell some of them, and the
 tickets of a repair workshop.
 
-`demo_registers.json` holds four registers with their schemas and the steps of their history. The steps go through the
-service like any caller's, so the demo shows nothing that the room cannot do. A register that exists is left alone.
+`demo_registers.json` has four registers with their schemas and the steps of their history. The steps use the service
+like any caller, so the demo shows only what the room can do. Existing registers are left alone.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ _OWNER: Final = Principal("user:admin", "admin", frozenset({"*:*"}))
 
 
 class DemoObject(msgspec.Struct):
-    """An object in a step, by its number within its schema. `version` is the one to revert to."""
+    """An object in a step, by its number within its schema. `version` is the version to revert to."""
 
     number: int
     data: dict[str, Any] | None = None
@@ -39,7 +39,7 @@ class DemoStep(msgspec.Struct):
 
 
 class DemoRegister(msgspec.Struct):
-    """A register, its schemas in the order they refer to one another, and its history."""
+    """A register, its schemas in the order of their references, and its history."""
 
     register: dict[str, Any]
     schemas: list[dict[str, Any]]
@@ -47,7 +47,7 @@ class DemoRegister(msgspec.Struct):
 
 
 async def fill_demo(registers: "Registers") -> None:
-    """Write the registers that do not exist yet."""
+    """Create the registers that do not exist yet."""
     from importlib.resources import files  # slow to import
 
     text = (files("pentad.rooms.registers.interface") / "demo_registers.json").read_bytes()

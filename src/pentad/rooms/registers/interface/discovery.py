@@ -1,7 +1,7 @@
-"""The discovery API: what the room can do, in two documents that cost a model few tokens.
+"""The discovery API: two documents that tell a model what the room can do in few tokens.
 
 The first document is public and lists ten capabilities; the second describes one of them, with its endpoints and its
-current content. Endpoints come from the table of the real routes, so every endpoint listed exists.
+current content. Endpoints come from the actual route table, so every listed endpoint exists.
 """
 
 import re

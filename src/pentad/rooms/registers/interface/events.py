@@ -1,4 +1,4 @@
-"""Changes of objects in the feed of events, read from the history: nothing is written for it."""
+"""Object changes for the event feed, read from the history: nothing extra is stored."""
 
 from typing import Final
 

@@ -1,9 +1,9 @@
-"""Puts related objects in place of their ids: `_extend` over REST, `extend` of the `objects` tool.
+"""Replaces ids with the related objects: `_extend` over REST, `extend` in the `objects` tool.
 
     author            author.country, lines.product            author.all            all
 
-Related objects are read with the caller's rights; those it may not see stay ids. So does an object inside itself, so
-circular relations end. Names are checked against the schemas first, and steps, objects and bytes are limited.
+Related objects are read with the caller's rights; those it may not see stay ids. An object inside itself also stays an
+id, so circular relations end. Names are first checked against the schemas, and steps, objects and bytes are limited.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -32,9 +32,9 @@ _FEWER: Final = "Ask for fewer objects with a limit, or for fewer relations."
 
 @dataclass(frozen=True, slots=True)
 class Extension:
-    """The relations a caller wants to see in place. `argument` is what it calls them, for errors.
+    """The relations a caller wants to extend. `argument` is the argument's name, for errors.
 
-    `brief` leaves only id and name of the related objects' metadata.
+    `brief` reduces the related objects' metadata to id and name.
     """
 
     registers: Registers
@@ -44,7 +44,7 @@ class Extension:
     brief: bool = False
 
     async def check(self, pair: Pair) -> None:
-        """Refuse names that are not relations or have too many steps."""
+        """Refuse names that are not relations or that have too many steps."""
         if len(self.names) > _MOST_NAMES:
             raise LimitExceeded(f"{self.argument} has at most {_MOST_NAMES} names, not {len(self.names)}.")
         await self._check(pair, self.names, "", 1)
@@ -52,7 +52,7 @@ class Extension:
     async def apply(
         self, pair: Pair, rows: list[dict[str, Any]], as_of: AsOf | None = None
     ) -> list[dict[str, Any]]:  # fmt: skip
-        """Objects with related ones in place of their ids, now or at an earlier moment."""
+        """Replace ids in objects with the related objects, now or at an earlier moment."""
         related = _RelatedObjects(self, as_of)
         await related.read(pair, self.names, rows)
         return [related.put(row, pair, self.names, frozenset({str(row.get("id"))})) for row in rows]
@@ -81,7 +81,7 @@ class Extension:
                 await self._check_any(pairs, name, here, step + 1)
 
     async def _check_any(self, pairs: Collection[Pair], name: str, before: str, step: int) -> None:
-        """A relation may lead to one of several schemas; it is enough that one of them has the name."""
+        """Check a relation to one of several schemas; one of them having the name is enough."""
         refused = InvalidInput(f"{self.argument}: {(before + name)[:80]!r} is not a relation.", hint="Leave it out.")
         for pair in pairs:
             try:
@@ -101,7 +101,7 @@ class _Found:
 
 
 class _RelatedObjects:
-    """The related objects of some rows: first all are read, one query per step, then put in place."""
+    """The related objects of some rows: all are read first, one query per step, then inserted."""
 
     def __init__(self, wanted: Extension, as_of: AsOf | None) -> None:
         self._wanted = wanted
@@ -142,7 +142,7 @@ class _RelatedObjects:
             self._found[uuid] = _Found(pair, wire, len(stored.text))
 
     def put(self, row: dict[str, Any], pair: Pair, names: Names, inside: frozenset[str]) -> dict[str, Any]:
-        """An object with its related ones in place. `inside` holds its id and the ids of the objects around it."""
+        """An object with its related ones inserted. `inside` has its id and the ids of the objects that contain it."""
         for path, below in _split(_relations(pair), names)[0].items():
 
             def place(value: Any, below: Names = below) -> Any:
@@ -175,7 +175,7 @@ def _relations(pair: Pair, properties: Collection[str] | None = None) -> dict[st
 
 
 def _split(relations: Mapping[str, Path], names: Iterable[str]) -> tuple[dict[Path, Names], list[str]]:
-    """The relations that names begin with, each with what follows, and the names that begin with none.
+    """The relations that names start with, each with the rest of the name, and the names that start with none.
 
     The longest relation wins, because a property may have dots in its name. A property that contains relations stands
     for all of them.

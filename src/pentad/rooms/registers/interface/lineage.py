@@ -1,6 +1,6 @@
-"""Where objects come from (`Room.lineage`): each version from its change and from the version before.
+"""Where objects come from (`Room.lineage`): each version comes from its change and the version before.
 
-The history already knows who changed an object, by which call or task, when and why; nothing else is stored.
+The history already records who changed an object, by which call or task, when and why, so nothing else is stored.
 """
 
 import re
@@ -23,7 +23,7 @@ _TASK: Final = "agents://"
 
 
 async def lineage(registers: Registers, principal: Principal, uri: str) -> Origin | None:
-    """What the room knows of an object, or of one of its earlier states."""
+    """The lineage of an object, or of one of its earlier states."""
     if (found := _OBJECT.fullmatch(uri)) is None:
         return None
     caller = Caller(principal)
@@ -54,7 +54,7 @@ def _is_before(change: Change, as_of: AsOf | None) -> bool:
 
 
 def _made_by(change: Change) -> list[Link]:
-    """The task or call that made a version, and who was behind it."""
+    """The task or call that made a version, and who made it."""
     if change.call is not None and change.call.startswith(_TASK):
         return [Link("wasGeneratedBy", change.call.partition("#")[0], change.at, change.action)]
     uri = f"urn:pentad:call:{change.call or f'change-{change.seq}'}"
@@ -69,7 +69,7 @@ def _made_by(change: Change) -> list[Link]:
 
 
 def _references(registers: Registers, caller: Caller, pair: Pair, stored: StoredObject) -> list[Link]:
-    """What its `uri-reference` properties lead to, as far as the caller may read them."""
+    """The targets of its `uri-reference` properties that the caller may read."""
     hidden = registers.access.hidden(caller, pair, stored.data, stored.owner)
     return [
         Link("wasInfluencedBy", uri, role=".".join(path))

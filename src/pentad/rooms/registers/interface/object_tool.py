@@ -168,7 +168,7 @@ class ObjectsArguments(Arguments):
 
 
 class ObjectActions:
-    """One call of the tool: from arguments to the JSON of the answer."""
+    """Handles one call of the tool: from arguments to the JSON of the answer."""
 
     def __init__(self, registers: Registers, caller: Caller, arguments: ObjectsArguments) -> None:
         self._registers = registers
@@ -185,7 +185,7 @@ class ObjectActions:
         register, schema = self._given.place()
         pair = await self._registers.catalogue.pair(self._caller, register, schema)
         if self._given.fields_ is not None and self._given.action not in ("list", "get"):
-            # refuse an unknown name before anything is written
+            # refuse unknown names before writing anything
             parse_fields(visible_schema(self._registers.access, self._caller, pair), self._given.fields_)
         act: Callable[[Pair], Awaitable[Answer]] = getattr(self, f"_{self._given.action}")
         return await act(pair)
@@ -265,7 +265,7 @@ class ObjectActions:
         return self._fitted(wire)
 
     async def _extension(self, pair: Pair) -> Extension | None:
-        """The related objects to show in place of their ids."""
+        """The related objects to show instead of their ids."""
         if not self._given.extend:
             return None
         names = tuple(dict.fromkeys(name.strip() for text in self._given.extend for name in text.split(",")))
@@ -459,7 +459,7 @@ class ObjectActions:
         return {"purged": True, "id": self._given.id}
 
     async def _deleted(self, pair: Pair) -> Query:
-        """The query for deleted objects: those the filter finds, or all of them."""
+        """The query for deleted objects: those matching the filter, or all."""
         raw = {"filter": self._given.filter, "deleted": "only"}
         return await self._registers.objects.query_of(self._caller, pair, raw)
 
@@ -510,7 +510,7 @@ def _next_step(plan: Plan) -> Answer:
 
 
 def actions_of(arguments: Mapping[str, Any]) -> set[str]:
-    """The actions of a call, for access rules: those of each row, and for a plan all it may contain."""
+    """The actions of a call, for access rules: those of each row or, for a plan, all it may contain."""
     action: str = arguments["action"]
     if action == "bulk":
         rows: list[dict[str, Any]] = arguments.get("operations") or []
@@ -559,13 +559,14 @@ async def _show_objects(call: Call[Registers], arguments: ObjectsArguments, foun
 )
 async def objects(arguments: ObjectsArguments, call: Call[Registers]) -> ToolResult:
     """Query and change objects of a schema; every change is kept and can be undone. uses/used: what it refers to/what
-    refers to it; can_delete: what deletion would touch; verify: is its history intact; changes: all changes."""
+    refers to it; can_delete: what deletion would touch; verify: is its history intact; changes: all changes.
+    """
     caller = Caller.of(call, arguments.reason)
     return ToolResult(structured=await ObjectActions(call.service, caller, arguments).run())
 
 
 def _explain(rows: list[Answer], found: QueryResult) -> None:
-    """Add to each hit how relevant it is, and why."""
+    """Add its relevance, and the reasons, to each hit."""
     for row, relevance in zip(rows, found.relevance, strict=False):
         row["@relevance"] = round(relevance, 4)
     for row, why in zip(rows, found.why, strict=False):
@@ -573,7 +574,7 @@ def _explain(rows: list[Answer], found: QueryResult) -> None:
 
 
 def _change_row(change: Change) -> Answer:
-    """A change without its hash, which `verify` checks and few read."""
+    """A change without its hash: `verify` checks it, and few callers read it."""
     row = change.wire()
     row.pop("hash", None)
     return row

@@ -1,4 +1,4 @@
-"""The OpenRegister profile: its JSON-RPC endpoint as documented, and its resources. The path selects it.
+"""The OpenRegister profile: its documented JSON-RPC endpoint and its resources. The path selects it.
 
 Every answer is HTTP 200, errors included, except for notifications (202) and missing credentials (401, from the HTTP
 front). The order of checks is OpenRegister's: JSON, envelope, notification, `initialize`, session, method. Three faults
@@ -123,12 +123,12 @@ class OpenRegisterEndpoint:
             await exchange.reply(200, _encode_error(error, request_id))
 
     async def get(self, exchange: HttpExchange) -> None:
-        """There is no stream here, as in OpenRegister."""
+        """Offers no stream, like OpenRegister."""
         error = ProtocolError(INVALID_REQUEST, "POST JSON-RPC messages here; streams are on /mcp.")
         await exchange.reply(405, _encode_error(error, None), (b"allow", b"POST, DELETE"))
 
     async def delete(self, exchange: HttpExchange) -> None:
-        """End the session; OpenRegister has no way to do that."""
+        """End the session, which OpenRegister does not offer."""
         try:
             session = await self._session(exchange)
         except ProtocolError as error:
@@ -252,7 +252,7 @@ class OpenRegisterEndpoint:
 
 
 def _reads(caller: Caller) -> bool:
-    """Whether the caller sees tools and resources at all."""
+    """Whether the caller may see any tools and resources."""
     return caller.principal.may(ROOM, "read")
 
 
@@ -275,7 +275,7 @@ def _params_of(message: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _negotiate(requested: Any) -> Revision:
-    """OpenRegister's revision, unless the client asks for a later one that still has a handshake."""
+    """Answers with OpenRegister's revision, unless the client asks for a later one that still has a handshake."""
     later = isinstance(requested, str) and requested in LEGACY and requested > ASSUMED.name
     return REVISIONS[requested] if later else ASSUMED
 
@@ -295,7 +295,7 @@ def _encode_error(error: ProtocolError, request_id: RequestId | None) -> bytes:
 
 
 async def _resources(registers: "Registers", caller: Caller) -> list[dict[str, Any]]:
-    """The static entries and one for each pair; when the pairs cannot be read, the static ones alone."""
+    """The static entries and one for each pair, or only the static ones if the pairs cannot be read."""
     try:
         return [*_STATIC, *await pair_entries(registers, caller)]
     except Exception:  # noqa: BLE001  the document promises the static entries in any case
@@ -304,7 +304,7 @@ async def _resources(registers: "Registers", caller: Caller) -> list[dict[str, A
 
 
 async def _resource(registers: "Registers", caller: Caller, params: Mapping[str, Any]) -> dict[str, Any]:
-    """One resource's contents. A missing entity raises NotFound, which this profile answers with -32603."""
+    """The contents of a resource. A missing entity raises NotFound, which this profile answers with -32603."""
     uri = params.get("uri")
     if uri is None or uri == "":
         raise ProtocolError(INVALID_PARAMS, "Missing required parameter: uri")

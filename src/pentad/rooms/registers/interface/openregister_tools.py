@@ -1,7 +1,7 @@
-"""The three tools in OpenRegister's format: bare JSON in a text block. A second block has what its format has no place
-for: the rest of a list, warnings about what was stored, and the arguments that were ignored.
+"""The three tools in OpenRegister's format: bare JSON in a text block. A second block has what that format cannot
+express: how to read the rest of a list, warnings about what was stored, and ignored arguments.
 
-`register`, `schema` and `id` are declared as in OpenRegister, but integers, uuids and slugs all work. A value of the
+`register`, `schema` and `id` are declared as in OpenRegister, but accept integers, uuids and slugs. A value of the
 wrong type is a protocol error; any other failure is a result with `isError`.
 """
 
@@ -29,7 +29,7 @@ _ACTIONS: Final = ("list", "get", "create", "update", "delete")
 
 
 def _tool(name: str, description: str, identifier: dict[str, Any], **place: dict[str, Any]) -> dict[str, Any]:
-    """The declaration of a tool; `place` are required arguments besides the action."""
+    """The declaration of a tool; `place` has the required arguments besides the action."""
     properties = {
         "action": {"type": "string", "enum": list(_ACTIONS), "description": "The operation to perform"},
         **place,
@@ -242,5 +242,5 @@ def _truncation(count: int, offset: int, total: int) -> dict[str, Any]:
 
 
 def _warnings(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The `_meta` of a write that stored something doubtful."""
+    """The `_meta` of a write that stored something questionable."""
     return {_WARNINGS: list(found)} if found else {}

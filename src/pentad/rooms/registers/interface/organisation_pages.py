@@ -1,4 +1,4 @@
-"""The console's pages about organisations, and what their forms do. Only administrators of the room see the forms."""
+"""Console pages for organisations, and their forms. Only administrators of the room see the forms."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -59,7 +59,7 @@ async def all_organisations(registers: Registers, visit: Visit) -> Sheet:
 
 
 async def one_organisation(registers: Registers, visit: Visit) -> Sheet:
-    """An organisation and its members, with the forms that change it."""
+    """An organisation and its members, with forms to change it."""
     caller, ref = _caller(visit), visit.path["organisation"]
     found = await registers.organisations.get(caller, ref)
     members = await registers.organisations.members(caller, ref)
@@ -120,7 +120,7 @@ async def _delete(registers: Registers, visit: Visit) -> None:
 
 
 def _principal(visit: Visit) -> str:
-    """The principal that was typed; a plain name is a user's."""
+    """The principal typed in the form; a plain name means a user."""
     typed = visit.typed("principal")
     return typed if ":" in typed or not typed else f"user:{typed.lower()}"
 

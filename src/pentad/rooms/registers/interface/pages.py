@@ -1,6 +1,6 @@
-"""The console's pages: registers and views. The pages of schemas and objects are in `console`.
+"""Console pages for registers and views. Those for schemas and objects are in `console`.
 
-Everything is read as the visitor, so pages hide what the visitor may not see.
+Everything is read with the visitor's rights, so pages hide what the visitor may not see.
 """
 
 from collections.abc import Sequence
@@ -71,7 +71,7 @@ _COUNT: Final = Query(limit=0)
 
 
 async def all_registers(registers: Registers, visit: Visit) -> Sheet:
-    """The registers that the visitor may see."""
+    """The registers the visitor may see."""
     found = await registers.catalogue.registers.list(caller_of(visit), MOST_LISTED)
     rows = [
         (
@@ -121,7 +121,7 @@ async def one_register(registers: Registers, visit: Visit) -> Sheet:
 
 
 async def figures(registers: Registers, visit: Visit) -> Sequence[tuple[str, str]]:
-    """The number of registers and schemas that the visitor may see, and of objects if there are few pairs."""
+    """The number of registers and schemas the visitor may see, and of objects if there are few pairs."""
     caller, catalogue = caller_of(visit), registers.catalogue
     known = [
         ("registers", f"{(await catalogue.registers.list(caller, 0)).total:,}"),
@@ -135,7 +135,7 @@ async def figures(registers: Registers, visit: Visit) -> Sequence[tuple[str, str
 
 
 async def all_views(registers: Registers, visit: Visit) -> Sheet:
-    """The visitor's views and those shared with it."""
+    """The visitor's own and shared views."""
     caller = caller_of(visit)
     names = {
         (pair.register.id, pair.schema.id): f"{pair.register.title} — {pair.schema.title}"
@@ -159,7 +159,7 @@ async def all_views(registers: Registers, visit: Visit) -> Sheet:
 
 
 async def one_view(registers: Registers, visit: Visit) -> Sheet:
-    """What a view finds now, a page at a time, and its definition."""
+    """A view's current results, one page at a time, and its definition."""
     caller = caller_of(visit)
     view = await registers.views.get(caller, visit.path["view"])
     here, cursor = ("views", view.id), visit.query.get("cursor") or None
@@ -243,7 +243,7 @@ PAGES: Final[Pages[Registers]] = Pages(
 
 
 async def _count(registers: Registers, caller: Caller, pair: Pair) -> int | None:
-    """The number of objects of a pair that the visitor may see; None if it may not, or the pair is gone."""
+    """The number of visible objects in a pair; None if the visitor may not read it, or it is gone."""
     try:
         return (await registers.objects.find(caller, pair, _COUNT)).total
     except PentadError:

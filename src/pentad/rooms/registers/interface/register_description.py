@@ -1,7 +1,7 @@
 """`describe`: what a register holds, in one answer of limited size: schemas, relations, counts, examples, next calls.
 
-Everything is what the caller may see. To fit the budget, examples are shortened first, then properties lose their
-details, then whole schemas are left out; `cut` says what.
+Limited to what the caller may see. To fit the budget, examples are shortened first, then properties lose their details,
+then whole schemas are left out; `cut` says what is missing.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -38,7 +38,7 @@ Step = tuple[str, Callable[[Answer], Answer]]
 async def describe_register(
     registers: Registers, caller: Caller, ref: int | str, max_tokens: int | None = None
 ) -> Answer:
-    """One register for this caller."""
+    """Describe one register for a caller."""
     budget = DEFAULT_TOKENS if max_tokens is None else max_tokens
     check_budget(budget)
     register = await registers.catalogue.registers.get(caller, ref)
@@ -101,7 +101,7 @@ def _property(one: Property, pair: Pair, *, unique: bool) -> Answer:
 
 
 async def _relations(registers: Registers, caller: Caller, pairs: Sequence[Pair]) -> dict[int, dict[str, str]]:
-    """By schema, the names that pass through references in a query, and where each leads."""
+    """For each schema, the query names that follow references, and where each leads."""
     catalogue = registers.catalogue
 
     def read(rows: Rows) -> dict[int, dict[str, str]]:
@@ -136,7 +136,7 @@ def _relations_of(reader: SchemaReader, pair: Pair, slugs: Mapping[int, str]) ->
 
 
 def _fitted(answer: Answer, budget: int) -> Answer:
-    """The answer within the budget. Every step applies to all schemas, so that none is described better by chance."""
+    """Fit the answer into the budget. Every step applies to all schemas, so none is favoured by chance."""
     most = budget * CHARACTERS_PER_TOKEN
     if json_size(answer) <= most:
         return answer

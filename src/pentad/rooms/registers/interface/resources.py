@@ -1,7 +1,7 @@
 """MCP resources: registers, schemas, pairs, objects, their attachments, and views.
 
-The URIs of objects take `?asOf=` with a time (ISO 8601, or seconds) or `change:<id>` to read an earlier state. Pairs
-and views exist only at run time, so they are listed from the store.
+Object URIs accept `?asOf=` with a time (ISO 8601, or seconds) or `change:<id>` to read an earlier state. Pairs and
+views exist only at run time, so their list comes from the store.
 """
 
 from collections.abc import Awaitable, Callable
@@ -47,7 +47,7 @@ async def _all_pages(read: Callable[[Caller, int, int], Awaitable[Page[E]]], cal
 
 
 async def pair_entries(registers: Registers, caller: Caller) -> list[dict[str, Any]]:
-    """A list entry for each register with each of its schemas; schemas that are gone are skipped."""
+    """A list entry for each register with each of its schemas; deleted schemas are skipped."""
     return [
         {
             "uri": pair.uri,
@@ -60,7 +60,7 @@ async def pair_entries(registers: Registers, caller: Caller) -> list[dict[str, A
 
 
 async def listing(call: Call[Any], cursor: str | None) -> ResourcePage:
-    """Lists pairs, then the views the caller may use, a page at a time."""
+    """Lists pairs, then the views the caller may use, page by page."""
     registers: Registers = call.service
     caller = Caller.of(call)
     entries = await pair_entries(registers, caller)

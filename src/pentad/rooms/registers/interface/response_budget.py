@@ -1,8 +1,8 @@
 """Fits answers into the caller's token budget (`max_tokens`) and says what was left out.
 
-A token counts as four characters of compact JSON, which is about right for English and on the safe side for most data.
-Rows are left out whole. Only a first row larger than the whole budget loses its largest properties, so there is always
-something to read and a way to continue. An answer to a write always has at least the object's id.
+A token counts as four characters of compact JSON, about right for English and on the safe side for most data. Only
+whole rows are left out. If the first row alone exceeds the budget, it loses its largest properties, so there is always
+something to read and a way to continue. The answer to a write always has at least the object's id.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -36,11 +36,11 @@ class Fitted:
     def next_page(
         self, cursor: str, total: int | None = None, what: str = "row", *, first: bool = True
     ) -> dict[str, str]:  # fmt: skip
-        """The cursor of the next page, with a note. `first`: this is the first page."""
+        """The cursor of the next page, with a note. `first` means this is the first page."""
         return {"cursor": cursor, **more_to_read(len(self.rows), total, "this cursor", what, first=first)}
 
     def note(self, max_tokens: int, *, has_fields: bool = False) -> dict[str, Any] | None:
-        """What the answer says about the cut; None if nothing is missing. `has_fields`: the call takes `fields`."""
+        """The note about what was cut; None if nothing is missing. `has_fields` means the call takes `fields`."""
         if not self.rows_cut and not self.fields_cut:
             return None
         note: dict[str, Any] = {"max_tokens": max_tokens}
@@ -53,12 +53,12 @@ class Fitted:
 
 
 def json_size(value: Any) -> int:
-    """The characters of a value's compact JSON."""
+    """The length of a value's compact JSON, in characters."""
     return len(msgspec.json.encode(value).decode("utf-8"))
 
 
 def fit_facets(facets: Mapping[str, Any], max_tokens: int | None) -> tuple[dict[str, Any], list[str]]:
-    """The first facets that leave half of the budget to the rows, and the names of the other facets."""
+    """As many facets as leave half the budget for rows, and the names of the others."""
     if max_tokens is None:
         return dict(facets), []
     left = max_tokens * CHARACTERS_PER_TOKEN // 2
@@ -80,7 +80,7 @@ def check_budget(max_tokens: int | None) -> None:
 
 
 def more_to_read(shown: int, total: int | None, how: str, what: str = "row", *, first: bool = True) -> dict[str, str]:
-    """A note that the list continues, and how to get the rest. `first`: this is the first page."""
+    """A note that the list continues, and how to get the rest. `first` means this is the first page."""
     some = what if shown == 1 else counted(shown, what)
     listed = (
         f"{shown:,} of {counted(total, what)}" if total is not None else f"The {'first' if first else 'next'} {some}"
@@ -89,7 +89,7 @@ def more_to_read(shown: int, total: int | None, how: str, what: str = "row", *, 
 
 
 def fit(rows: Sequence[dict[str, Any]], max_tokens: int | None, spent: int = _FRAME) -> Fitted:
-    """As many rows from the front as fit; `spent` characters of the budget are used for the rest of the answer."""
+    """The first rows that fit; the rest of the answer uses `spent` characters of the budget."""
     if max_tokens is None:
         return Fitted(list(rows))
     check_budget(max_tokens)
@@ -127,11 +127,10 @@ def build_response(
     *,
     has_fields: bool = False,
 ) -> dict[str, Any]:
-    """The answer that `build` makes of the rows that fit, with a note of what was left out.
+    """The answer that `build` makes from the rows that fit, with a note of what was left out.
 
     With `has_fields`, the note tells a caller to choose with `fields`.
-    The size of the whole answer is known only after building it, so build, measure, and take fewer rows if it is too
-    large.
+    The answer's size is known only after building it, so this builds, measures, and retries with fewer rows if needed.
     """
     spent, before, more = _FRAME, None, 0
     while True:
@@ -142,7 +141,7 @@ def build_response(
         if (note := fitted.note(max_tokens, has_fields=has_fields)) is not None:
             body["cut"] = {**note, **body.get("cut", {})}
         over = json_size(body) - max_tokens * CHARACTERS_PER_TOKEN
-        if over > 0 and len(fitted.rows) == 1 and "note" in body:  # the only row needs the room more
+        if over > 0 and len(fitted.rows) == 1 and "note" in body:  # the only row needs the space more
             del body["note"]
             over = json_size(body) - max_tokens * CHARACTERS_PER_TOKEN
         if over <= 0:
@@ -155,17 +154,19 @@ def build_response(
 
 
 def _more_to_cut(fitted: Fitted, tried: int) -> int:
-    """How much more to cut if the last attempt changed nothing: a row or, of the only row, twice as much each time."""
+    """How much more to cut if the last attempt changed nothing: a row or, from the only row, twice as much each
+    time.
+    """
     return json_size(fitted.rows[-1]) if len(fitted.rows) > 1 else max(_SMALL_STEP, 2 * tried)
 
 
 def fit_one(row: dict[str, Any], max_tokens: int | None, *, has_fields: bool = False) -> dict[str, Any]:
-    """An answer that is one object."""
+    """Fit an answer that is a single object."""
     return build_response([row], max_tokens, lambda fitted: dict(fitted.rows[0]), has_fields=has_fields)
 
 
 def fit_lists(body: dict[str, Any], lists: Sequence[str], max_tokens: int | None) -> dict[str, Any]:
-    """Shorten lists (or objects) in an answer from their ends, the longest first, until it fits.
+    """Shorten lists (or objects) in an answer from the end, longest first, until it fits.
 
     The answer says how many entries are missing.
     """
@@ -191,7 +192,7 @@ def _entries(value: Any) -> list[Any]:
 
 
 def _terse(body: dict[str, Any], max_tokens: int) -> dict[str, Any]:
-    """Shorten the note of what was left out: nothing else in the answer can still be cut."""
+    """Shorten the note about what was left out when nothing else can be cut."""
     cut: dict[str, Any] = body.get("cut", {})
     cut.pop("hint", None)
     for name in [name for name in cut if isinstance(cut[name], list)]:

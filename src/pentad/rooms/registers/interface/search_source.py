@@ -1,4 +1,4 @@
-"""Objects as something the search over all rooms finds."""
+"""Makes objects findable in the search over all rooms."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ _DIGITS: Final = 4
 
 
 async def find_objects(registers: Registers, request: SearchRequest) -> FoundItems:
-    """The objects the caller may read that fit a request, in every register. One of its words is enough."""
+    """The objects in all registers that the caller may read and that match a request. One matching word is enough."""
     caller = Caller(request.caller)
     pairs = await registers.catalogue.visible_pairs(caller)
     query = Query(_filter(request), request.text, any_word=True, limit=request.limit, count=False)
@@ -49,7 +49,7 @@ def _filter(request: SearchRequest) -> Filter | None:
 def _item(
     registers: Registers, caller: Caller, pair: Pair, stored: StoredObject, score: float, why: list[Reason]
 ) -> FoundItem:
-    """The hit, made from what the caller may see of the object."""
+    """The hit, built from what the caller may see of the object."""
     hidden = registers.access.hidden(caller, pair, stored.data, stored.owner)
     seen = without(stored, pair, hidden) if hidden else stored
     name = pair.definition.name_of(seen.data) or stored.uuid
@@ -66,7 +66,7 @@ def _item(
 
 
 def _reasons(why: Explanation, asked: Mapping[str, str]) -> list[Reason]:
-    """What each property gave; a word that stands in several counts for each in equal parts."""
+    """What each property contributed; a word found in several properties is split equally among them."""
     places = Counter(word for words in why.fields.values() for word in words)
     found = [
         Reason(

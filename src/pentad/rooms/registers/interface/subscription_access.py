@@ -1,10 +1,9 @@
 """Who may subscribe to a resource: callers who may read it. Checked on subscribing and before each notification.
 
-A resource may be named by id, uuid or slug; changes are announced under its URI by id, which the check returns.
-
-The check looks at the current state, so losing the right ends the notifications. If something is gone, or a list
-changed, the signal carries its audience. A change among the objects of a pair is for callers who may see one of the
-changed objects: if no rule hides anything from a caller, it is notified at once; otherwise the objects are looked up.
+A resource may be named by id, uuid or slug; changes are announced under its URI by id, which the check returns. The
+check uses the current state, so losing the right ends the notifications. If something is gone, or a list changed, the
+signal carries its audience. A change among a pair's objects is for callers who may see one of the changed objects: if
+no rule hides anything from a caller, it is notified at once; otherwise the objects are looked up.
 """
 
 from collections.abc import Mapping
@@ -56,7 +55,7 @@ async def _object(registers: Registers, principal: Principal, at: Variables, not
     pair = await registers.catalogue.pair(caller, at["register"], at["schema"])
 
     def look(rows: Rows) -> str | None:
-        """Its URI, if it may be followed: it exists, or was deleted after the subscription."""
+        """The resource's URI, if it can be followed: it exists, or was deleted after the subscription."""
         dialect = registers.platform.database.dialect
         held = find_object(rows, dialect, registers.access, caller, pair, ref, deleted=notifying)
         return held.stored.uri if held is not None and (notifying or not held.stored.is_deleted) else None
@@ -94,9 +93,9 @@ async def _view(registers: Registers, principal: Principal, at: Variables, notif
 
 
 def _sees_as_much(access: AccessRules, caller: Caller, owner: Caller, pair: Pair) -> bool:
-    """Whether the caller, such as a key of the owner with fewer rights, sees everything that the owner sees.
+    """Whether the caller, such as an owner's key with fewer rights, sees everything the owner sees.
 
-    Only the owner's result is compared, so a caller who sees less must not learn that it changed.
+    Changes are detected in the owner's result, and a caller who sees less must not learn about those.
     """
     rule = access.row_filter(caller, pair)
     same = rule is None or rule == access.row_filter(owner, pair)
@@ -104,7 +103,7 @@ def _sees_as_much(access: AccessRules, caller: Caller, owner: Caller, pair: Pair
 
 
 async def may_be_notified(registers: Registers, principal: Principal, audience: str) -> bool:
-    """Whether a subscriber belongs to the audience of a change, or may see one of the changed objects."""
+    """Whether a subscriber is in the audience of a change, or may see one of the changed objects."""
     change = read_audience(audience)
     if isinstance(change, Audience):
         return registers.access.is_of(principal, change)

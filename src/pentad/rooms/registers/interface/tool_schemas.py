@@ -1,4 +1,4 @@
-"""The input schemas of the tools in `tools/list`, as short as a model can still use.
+"""The tools' input schemas in `tools/list`, as short as models can still use.
 
 Every client pays for these texts in every conversation, so they are written by hand. A test compares them with the
 models that validate arguments, and limits their size.
@@ -63,7 +63,7 @@ def _schema(actions: Any, required: list[str], **properties: dict[str, Any]) -> 
 
 
 def reading(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema where nothing may be changed: the actions that read, and the arguments they use."""
+    """The schema for read-only callers: the actions that read, and their arguments."""
     properties = schema["properties"]
     actions = [action for action in properties["action"]["enum"] if action in READING_ACTIONS]
     used = {name: one for name, one in properties.items() if name not in _TO_WRITE or "preflight" in actions}

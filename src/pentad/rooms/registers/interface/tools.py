@@ -1,7 +1,7 @@
-"""The tools on modern MCP: `registers` and `schemas` here, the others in files of their own.
+"""The tools on modern MCP: `registers` and `schemas` here, the others in separate files.
 
-Tool names and the first five actions are OpenRegister's. Its own endpoint is `openregister.py`. A caller needs the
-room's read scope to call a tool at all; each write needs more.
+Tool names and the first five actions are OpenRegister's, whose own endpoint is in `openregister.py`. Any tool call
+needs the room's read scope; each write needs more.
 """
 
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -203,7 +203,7 @@ async def _act(
     action: tool_schemas.EntityAction,
     **changes: Any,
 ) -> ToolResult:
-    """Carry out an action on registers or schemas; `changes` go along with an update."""
+    """Carry out an action on registers or schemas; `changes` are for an update."""
     check_budget(arguments.max_tokens)
     version = arguments.if_version
     match action:
@@ -223,7 +223,7 @@ async def _act(
 
 
 def _one(found: Register | Schema, arguments: EntityArguments) -> ToolResult:
-    """A register or schema within the budget; after a change also what it did, and warnings if it has any."""
+    """A register or schema within the budget; after a change, also its effects and any warnings."""
     wire = _wire(found, arguments.fields_)
     if isinstance(found, Schema):
         wire |= found.change_wire()
@@ -240,7 +240,7 @@ def _report(report: "EvolutionReport", arguments: EntityArguments) -> ToolResult
 
 def _wire(entity: Register | Schema, fields: list[str] | None) -> dict[str, Any]:
     wire = prune(entity.wire())
-    wire.pop("usage", None)  # OpenRegister has the field; Pentad keeps no such figures
+    wire.pop("usage", None)  # OpenRegister has this field; Pentad keeps no such statistics
     return wire if fields is None else {"id": entity.id, **projected(wire, fields)}
 
 

@@ -1,6 +1,6 @@
 """The `transfer` tool: imports and exports that run in the background, with progress.
 
-A call that starts one waits a little, so that a small file is done at once. While it waits, it reports progress to
+A call that starts one waits briefly, so small files finish within the call. While it waits, it reports progress to
 clients that ask for it.
 """
 
@@ -72,7 +72,7 @@ class TransferArguments(Arguments):
 
 
 def _read_schema() -> dict[str, Any]:
-    """What the tool takes where nothing may be changed."""
+    """The input schema for read-only callers."""
     schema = input_schema_of(TransferArguments)
     used = {name: one for name, one in schema["properties"].items() if name not in _TO_IMPORT}
     action = {"type": "string", "enum": ["export", "status", "list", "cancel"]}
@@ -83,7 +83,8 @@ def _read_schema() -> dict[str, Any]:
 async def transfer(arguments: TransferArguments, call: Call[Registers]) -> ToolResult:
     """Import objects from a file or export them to one, in the background. Returns the state, or the result if it ends
     soon; ask for the status later, or cancel. undo takes back what an import wrote. Read an export's file as the
-    resource at its uri. Reference columns may name a unique property of the target: applicant.bsn."""
+    resource at its uri. Reference columns may name a unique property of the target: applicant.bsn.
+    """
     _READS.refuse_unread(arguments, arguments.action)
     transfers, caller = call.service.transfers, Caller.of(call, arguments.reason)
     if arguments.action == "list":
@@ -139,7 +140,7 @@ async def _file(registers: Registers, caller: Caller, pair: Pair, given: Transfe
 
 
 async def _followed(call: Call[Registers], caller: Caller, state: TransferState, seconds: float) -> TransferState:
-    """The state at the end, or when the time is up. Reports progress to the client."""
+    """The state when the job ends or the time is up. Reports progress to the client."""
     transfers = call.service.transfers
     told = None
     loop = asyncio.get_running_loop()

@@ -1,8 +1,8 @@
 """Typed tools: `create_permit`, `find_permits`, `get_permit` and `update_permit`, generated from a schema.
 
 A profile names schemas (`typed = ["registers:permits/permit"]`); the tools take the schema's properties as their
-arguments. They carry out the actions of `objects`, with the same rules, limits and history. What a caller may not read
-or change is not in its tools.
+arguments. They run the actions of `objects`, with the same rules, limits and history. A caller's tools leave out what
+it may not read or change.
 """
 
 import re
@@ -48,7 +48,7 @@ _UNPRINTABLE: Final = re.compile("[\x00-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2060
 
 
 def _number(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
-    """A number as it was given: a whole one stays whole, however large."""
+    """A number as given: integers stay integers, however large."""
     return value if type(value) is int else read(value)
 
 
@@ -80,7 +80,7 @@ _ACTIONS: Final[Mapping[Verb, str]] = {"create": "create", "find": "list", "get"
 
 
 class _Typed(Arguments):
-    """The base of the generated models; only the names in the schema count."""
+    """The base of the generated models; only the names in the schema matter."""
 
     model_config = ConfigDict(populate_by_name=False, protected_namespaces=())
 
@@ -90,7 +90,7 @@ _kept: Final = WeakKeyDictionary[Registers, LruCache[tuple[Any, ...], Sequence[T
 
 
 async def generate_tools(registers: Registers, principal: Principal, names: Sequence[str]) -> Generated:
-    """The tools of the schemas the caller may know of; see `Room.generated_tools`."""
+    """The tools of the schemas the caller may see; see `Room.generated_tools`."""
     caller = Caller(principal)
     labels = tool_labels([name for name in names if "/" in name])
     tools: list[Tool] = []
@@ -137,7 +137,9 @@ def _tools_of(registers: Registers, caller: Caller, pair: Pair, label: str, plur
 
 
 def _may(registers: Registers, caller: Caller, pair: Pair, verb: Verb) -> bool:
-    """Whether the rules allow it for some object. A caller without the scope gets the tool, and is refused by name."""
+    """Whether the rules allow it for some object. A caller without the scope gets the tool; calls then name the missing
+    scope.
+    """
     right: Literal["read", "create", "update"] = verb if verb in ("create", "update") else "read"
     if right != "read" and not caller.principal.may(ROOM, "write"):
         return True
@@ -149,9 +151,9 @@ def _may(registers: Registers, caller: Caller, pair: Pair, verb: Verb) -> bool:
 
 
 def tool_labels(names: Sequence[str]) -> dict[str, str]:
-    """The part of the tools' names that each schema gives. Where two schemas have one slug, the register comes first.
+    """The schema's part of the tool names. If two schemas share a slug, the register is put in front.
 
-    They depend on the names in the profile alone, so that a tool has the same name for every caller.
+    It depends only on the names in the profile, so a tool has the same name for every caller.
     """
     short = {name: _OTHER_LETTERS.sub("_", name.rpartition("/")[2]).strip("_") for name in names}
     counts = Counter(short.values())
@@ -206,7 +208,7 @@ class _ToolMaker:
         )(self._function(verb, model))
 
     def _arguments(self, verb: Verb) -> tuple[dict[str, Definition], dict[str, Any]]:
-        """The fields of the model that reads the arguments, and the schema that clients see."""
+        """The fields of the arguments model, and the schema clients see."""
         fields: dict[str, Definition] = {}
         listed: dict[str, Any] = {}
         required: list[str] = []
@@ -240,7 +242,7 @@ class _ToolMaker:
         return {} if verb == "get" else self._writable
 
     def _options(self, verb: Verb) -> dict[str, str]:
-        """The name each option has as an argument."""
+        """The argument name of each option."""
         taken = self._properties(verb)
         return {option: f"_{option}" if option in taken else option for option in _USES[verb]}
 
@@ -281,7 +283,7 @@ class _ToolMaker:
 
 
 def _plain(text: Any) -> str:
-    """Text of a schema as one line, for a description."""
+    """A schema's text as one line, for a description."""
     return " ".join(_UNPRINTABLE.sub(" ", str(text)).split())[:_LONGEST_DESCRIPTION]
 
 
@@ -294,7 +296,7 @@ def _described(one: Property) -> dict[str, str]:
 
 
 def _value_type(one: Property) -> Any:
-    """The Python type of a property's values, as far as types go: the schema validates the rest."""
+    """The Python type of a property's values; the schema validates the rest."""
     if one.enum:
         return _literal(one.enum)
     if one.ref is not None:

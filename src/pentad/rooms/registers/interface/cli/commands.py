@@ -1,4 +1,4 @@
-"""`pentad registers`: list registers, change schemas, import and export objects, here or with --url on a server."""
+"""`pentad registers`: list registers, change schemas, import and export objects, locally or with --url on a server."""
 
 from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, Any, cast
@@ -84,7 +84,7 @@ def describe(register: str, max_tokens: int | None, as_json: bool, target: "Targ
         return
     for schema in found["schemas"]:
         click.echo(visible(f"{schema['slug']}: {schema['title']}, {counted(schema['objects'], 'object')}"))
-        properties: Any = schema["properties"]  # only the names, if the budget is small
+        properties: Any = schema["properties"]  # if the budget is small, only names are left
         rows = [(name, _details(properties, name)) for name in cast("list[str]", properties)]
         rows += [(f"-> {name}", text) for name, text in schema.get("relations", {}).items()]
         print_table(("name", "is"), rows, empty="It has no properties.")
@@ -93,7 +93,7 @@ def describe(register: str, max_tokens: int | None, as_json: bool, target: "Targ
 
 
 def _details(properties: Any, name: str) -> str:
-    """A property in a few words; nothing if only names are known."""
+    """A property in a few words; empty if only names are known."""
     if not isinstance(properties, dict):
         return ""
     one = cast("dict[str, dict[str, Any]]", properties)[name]

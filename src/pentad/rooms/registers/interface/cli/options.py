@@ -1,4 +1,4 @@
-"""What several verbs of `pentad registers` share: options, calls of the room's tools, and the room in this process."""
+"""Shared by the `pentad registers` commands: options, calls of the room's tools, and opening the room locally."""
 
 import json
 from collections.abc import AsyncGenerator
@@ -46,7 +46,7 @@ def parse_filter(text: str | None) -> Any:
 
 
 def call_tool(target: "Target", name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """The answer of one of the room's tools. The hint of an error is in the words of the command line."""
+    """Call one of the room's tools. Hints in errors are worded for the command line."""
     try:
         return target.call_tool(name, arguments, "registers")
     except PentadError as error:
@@ -59,7 +59,9 @@ def call_tool(target: "Target", name: str, arguments: dict[str, Any]) -> dict[st
 
 @asynccontextmanager
 async def open_locally(settings: "Settings", *, beside_all: bool = False) -> "AsyncGenerator[tuple[Registers, Caller]]":
-    """The room, and the local user as its caller. `beside_all` opens the other rooms too: data may refer to them."""
+    """Open the room with the local user as caller. `beside_all` opens the other rooms too, since data may refer to
+    them.
+    """
     from pentad.kernel.principal import LOCAL
     from pentad.rooms.registers.models import Caller
     from pentad.rooms.registers.not_found import Missing

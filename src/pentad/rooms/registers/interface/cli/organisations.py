@@ -1,4 +1,4 @@
-"""Organisations and their members: in the local store, or over HTTP on a server."""
+"""Manage organisations and their members, in the local store or over HTTP on a server."""
 
 import asyncio
 import json
@@ -116,7 +116,7 @@ def _organisations(
     work: "Callable[[Registers, Caller], Awaitable[Any]]",
     body: dict[str, Any] | None = None,
 ) -> Any:
-    """Do something with organisations: in the local store, or with a route of the server."""
+    """Run an operation on organisations, in the local store or through a route of the server."""
 
     async def local() -> Any:
         async with open_locally(target.settings) as (room, caller):

@@ -1,4 +1,4 @@
-"""Change schemas that have objects, and look at their history."""
+"""Change schemas that have objects, and show their history."""
 
 import json
 from pathlib import Path
@@ -127,7 +127,7 @@ def _patch(operations: str, migration: str | None) -> dict[str, Any]:
 
 
 def _steps(text: str, name: str, example: str) -> Any:
-    """A list of steps, given as JSON or as @FILE."""
+    """Read a list of steps, given as JSON or as @FILE."""
     if text.startswith("@"):
         try:
             text = Path(text[1:]).read_text(encoding="utf-8")
@@ -175,7 +175,7 @@ def _print_plan(report: dict[str, Any]) -> None:
 
 
 def _way_out(report: dict[str, Any]) -> str:
-    """What to do about objects that would not fit."""
+    """Suggestions for objects that would not fit."""
     steps, left = report.get("migration"), int(report.get("failing_after_migration", 0))
     if steps and not left:
         return f"With these steps all would fit: --migration '{json.dumps(steps, ensure_ascii=False)}'"

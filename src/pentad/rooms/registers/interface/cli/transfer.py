@@ -1,4 +1,4 @@
-"""Import and export objects: in the local store, or over HTTP on a server."""
+"""Import and export objects, in the local store or over HTTP on a server."""
 
 import asyncio
 import json
@@ -89,7 +89,7 @@ def import_file(
 
 
 async def _upload(client: "Client", content: bytes, register: str, query: dict[str, Any]) -> dict[str, Any]:
-    """Import over HTTP. The error for bad rows is a report too."""
+    """Import over HTTP. The error for bad rows also contains a report."""
     keys = ",".join(query.pop("key")) or None
     flags = {name: str(query.pop(name)).lower() for name in ("partial", "dry_run", "new_ids")}
     path = f"/api/registers/{quote(register, safe='')}/import"
@@ -190,7 +190,7 @@ def export_file(
 def save_export(
     target: "Target", out: Path | None, kind: str | None, parts: "Parts", path: str, query: dict[str, Any]
 ) -> None:
-    """Write `parts` of the local room, or what the `path` of the server answers, to a file or stdout."""
+    """Write `parts` from the local room, or the server's answer for `path`, to a file or stdout."""
     name = kind or (out.name if out is not None else "csv")
 
     async def local(file: BinaryIO) -> None:

@@ -1,1 +1,1 @@
-"""Console pages about the objects of a register and schema."""
+"""Console pages for schemas and objects."""

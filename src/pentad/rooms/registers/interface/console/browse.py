@@ -68,7 +68,7 @@ async def objects_of(registers: Registers, visit: Visit) -> Sheet:
     try:
         blocks = await _Listing(page, selection_of(page)).blocks()
     except InvalidInput as error:
-        if visit.query.get("cursor"):  # a page that cannot be shown, rather than a condition to be corrected
+        if visit.query.get("cursor"):  # an error page, because no condition on this page can be corrected
             raise
         everything = Links([Cell("Show everything", Place(page.place))], actions=True)
         blocks = [Note(error.sentence(), "bad"), everything, _filter_form(page, Selection())]
@@ -79,7 +79,7 @@ async def objects_of(registers: Registers, visit: Visit) -> Sheet:
 
 
 async def save_view(registers: Registers, visit: Visit) -> Place:
-    """Save what the page shows as a view."""
+    """Save the current list as a view."""
     page = await PairPage.open(registers, visit)
     selection = selection_of(page)
     columns = {"columns": list(selection.columns)} if selection.columns else {}
@@ -94,7 +94,7 @@ async def save_view(registers: Registers, visit: Visit) -> Place:
 
 
 async def delete_view(_registers: Registers, visit: Visit) -> Place:
-    """Delete a view of the visitor."""
+    """Delete one of the visitor's views."""
     await visit.call("views", {"action": "delete", "id": visit.path["view"]})
     return Place(("views",))
 
@@ -163,7 +163,7 @@ class _Listing:
         ]
 
     def _past(self) -> Block:
-        """A slider to the past, for the whole life of the schema."""
+        """A slider through the past, covering the schema's whole history."""
         page, selection = self._page, self._selection
         now, first = page.registers.now(), page.pair.schema.created_at
         shown = now if not selection.as_of else moment_of(page, selection.as_of, now)
@@ -203,7 +203,7 @@ class _Listing:
         return [Links(chips)] if chips else []
 
     async def _facets(self, found: QueryResult) -> Block:
-        """How often each value occurs. A filtered list is counted only if it is short or the visitor asks."""
+        """Counts of each value. A filtered list is counted only if it is short or the visitor asks."""
         selection, is_asked = self._selection, bool(self._page.visit.query.get("facets"))
         able = [one for one in self._page.properties() if one.facetable or one.enum or one.kind == "boolean"]
         is_short = is_asked or (found.total is not None and found.total <= _FEW_OBJECTS)
@@ -239,7 +239,7 @@ class _Listing:
         return self._sortable(head, one.name) if one.kind else head
 
     def _sortable(self, head: Column, name: str) -> Column:
-        """A head that sorts by its column, or reverses the order if it already does."""
+        """A column header that sorts by its column, or reverses the order if it already does."""
         sort = self._selection.sort
         direction: Literal["", "ascending", "descending"] = (
             "ascending" if sort == name else "descending" if sort == f"-{name}" else ""
@@ -282,7 +282,7 @@ class _Listing:
 
 
 def main_properties(page: PairPage) -> list[Property]:
-    """The properties for the columns of a list: plain values, required ones first."""
+    """The properties shown as columns: plain values, required ones first."""
     named = page.pair.definition.headings.get("name")
     plain = [
         one
@@ -293,7 +293,7 @@ def main_properties(page: PairPage) -> list[Property]:
 
 
 def _filter_form(page: PairPage, selection: Selection) -> Form:
-    """One more condition, the moment, and the columns."""
+    """The form to add a condition, choose a time, and choose columns."""
     able = [(one.name, one.title or one.name) for one in page.properties() if one.kind or one.item_kind]
     shown = selection.columns or [one.name for one in main_properties(page)]
     boxes = [

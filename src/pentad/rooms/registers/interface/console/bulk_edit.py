@@ -1,5 +1,4 @@
-"""Changing many objects at once: a plan for the objects of the page is previewed, then carried out or dropped. It can
-be undone afterwards."""
+"""Bulk edits: a plan for the objects on the page is previewed, then committed or dropped. It can be undone later."""
 
 from collections.abc import Mapping
 from typing import Any, Final, cast
@@ -93,7 +92,7 @@ async def one_plan(registers: Registers, visit: Visit) -> Sheet:
 
 
 async def commit(registers: Registers, visit: Visit) -> Place:
-    """Carry the plan out."""
+    """Commit the plan."""
     return await _with_plan(registers, visit, "commit")
 
 
@@ -113,7 +112,7 @@ def _place(page: PairPage, plan: str) -> Place:
 
 
 def _optional_schema(page: PairPage) -> dict[str, Any]:
-    """The schema of an object without required properties."""
+    """The schema of an object, with no property required."""
     return {name: value for name, value in object_schema(page, existing=True).items() if name != "required"}
 
 

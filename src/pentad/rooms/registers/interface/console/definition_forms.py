@@ -1,4 +1,4 @@
-"""Forms for a new register and a new schema. A new schema may be put into a register at once."""
+"""Forms for new registers and schemas. A new schema can be added to a register right away."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
@@ -53,7 +53,7 @@ _SCHEMA: Final[dict[str, Any]] = {
 
 
 def may_define(registers: Registers, visit: Visit) -> bool:
-    """Whether the visitor may make registers and schemas."""
+    """Whether the visitor may create registers and schemas."""
     try:
         registers.access.check_define(caller_of(visit), None)
     except Forbidden:
@@ -91,7 +91,7 @@ async def new_schema(registers: Registers, visit: Visit) -> Sheet:
 
 
 async def create_schema(registers: Registers, visit: Visit) -> Place:
-    """Create a schema from the form, and put it into the chosen register."""
+    """Create a schema from the form, and add it to the chosen register."""
     given = read_form(_SCHEMA, visit.fields)
     chosen = str(given.pop("register", "") or "")
     register = await registers.catalogue.registers.get(caller_of(visit), chosen) if chosen else None

@@ -1,4 +1,4 @@
-"""The effect of a change on an object, value by value. Added and removed values are shown by parts, not as JSON."""
+"""The effect of a change on an object, value by value. Added and removed values are shown in parts, not as JSON."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, cast
@@ -14,11 +14,11 @@ _SIDES: Final = ("old", "new")
 
 
 def differences(page: PairPage, changed: Mapping[str, Any], values: Values) -> Sequence[Difference]:
-    """The differences of one change, as the history keeps it: the old and the new value by path."""
+    """The differences of one change as the history stores them: old and new value by path."""
     found: list[Difference] = []
     for path, one in changed.items():
         if isinstance(one, str):
-            found.append(Difference(one, "", ""))  # how many more there are
+            found.append(Difference(one, "", ""))  # the number of further differences
             continue
         sides = cast("Mapping[str, Any]", one)
         name, *inside = path.split(".")
@@ -31,7 +31,7 @@ def differences(page: PairPage, changed: Mapping[str, Any], values: Values) -> S
 
 
 def _parts(label: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
-    """The plain values in a value, each with its path; nothing if there is no value."""
+    """The plain values inside a value, each with its path; empty if there is no value."""
     if isinstance(value, dict):
         inside = list(cast("dict[str, Any]", value).items())
     elif isinstance(value, list) and any(isinstance(one, dict | list) for one in cast("list[Any]", value)):

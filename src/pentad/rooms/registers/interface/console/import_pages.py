@@ -1,6 +1,6 @@
-"""Imports: a file is previewed, its bad rows are listed, and then it is imported; an import can be undone.
+"""Imports: preview a file with its bad rows, then import it; an import can be undone.
 
-Everything is a call of the `transfer` tool. A preview is a dry run of it; the file waits in the form meanwhile.
+Everything goes through the `transfer` tool. A preview is a dry run; meanwhile the form holds the file.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Moments of the past that pages show, as their URL has them (`as_of`): a time, seconds since 1970, or `change:N`."""
+"""Reads the moment of the past in a page's URL (`as_of`): a time, seconds since 1970, or `change:N`."""
 
 from pentad.kernel.pages import when
 from pentad.rooms.registers.interface.console.pair_page import PairPage
@@ -6,11 +6,11 @@ from pentad.rooms.registers.query.datetimes import parse_as_of
 
 
 def moment_of(page: PairPage, as_of: str, now: float) -> float:
-    """The time of a moment; of a change that is only a number, the present."""
+    """The time of a moment; now, for a change given only by its number."""
     at = parse_as_of(as_of, page.registers.now()).at
     return now if at is None else at
 
 
 def moment_text(as_of: str) -> str:
-    """A moment for people: seconds, which sliders send, as a time; anything else as it was written."""
+    """A moment for people: seconds, as sliders send them, become a time; anything else stays as written."""
     return f"{when(float(as_of))} UTC" if as_of.isascii() and as_of.isdecimal() and len(as_of) < 11 else as_of

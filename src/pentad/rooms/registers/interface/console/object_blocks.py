@@ -1,4 +1,4 @@
-"""Objects as blocks, for the pages of the console and for the views in clients."""
+"""Objects as blocks, for console pages and for views in clients."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,7 +17,9 @@ def object_facts(page: PairPage, wire: Mapping[str, Any], values: Values) -> Fac
 
 
 async def object_table(page: PairPage, rows: Sequence[Mapping[str, Any]], fields: Sequence[str] | None) -> Table:
-    """Objects as a tool gave them, each with the call that shows it; groups of an aggregation as they are."""
+    """A table of objects from a tool's answer, each with the call that shows it; groups of an aggregation stay as they
+    are.
+    """
     if fields is None and all("@self" in row for row in rows):
         main = [(one.name, Column(one.title or one.name, one.kind == "number")) for one in main_properties(page)]
     else:

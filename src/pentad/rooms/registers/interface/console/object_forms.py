@@ -1,9 +1,8 @@
-"""Forms for objects: create, edit and delete, with the form that the schema describes.
+"""Forms to create, edit and delete objects, generated from the schema.
 
-Every change is a call of the `objects` tool, made for the visitor: rules, validation and history are the same as for
-every client. An edit sends only what was changed. If somebody else has changed the object meanwhile, nothing is saved:
-the form comes back with what was typed, their values in every field that the visitor left alone, and a list of what
-changed.
+Every change calls the `objects` tool as the visitor, so rules, validation and history are the same as for every client.
+An edit sends only the changed values. If somebody else changed the object meanwhile, nothing is saved: the form comes
+back with what the visitor typed, the current values in all other fields, and a list of what changed.
 """
 
 from collections.abc import Mapping
@@ -44,7 +43,7 @@ _MOST_OPTIONS: Final = 50
 
 
 def change_forms(page: PairPage, stored: StoredObject) -> list[Block]:
-    """The link and the form to edit and delete an object, for visitors who may."""
+    """The edit link and delete form of an object, for visitors with the rights."""
     blocks: list[Block] = []
     if page.may_with("update", stored):
         blocks.append(Links([Cell("Edit", Place((*page.place, stored.uuid, "edit")))], actions=True))
@@ -75,7 +74,7 @@ async def create(registers: Registers, visit: Visit) -> Place:
 
 
 async def edit_object(registers: Registers, visit: Visit) -> Sheet:
-    """The form with the object as it is; after a conflict, with what was typed and what others changed."""
+    """The form with the current object; after a conflict, with what was typed and what others changed."""
     page = await PairPage.open(registers, visit)
     stored = await page.stored()
     registers.access.check_object(page.caller, page.pair, "update", stored)
@@ -98,7 +97,7 @@ async def edit_object(registers: Registers, visit: Visit) -> Sheet:
 
 
 async def save(registers: Registers, visit: Visit) -> Place:
-    """Save the form of an object: only the differences are sent."""
+    """Save an object's form; sends only the differences."""
     page = await PairPage.open(registers, visit)
     stored = await page.stored()
     before = page.data(stored)
@@ -118,8 +117,9 @@ async def save(registers: Registers, visit: Visit) -> Place:
 
 
 def object_schema(page: PairPage, *, existing: bool = False) -> dict[str, Any]:
-    """The schema of the form: the properties that the caller may know, with references as ids of objects. Computed
-    properties are read-only, and in an existing object immutable ones, too."""
+    """The schema of the form: the properties the caller may see, with references as object ids. Computed properties are
+    read-only; so are immutable ones in an existing object.
+    """
     known = page.properties()
     body = page.pair.schema.body
     return {
@@ -132,7 +132,7 @@ def object_schema(page: PairPage, *, existing: bool = False) -> dict[str, Any]:
 
 
 async def _with_names(page: PairPage, schema: dict[str, Any], data: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema with the names of the objects that the object refers to: their ids say little."""
+    """The schema with the names of referenced objects, since ids mean little to people."""
     single = [name for name, one in _references(page) if not one.many]
     values = await Values.of(page, [{name: data[name] for name in single if name in data}])
     fields: dict[str, Any] = dict(schema["properties"])
@@ -149,15 +149,16 @@ def _references(page: PairPage) -> list[tuple[str, Property]]:
 
 
 def seen_version(visit: Visit) -> dict[str, int]:
-    """The version that the visitor saw, as an argument of tools."""
+    """The version the visitor saw, as a tool argument."""
     typed = visit.typed("version")
     return {"if_version": int(typed)} if typed.isdecimal() and len(typed) < 10 else {}
 
 
 @dataclass(frozen=True, slots=True)
 class _Conflict:
-    """An edit of a version that is not the current one. `merged` is what the form shows: what the visitor typed, and
-    the current value of everything else."""
+    """An edit of a version that is no longer current. `merged` is what the form shows: what the visitor typed, and
+    current values elsewhere.
+    """
 
     before: Mapping[str, Any]
     typed: Mapping[str, Any]
@@ -186,7 +187,7 @@ class _Conflict:
 
 
 async def _conflict(page: PairPage, stored: StoredObject, path: str) -> _Conflict | None:
-    """The conflict of a form that was sent for an older version; None if there is none."""
+    """The conflict if the form was for an older version, otherwise None."""
     visit, seen = page.visit, seen_version(page.visit).get("if_version")
     if visit.posted != path or seen is None or seen == stored.version or ADD in visit.fields or REMOVE in visit.fields:
         return None
@@ -209,7 +210,7 @@ async def _version(page: PairPage, stored: StoredObject, version: int) -> dict[s
     try:
         old = await page.registers.objects.get(page.caller, page.pair, stored.uuid, as_of=AsOf(change=found.seq))
     except PentadError:
-        return None  # the version was deleted, or was not the visitor's to see
+        return None  # the version was purged, or the visitor may not see it
     return page.data(old)
 
 
@@ -225,7 +226,7 @@ def _field_schema(one: Property, *, existing: bool) -> dict[str, Any]:
 
 
 async def _suggestions(page: PairPage, path: str) -> Suggest:
-    """Objects to refer to, by name. A field asks this page again with what was typed so far."""
+    """Objects to refer to, by name. A field requests this page again with the text typed so far."""
     found: dict[str, Suggestions] = {}
     for name, one in _references(page):
         if one.ref is not None:
@@ -256,7 +257,7 @@ def _name(registers: Registers, caller: Caller, pair: Pair, stored: StoredObject
 
 
 def _property_of(at: str) -> str:
-    """The property that a pointer is in."""
+    """The property a pointer leads into."""
     return at[1:].partition("/")[0].replace("~1", "/").replace("~0", "~") if at.startswith("/") else ""
 
 

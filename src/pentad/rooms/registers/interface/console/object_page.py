@@ -1,4 +1,6 @@
-"""One object, now or as it was: its values, its files, and its history with what every change did, to go back to."""
+"""One object, now or in the past: values, files, and history, showing what each change did and letting visitors
+revert.
+"""
 
 from collections.abc import Mapping
 from typing import Any, Final, cast
@@ -80,7 +82,7 @@ async def delete(registers: Registers, visit: Visit) -> Place:
 
 
 async def revert(registers: Registers, visit: Visit) -> Place:
-    """Go back to a version."""
+    """Revert to a version."""
     page = await PairPage.open(registers, visit)
     to = visit.typed("to")
     await _call(page, "revert", {"version": int(to) if to.isdecimal() else None, **seen_version(visit)})
@@ -149,13 +151,13 @@ async def _object_sheet(page: PairPage, stored: StoredObject, as_of: str) -> She
 
 
 async def _history(page: PairPage, stored: StoredObject) -> Section:
-    """The changes, newest first. Writers can go back to each."""
+    """The changes, newest first. Writers can revert to each."""
     cursor = page.visit.query.get("changes")
     before = change_log.position(cursor)[1] if cursor else None
     changes = await page.registers.history.of(page.caller, page.pair, stored.uuid, _MOST_CHANGES, before)
     try:
         current = await page.registers.objects.get(page.caller, page.pair, stored.uuid)
-    except NotFound:  # it is deleted by now
+    except NotFound:  # the object was deleted meanwhile
         current = stored
     can_write = page.may_with("update", current)
     values = await Values.of(page, [row for one in changes for row in _sides(one)])
@@ -192,7 +194,7 @@ def _event(page: PairPage, current: StoredObject, one: Change, values: Values, *
 
 
 def _sides(change: Change) -> list[dict[str, Any]]:
-    """The values before a change, and those after it."""
+    """The values before and after a change."""
     pairs = {
         path: cast("Mapping[str, Any]", one) for path, one in (change.changed or {}).items() if isinstance(one, dict)
     }
@@ -200,7 +202,7 @@ def _sides(change: Change) -> list[dict[str, Any]]:
 
 
 async def _files(page: PairPage, stored: StoredObject) -> list[Block]:
-    """The attached files, with forms to add and delete files for visitors who may change the object."""
+    """The attached files; visitors who may change the object also get forms to add and delete files."""
     files = await page.registers.attachments.list(stored)
     can_write = page.may_with("update", stored)
     if not files and not can_write:

@@ -18,7 +18,7 @@ def caller_of(visit: Visit) -> Caller:
 
 
 def is_allowed(check: Callable[[], None]) -> bool:
-    """Whether a check of rights passes. Pages offer nothing that would be refused."""
+    """Whether an access check passes. Pages offer nothing that would be refused."""
     try:
         check()
     except PentadError:
@@ -28,7 +28,7 @@ def is_allowed(check: Callable[[], None]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PairPage:
-    """A visit to a page about the objects of one register and schema."""
+    """One request for a page about the objects of a register and schema."""
 
     registers: Registers
     visit: Visit
@@ -47,7 +47,7 @@ class PairPage:
 
     @property
     def place(self) -> tuple[int, int]:
-        """The parts of the pair's path."""
+        """The path segments of the pair."""
         return self.pair.register.id, self.pair.schema.id
 
     @property
@@ -56,7 +56,7 @@ class PairPage:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The pair as arguments of tools."""
+        """The pair as tool arguments."""
         return {"register": self.pair.register.id, "schema": self.pair.schema.id}
 
     @property
@@ -65,7 +65,7 @@ class PairPage:
         return [register, Cell(self.title, Place(self.place))]
 
     def events(self, uuid: str = "*") -> dict[str, str]:
-        """The filter for events about these objects, or about one of them."""
+        """The filter for events about these objects, or one of them."""
         return {"room": "registers", "subject": f"openregister://objects/{self.place[0]}/{self.place[1]}/{uuid}"}
 
     def trail_to(self, stored: StoredObject) -> list[Cell]:
@@ -80,16 +80,16 @@ class PairPage:
         return is_allowed(lambda: self.registers.access.check_object(self.caller, self.pair, right, stored))
 
     def properties(self) -> list[Property]:
-        """The properties that the visitor may know."""
+        """The properties the visitor may see."""
         hidden = self.registers.access.hidden(self.caller, self.pair)
         return [one for name, one in self.pair.definition.properties.items() if name not in hidden]
 
     def wire(self, stored: StoredObject) -> dict[str, Any]:
-        """An object as the visitor may read it."""
+        """An object as JSON, limited to what the visitor may read."""
         return present(self.registers.access, self.caller, self.pair, stored)
 
     def data(self, stored: StoredObject) -> dict[str, Any]:
-        """The declared properties of an object, as the visitor may read them."""
+        """The declared properties of an object that the visitor may read."""
         declared = self.pair.definition.properties
         return {name: value for name, value in self.wire(stored).items() if name != "@self" and name in declared}
 
@@ -97,10 +97,10 @@ class PairPage:
         return str(self.wire(stored)["@self"].get("name") or stored.uuid)
 
     def label(self, name: str) -> str:
-        """A property for people."""
+        """A property's label."""
         known = self.pair.definition.properties.get(name)
         return (known.title if known is not None else None) or name
 
     async def stored(self) -> StoredObject:
-        """The object that the path names."""
+        """The object in the path."""
         return await self.registers.objects.get(self.caller, self.pair, self.visit.path["id"])

@@ -1,4 +1,4 @@
-"""Schemas: the list, one with its properties and history, and an editor that shows what a change would do first."""
+"""Schemas: the list, one schema with its properties and history, and an editor that first previews a change."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
@@ -87,7 +87,7 @@ _OPERATIONS: Final[dict[str, Any]] = {
 
 
 async def all_schemas(registers: Registers, visit: Visit) -> Sheet:
-    """The schemas that the visitor may see, in a register or not."""
+    """All schemas the visitor may see, whether or not they are in a register."""
     found = await registers.catalogue.schemas.list(caller_of(visit), MOST_LISTED)
     rows = [
         (
@@ -163,7 +163,7 @@ def _editor(
 
 
 def _operation(one: Mapping[str, Any]) -> dict[str, Any]:
-    """One operation as the tool expects it, without members that do not belong to it."""
+    """One operation as the tool expects it, without unrelated members."""
     taken = {
         "add": ("property", "definition", "required", "value"),
         "change": ("property", "definition", "required", "value"),
@@ -178,7 +178,7 @@ def _operation(one: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _report(report: Mapping[str, Any]) -> list[Block]:
-    """The effect of a change, from its plan."""
+    """Shows the effect of a change, from its plan."""
     failing = int(report.get("failing_after_migration", report.get("failing", 0)) or 0)
     lines = [str(one) for one in cast("Sequence[Any]", report.get("changes") or ())]
     total = int(report.get("total") or 0)
@@ -231,7 +231,7 @@ def _properties(schema: Schema) -> Table:
 
 
 def _untyped(node: Mapping[str, Any]) -> str:
-    """What a property without a type may be."""
+    """What values a property without a type may have."""
     return "reference" if "$ref" in node else "a fixed list of values" if "enum" in node else "anything"
 
 
@@ -242,7 +242,7 @@ def description_of(entity: Register | Schema) -> str:
 
 
 def listed(count: int, total: int, what: str) -> Pager:
-    """How many of all a list shows."""
+    """How many of all items a list shows."""
     some = f"{count:,} of " if count < total else ""
     return Pager(f"{some}{counted(total, what)}")
 

@@ -1,7 +1,7 @@
-"""Which objects a page shows, as its URL says it: words, conditions, order, columns and a moment of the past.
+"""Which objects a page shows, read from its URL: words, conditions, order, columns and a moment of the past.
 
-The conditions are the parameter `filter`, in the filter language of the tools. The form for one more condition adds
-`property`, `op` and `value`. A column is chosen with `column:<name>`.
+Conditions are in the parameter `filter`, in the tools' filter language. The form for one more condition adds
+`property`, `op` and `value`. `column:<name>` chooses a column.
 """
 
 import json
@@ -34,7 +34,7 @@ _WORDS: Final = {**dict(CONDITIONS), "gt": "is more than", "lt": "is less than",
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Objects of a pair. Each of the `conditions` is a filter; all must hold."""
+    """A selection of a pair's objects. Each of the `conditions` is a filter; all must hold."""
 
     words: str = ""
     conditions: tuple[Mapping[str, Any], ...] = ()
@@ -59,7 +59,7 @@ class Selection:
         return {**kept, **{f"{COLUMN}{name}": "yes" for name in self.columns}}
 
     def members(self) -> dict[str, Any]:
-        """The query as arguments of tools."""
+        """The query as tool arguments."""
         asked: dict[str, Any] = {
             "filter": self.filter,
             "search": self.words or None,
@@ -69,7 +69,7 @@ class Selection:
         return {name: value for name, value in asked.items() if value is not None}
 
     def export(self) -> dict[str, str]:
-        """The query as parameters of the export over REST."""
+        """The query as parameters of the REST export."""
         asked = {
             "_filter": filter_text(self.filter), "_search": self.words, "_order": self.sort, "_asOf": self.as_of,
             "_fields": ",".join(self.columns),
@@ -77,18 +77,18 @@ class Selection:
         return {name: text for name, text in asked.items() if text}
 
     def without(self, number: int) -> "Selection":
-        """Without one of the conditions."""
+        """The selection without one of its conditions."""
         return replace(self, conditions=(*self.conditions[:number], *self.conditions[number + 1 :]))
 
     def toggled(self, condition: Mapping[str, Any]) -> "Selection":
-        """With one more condition, or without it if it is there."""
+        """The selection with a condition added, or removed if it is already there."""
         if condition in self.conditions:
             return self.without(self.conditions.index(condition))
         return replace(self, conditions=(*self.conditions, condition))
 
 
 def selection_of(page: PairPage) -> Selection:
-    """What the URL, or a form that was sent, asks for."""
+    """The selection that the URL or a submitted form asks for."""
     asked = _parameters(page.visit)
     conditions = _parts(asked.get("filter", ""))
     name = asked.get("property", "")
@@ -106,7 +106,7 @@ def selection_of(page: PairPage) -> Selection:
 
 
 def described(page: PairPage, condition: Mapping[str, Any]) -> str:
-    """A condition for people."""
+    """A condition in readable form."""
     if len(condition) == 1:
         ((name, wanted),) = condition.items()
         label = METADATA.get(name) or page.label(name)

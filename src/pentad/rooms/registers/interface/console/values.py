@@ -1,5 +1,6 @@
-"""Values of objects for people: references are the names of the objects they lead to, URLs are links; values inside
-values are tables or trees where there is room for them, and JSON where there is not."""
+"""Object values for people: references show the name of the object they lead to, and URLs are links. Nested values are
+tables or trees where there is room, otherwise JSON.
+"""
 
 import json
 import re
@@ -19,13 +20,13 @@ _MOST_REFERENCES: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """Turns values into text. `links` lead to the referenced objects, by uuid."""
+    """Turns values into text. `links` has the referenced objects by uuid."""
 
     links: Mapping[str, Cell] = field(default_factory=dict[str, Cell])
 
     @classmethod
     async def of(cls, page: PairPage, rows: Iterable[Mapping[str, Any]]) -> "Values":
-        """With the names of all objects that the rows refer to and the visitor may see, found with one query."""
+        """Look up, in one query, the names of all objects the rows refer to and the visitor may see."""
         found = dict.fromkeys(
             uuid for row in rows for name, value in row.items() if name != "id" for uuid in _uuids(value)
         )
@@ -42,7 +43,7 @@ class Values:
         return cls(links)
 
     def fact(self, value: Any) -> Fact:
-        """The value with room around it: a list of links, a table of flat objects, a tree of anything deeper."""
+        """The value where there is room: a list of links, a table of flat objects, or a tree of anything deeper."""
         if isinstance(value, dict):
             return Tree(value) if value else ""
         if not isinstance(value, list):

@@ -1,1 +1,1 @@
-"""The room over ordinary HTTP: OpenRegister's REST routes, and what Pentad adds to them."""
+"""The room over plain HTTP: OpenRegister's REST routes and Pentad's additions."""

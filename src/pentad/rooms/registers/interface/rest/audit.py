@@ -1,4 +1,4 @@
-"""The history over REST: who changed what, earlier states, and verification of the chain. It is read-only."""
+"""The history over REST, read-only: who changed what, earlier states, and verification of the chain."""
 
 from typing import Any, Final
 

@@ -174,7 +174,7 @@ async def save(request: RestRequest) -> Response:
 def _saving(pair: Pair, given: dict[str, Any], key: Sequence[str]) -> Operation:
     data, named = business(pair, given), named_uuid(pair, given)
     if named is not None and not key and as_uuid(named) is None:
-        return Operation("update", data, named)  # a slug or a unique value; a new object cannot get it as its id
+        return Operation("update", data, named)  # a slug or a unique value, which cannot be the id of a new object
     action = "upsert" if key else "create" if named is None else "save"
     return Operation(action, data, key=tuple(key), uuid=named, named=named)
 

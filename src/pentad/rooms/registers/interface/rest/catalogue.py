@@ -144,11 +144,11 @@ class OpenApiAnswer(Open):
     components: dict[str, Any]
 
 
-# the same for both
+# registers and schemas
 
 
 def respond(entity: Register | Schema, status: int = 200, **more: Any) -> Response:
-    """A register or schema with its ETag, and warnings if a change has any."""
+    """A register or schema with its ETag and, after a change, any warnings."""
     warnings = {"warnings": list(entity.warnings)} if isinstance(entity, Schema) and entity.warnings else {}
     return json_response({**entity.wire(), **more, **warnings}, status, {"etag": etag(entity.version)})
 
@@ -171,7 +171,7 @@ async def _update(request: RestRequest, entities: Entities, data: dict[str, Any]
 
 
 def _confirm(data: dict[str, Any]) -> str | None:
-    """Take the token that confirms a loss out of the body."""
+    """Take the confirmation token out of the body."""
     token = data.pop("confirm", None)
     if token is not None and not isinstance(token, str):
         raise InvalidInput("confirm must be a text.", hint="Send the token of the answer that asked for it.")
@@ -270,7 +270,7 @@ async def register_openapi(request: RestRequest) -> Response:
 
 
 async def _pairs(request: RestRequest) -> tuple[Register, list[Pair]]:
-    """The register in the path, with each of its schemas that the caller may see."""
+    """The register in the path, paired with each schema the caller may see."""
     catalogue = request.registers.catalogue
     register = await catalogue.registers.get(request.caller, request.path("id"))
     return register, [one for one in await catalogue.visible_pairs(request.caller) if one.register.id == register.id]
@@ -330,7 +330,7 @@ async def patch_schema(request: RestRequest) -> Response:
 
 
 def _migration(data: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]] | None]:
-    """The change without its migration, and the migration."""
+    """Split a change into the change itself and its migration."""
     steps = data.pop("migration", None)
     if steps is None:
         return data, None

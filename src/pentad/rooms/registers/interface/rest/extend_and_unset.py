@@ -1,4 +1,4 @@
-"""Parameters that shape objects: `_unset` leaves properties out, `_extend` shows related objects in place of ids."""
+"""Parameters that shape objects: `_unset` leaves properties out, `_extend` replaces ids with related objects."""
 
 from dataclasses import dataclass
 from typing import Any, Final, cast
@@ -18,7 +18,7 @@ UNSET: Final = Parameter("_unset", "Leave out these properties, separated by com
 
 @dataclass(frozen=True, slots=True)
 class Shaping:
-    """The relations to follow, and the names to leave out."""
+    """The relations to extend and the names to leave out."""
 
     extend: tuple[str, ...] = ()
     unset: tuple[str, ...] = ()
@@ -28,7 +28,7 @@ class Shaping:
 
 
 async def shaping_of(request: RestRequest, pair: Pair) -> Shaping:
-    """What a request asks for; InvalidInput if a name is not a relation or not a property."""
+    """The shaping a request asks for; InvalidInput if a name is not a relation or not a property."""
     extend, unset = request.names("_extend"), request.names("_unset")
     if unset:
         parse_fields(request.visible_schema(pair), list(unset))

@@ -1,5 +1,5 @@
-"""Files of objects over REST: uploaded as a form, raw bytes or base64, or with an upload link; downloads are never run
-by a browser.
+"""Object files over REST: uploads as a form, raw bytes, base64 or through an upload link. Browsers never execute
+downloads.
 """
 
 import io
@@ -129,7 +129,7 @@ async def delete_file(request: RestRequest) -> Response:
 
 
 def upload_mount(registers: Registers) -> Mount:
-    """The upload links. Their paths are secrets, so no error may show one."""
+    """The routes of upload links. Their paths are secrets, so no error may show one."""
 
     async def owner(method: str, path: str) -> Principal:
         if method != "PUT":

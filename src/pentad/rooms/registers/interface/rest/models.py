@@ -1,8 +1,8 @@
-"""Models of bodies that several routes share; the others stand beside their routes.
+"""Body models shared by several routes; the others are next to their routes.
 
-They are for the OpenAPI description and for validation: `...Data` and `...Change` come from callers, `...Answer` goes
-to them. Every route declares its answer; a test compares real answers with these models. Registers, schemas and objects
-keep fields that Pentad does not know, so their models allow extra fields.
+They serve the OpenAPI description and validation: `...Data` and `...Change` come from callers, `...Answer` goes to
+them. Every route declares its answer, and a test compares real answers with these models. Registers, schemas and
+objects keep unknown fields, so their models allow extra fields.
 """
 
 from typing import Annotated, Any, Literal

@@ -1,7 +1,7 @@
-"""Single objects over REST, with ETag, If-Match and Idempotency-Key; and deleted objects.
+"""Single and deleted objects over REST, with ETag, If-Match and Idempotency-Key.
 
-As in OpenRegister, metadata and data share one level here: names that begin with `_` or `@`, and `id`, `uuid`,
-`register` and `schema`, are not data unless the schema declares a property of that name.
+As in OpenRegister, metadata and data share one level: names that start with `_` or `@`, and `id`, `uuid`, `register`
+and `schema`, are data only if the schema declares a property with that name.
 """
 
 from collections.abc import Mapping, Sequence
@@ -89,7 +89,7 @@ _PATCHES: Final = {"application/merge-patch+json": ObjectData, _JSON_PATCH: list
 
 
 def business(pair: Pair, body: dict[str, Any]) -> dict[str, Any]:
-    """The data in a flat body; the same dict if all of it is data."""
+    """The data in a flat body; the same dict if everything in it is data."""
     declared = pair.definition.properties
     if body.keys() <= declared.keys():
         return body
@@ -101,7 +101,7 @@ def business(pair: Pair, body: dict[str, Any]) -> dict[str, Any]:
 
 
 def named_uuid(pair: Pair, body: Mapping[str, Any]) -> str | None:
-    """The uuid in a flat body, unless that name is a property of the schema."""
+    """The uuid in a flat body, unless the schema has a property with that name."""
     for name in ("id", "uuid"):
         if name not in pair.definition.properties and (given := body.get(name)) is not None:
             if not isinstance(given, str):
@@ -113,7 +113,7 @@ def named_uuid(pair: Pair, body: Mapping[str, Any]) -> str | None:
 def respond(
     request: RestRequest, pair: Pair, stored: StoredObject, status: int = 200, *, written: bool = False
 ) -> Response:
-    """One object with its ETag; if it was just written, with warnings and whether that changed anything."""
+    """One object with its ETag; after a write, also warnings and whether anything changed."""
     said = stored.unchanged or stored.warnings or stored.undone
     if written and (said or pair.definition.soft or pair.definition.undeclared(stored.data)):
         access, caller = request.registers.access, request.caller
@@ -151,7 +151,7 @@ async def get_object(request: RestRequest) -> Response:
     related = await _related_fields(request, pair, as_of)
     fills = request.registers.catalogue.definitions.facts(pair.definition).fills
     depends = shaping.extend or related.related or fills
-    # properties that other objects fill change without a new version, so the ETag proves nothing
+    # properties filled from other objects change without a new version, so the ETag proves nothing
     if not depends and request.has_version(etag(stored.version)):
         return not_modified(etag(stored.version))
     if not shaping and not related.related:
@@ -162,7 +162,7 @@ async def get_object(request: RestRequest) -> Response:
 
 
 async def _related_fields(request: RestRequest, pair: Pair, as_of: AsOf | None) -> Query:
-    """The names in `_fields` that lead through references."""
+    """The names in `_fields` that follow references."""
     ways = tuple(f"{'.'.join(reference.path)}." for reference in pair.definition.references)
     declared = pair.definition.properties
     names = [name for name in request.names("_fields") if ways and name.startswith(ways) and name not in declared]
@@ -187,7 +187,7 @@ async def _change(
     data: dict[str, Any] | None = None,
     patch: Sequence[dict[str, Any]] = (),
 ) -> StoredObject:
-    """Carry out a write on the object in the path, if it is at the version that `If-Match` demands."""
+    """Write the object in the path, if it is at the version in `If-Match`."""
     version = await request.if_match_object(pair)
     operation = Operation(action, data, request.path("id"), if_version=version, patch=tuple(patch))
     return await request.registers.objects.write(request.caller, pair, operation, request.idempotency_key)

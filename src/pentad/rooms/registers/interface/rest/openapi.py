@@ -1,4 +1,4 @@
-"""The description of a register: its schemas as JSON Schema, its routes as OpenAPI 3.1."""
+"""Describes a register: its schemas as JSON Schema, its routes as OpenAPI 3.1."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -51,7 +51,7 @@ def register_document(
     server: str,
     schemes: Mapping[str, Mapping[str, Any]],
 ) -> dict[str, Any]:
-    """The routes of a register's objects as OpenAPI, once for each schema and with its properties."""
+    """The routes of a register's objects as OpenAPI, separately for each schema, with its properties."""
     of_objects = [one for one in openapi.operations_of(routes) if one[0].startswith(_PAIR)]
     operations = [
         (_path(pair, pattern), method, replace(operation, topic=pair.schema.slug))
@@ -93,7 +93,7 @@ def _component(schema: Schema) -> str:
 
 
 def _components(pair: Pair, name: str) -> dict[str, Any]:
-    """A schema's objects as a caller writes them and as they are read, and a page of them."""
+    """The components of a schema: its objects as written, its objects as read, and a page of them."""
     as_read = {"allOf": [{"$ref": f"{_REFERENCE}ObjectAnswer"}, _as_read(pair)]}
     rows = {"results": {"type": "array", "items": {"$ref": f"{_REFERENCE}{name}_answer"}}}
     return {
@@ -104,7 +104,7 @@ def _components(pair: Pair, name: str) -> dict[str, Any]:
 
 
 def _use_components(node: Any, name: str, *, is_patch: bool) -> None:
-    """Replace the components for all objects with those of a schema. A patch may name any part of an object."""
+    """Replace the generic object components with those of a schema. A patch may name any part of an object."""
     specific = {"ObjectAnswer": f"{name}_answer", "ObjectsAnswer": f"{name}_page"}
     if not is_patch:
         specific["ObjectData"] = f"{name}_data"
@@ -120,7 +120,9 @@ def _use_components(node: Any, name: str, *, is_patch: bool) -> None:
 
 
 def _as_written(pair: Pair, component: str) -> dict[str, Any]:
-    """What a write is checked against. Properties with a default need not be sent; a soft schema demands nothing."""
+    """The schema that writes are validated against. Properties with a default are optional; a soft schema requires
+    nothing.
+    """
     definition = pair.definition
     if definition.soft:
         return {"type": "object"}
@@ -135,7 +137,9 @@ def _as_written(pair: Pair, component: str) -> dict[str, Any]:
 
 
 def _as_read(pair: Pair) -> dict[str, Any]:
-    """The types of properties. Any may be missing: `_fields` and `_unset` leave some out, and rules hide others."""
+    """The schema of answers. Any property may be missing: `_fields` and `_unset` leave some out, and rules hide
+    others.
+    """
     definition = pair.definition
     if definition.soft:
         return {"type": "object"}
@@ -161,7 +165,7 @@ def _types(facts: Any) -> dict[str, Any]:
 
 
 def _loosen(document: dict[str, Any], path: Sequence[str]) -> None:
-    """Where a reference is, `_extend` may put the other object."""
+    """Also allow the other object in place of a reference, for `_extend`."""
     node = document
     for step in path:
         node = node.get("items", {}) if step == EACH else node.get("properties", {}).get(step, {})
@@ -174,7 +178,7 @@ def _texts(facts: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _moved(node: Any, start: str) -> Any:
-    """A schema whose local references work below another place of a document."""
+    """A schema with its local references adjusted to its new place in a document."""
     if isinstance(node, list):
         return [_moved(one, start) for one in cast("list[Any]", node)]
     if not isinstance(node, dict):

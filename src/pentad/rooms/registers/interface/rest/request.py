@@ -1,4 +1,4 @@
-"""One REST request as its handler sees it: who asks, for what, with which preconditions."""
+"""A REST request as its handler sees it: who asks, for what, and with which preconditions."""
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
@@ -34,7 +34,7 @@ _LONGEST_LABEL: Final = 200
 
 
 def caller_of(request: Request) -> Caller:
-    """The sender of a request; `X-Reason` and `X-Request-Id` go into the history."""
+    """The caller of a request; `X-Reason` and `X-Request-Id` are recorded in the history."""
     headers = dict[bytes, bytes](request.scope["headers"])
 
     def label(name: bytes) -> str | None:
@@ -72,7 +72,7 @@ class RestRequest:
         return self.http.query_params.get(name) or None
 
     def names(self, name: str) -> tuple[str, ...]:
-        """A query parameter with names, separated by commas; it may be there more than once, also as `name[]`."""
+        """A query parameter with comma-separated names; it may be repeated, also as `name[]`."""
         given = self.http.query_params
         listed = ",".join([*given.getlist(name), *given.getlist(f"{name}[]")]).split(",")
         return tuple(dict.fromkeys(one.strip() for one in listed if one.strip()))
@@ -120,7 +120,7 @@ class RestRequest:
         return is_form(self._content_type)
 
     def form(self) -> AbstractAsyncContextManager[Form]:
-        """The form in the body, read as it arrives; its files live as long as the context."""
+        """The form in the body, read as it arrives; its files exist as long as the context."""
         return read_form(self.http.stream(), self._content_type)
 
     @property
@@ -128,9 +128,9 @@ class RestRequest:
         return self.http.headers.get("content-type", "")
 
     async def if_match(self, current: Callable[[], Awaitable[int | str]]) -> str | None:
-        """The version that `If-Match` demands; None for any. Of several, the current one if it is listed.
+        """The version required by `If-Match`; None for any. Of several, the current one if it is listed.
 
-        A weak tag never matches (RFC 9110, 8.8.3.2). If `If-None-Match` lists the current version, nothing may change.
+        A weak tag never matches (RFC 9110, 8.8.3.2). The write is refused if `If-None-Match` lists the current version.
         """
         if self._header("if-none-match") is not None and self.has_version(etag(now := await current())):
             raise VersionMismatch(
@@ -150,7 +150,7 @@ class RestRequest:
         return now if now in named else named[0]
 
     async def if_match_object(self, pair: Pair) -> int | None:
-        """The same for the object in the path."""
+        """Like `if_match`, for the object in the path."""
 
         async def current() -> int:
             return (await self.registers.objects.get(self.caller, pair, self.path("id"))).version
@@ -158,14 +158,14 @@ class RestRequest:
         return await self.if_match_number(current)
 
     async def if_match_number(self, current: Callable[[], Awaitable[int]]) -> int | None:
-        """The same if versions are numbers."""
+        """Like `if_match`, if versions are numbers."""
         version = await self.if_match(current)
         if version is not None and _VERSION.fullmatch(version) is None:
             raise _unmatched(str(await current()), weak=False)
         return None if version is None else int(version)
 
     def has_version(self, tag: str) -> bool:
-        """Whether the caller has this version already (`If-None-Match`, which compares weakly)."""
+        """Whether the caller already has this version (`If-None-Match`, with weak comparison)."""
         given = self._header("if-none-match")
         if given is None:
             return False
@@ -182,7 +182,7 @@ class RestRequest:
         return tags
 
     def _header(self, name: str) -> str | None:
-        """A header; a repeated one is one list."""
+        """A header; repeated headers are joined into one list."""
         return ", ".join(given).strip() if (given := self.http.headers.getlist(name)) else None
 
     @property
@@ -190,7 +190,7 @@ class RestRequest:
         return self.http.headers.get("idempotency-key") or None
 
     async def pair(self, right: Right = "read") -> Pair:
-        """The register and schema in the path. Without credentials, all but public ones get the same answer."""
+        """The register and schema in the path. Without credentials, all non-public ones get the same answer."""
         try:
             return await self.registers.catalogue.pair(self.caller, self.path("register"), self.path("schema"), right)
         except (NotFound, Forbidden):
@@ -198,7 +198,7 @@ class RestRequest:
             raise
 
     def visible_schema(self, pair: Pair) -> QuerySchema:
-        """What the caller may name of a pair's schema."""
+        """The part of a pair's schema the caller may use."""
         return visible_schema(self.registers.access, self.caller, pair)
 
     def present(

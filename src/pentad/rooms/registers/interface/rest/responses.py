@@ -1,4 +1,4 @@
-"""What REST callers get back: JSON, pages of lists, ETags, and errors in the shapes OpenRegister's clients know."""
+"""REST responses: JSON, pages of lists, ETags, and errors in the formats OpenRegister's clients know."""
 
 import re
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ def not_modified(tag: str) -> Response:
 
 
 def page_body(rows: list[Any], total: int, limit: int, offset: int) -> dict[str, Any]:
-    """A part of a list in OpenRegister's envelope."""
+    """Part of a list in OpenRegister's envelope."""
     size = max(1, limit)
     return {
         "results": rows,
@@ -50,25 +50,25 @@ def whole_list(rows: list[Any]) -> dict[str, Any]:
 
 
 def etag(version: int | str) -> str:
-    """A version as an entity tag, with percent-encoding for what a header cannot carry."""
+    """A version as an entity tag, percent-encoding what a header cannot contain."""
     return f'"{quote(str(version), safe="+:")}"'
 
 
 class Tag(NamedTuple):
-    """An entity tag from a request. A weak one says that a version is equivalent, not that it is the same."""
+    """An entity tag from a request. A weak one means an equivalent version, not the same one."""
 
     text: str
     weak: bool
 
     @property
     def version(self) -> str | None:
-        """The version it stands for; None if no version has such a tag."""
+        """The version it stands for; None if no version can have this tag."""
         found = unquote(self.text[1:-1])
         return found if etag(found) == self.text else None
 
 
 def parse_tags(header: str) -> list[Tag] | None:
-    """The entity tags in a header; None if it is not a list of tags."""
+    """The entity tags in a header; None if it is not a valid list of tags."""
     if _TAGS.fullmatch(header) is None:
         return None
     return [Tag(text, bool(weak)) for weak, text in _TAG.findall(header)]
@@ -99,7 +99,7 @@ def _headers(error: PentadError) -> dict[str, str]:
 
 
 def _property_error(problem: Mapping[str, Any]) -> dict[str, Any]:
-    """One violated rule: the property by its dotted name (or a file's column), a message, and all facts."""
+    """One violated rule: the dotted property name (or a file's column), a message, and the details."""
     path = str(problem.get("path", ""))
     name = ".".join(part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:])
     rule = str(problem.get("rule", "invalid"))

@@ -1,13 +1,13 @@
-"""Routes as data, declared where their handlers are. The real routes, the OpenAPI description and the discovery
-documents are all made from them.
+"""Routes as data, declared next to their handlers. The Starlette routes, the OpenAPI description and the discovery
+documents are all built from them.
 
     ROUTES = RouteGroup("bulk")
 
     @ROUTES.add("GET", "/plans/{id}", answer=PlanAnswer, own=True)
     async def get_plan(request: RestRequest) -> Response: ...
 
-A path is OpenRegister's or Pentad's `own`. OpenRegister's paths answer errors in the shape its clients know
-(`OpenRegisterError`), and ignore an undeclared parameter if that does no harm. Own paths answer errors like the rest of
+A path is either OpenRegister's or Pentad's `own`. OpenRegister's paths return errors in the format its clients know
+(`OpenRegisterError`), and ignore undeclared parameters where that is harmless. Own paths return errors like the rest of
 the server, and refuse undeclared parameters.
 """
 
@@ -61,9 +61,9 @@ _MOST_IGNORED: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class RestRoute:
-    """One operation. Every route but those with status 204 declares its `answer` or the files it `produces`.
+    """One operation. Every route except those with status 204 declares its `answer` or the files it `produces`.
 
-    `public` ones are open to callers without credentials; the service still checks what they see.
+    `public` routes accept callers without credentials; the service still checks what they may see.
     """
 
     method: str
@@ -133,7 +133,7 @@ class RestRoute:
         )
 
     def undeclared(self, request: Request) -> list[str]:
-        """The query parameters of a request that this route does not know."""
+        """The query parameters of a request that this route does not declare."""
         declared = self.declared
         return [
             name
@@ -148,12 +148,12 @@ class RestRoute:
 
     @property
     def takes_filters(self) -> bool:
-        """Whether undeclared parameters are filters; the query then checks their names."""
+        """Whether undeclared parameters are filters; if so, the query checks their names."""
         return "field" in self.declared
 
 
 class RouteGroup(list[RestRoute]):
-    """The routes of one capability, in the order of their declaration."""
+    """The routes of one capability, in declaration order."""
 
     def __init__(self, capability: str) -> None:
         super().__init__()
@@ -172,7 +172,7 @@ class RouteGroup(list[RestRoute]):
 
 
 class _Route(Route):
-    """Compares the fixed beginning of the path before trying the pattern: there are many routes."""
+    """Compares the fixed start of the path before trying the pattern, because there are many routes."""
 
     def __init__(
         self, path: str, endpoint: Any, *, method: str, include_in_schema: bool, fixed: frozenset[str]
@@ -190,7 +190,7 @@ class _Route(Route):
 
 
 def build(registers: Registers, table: Sequence[RestRoute]) -> list[BaseRoute]:
-    """The Starlette routes of a table under every prefix; OpenAPI describes only the first prefix."""
+    """The Starlette routes of a table, under every prefix; OpenAPI describes only the first prefix."""
     return [
         _Route(
             prefix + row.path,
@@ -229,7 +229,7 @@ def _endpoint(registers: Registers, row: RestRoute) -> Any:
 
 
 def _word_hint(error: PentadError, method: str) -> None:
-    """Put what to do next into the words of REST, if the error has it as data."""
+    """Word an error's next step for REST, if the error has it as data."""
     if (token := error.details.get("confirm")) is not None:
         where = f"?_confirm={token}" if method == "DELETE" else f'"confirm": "{token}" in its body'
         error.hint = f"To go ahead, repeat the request with {where}."
@@ -241,7 +241,7 @@ def _word_hint(error: PentadError, method: str) -> None:
 
 
 def _check_parameters(row: RestRoute, request: RestRequest) -> list[str]:
-    """Refuse parameters that are not declared, and flags that say neither true nor false, before anything is done.
+    """Before anything is done, refuse undeclared parameters, and flags that are neither true nor false.
 
     Returns the parameters that may be ignored.
     """

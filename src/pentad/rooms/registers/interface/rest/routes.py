@@ -1,4 +1,4 @@
-"""All routes of the room in the order they are tried: fixed paths come before those with variables."""
+"""All routes of the room in matching order: fixed paths come before those with variables."""
 
 from typing import Final
 

@@ -1,8 +1,8 @@
-"""Lists, searches, figures and questions over objects.
+"""Lists, searches, aggregates and questions over objects.
 
-A question in plain words is answered with the objects that match; no language model is involved, and the answer says
-nothing that is not stored. Filler words are left out. Objects with all other words come first (with hybrid schemas,
-those close in meaning), then those with some. Each comes with the words and properties that matched.
+A question in plain words is answered with matching objects, without a language model, so the answer contains only
+stored data. Filler words are ignored. Objects with all remaining words come first (for hybrid schemas, also those close
+in meaning), then those with some. Each comes with the words and properties that matched.
 """
 
 import re
@@ -184,7 +184,7 @@ async def page_of(
 
 
 def _explain(rows: list[Any], found: QueryResult) -> None:
-    """Add to each hit how relevant it is, and why if that is known."""
+    """Add its relevance to each hit, and the reasons if known."""
     for number, (row, relevance) in enumerate(zip(rows, found.relevance, strict=False)):
         if isinstance(metadata := row.get("@self"), dict):
             metadata["relevance"] = round(relevance, 4)
@@ -250,7 +250,7 @@ async def aggregate(request: RestRequest) -> Response:
 
 
 async def pairs_of(request: RestRequest, register: int | str | None, schema: int | str | None) -> list[Pair]:
-    """The pairs to search: the named ones, or all the caller may read."""
+    """The pairs to search: the named ones, or all pairs the caller may read."""
     catalogue = request.registers.catalogue
     if register is not None and schema is not None:
         return [await catalogue.pair(request.caller, register, schema)]
@@ -266,7 +266,7 @@ async def pairs_of(request: RestRequest, register: int | str | None, schema: int
 async def matches(
     request: RestRequest, pairs: list[Pair], search: str, limit: int, offset: int = 0, *, words: bool = False
 ) -> tuple[QueryResult, list[dict[str, Any]]]:
-    """The objects that a search finds in some pairs, best first, raw and presented; `words` disables meaning."""
+    """The objects a search finds in some pairs, best first, raw and presented; `words` turns vector search off."""
     query = Query(search=parse_search(search), limit=limit, offset=offset, count=False)
     found = await request.registers.objects.find_in(request.caller, pairs, query, words=words)
     known = {(pair.register.id, pair.schema.id): pair for pair in pairs}
@@ -299,14 +299,14 @@ async def ask_question(request: RestRequest) -> Response:
 
 
 def significant_words(question: str) -> list[str]:
-    """The words of a question that can tell one object from another."""
+    """The words of a question that can distinguish objects."""
     filler = frozenset(_FILLER_WORDS.split())
     words = [word for word in _WORD.findall(question.lower()) if word not in filler]
     return list(dict.fromkeys(words))[:_MOST_WORDS]
 
 
 def reasons(row: dict[str, Any], words: list[str]) -> list[dict[str, Any]]:
-    """Which word was found in which property, and how near the question it is where that counted."""
+    """Which word was found in which property, and how close in meaning the object is, if that counted."""
     texts = {name: str(value).lower() for name, value in row.items() if name not in ("@self", "id")}
     cosine = row["@self"].get("why", {}).get("cosine")
     near: list[dict[str, Any]] = [] if cosine is None else [{"cosine": cosine}]

@@ -1,4 +1,4 @@
-"""Export and import over REST, at once or as jobs: objects as CSV, Excel, JSON or JSON Lines."""
+"""Export and import over REST, directly or as jobs: objects as CSV, Excel, JSON or JSON Lines."""
 
 import io
 from collections.abc import AsyncIterator, Mapping
@@ -76,7 +76,7 @@ class TransfersAnswer(BaseModel):
 
 
 async def _pair(request: RestRequest, right: Right, schema: str | None) -> Pair:
-    """The register in the path with the named schema, or with its only one."""
+    """The register in the path with the named schema, or with its only schema."""
     catalogue = request.registers.catalogue
     if schema is None:
         register = await catalogue.registers.get(request.caller, request.path("id"))
@@ -116,7 +116,7 @@ async def export(request: RestRequest) -> Response:
 
 
 async def file_response(chunks: AsyncIterator[bytes], name: str, kind: Format) -> Response:
-    """A file that is streamed as it is made. `name` consists of slugs."""
+    """A file, streamed as it is generated. `name` consists of slugs."""
     first = await anext(chunks, b"")  # an error in the query must come before the response starts
     headers = {"content-disposition": f'attachment; filename="{name}"', "x-content-type-options": "nosniff"}
     return StreamingResponse(_from(first, chunks), headers=headers, media_type=MEDIA_TYPES[kind])
@@ -202,7 +202,7 @@ async def _import(
 
 
 def _kind_of(media_type: str, name: str) -> str:
-    """The format by media type or by file name: many clients send no better type than application/octet-stream."""
+    """The format by media type or file name, because many clients only send application/octet-stream."""
     plain = media_type.partition(";")[0].strip().lower()
     for kind, known in MEDIA_TYPES.items():
         if plain == known.partition(";")[0] or name.lower().endswith(f".{kind}"):

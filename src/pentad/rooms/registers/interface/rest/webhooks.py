@@ -77,7 +77,7 @@ class DeliveriesAnswer(BaseModel):
 
 
 async def _checked(request: RestRequest, model: type[WebhookChange]) -> dict[str, Any]:
-    """The body, if its fields have the right types and the caller may have webhooks at all."""
+    """The body, if its fields have the right types and the caller may have webhooks."""
     refuse_strangers(request.caller)
     given = await request.object()
     body_as(model, given)
