@@ -3,7 +3,7 @@
     async with open_app(settings) as app:
         await app.client().call_tool("greet", {"name": "Ada"})
 
-Everything a transport needs is on the `App`. Parts that only some transports need (users, keys, HTTP) are imported on
+The `App` has everything a transport needs. Parts that only some transports need (users, keys, HTTP) are imported on
 first use.
 """
 
@@ -283,7 +283,7 @@ class App:
 
     @cached_property
     def lineage(self) -> "Lineage":
-        """Where things of all rooms come from."""
+        """The lineage of things in all rooms."""
         from pentad.mcp.lineage import Lineage
 
         return Lineage(lambda: self.rooms, self.neighbours)
@@ -338,7 +338,7 @@ class App:
             if opened.room.telemetry is not None:
                 try:
                     found += await opened.room.telemetry(opened.service)
-                except Exception as error:  # noqa: BLE001  one broken room must not hide the others' figures
+                except Exception as error:  # noqa: BLE001  one broken room must not hide the others' samples
                     log_failure(error, f"The telemetry of the room {opened.room.name}")
         return found
 
@@ -375,7 +375,7 @@ class App:
         return {name: problems for name, problems in found.items() if problems}
 
     def connection(self, write: Write, *, transport: str, era: Era | None = None) -> Connection:
-        """A conversation with a local client over one connection: on all rooms, or on what `era` serves."""
+        """A conversation with a local client over one connection, about all rooms or what `era` serves."""
         era = era or self.all_rooms
         return Connection(era.legacy, era.modern, self.hub, write, limits=self.settings.limits, transport=transport)
 
@@ -430,7 +430,7 @@ class App:
 
     @cached_property
     def provider_logins(self) -> "ProviderLogins | None":
-        """Logins through the company's identity provider, if one is configured."""
+        """Logins through the company's identity provider, if configured."""
         if (provider := self.settings.login.provider.checked()) is None:
             return None
         from pentad.access.identity_provider import ProviderLogins
@@ -568,7 +568,7 @@ class App:
 
     @cached_property
     def span_export(self) -> "SpanExport | None":
-        """Sends spans to a collector, if one is set."""
+        """Sends spans to a collector, if one is configured."""
         telemetry = self.settings.telemetry
         if telemetry.otlp_endpoint is None:
             return None
@@ -631,7 +631,7 @@ class App:
 async def open_app(
     settings: Settings, *, clock: Clock | None = None, views: ViewRenderer | None = None
 ) -> AsyncGenerator[App]:
-    """Open the store, bring its tables up to date, open the rooms; close all of it again at the end.
+    """Open the store, migrate its tables, and open the rooms; close everything at the end.
 
     `views` renders views of MCP Apps; without it, clients get none."""
     rooms = find_rooms(settings.rooms)

@@ -1,7 +1,7 @@
 """Logging to stderr, as JSON lines or for a terminal.
 
-Secrets are removed when a line is formatted, so no caller can forget to. Nothing is written to stdout: over stdio it
-carries the protocol.
+Secrets are removed when a line is formatted, so no caller can forget to. Nothing is written to stdout, because it
+carries the protocol over stdio.
 """
 
 import json
@@ -51,7 +51,7 @@ def _extras(record: logging.LogRecord) -> dict[str, Any]:
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line: time, level, logger, message, extras, exception."""
+    """One JSON object per line: time, level, logger, message, extras, exception."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {

@@ -1,7 +1,7 @@
 """Generates OpenAPI documents from the descriptions of routes: `/openapi.json`, and one for each register.
 
 A route that lists its errors (`Operation.errors`) is described completely: those errors, and the ones the front sends
-before a route is asked. Any other route may answer with any error, in the server's own shape.
+before the route runs. Any other route may answer with any error, in the server's own format.
 """
 
 import inspect
@@ -50,7 +50,7 @@ _HEADERS: Final = {
 }
 _HEADERS_OF_ERRORS: Final = {401: "WWW-Authenticate", 429: "Retry-After", 503: "Retry-After"}
 _ALWAYS_SENT: Final = frozenset({401, 429})
-"""Errors that always carry their header. A 503 has one only if waiting helps."""
+"""Errors that always have their header. A 503 has one only if waiting helps."""
 _ACTIONS: Final = {"read": "Read", "write": "Change", "admin": "Administer"}
 
 

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 Scope = MutableMapping[str, Any]
 AsgiApp = Callable[[Scope, "Receive", "Send"], Awaitable[None]]
 DEFAULT_ORGANISATION: Final = "default"
-"""The organisation of callers that belong to no other."""
+"""The organisation of callers that belong to no other one."""
 S = TypeVar("S")
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -187,7 +187,7 @@ class Platform:
     issues_tokens: bool = False
     """Whether this server is its own authorization server."""
     health: Callable[[], Awaitable[Mapping[str, Mapping[str, Any]]]] = _no_health
-    """The health of each open room that reports it, by name: `status` is `ok` or an error code."""
+    """The health of each open room that reports it, by room name: `status` is `ok` or an error code."""
     secret_box: SecretBox = PLAIN
     """Encrypts secrets before they are stored, if the operator set `secret_key`. List those columns in
     `Room.sealed`."""
@@ -247,7 +247,7 @@ class Mount:
     """Web pages of any origin may call `path` and below, unless the server runs with `--auth none`. For an `app` or an
     `endpoint`."""
     error_response: "Callable[[PentadError, str], tuple[int, bytes]] | None" = None
-    """Makes the status and body of an error, for an `app` whose clients expect another format than the server's own."""
+    """Makes the status and body of an error, for an `app` whose clients expect a different format."""
     all_rooms: bool = False
     """Set this if the app calls tools of every room: the tools write the audit trail, and a login here covers all
     rooms."""
@@ -372,9 +372,9 @@ class Room(Generic[S]):
     searchable: Sequence[Searchable] = ()
     """Collections for the shared search (`Platform.search`): fields with weights, vectors, filters."""
     search_sources: "Sequence[SearchSource[S]]" = ()
-    """The kinds of things the search over all rooms finds here."""
+    """The kinds of things that the search over all rooms finds here."""
     lineage: "LineageOf | None" = None
-    """Finds where a resource of the room comes from, with the caller's rights; see `pentad.mcp.lineage`."""
+    """Finds the origins of a resource of the room, with the caller's rights; see `pentad.mcp.lineage`."""
     schema: str | None = None
     sealed: Sequence[SealedColumn] = ()
     """Columns of the room's tables that hold secrets."""
@@ -389,7 +389,7 @@ class Room(Generic[S]):
     identity: tuple[str, str] | None = None
     """The server's name and version when this room is served alone, for compatibility with the original server."""
     health: Callable[[S], Awaitable[Mapping[str, Any]]] | None = None
-    """Figures for `/readyz`, with a `status` other than `ok` if something is wrong. Must only read."""
+    """Figures for `/readyz`; their `status` is not `ok` if something is wrong. Must only read."""
     telemetry: Callable[[S], Awaitable[Sequence[MetricFamily]]] | None = None
     """The room's samples for `/metrics`. Must only read, and make no outgoing requests."""
     store_warnings: Callable[[Database], Awaitable[Sequence[StoreWarning]]] | None = None

@@ -17,7 +17,7 @@ _BATCHES: Final = 200
 
 
 def access_events(database: Database, audit: AuditTrail) -> Source:
-    """The trail as a source: what is an event there, not the calls."""
+    """The trail as a source of events; calls are left out."""
 
     async def read(principal: Principal, position: str, limit: int) -> tuple[list[Event], str]:
         found: list[Event] = []

@@ -1,6 +1,6 @@
-"""Users and API keys: for administrators about everybody, and for each user about their own.
+"""Users and API keys: administrators manage everyone's, users their own.
 
-Every change is an event in the audit trail. What these return is what REST, verbs and pages show.
+Every change is an event in the audit trail. REST, verbs and pages show what these functions return.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
@@ -62,7 +62,7 @@ class Accounts:
         return user_json(user)
 
     async def ensure_first_admin(self, password: str | None = None) -> str | None:
-        """At a start on a store without users, make `admin`; returns the password if this call made the user."""
+        """At startup with no users in the store, make `admin`; returns the password if this call made the user."""
         made = await self._users.ensure_first_admin(password)
         if made is not None:
             target = user_principal_id(FIRST_ADMIN)
@@ -123,7 +123,7 @@ class Accounts:
         days: float | None = None,
         own_only: bool = False,
     ) -> dict[str, Any]:
-        """Make a key for a user, or one that is a principal of its own. The answer has the token, once.
+        """Make a key for a user, or one that is a principal itself. Only this answer has the token.
 
         `days` is the lifetime: None means the usual one, 0 that the key never expires.
         """
@@ -152,7 +152,7 @@ class Accounts:
     async def change_own_password(
         self, actor: Principal, current: str, password: str, *, address: str | None = None
     ) -> dict[str, Any]:
-        """Replace the caller's own password, which takes the old one."""
+        """Replace the caller's own password; requires the current one."""
         name = require_in_person(actor)
         try:
             await self._check_password(name, current, address)

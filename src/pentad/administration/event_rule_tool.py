@@ -69,7 +69,7 @@ class EventRulesArguments(Arguments):
 
 
 def _read_schema() -> dict[str, Any]:
-    """What the tool takes where nothing may be changed."""
+    """The tool's arguments on a read-only endpoint."""
     schema = without_properties(input_schema_of(EventRulesArguments), ("rule",))
     return {**schema, "properties": {**schema["properties"], "action": {"type": "string", "enum": ["list", "get"]}}}
 

@@ -1,16 +1,16 @@
 """Rules: when something happens, send it to a URL, or send a task to an agent. A job carries out each rule.
 
-A rule acts with the rights its owner has when it acts, never more than when the rule was made. Its cursor moves behind
-each event once that is dealt with. If a process dies in between, the next one repeats the action under the same id: an
-agent takes a task with a known idempotency key once, and a receiver drops a webhook with a known `webhook-id`. So each
-rule starts one task for each event.
+A rule acts with the rights its owner has at that moment, never more than when the rule was made. Its cursor moves past
+each event once that is handled. If a process dies in between, the next one repeats the action under the same id: an
+agent accepts an idempotency key only once, and a receiver drops a webhook with a known `webhook-id`. So each rule
+starts one task for each event.
 
-A rule is carried out only by a process that has open all rooms whose events may fit, and the one of its action: another
+Only a process that has opened the room of a rule's action and all rooms whose events may match carries it out: another
 one would fail, or move the cursor past events it does not see.
 
-A rule is not started by what it caused itself, and rules that start one another are stopped. What a rule does has a
-span of its own: the mark of the rule, and how many rules led to it. An event leads back to that span through the task
-that caused it, or through its trace.
+A rule does not react to events that it caused itself, and rules that trigger each other are stopped. To detect that,
+each action of a rule gets a span with the mark of the rule and the number of rules that led to it. An event leads back
+to that span through the task that caused it, or through its trace.
 """
 
 import asyncio
@@ -43,14 +43,14 @@ from pentad.kernel.trace import RequestMark, request_mark
 from pentad.mcp.rights import refuse_read_only
 
 JOB: Final = "events.rules"
-"""The job that carries out a rule, whose id is its key."""
+"""The job that carries out a rule; its key is the rule's id."""
 BODY: Final = SealedColumn("event_rules", "body", ("id",), is_text=True)
 MOST_RULES: Final = 100
 """How many rules an owner may have."""
 MOST_FAILURES: Final = 20
 """A rule is disabled after this many failures in a row."""
 LONGEST_CHAIN: Final = 5
-"""How many rules may start one another in a row."""
+"""How many rules may trigger each other in a row."""
 SEND_TASK: Final = "agents_send_task"
 _AT_ONCE: Final = 50
 _RETRY_SECONDS: Final = 5.0
@@ -78,7 +78,7 @@ class WebhookAction(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class RuleBody(msgspec.Struct):
-    """What of a rule is stored sealed."""
+    """The part of a rule that is stored sealed."""
 
     name: str
     rooms: list[str]
@@ -107,7 +107,7 @@ class Rule:
         return EventFilter(frozenset(self.body.rooms), tuple(self.body.kinds), self.body.subject)
 
     def span(self, depth: int) -> str:
-        """The span of what the rule does, as the rule of that number in a chain."""
+        """The span of the rule's action, as number `depth` in a chain of rules."""
         return f"{mark_of(self.id)}{depth:04x}"
 
     def principal(self) -> Principal:
@@ -137,7 +137,7 @@ class Rule:
 
 
 class EventRules:
-    """Keeps rules, queues their jobs when something happens, and carries them out."""
+    """Stores rules, queues their jobs when something happens, and carries them out."""
 
     def __init__(
         self,
@@ -168,7 +168,7 @@ class EventRules:
     async def add(
         self, owner: Principal, name: str, wanted: EventFilter, action: TaskAction | WebhookAction, start: str = NOW
     ) -> dict[str, Any]:
-        """A new rule, for events after `start`. The answer has the secret of a webhook, and no other one has."""
+        """A new rule, for events after `start`. Only this answer has the secret of a webhook."""
         refuse_read_only(owner)
         self._feed.check(wanted)
         secret = ""
@@ -181,7 +181,7 @@ class EventRules:
             signing_key(secret)
         else:
             _require(owner, "agents")
-        first = await self._feed.page(owner, wanted, start, 1)  # refuses a cursor that is none
+        first = await self._feed.page(owner, wanted, start, 1)  # refuses an invalid cursor
         cursor = first.cursor if start == NOW else start
         saved = {
             "name": owner.name, "scopes": sorted(owner.scopes), "kind": owner.kind, "credential": owner.credential,
@@ -231,7 +231,7 @@ class EventRules:
         await self._database.write(work)
 
     async def resume(self, owner: Principal, rule_id: str) -> dict[str, Any]:
-        """Enable a rule again; it goes on with the event that it failed on."""
+        """Enable a rule again; it continues with the event that it failed on."""
         refuse_read_only(owner)
 
         def work(tx: Transaction) -> None:
@@ -253,7 +253,7 @@ class EventRules:
         await self._background.stop()
 
     def wake(self) -> None:
-        """Something happened."""
+        """Queue the jobs, because something happened."""
         self._wake.set()
 
     async def _serve(self) -> None:
@@ -269,7 +269,7 @@ class EventRules:
                 self._wake.set()
 
     def _queue(self, tx: Transaction, only: str | None = None) -> None:
-        """Queue the jobs of all enabled rules, or that of one."""
+        """Queue the jobs of all enabled rules, or of one."""
         sql = "SELECT id, needs FROM event_rules WHERE is_enabled = 1 AND id = coalesce(?, id)"
         for rule_id, needs in tx.all(sql, only):
             self._jobs.enqueue(tx, JOB, key=rule_id, needs=msgspec.json.decode(needs))
@@ -277,7 +277,7 @@ class EventRules:
     # The job
 
     async def run(self, run: JobRun) -> Again | None:
-        """Deal with the events after the rule's cursor."""
+        """Handle the events after the rule's cursor."""
         rule_id = run.key or ""
         rule, owner = await self._database.read(lambda rows: self._with_owner(rows, rule_id))
         if rule is None or not rule.is_enabled:
@@ -308,14 +308,14 @@ class EventRules:
         return Again(self._clock.now()) if page.has_more else None
 
     def _started_by(self, event: Event, rows: Rows) -> tuple[str, int]:
-        """The mark of the rule that led to an event, and how many rules did; without one, no mark and 0."""
+        """The mark of the rule that led to an event, and the length of the chain; no mark and 0 without one."""
         spans = [(trace[36:48], trace[48:52]) for trace in self._causes().origins(rows, event)]
         known = {mark_of(rule_id) for (rule_id,) in rows.all("SELECT id FROM event_rules")} if spans else set[str]()
         # A client may send any span, but does not know the ids of rules.
         return next(((mark, int(depth, 16)) for mark, depth in spans if mark in known), ("", 0))
 
     async def _act(self, rule: Rule, owner: Principal, event: Event, depth: int) -> None:
-        """Do what the rule says, as part of the event's trace."""
+        """Perform the rule's action, as part of the event's trace."""
         trace_id = event.trace[3:35] or traces.new_trace_id()
         mark = RequestMark(f"rule {rule.id}", trace_id, f"00-{trace_id}-{rule.span(depth)}-01", principal=owner.id)
         token = request_mark.set(mark)
@@ -347,7 +347,7 @@ class EventRules:
             raise InvalidInput(attempt.problem)
 
     async def _cut(self, run: JobRun, rule: Rule, event: Event, behind: str) -> None:
-        """Leave an event out that ends a circle of rules, and say so until the rule is resumed."""
+        """Skip an event that would continue a circle of rules, and report that until the rule is resumed."""
         problem = (
             f"Not carried out for {event.type} {event.subject[:200]}: {LONGEST_CHAIN} rules have started one another."
             " Change what one of them waits for, or remove it."
@@ -374,7 +374,7 @@ class EventRules:
         await self._database.write(work)
 
     async def _fail(self, run: JobRun, rule: Rule, problem: str, *, is_final: bool = False) -> bool:
-        """Note a failure; returns whether the rule is disabled now."""
+        """Record a failure; returns whether the rule is disabled now."""
         ends = is_final or rule.failures + 1 >= MOST_FAILURES
 
         def work(tx: Transaction) -> None:
@@ -403,7 +403,7 @@ class EventRules:
 
 
 def mark_of(rule_id: str) -> str:
-    """By what a span is known to be of a rule."""
+    """The mark by which a span is recognised as a rule's."""
     return blake2b(rule_id.encode(), digest_size=6).hexdigest()
 
 

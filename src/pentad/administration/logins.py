@@ -1,4 +1,4 @@
-"""Browser sessions, and the OAuth clients that act for users: for administrators, and for each user about their own."""
+"""Browser sessions and OAuth clients that act for users: administrators manage everyone's, users their own."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ class Logins:
         return [_session_json(one, actor) for one in found]
 
     async def end_session(self, actor: Principal, session_id: str) -> dict[str, Any]:
-        """Log one browser out."""
+        """Log out one browser."""
         require(actor)
         return await self._end_session(actor, session_id, await self._sessions.all())
 
@@ -44,7 +44,7 @@ class Logins:
         return [_session_json(one, actor) for one in await self._sessions.of_user(account_of(actor))]
 
     async def end_own_session(self, actor: Principal, session_id: str) -> dict[str, Any]:
-        """Log one of the caller's browsers out; the sessions of others look unknown."""
+        """Log out one of the caller's browsers; the sessions of others look unknown."""
         return await self._end_session(actor, session_id, await self._sessions.of_user(account_of(actor)))
 
     async def end_own_sessions(self, actor: Principal) -> dict[str, Any]:
@@ -67,7 +67,7 @@ class Logins:
         return token
 
     async def make_first_link(self) -> str | None:
-        """The same at a start, for the first administrator; None if there is none."""
+        """The same at startup, for the first administrator; None if there is none."""
         admin = await self._users.first_admin()
         return None if admin is None else await self.make_link(LOCAL, admin.name)
 

@@ -1,4 +1,4 @@
-"""What belongs to no room, as resources: the feed of events, and traces."""
+"""Resources that belong to no room: the feed of events, and traces."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final

@@ -1,4 +1,4 @@
-"""Who may administer what. Nobody can give more rights than they have, or take over somebody who has more."""
+"""Who may administer what. Nobody can grant more rights than they have, or take over an account that has more."""
 
 from typing import TYPE_CHECKING, Final
 
@@ -17,7 +17,7 @@ _PURPOSES: Final = {ACCESS: "administer this server", AUDIT: "read the audit tra
 
 
 def require(actor: Principal, topic: str = ACCESS) -> None:
-    """Refuse callers without the scope of administration."""
+    """Refuse callers without the scope for this part of administration."""
     if actor.kind == "anonymous":
         raise Unauthenticated("Credentials are needed.")
     if not actor.may(topic, "admin"):
@@ -30,7 +30,7 @@ def require(actor: Principal, topic: str = ACCESS) -> None:
 
 
 def require_within(actor: Principal, scopes: frozenset[str]) -> None:
-    """Refuse to give scopes that the caller does not have."""
+    """Refuse to grant scopes that the caller does not have."""
     if beyond := exceeding(scopes, actor.scopes):
         raise Forbidden(
             f"{actor.name!r} does not have {', '.join(sorted(beyond))}, and so cannot give it.",

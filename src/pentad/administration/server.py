@@ -39,13 +39,13 @@ class ServerAdministration:
     async def jobs(
         self, actor: Principal, *, state: str | None = None, name: str | None = None, limit: int = 100
     ) -> dict[str, Any]:
-        """The jobs that are not done, and how many there are of each state."""
+        """Unfinished jobs, and their number in each state."""
         require(actor)
         found = await self._jobs.stored(state=state, name=name, limit=min(limit, JOBS_MOST))
         return {"jobs": [_job_json(job) for job in found], "counts": await self._jobs.counts()}
 
     async def job(self, actor: Principal, job_id: int) -> dict[str, Any]:
-        """One job that is not done."""
+        """One unfinished job."""
         require(actor)
         found = await self._jobs.stored(job_id=job_id)
         if not found:
@@ -53,7 +53,7 @@ class ServerAdministration:
         return _job_json(found[0])
 
     async def retry_job(self, actor: Principal, job_id: int) -> dict[str, Any]:
-        """Queue a dead letter again, with all its attempts."""
+        """Queue a dead letter again, with a fresh set of attempts."""
         require(actor)
         await self._jobs.retry_dead(job_id)
         self._audit.event(actor, "job retried", target=f"job:{job_id}")
@@ -68,7 +68,7 @@ class ServerAdministration:
 
 
 def _job_json(job: StoredJob) -> dict[str, Any]:
-    """Without the payload, which may hold what only the room may show."""
+    """The job without its payload, which may contain what only the room may show."""
     return {
         "id": job.id,
         "name": job.name,

@@ -1,4 +1,4 @@
-"""All use cases of administration together, as a server or a verb opens them."""
+"""All use cases of administration, as opened by a server or a verb."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -24,7 +24,7 @@ from pentad.settings.model import Settings
 
 @dataclass(frozen=True, slots=True)
 class Administration:
-    """What can be administered."""
+    """The use cases, by what they administer."""
 
     accounts: Accounts
     logins: Logins
@@ -50,7 +50,7 @@ def administration(
     principal_now: Callable[[Principal], Awaitable[Principal]],
     traces: Traces,
 ) -> Administration:
-    """The use cases over these parts of a server."""
+    """Build the use cases from these parts of a server."""
     return Administration(
         Accounts(users, api_keys, audit, clock, check_password),
         Logins(users, sessions, grants, clients, audit, clock),

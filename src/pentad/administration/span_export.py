@@ -1,7 +1,7 @@
 """Sends the calls and jobs of the audit trail to an OpenTelemetry collector, as spans (OTLP over HTTP, JSON).
 
-Spans are made of batches of the trail once they are stored, so a call costs nothing more. While the collector is away,
-batches wait; when too many wait, the oldest are dropped and counted.
+Spans are made from stored batches of the trail, so they cost a call nothing. While the collector is unreachable,
+batches wait; if too many wait, the oldest are dropped and counted.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from pentad.kernel.ports import Fetcher
 from pentad.kernel.trace import trace_id_of
 
 MOST_BATCHES: Final = 600
-"""Batches that wait for the collector: at one a second, ten minutes."""
+"""The most batches that wait for the collector: ten minutes' worth, at one a second."""
 _RETRY_SECONDS: Final = 5.0
 _TIMEOUT: Final = 10.0
 _SERVER: Final = 2
@@ -49,13 +49,13 @@ class SpanExport:
         self._background = Background()
         self._incidents = Incidents(_log, clock=clock)
         self.dropped = 0
-        """Batches dropped because the collector was away for too long."""
+        """Batches dropped because the collector was unreachable for too long."""
 
     def start(self) -> None:
         self._background.start(self._serve(), "span-export")
 
     async def stop(self) -> None:
-        """Send what waits, if the collector answers, and stop."""
+        """Send the waiting batches if the collector answers, then stop."""
         await self._background.stop()
         try:
             async with asyncio.timeout(_TIMEOUT):
@@ -109,7 +109,7 @@ class SpanExport:
 
 
 def _otlp(entry: AuditEntry) -> dict[str, Any]:
-    """An entry of the trail as a span of OTLP's JSON."""
+    """An entry of the trail as a span in OTLP JSON."""
     span = span_of(entry)
     start = int(span.at * 1_000_000_000)
     end = start + int((span.seconds or 0.0) * 1_000_000_000)

@@ -1,8 +1,8 @@
 """One trace: every call, task and job that a request led to, in all rooms, as far as the reader may see them.
 
-Calls and jobs that ran are in the audit trail, so a trace needs no log of its own. Rooms add what they know of it
-(`Room.spans`), and the queue adds the jobs that wait. Whoever may read the audit trail sees the whole trace; everyone
-else sees their own part.
+Calls and finished jobs are in the audit trail, so traces need no separate log. Rooms add their own spans
+(`Room.spans`), and the queue adds waiting jobs. Callers who may read the audit trail see the whole trace; everyone else
+sees their own part.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -23,10 +23,10 @@ TracedRooms = Callable[[], Awaitable[Mapping[str, SpansOf]]]
 
 MOST_SPANS: Final = 1_000
 PAGES_READ: Final = 20
-"""How much of the trail is searched: pages of `audit_query.BYTES_READ`."""
+"""How many pages of the trail are searched, each of `audit_query.BYTES_READ`."""
 _LONGEST_ID: Final = 200
 _SLACK_SECONDS: Final = 5.0
-"""Clocks of processes differ by less."""
+"""The clocks of processes differ by less than this."""
 _JOB: Final = "job "
 
 
@@ -53,7 +53,7 @@ class Traces:
         entries, searched = await self._entries(AuditFilter(principal=owner, trace=trace_id))
         if (
             not entries and named != trace_id
-        ):  # a request with both headers: its id is in the trail, its trace is not it
+        ):  # the request had both headers: its id is in the trail, but its trace is another one
             found, searched = await self._entries(AuditFilter(principal=owner, trace=named))
             with_trace = [one for one in found if one.entry.trace]
             if with_trace:
@@ -74,14 +74,14 @@ class Traces:
     def _more(
         self, rows: Rows, trace_id: str, owner: str | None, spans: Sequence[Span], rooms: Mapping[str, SpansOf]
     ) -> list[Span]:
-        """What the rooms and the queue know. What a trace led to belongs to those whose calls are in it."""
+        """What the rooms and the queue add. What a trace led to belongs to the principals whose calls are in it."""
         since = min((one.at for one in spans), default=0.0) - _SLACK_SECONDS
         owners = sorted({one.principal for one in spans} if owner is None else {owner})
         found = [span for read in rooms.values() for span in read(rows, trace_id, owners, since)]
         return found + self._jobs.of_trace(rows, trace_id, owner)
 
     async def _entries(self, wanted: AuditFilter) -> tuple[list[StoredEntry], str | None]:
-        """The entries that match, and from when on the trail was searched; None if all of it was."""
+        """The entries that match, and how far back the trail was searched; None if all of it was."""
         found: list[StoredEntry] = []
         cursor: str | None = None
         for _ in range(PAGES_READ):
@@ -147,7 +147,7 @@ def _nested(spans: Sequence[Span]) -> Iterable[tuple[Span, int]]:
         one, depth = waiting.pop()
         yield one, depth
         waiting += [(child, depth + 1) for child in reversed(below.pop(one.span_id, []) if one.span_id else [])]
-    yield from ((one, 0) for left in below.values() for one in left)  # those that cause one another in a circle
+    yield from ((one, 0) for left in below.values() for one in left)  # spans that cause each other in a circle
 
 
 def _span_json(span: Span, depth: int, began: float) -> dict[str, Any]:

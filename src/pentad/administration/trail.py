@@ -1,4 +1,4 @@
-"""Reading the audit trail, with the right to do so. Whoever reads it is in it."""
+"""Reads the audit trail for callers who may. Reading it is recorded, too."""
 
 import asyncio
 import contextlib
@@ -45,7 +45,7 @@ class Trail:
         """Entries about everybody, newest first."""
         require(actor, AUDIT)
         wanted = read_filter(given, self._clock.now())
-        await self._audit.flush()  # administrators see what this process did a moment ago
+        await self._audit.flush()  # so that administrators see what this process did a moment ago
         page = await self._read(wanted, limit, cursor)
         self._audit.event(actor, "audit read", target=wanted.text())
         return _page_json(page)
@@ -60,14 +60,14 @@ class Trail:
         return _page_json(await self._read(wanted, limit, cursor))
 
     async def hours(self, actor: Principal, hours: int) -> list[tuple[float, int, int]]:
-        """Calls and errors of everybody in the last hours, oldest first: when each hour began, then both."""
+        """Everybody's calls and errors in the last hours, oldest first: the start of each hour, calls, errors."""
         require(actor, AUDIT)
         return await self._audit.hours(hours)
 
     def export(
         self, actor: Principal, given: Mapping[str, str | None], *, after: int | None = None, follow: bool = False
     ) -> AsyncIterator[bytes]:
-        """All entries as JSON lines, oldest first. To `follow` is to wait for new ones, without end.
+        """All entries as JSON lines, oldest first. With `follow`, wait for new ones, without end.
 
         `after` is the `head` of a page: only entries of later batches are read.
         """
@@ -96,7 +96,7 @@ class Trail:
                 yield b"".join(map(_line, entries))
 
     async def _following(self, actor: Principal, wanted: AuditFilter, after: int | None) -> AsyncIterator[bytes]:
-        """The lines, and new ones each second for as long as the caller has the right to them."""
+        """The lines, then new ones every second for as long as the caller has the right to read them."""
         while not self._stopping.is_set():
             require(await self._principal_now(actor), AUDIT)
             async for number, entries in export(self._db, wanted, after=after):
@@ -104,14 +104,14 @@ class Trail:
                 if entries:
                     yield b"".join(map(_line, entries))
             after = after or 0
-            yield b""  # a server sends nothing, but notices that the reader has gone
+            yield b""  # sends nothing, but lets the server notice that the reader has gone
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(FOLLOW_SECONDS):
                     await self._stopping.wait()
 
 
 async def _with_error(lines: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The lines. If they cannot go on, the last one says why: an export must not look whole when it is not."""
+    """The lines. If they cannot continue, the last one says why: an incomplete export must not look complete."""
     try:
         async for line in lines:
             yield line

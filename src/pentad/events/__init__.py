@@ -1,1 +1,1 @@
-"""One feed of what happens in all rooms: rooms write events in their own transactions, or show their own logs."""
+"""One feed of events in all rooms: rooms write events in their own transactions, or expose their own logs."""

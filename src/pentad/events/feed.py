@@ -28,7 +28,7 @@ NOW: Final = "now"
 MOST: Final = 500
 _OUTBOX: Final = ""
 _EXAMINED: Final = 5_000
-"""How many events are read for one page: a filter may match few of them."""
+"""The most events read for one page, because a filter may match few of them."""
 _PORTION: Final = 500
 _PRUNED_AT_ONCE: Final = 1_000
 
@@ -134,7 +134,7 @@ class EventFeed:
                 )
 
     def rooms_of(self, wanted: EventFilter) -> list[str]:
-        """The rooms whose events may fit."""
+        """The rooms whose events may match."""
         return sorted(
             room
             for room, kinds in self._rooms().items()
@@ -191,7 +191,7 @@ class EventFeed:
         return sorted(found, key=lambda one: one.at, reverse=True)
 
     async def now(self, caller: Principal | None = None) -> str:
-        """The cursor after everything that is stored, for one caller or for all."""
+        """The cursor after all stored events, for one caller or for all."""
         dialect = self._database.dialect
         found = {_OUTBOX: await self._database.read(lambda rows: newest(rows, dialect))}
         for source in self._sources():
@@ -200,7 +200,7 @@ class EventFeed:
         return _write(found)
 
     async def prune(self) -> int:
-        """Delete the events of the outbox that are older than the retention; returns how many."""
+        """Delete events of the outbox that have passed the retention; returns how many."""
         before = self._clock.now() - self._retention_seconds
         gone = 0
         while deleted := await self._database.write(lambda tx: remove_before(tx, before, _PRUNED_AT_ONCE)):
@@ -232,7 +232,7 @@ class EventFeed:
         return rooms, [caller.id, *([ADMINS] if caller.may("access", "admin") else [])]
 
     async def _removed_before(self, positions: Mapping[str, str]) -> float | None:
-        """The time of the oldest kept event, if retention may have removed events after the cursor."""
+        """The time of the oldest event that is kept, if retention may have removed events after the cursor."""
         if _OUTBOX in positions:
             return None
         oldest = await self._database.read(oldest_time)
@@ -248,7 +248,7 @@ class _Portion(Struct, frozen=True):
 
 
 def _merged(found: Mapping[str, tuple[Sequence[Event], str]], positions: Mapping[str, str], limit: int) -> _Portion:
-    """The first events by time, keeping the order of each source: a clock may have been set back.
+    """The first events by time, in the order of each source, because a clock may have been set back.
 
     A source that was not read to its end may have more events with the time of its last one, so later ones wait.
     """

@@ -34,7 +34,7 @@ _INSERT: Final = (
 )
 _POSITION: Final = re.compile(r"(\d{1,19})-(\d{1,19})-(\d{1,9})")
 _WHOLE: Final = 10**9 - 1
-"""The index behind every subject of a row."""
+"""The index of a row whose subjects have all been read."""
 _encode: Final = msgspec.json.Encoder().encode
 
 
@@ -51,8 +51,8 @@ def emit(
 ) -> None:
     """Record an event for each of these subjects, visible when the transaction commits. Many subjects share one row.
 
-    `audience` is who may read it: empty for everyone with the right to read the room, a principal, or `ADMINS`. The
-    trace, and by default the principal, are those of the current request.
+    `audience` says who may read it: empty for everyone who may read the room, a principal, or `ADMINS`. The trace, and
+    by default the principal, are those of the current request.
     """
     mark = request_mark.get()
     who = principal if principal is not None else "" if mark is None else mark.principal or ""
@@ -126,7 +126,7 @@ def running_transactions(rows: Rows) -> tuple[int, int]:
 
 
 def oldest_time(rows: Rows) -> float | None:
-    """When the oldest event that is still kept happened."""
+    """The time of the oldest event that is still kept."""
     return rows.value("SELECT at FROM events ORDER BY seq LIMIT 1")
 
 

@@ -18,7 +18,7 @@ _AGAIN_SECONDS: Final = 1.0
 class EventWatch:
     """Calls `tell` shortly after new events, once per burst.
 
-    PostgreSQL shows an event only when no older transaction runs. While one does, `tell` is called again every second.
+    PostgreSQL shows an event only once no older transaction is running. Until then, `tell` is called every second.
     """
 
     def __init__(self, database: Database, tell: Callable[[], Awaitable[None]]) -> None:
@@ -34,7 +34,7 @@ class EventWatch:
             self._ends.append(database.listen(COMMITS, self._on_commits))
 
     def look(self) -> None:
-        """There may be new events."""
+        """Call `tell` soon, because there may be new events."""
         self._is_news = True
         if self._burst is None and (self._looking is None or self._looking.done()):
             self._burst = asyncio.get_running_loop().call_later(_BURST_SECONDS, self._begin)
@@ -47,7 +47,7 @@ class EventWatch:
         """Check whether the last event has changed."""
         try:
             last = await self._database.lookup(LAST)
-        except PentadError:  # the next commit brings another try
+        except PentadError:  # tried again at the next commit
             return
         if last != self._last:
             self._last = last

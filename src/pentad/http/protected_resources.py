@@ -42,7 +42,7 @@ class ProtectedResources:
         """Whether this server is its own authorization server."""
 
     def add(self, room: str, patterns: Iterable[str]) -> None:
-        """Paths that begin like these, up to their first parameter, lead to the room."""
+        """Map to the room all paths that begin like these patterns, up to the first parameter."""
         for pattern in patterns:
             if start := pattern.partition("{")[0].rstrip("/"):
                 known = self._by_path.get(start, ())
@@ -90,7 +90,7 @@ class ProtectedResources:
     ) -> Headers:
         """The challenge for a known caller who lacks a scope: Bearer only, as a password would not help.
 
-        For a client with a grant, the challenge also lists its present scopes: several clients request exactly the
+        For a client with a grant, the challenge also lists its current scopes: several clients request exactly the
         scopes in the challenge, and would lose the others.
         """
         caller = caller or scope.get("state", {}).get("principal")
@@ -100,7 +100,7 @@ class ProtectedResources:
         return [(_CHALLENGE, challenge.encode())]
 
     def with_challenges(self, message: Message, scope: Scope, headers: Mapping[bytes, bytes]) -> Message:
-        """The start of a room's own refusal, with this server's challenges instead of the room's."""
+        """The start message of a room's refusal, with this server's challenges instead of the room's."""
         if message["status"] == 401:
             added = self._unauthorized(scope, headers)
         elif (needed := self._missing_scope(scope)) is not None:

@@ -27,7 +27,7 @@ SOON_SECONDS: Final = 2.0
 """How often workers poll. Only jobs due sooner are signalled."""
 
 MOST_OF_TRACE: Final = 200
-"""How many jobs of a trace are read."""
+"""The most jobs that are read for a trace."""
 
 _LONGEST_ERROR: Final = 2_000
 _GONE: Final = "The process that ran it is gone."
@@ -127,7 +127,7 @@ class JobQueue:
             tx.signal(CHANNEL, name)
 
     async def hasten(self, name: str) -> None:
-        """Retry jobs of a name that are waiting after a failure at once, with a fresh set of attempts."""
+        """Retry now the jobs of a name that are waiting after a failure, with a fresh set of attempts."""
         waiting = "name = ? AND state = 'queued' AND attempt > 0"
         if await self.database.lookup(f"SELECT 1 FROM jobs WHERE {waiting} LIMIT 1", name) is None:  # noqa: S608  constants
             return
@@ -394,7 +394,7 @@ class JobQueue:
 
 
 def _need(room: str) -> str:
-    """A room in the column `needs`: no name is a part of another."""
+    """A room in the column `needs`, delimited so that it never matches a part of another name."""
     return f";{room};"
 
 

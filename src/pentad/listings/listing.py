@@ -24,12 +24,12 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
     description: str
     provider: str
     url: str = ""
-    """Where it answers."""
+    """The URL at which it answers."""
     skills: tuple[str, ...] = ()
     """OASF classes, by name. If empty, the directory chooses them from the texts."""
     domains: tuple[str, ...] = ()
     modules: Mapping[str, Mapping[str, Any]] = {}
-    """The data of OASF modules by their name, such as `integration/a2a`."""
+    """The data of OASF modules by name, such as `integration/a2a`."""
     annotations: Mapping[str, str] = {}
 
     def body(self) -> bytes:
@@ -46,7 +46,7 @@ class Catalogue(Protocol):
     """Keeps one record for each listing. Both methods are idempotent."""
 
     async def put(self, listing: Listing) -> None:
-        """List it, or replace the record it has. InvalidInput if it cannot become a valid record."""
+        """Add a record for it, or replace the existing one. InvalidInput if it cannot become a valid record."""
         ...
 
     async def withdraw(self, key: str) -> None:

@@ -1,7 +1,7 @@
-"""Agents that one room offers and another hosts, such as avatars: a tool answers their tasks.
+"""Agents that one room offers and another hosts, such as avatars: their tasks are answered by a tool.
 
-The rooms do not know one another. `AgentOffers` collects the offers (`Room.offered_agents`) at the start and after
-every change, and passes them to the room that hosts agents (`Room.host_offered`).
+The rooms do not know each other. `AgentOffers` collects the offers (`Room.offered_agents`) at the start and after every
+change, and passes them to the room that hosts agents (`Room.host_offered`).
 """
 
 import asyncio
@@ -20,27 +20,27 @@ _RETRY_SECONDS = 1.0
 
 
 class OfferedAgent(Struct, frozen=True):
-    """An agent whose tasks a tool answers, with the rights of their caller."""
+    """An agent whose tasks are answered by a tool, with the rights of their caller."""
 
     name: str
-    """In URLs."""
+    """The agent's name in URLs."""
     title: str
     description: str
     version: str
     listing: Listing
     """Its own entry in the directory, to which the card of the agent is added."""
     tool: str
-    """Must be read-only, so that a task can continue after a crash."""
+    """The tool. It must be read-only, so that a task can continue after a crash."""
     question: str
     """The argument that takes the text of a message."""
     answer: str
     """The member of the result that is the text of the answer."""
     arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Further arguments, always the same."""
+    """Further arguments, the same for every call."""
     conversation: str | None = None
     """The argument that takes the conversation so far, as a list of `role` and `content`."""
     skills: Sequence[Mapping[str, Any]] = ()
-    """As on A2A's cards."""
+    """Skills, as on A2A cards."""
     tags: Sequence[str] = ()
 
 

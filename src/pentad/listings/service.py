@@ -2,14 +2,14 @@
 
 1. Each serving process declares what its rooms list, as rows of `listings`, and holds a job as its lease. Entries that
    belong to the store, such as a registered card, are declared in the transaction that stores them.
-2. A change of these rows leaves its key in `listing_changes` and queues the job `listings.reconcile`, all in one
+2. A change of these rows records its key in `listing_changes` and queues the job `listings.reconcile`, in one
    transaction. The job runs where the directory is open: it puts the newest listing of each key into the directory, or
    withdraws it if nobody hosts it any more.
-3. A process that dies loses its lease as soon as another one has missed its session in the store for a moment. The job
-   it held then runs elsewhere, and retracts its rows; so does its `listings.reconcile`. Its other jobs are left to the
-   others once it misses a heartbeat, too.
+3. A process that dies loses its lease once another process notices that its session in the store has been gone for a
+   moment. The job it held then runs in another process and retracts its rows; its `listings.reconcile` moves, too. Its
+   other jobs are released once its heartbeat is missing as well.
 
-A process may die between any two steps: the key is still marked, and putting or withdrawing it again changes nothing.
+A process may die between any two steps: the key is still recorded, and putting or withdrawing it again changes nothing.
 """
 
 import asyncio
@@ -30,14 +30,14 @@ from pentad.listings import store
 from pentad.listings.listing import CHANNEL, Catalogue, Listing
 
 Source = Callable[[], Awaitable[Sequence[Listing]]]
-"""What one room lists now."""
+"""Returns what one room lists now."""
 
 SERVING: Final = "listings.serving"
 """The job that a process holds while it hosts something; its key is the process."""
 RECONCILE: Final = "listings.reconcile"
 _LOOK_SECONDS: Final = 0.3
 _ABSENT_SECONDS: Final = 0.6
-"""How long the session of a process must be missing. A lost connection is back sooner."""
+"""How long the session of a process must be gone. A lost connection comes back sooner."""
 _GRACE_SECONDS: Final = 0.2
 """How long the listings of an ended process are kept, so that a restarted one can declare them again."""
 _BATCH: Final = 100
@@ -48,14 +48,14 @@ class Listings:
 
     def __init__(self, queue: JobQueue) -> None:
         self.catalogue: Catalogue | None = None
-        """Of the directory, if it is open."""
+        """The directory's, if it is open."""
         self._queue = queue
         self._database = queue.database
         self._clock = queue.clock
         self._sources: Sequence[Source] = ()
         self._hosted: dict[str, Listing] = {}
         self._missing: dict[str, float] = {}
-        """Processes whose session is over, and since when."""
+        """Processes whose session has ended, and since when."""
         self._ended: dict[str, float] = {}
         """Processes that have lost their listings, and when; their other jobs are lost with the next heartbeat."""
         self._wake = asyncio.Event()
@@ -84,12 +84,12 @@ class Listings:
         self._queue.enqueue(tx, RECONCILE, key=RECONCILE)
 
     def changed(self) -> None:
-        """A room of this process lists something else now. What is in the store is announced with the transaction
-        instead (`listings_changed`)."""
+        """The listings of a room in this process have changed. For things in the store, call `listings_changed` in the
+        transaction instead."""
         self._wake.set()
 
     async def caught_up(self, key: str, seconds: float) -> bool:
-        """Wait until the directory has this listing as it is now; False if it does not have it in time.
+        """Wait until the directory has the current version of this listing; False after the timeout.
 
         If the directory is not open in this process, this does not wait. Failures of other listings do not matter."""
         with suppress(TimeoutError):
@@ -127,17 +127,17 @@ class Listings:
                 await self.look(has_changed)
             except PentadError as error:
                 log_failure(error, "Listing what is hosted here")
-            except Exception as error:  # noqa: BLE001  a room may raise anything; the others' listings go on
+            except Exception as error:  # noqa: BLE001  a room may raise anything; the others' listings continue
                 internal_error(error, "Listing what is hosted here")
             else:
                 continue
-            self._missing.clear()  # while the store is down nobody can be seen
+            self._missing.clear()  # while the store is down no process can be seen
             await asyncio.sleep(_LOOK_SECONDS)
             if has_changed:
                 self._wake.set()
 
     async def look(self, has_changed: bool = False) -> None:
-        """Declare what has changed here, and withdraw what processes hosted that have ended."""
+        """Declare what has changed here, and withdraw what ended processes hosted."""
         if has_changed:
             self._hosted = _combined([one for source in self._sources for one in await source()])
         held, missing = await self._database.read(self._read)
@@ -174,13 +174,13 @@ class Listings:
             self._queue.enqueue(tx, RECONCILE, key=RECONCILE)
 
     def _end_leases(self, tx: Transaction, workers: Sequence[str]) -> None:
-        """Take the leases of ended processes, and what they were bringing up to date: doing it twice does no harm."""
+        """Take over the leases of ended processes, and their reconciling: doing it twice does no harm."""
         for worker in workers:
             self._queue.take_from(tx, SERVING, worker)
             self._queue.take_from(tx, RECONCILE, worker)
 
     async def _end_jobs(self, now: float) -> None:
-        """Leave the jobs of ended processes to the others. One whose heart has beaten since then is alive."""
+        """Release the jobs of ended processes. One that has sent a heartbeat since then is alive."""
         ended = list(self._ended)
         silences = await self._database.read(lambda rows: [self._queue.silence(rows, worker) for worker in ended])
         for worker, silence in zip(ended, silences, strict=True):
@@ -193,7 +193,7 @@ class Listings:
     # Jobs
 
     async def retract_ended(self, run: JobRun) -> None:
-        """Withdraw what a process hosted that has lost its lease."""
+        """Withdraw everything hosted by a process that has lost its lease."""
         worker = run.key or ""
 
         def work(tx: Transaction) -> None:
@@ -220,7 +220,7 @@ class Listings:
             raise RetryLater(failures[0].sentence())
 
     async def _bring_up(self, key: str, mark: str, run: JobRun) -> PentadError | None:
-        """List or withdraw one key; returns why it has to be tried again."""
+        """List or withdraw one key; returns the reason if this has to be retried."""
         catalogue = self.catalogue
         if catalogue is None:
             return None
@@ -230,7 +230,7 @@ class Listings:
                 await catalogue.withdraw(key)
             else:
                 await catalogue.put(listing)
-        except (InvalidInput, LimitExceeded) as error:  # trying again would not help
+        except (InvalidInput, LimitExceeded) as error:  # a retry would not help
             log_failure(error, f"Listing {key} in the directory")
         except PentadError as error:
             log_failure(error, f"Listing {key} in the directory")
@@ -245,7 +245,7 @@ def _settle(tx: Transaction, run: JobRun, key: str, mark: str) -> None:
 
 
 def _combined(listings: Sequence[Listing]) -> dict[str, Listing]:
-    """By key. If two rooms list the same thing, the first names it, and it has the modules of both."""
+    """The listings by key. If two rooms list one thing, the first one's texts count, and the modules are combined."""
     found: dict[str, Listing] = {}
     for one in listings:
         known = found.get(one.key)

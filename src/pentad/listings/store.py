@@ -10,7 +10,7 @@ from pentad.kernel.ports import Rows, Transaction
 from pentad.listings.listing import Listing
 
 STORED: Final = ""
-"""Stands for the store itself in place of a process."""
+"""The worker name of entries that belong to the store itself."""
 
 
 def declared_by(rows: Rows, worker: str) -> dict[str, str]:
@@ -19,7 +19,7 @@ def declared_by(rows: Rows, worker: str) -> dict[str, str]:
 
 
 def stored_revision(rows: Rows, key: str) -> str | None:
-    """The revision of what the store itself has."""
+    """The revision of an entry that belongs to the store itself."""
     return rows.value("SELECT revision FROM listings WHERE key = ? AND worker = ?", key, STORED)
 
 

@@ -41,7 +41,7 @@ class OutgoingRequest:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """The response of one address; `location` is set if it is a redirect."""
+    """The response from one address; `location` is set if it is a redirect."""
 
     status: int
     headers: dict[str, str]

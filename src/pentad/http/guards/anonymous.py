@@ -8,7 +8,7 @@ from pentad.mcp.http_exchange import Message, Send
 from pentad.platform import Scope
 
 PROBES: Final = frozenset({"/healthz", "/readyz"})
-"""Paths of health probes. They are slowed down but never refused: an orchestrator would end a healthy server."""
+"""Paths of health probes. Slowed down but never refused: a refused orchestrator would kill a healthy server."""
 _PROBES_AT_ONCE: Final = 2
 
 
