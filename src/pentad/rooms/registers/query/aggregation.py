@@ -61,9 +61,7 @@ def _statement(sql: SqlDialect, query: AggregateQuery, found: RowSource) -> Sql:
 
 
 def _groups(sql: SqlDialect, query: AggregateQuery, found: RowSource) -> Sql:
-    """The statement for groups. A bucket reads its time several times, so with buckets every value is extracted once
-    first.
-    """
+    """The statement for groups. A bucket reads its time several times, so then every value is first extracted once."""
     asked = [(key.hops, _raw(sql, key)) for key in query.group_by]
     asked += [(metric.hops, _input(sql, metric)) for metric in query.metrics]
     if any(to_many(hops) for hops, _ in asked):

@@ -25,7 +25,7 @@ class SqlDialect(Protocol):
         ...
 
     def number(self, value: float) -> Value:
-        """A number as that parameter."""
+        """A number, as such a parameter."""
         ...
 
     def expected(self, test: str) -> str:

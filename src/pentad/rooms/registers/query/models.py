@@ -181,9 +181,7 @@ class Sort:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """How often each value occurs, most frequent first. `many` counts the elements of an array, each once per
-    object.
-    """
+    """Counts of each value, most frequent first. `many` counts the elements of an array, each once per object."""
 
     name: str
     path: Path

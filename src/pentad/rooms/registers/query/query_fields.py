@@ -128,8 +128,7 @@ class QuerySchema(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class QueryField:
-    """A field of an object. `kind` is None for values of any kind or that do not compare. `many` means an array of
-    `kind`.
+    """A field of an object. `kind` is None for values of any kind or that do not compare; `many` means an array.
 
     `lists` are the lists of objects it passes through; the path then starts in an object of the last one. `members` are
     the properties of the object there, or of the objects in its list; None if they may have any. `hops` lead to the

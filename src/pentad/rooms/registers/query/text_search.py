@@ -41,8 +41,7 @@ COMMON: Final = 10_000
 """If one word is enough, only words in at most this many objects find candidates."""
 MOST_NEAREST: Final = 200
 MOST_COMPARED: Final = 20_000
-"""If a filter leaves at most this many objects, only these are compared; otherwise the nearest of all are checked
-first."""
+"""If a filter leaves at most this many objects, only these are compared; otherwise the nearest of all come first."""
 
 ATTACHMENT: Final = "attachment:"
 """The prefix for attachments among the properties of an explanation: `attachment:report.pdf`."""
@@ -270,9 +269,7 @@ class TextSearch:
         return sorted(hits, key=lambda hit: (*hit.rank, hit.row[0]))
 
     def _behind(self, start: int, needed: int) -> list[_Hit]:
-        """Hits after the head, which have the words and are not near; window by window, none ranked above the head's
-        last.
-        """
+        """Hits after the head: word matches that are not near, window by window, none above the head's last."""
         without = [hit.row[0] for hit in self._only_near]
         first = WINDOW + start // WINDOW * WINDOW
         skipped = WINDOW + start - first
