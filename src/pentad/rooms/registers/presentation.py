@@ -57,7 +57,7 @@ def with_warnings(
     access: AccessRules, caller: Caller, pair: Pair, stored: StoredObject, wire: dict[str, Any]
 ) -> dict[str, Any]:
     """The answer to a write, with any `@self.warnings`. `@self.unchanged` means the object already had the data;
-    `@self.undone` is the change that an undo took back.
+    `@self.undone` is the change an undo took back.
     """
     warnings = write_warnings(access, caller, pair, stored)
     said = {"unchanged": stored.unchanged, "warnings": warnings, "undone": stored.undone}

@@ -136,8 +136,7 @@ class _Sheet:
 
 
 def _selected(columns: Sequence[Column], fields: Mapping[str, bool]) -> list[Column]:
-    """The columns for some fields, in their order: a field selects its column, those below it, and one that contains
-    it.
+    """The columns for some fields, in their order: a field selects its column, those below it, and one around it.
 
     A field of a related object gets its own column.
     """

@@ -40,8 +40,7 @@ class Problem:
 
 @dataclass(slots=True)
 class RawRow:
-    """One object in a file. `number` is the row or line as people see it; `uuid` and `version` are optional in the
-    file.
+    """One object in a file. `number` is the row or line as people see it; `uuid` and `version` are optional.
 
     A `whole` row replaces all data of an existing object; others change only the properties they have.
     """

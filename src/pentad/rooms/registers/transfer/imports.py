@@ -177,9 +177,7 @@ class ImportReport(Tally):
 
 
 class Spool:
-    """Rows between reading and writing; on disk beyond a few megabytes. Can be read again if a transaction is
-    retried.
-    """
+    """Rows between reading and writing, on disk beyond a few megabytes; read again if a transaction is retried."""
 
     def __init__(self) -> None:
         self._file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115  closed by __exit__

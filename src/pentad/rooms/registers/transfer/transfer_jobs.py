@@ -240,9 +240,7 @@ class TransferJobs:
         return [_state(row) for row in await self._database.read(lambda rows: rows.all(sql, caller.principal.id))]
 
     def progress(self, state: TransferState) -> Progress | None:
-        """The progress of a transfer; None if it is not running, or another process runs it and has not reported
-        yet.
-        """
+        """The progress of a transfer; None if it is not running, or its process has not reported yet."""
         if state.is_over:
             return None
         return self._progress.get(state.id) or (("writing", state.rows_done, None) if state.rows_done else None)

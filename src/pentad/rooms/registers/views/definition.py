@@ -103,9 +103,7 @@ class ViewProblem:
         return {"path": self._path, "rule": self._rule, "message": self.error.message, **known}
 
     def masked(self, pair: Pair) -> dict[str, Any]:
-        """The problem without names, except for properties of the view's own schema, which the caller can see
-        anyway.
-        """
+        """The problem without names, except properties of the view's own schema, which the caller can see anyway."""
         said = self.error.details.get("property")
         known = {"property": said} if said in pair.definition.properties else {}
         message = _HIDDEN_PART if self.column is None else _HIDDEN_COLUMN

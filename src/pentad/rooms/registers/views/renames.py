@@ -191,7 +191,7 @@ class _Renamer:
         return result
 
     def _rollup(self, schema: QuerySchema, source: str, column: dict[str, Any]) -> dict[str, Any]:
-        """The filter of a rollup, and the value that decides which object is the latest; both use the related schema's
+        """A rollup's filter, and the value that decides which object is the latest; both use the related schema's
         names.
         """
         try:
