@@ -1,4 +1,4 @@
-"""Cards from a dictionary, a file or a URL.
+"""Reads agent cards from a dictionary, a file or a URL.
 
 `strict=True` rejects what AgentVault accepts by mistake (`http://localhost.evil.example/`) and names members it drops.
 """
@@ -25,7 +25,7 @@ _KEYS: Final = 10_000
 
 
 def parse_agent_card_from_dict(data: dict[str, Any], *, strict: bool = False) -> AgentCard:
-    """The card in a dictionary; AgentCardValidationError with every problem."""
+    """Read a card from a dictionary; AgentCardValidationError lists every problem."""
     try:
         return AgentCard.model_validate(data, by_alias=True, by_name=False, context=STRICT if strict else None)
     except ValidationError as error:
@@ -51,7 +51,7 @@ def load_agent_card_from_file(file_path: str | Path, *, strict: bool = False) ->
 async def fetch_agent_card_from_url(
     url: str, http_client: "Fetcher | None" = None, *, strict: bool = False
 ) -> AgentCard:
-    """The card at a URL. Without an `http_client` the URL is trusted, because the caller chose it."""
+    """The card at a URL. Without an `http_client`, the URL is trusted because the caller chose it."""
     answer = await _fetch(url, http_client)
     if not 200 <= answer.status < 300:
         raise AgentCardFetchError(
@@ -87,7 +87,7 @@ async def _fetch(url: str, fetcher: "Fetcher | None") -> "Fetched":
 
 
 def _read(body: bytes) -> Any:
-    """JSON within limits; ValueError for anything else."""
+    """Parse JSON within limits; ValueError for anything else."""
     try:
         check_bounds(body, depth=_DEPTH, keys=_KEYS)
         return json.loads(body)

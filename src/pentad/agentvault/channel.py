@@ -1,4 +1,6 @@
-"""Requests to one agent: authenticated, limited in size and time, as a whole or as a stream. Knows no dialect."""
+"""Requests to one agent: authenticated, limited in size and time, with whole or streamed responses. Independent of the
+dialect.
+"""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
@@ -23,7 +25,7 @@ _UNAUTHORIZED: Final = 401
 
 @dataclass(frozen=True, slots=True)
 class NotAStream:
-    """The response to a streaming request that is not a stream, with the beginning of its body."""
+    """A response to a streaming request that is not a stream, with the start of its body."""
 
     status: int
     headers: Mapping[str, str]
@@ -32,7 +34,7 @@ class NotAStream:
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """Sends requests to one agent. `keys` is None if no credentials are sent."""
+    """Sends requests to one agent. With `keys` None, no credentials are sent."""
 
     fetcher: "Fetcher"
     agent: str
@@ -44,7 +46,7 @@ class Channel:
     idle: float
 
     async def fetch(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> "Fetched":
-        """The response. If the agent rejects an OAuth token, the request is repeated once with a new one."""
+        """Send a request. If the agent rejects an OAuth token, the request is repeated once with a new one."""
         sent = await self._headers(headers, _JSON, body)
         answer = await self._fetch(method, url, sent, body)
         if answer.status == _UNAUTHORIZED and any(scheme.kind == "oauth2" for scheme in self.schemes):
@@ -56,7 +58,7 @@ class Channel:
     async def stream(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, *, keep_unfinished: bool = False
     ) -> AsyncGenerator[ServerEvent | NotAStream]:
-        """The events of a stream, or one `NotAStream`. `keep_unfinished` adds an event that the end cut off."""
+        """The events of a stream, or one `NotAStream`. `keep_unfinished` adds an event cut off by the stream's end."""
         sent = await self._headers(headers, CONTENT_TYPE, body)
         async with self.fetcher.stream(
             url, method=method, headers=sent, body=body, timeout=self.seconds, idle=self.idle, trusted=self.trusted

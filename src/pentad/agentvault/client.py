@@ -71,8 +71,8 @@ _log: Final = logging.getLogger(__name__)
 class AgentVaultClient:
     """Talks to agents by their cards.
 
-    Without an `http_client` it opens its own connections and trusts the URLs of cards, because the caller chose them.
-    With one (a Pentad fetcher), the policy of that one decides.
+    Without an `http_client`, it opens its own connections and trusts the URLs of cards, because the caller chose them.
+    With one (a Pentad fetcher), the client's policy decides.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class AgentVaultClient:
         key_manager: "KeyManager",
         mcp_context: dict[str, Any] | MCPContext | None = None,
     ) -> Task:
-        """The task as it is now."""
+        """The current state of a task."""
         params = self._task_params(task_id, mcp_context)
         return _as(Task, await self._call(agent_card, key_manager, "req-get-", "tasks/get", params))
 
@@ -268,7 +268,7 @@ def _as(model: type[M], answer: Any) -> M:
 
 
 def _event(url: str, event: ServerEvent) -> A2AEvent | None:
-    """The event. An unknown or invalid one is logged and skipped (None), because valid ones may follow."""
+    """Decode an event. Unknown or invalid ones are logged and skipped (None), because valid ones may follow."""
     try:
         data = parse(url, event.data)
     except A2AMessageError:
@@ -350,7 +350,7 @@ def parse(url: str, text: bytes | str) -> Any:
 
 
 def failure(error: PentadError) -> A2AError:
-    """An error of the fetcher as one of this library."""
+    """Convert a fetcher's error to one of this library."""
     if isinstance(error, DeadlineExceeded):
         return A2ATimeoutError(error.sentence())
     if isinstance(error, InvalidInput):

@@ -1,7 +1,7 @@
 """Credentials for calls to an agent: chooses one of its schemes and creates the headers.
 
-The order is that of AgentVault (a key, then OAuth, then nothing), with bearer keys before nothing. A token is used
-until shortly before it expires, or for five minutes if it does not say when. No secret is ever part of an error.
+The order is AgentVault's (a key, then OAuth, then nothing), with bearer keys added before nothing. A token is used
+until shortly before it expires, or for five minutes if it has no expiry. Errors never contain a secret.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ _SUPPORTED: Final = ("apiKey", "oauth2", "bearer", "none")
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """One way to log in, as a card declares it. `service` is the id of the keys."""
+    """One authentication scheme from a card. `service` is the id of the keys."""
 
     kind: Literal["apiKey", "oauth2", "bearer", "none"]
     service: str

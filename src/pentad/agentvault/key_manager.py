@@ -27,7 +27,7 @@ _log: Final = logging.getLogger(__name__)
 
 
 class Keyring(Protocol):
-    """The part of the package `keyring` that is used."""
+    """The part of the package `keyring` that we use."""
 
     def get_password(self, service_name: str, username: str) -> str | None: ...
 

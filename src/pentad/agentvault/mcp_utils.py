@@ -82,7 +82,7 @@ def get_mcp_context(message: Any) -> dict[str, Any] | None:
 
 
 def checked_context(context: Any) -> dict[str, Any]:
-    """The context to send, with nothing lost; ValueError with every problem and its place."""
+    """The context to send, without losing anything; ValueError lists every problem with its place."""
     if not isinstance(context, dict):
         raise ValueError("an MCP context is a dictionary")  # noqa: TRY004  one kind of error for all that is wrong with a context
     given = cast("dict[str, Any]", context)

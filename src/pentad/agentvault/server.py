@@ -1,7 +1,7 @@
 """The base class of agents, with the names of the AgentVault server SDK.
 
 An agent overrides `run` (Pentad's way: one coroutine per turn) or the `handle_*` methods (AgentVault's way: the agent
-manages its own tasks). The host does everything else: log, streaming, push, cards, dialects. Nothing here knows a
+manages its own tasks). The host does everything else: log, streaming, push, cards, dialects. Nothing here depends on a
 server or a store.
 """
 
@@ -15,7 +15,7 @@ METHOD: Final = "a2a_method_name"
 """The attribute of a function in which `a2a_method` stores the name."""
 
 Isolation = Literal["loop", "thread", "process"]
-"""Where an agent runs: on the server's event loop, in threads of its own, or in a process for each turn."""
+"""Where an agent runs: on the server's event loop, in its own threads, or in one process per turn."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -51,7 +51,7 @@ def agent(
     memory_bytes: int | None = None,
     cpu_seconds: int | None = None,
 ) -> Callable[[F], F]:
-    """Describe a function that is an agent, by the attributes of `BaseA2AAgent`."""
+    """Describe an agent written as a function, with the attributes of `BaseA2AAgent`."""
     given = {key: value for key, value in locals().items() if value}
 
     def attach(function: F) -> F:
@@ -63,7 +63,7 @@ def agent(
 
 
 class StepFailed(Exception):
-    """A step of a turn (`turn.step`) failed: `kind` is the type of the error, `text` what it said.
+    """A step of a turn (`turn.step`) failed: `kind` is the type of the error, `text` its message.
 
     The failure is stored like a result: if the turn runs again, the step raises it again.
     """
@@ -74,7 +74,7 @@ class StepFailed(Exception):
         self.kind = kind
         self.text = text
         self.report = report
-        """What the caller of the task may read about it."""
+        """What the task's caller may read about it."""
 
 
 class StepInterrupted(StepFailed):
@@ -85,7 +85,7 @@ class BaseA2AAgent:
     """An agent. Class attributes describe it; `run` or the `handle_*` methods do the work."""
 
     name: ClassVar[str] = ""
-    """The name in URLs; made from the name of the class if empty."""
+    """The name in URLs; derived from the class name if empty."""
     title: ClassVar[str] = ""
     description: ClassVar[str] = ""
     version: ClassVar[str] = "1.0.0"
@@ -99,13 +99,13 @@ class BaseA2AAgent:
     output_modes: ClassVar[Sequence[str]] = ()
     """The content types it produces; text and JSON if empty."""
     extensions: ClassVar[Sequence[Mapping[str, Any]]] = ()
-    """The A2A extensions it knows: `uri`, `description`, `required` and `params` of each."""
+    """The A2A extensions it supports: `uri`, `description`, `required` and `params` of each."""
     restartable: ClassVar[bool] = False
     """Whether a turn may run again from its start if the process that ran it died."""
     push_private: ClassVar[bool] = False
     """Whether push notifications of its tasks may go to private addresses; for test suites."""
     isolation: ClassVar[Isolation | None] = None
-    """Where it runs. By default `loop` if it is written with `async def`, `thread` if with `def`."""
+    """Where it runs. By default `loop` for `async def`, `thread` for `def`."""
     deadline: ClassVar[float | None] = None
     """How many seconds it may work on a message. Waiting for an answer does not count."""
     memory_bytes: ClassVar[int | None] = None
@@ -125,11 +125,11 @@ class BaseA2AAgent:
         raise NotImplementedError(f"{type(self).__name__} does not override handle_task_send.")
 
     async def handle_task_get(self, task_id: str) -> Any:
-        """The task as it is now."""
+        """The current state of a task."""
         raise NotImplementedError(f"{type(self).__name__} does not override handle_task_get.")
 
     async def handle_task_cancel(self, task_id: str) -> bool:
-        """Stop working on a task; False if that is not possible."""
+        """Stop working on a task; False if it cannot be stopped."""
         raise NotImplementedError(f"{type(self).__name__} does not override handle_task_cancel.")
 
     async def handle_subscribe_request(self, task_id: str) -> AsyncGenerator[Any]:

@@ -1,7 +1,7 @@
-"""The context of a message: validated, stored, and given to the agent.
+"""Message contexts: validates them, stores them, and passes them to the agent.
 
 Every interface (dialects, tools, the command line) calls `accept` once. The agent gets exactly what is stored. Contents
-that are too large go into the store and the message refers to them; a context that is large as a whole is stored once
+that are too large go into the store, and the message refers to them; a context that is large as a whole is stored once,
 and the log has its hash. From the second turn on, each version of a conversation's context is stored.
 """
 
@@ -56,7 +56,8 @@ _MAX_KNOWN: Final = 4_096
 
 class ContextIntake:
     """Accepts contexts within the operator's limits and level, and gives the engine access to them
-    (`MessageContexts`)."""
+    (`MessageContexts`).
+    """
 
     def __init__(
         self, platform: Platform, contents: ContentStore, versions: ContextVersions, tasks: Callable[[], Tasks]
@@ -67,7 +68,7 @@ class ContextIntake:
         """What to do about secrets in incoming and outgoing contexts."""
         self.resolver = Resolver(platform.neighbours, contents, platform.fetcher)
         self.limits: ContextLimits = replace_limits(DEFAULT_LIMITS, ref_schemes=self.resolver.references.schemes())
-        """The limits of this server. It follows references to the rooms that are open."""
+        """The limits of this server, which follows references to the open rooms."""
         inline = self.limits.total_bytes * 32
         self._inline_limits: ContextLimits = replace_limits(self.limits, item_bytes=inline, total_bytes=inline)
         """Wider limits for incoming contexts: contents that exceed the others go into the store."""
@@ -115,7 +116,7 @@ class ContextIntake:
         return replace(message, metadata=made)
 
     def _read(self, metadata: Mapping[str, Any], level: Level) -> IncomingContext | None:
-        """The validated context. Clients often repeat the same one with every message; it is validated once."""
+        """The validated context. Clients often repeat it with every message, but it is validated only once."""
         digest = None if self._keys else _digest(metadata, level)
         if digest is not None and self._unchanged.get(digest):
             return IncomingContext(metadata[PLAIN_KEY]["items"], None, (), ())
@@ -131,7 +132,8 @@ class ContextIntake:
 
     async def _with_snapshots(self, caller: Principal, items: Items) -> Items:
         """The items with a copy of each content that must not change, read now with the sender's rights and stored by
-        its hash. The item keeps its reference under `x-ref`."""
+        its hash. The item keeps its reference under `x-ref`.
+        """
         names = [name for name, item in items.items() if _wants_snapshot(item)]
         if not names:
             return items
@@ -153,7 +155,7 @@ class ContextIntake:
         return self._agent_context(cast("dict[str, Any]", found), caller) if isinstance(found, dict) else None
 
     async def of_conversation(self, message: Message, caller: Principal) -> AgentContext | None:
-        """The context of the conversation, or the message's own if the conversation has none."""
+        """The context of the conversation or, if it has none, of the message."""
         if message.context_id is None:
             return self.of_message(message, caller)
         try:
@@ -191,7 +193,7 @@ class ContextIntake:
         return AgentContext({**context, "items": items}, self.resolver.open(caller, items).content)
 
     async def _conversation(self, caller: Principal, message: Message) -> str | None:
-        """The conversation a message continues; None if it starts one, or cannot continue."""
+        """The conversation a message continues; None if it starts a new one, or cannot continue one."""
         if message.task_id is None:
             return message.context_id
         task = await self._tasks().get(caller, message.task_id)
@@ -199,7 +201,7 @@ class ContextIntake:
         return task.context_id if continues else None
 
     async def _unversioned(self, caller: Principal, conversation: str) -> Items | None:
-        """The context of earlier turns, if no version is stored yet: the first turn stores none."""
+        """The context of earlier turns, if no version is stored yet, because the first turn stores none."""
         if await self._versions.latest(caller.id, conversation) is not None:
             return None
         return await self._merged_messages(caller, conversation)
@@ -274,7 +276,7 @@ def _wants_snapshot(item: Any) -> bool:
 
 
 def _digest(metadata: Mapping[str, Any], level: Level) -> bytes | None:
-    """The hash of a context that has only items; None if the items say more, such as when they expire."""
+    """The hash of a context whose items have only content; None if they have more, such as an expiry."""
     sent: Any = metadata.get(PLAIN_KEY)
     if URI in metadata or type(sent) is not dict or len(cast("dict[str, Any]", sent)) != 1 or "items" not in sent:
         return None
@@ -295,12 +297,12 @@ def _to_store(
     if others and mode != "off":
         others, masked = scrub_json(others, "allow" if mode == "report" else "mask")
     if "integrity" in others and items != given.get("items"):
-        del others["integrity"]  # the seal does not match what is stored
+        del others["integrity"]  # the seal would not match what is stored
     return ({"items": dict(items), **others} if "items" in given or items else others), masked
 
 
 def _with_context(metadata: Mapping[str, Any], context: Mapping[str, Any]) -> dict[str, Any]:
-    """The metadata with this context under every key that had one."""
+    """The metadata with this context in place of every existing one."""
     made = {**metadata, PLAIN_KEY: context}
     if URI in made:
         made[URI] = context
@@ -314,7 +316,7 @@ def _issues_json(issues: Sequence[Issue]) -> list[dict[str, str]]:
 
 
 def _point_into_message(error: PentadError, key: str) -> None:
-    """Make the problems of a context, and their patches, point into the message."""
+    """Change the paths of a context's problems, and of their patches, to point into the message."""
     base = pointer(("metadata", key))
     for problem in error.details.get("problems", ()):
         if not problem["path"].startswith("/metadata/"):

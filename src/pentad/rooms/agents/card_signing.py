@@ -1,8 +1,8 @@
 """Signs agent cards: a JWS over the card's canonical JSON (RFC 8785), with keys that all processes of a store share.
 
-A card is one document for three kinds of readers, and most drop members they do not know before they verify it. So a
-card has one signature per form: the whole card, its A2A 1.0 members, and its 0.3 members.
-Signatures are deterministic (RFC 6979), so every process serves the same bytes and ETag.
+A card is one document for three kinds of readers, and most drop unknown members before they verify it. So a card has
+one signature per form: the whole card, its A2A 1.0 members, and its 0.3 members. Signatures are deterministic (RFC
+6979), so every process serves the same bytes and ETag.
 """
 
 import base64
@@ -143,7 +143,7 @@ class CardSigner:
 
 
 def v10_members(card: Mapping[str, Any]) -> dict[str, Any]:
-    """The card without members that A2A 1.0 does not know."""
+    """The card with only the members A2A 1.0 knows."""
     return _known_members(dict(card), _V10)
 
 
@@ -157,8 +157,8 @@ class SignedForm(NamedTuple):
 def signed_forms(card: Mapping[str, Any]) -> list[SignedForm]:
     """The forms in which readers verify a card, the most complete first.
 
-    The specification's form keeps empty objects, that of the official libraries leaves out everything empty. Those
-    before 1.2 write JSON in Python's way, with every number a double; the library of 0.3 also leaves out defaults.
+    The specification's form keeps empty objects; that of the official libraries leaves out everything empty. Libraries
+    before 1.2 write JSON like Python, with every number as a double; the 0.3 library also leaves out defaults.
     """
     known = v10_members(card)
     full = without_empty(known)
@@ -177,8 +177,9 @@ def signed_forms(card: Mapping[str, Any]) -> list[SignedForm]:
 
 
 def _payloads(card: Mapping[str, Any]) -> list[bytes]:
-    """What to sign. The library of 1.0 converts the card that an agent of 0.3 answers before it verifies it, so a card
-    with the members of both is also signed in that form."""
+    """What to sign. The 1.0 library converts a 0.3 agent's card before verifying it, so a card with the members of both
+    is also signed in that form.
+    """
     payloads = [form.payload for form in signed_forms(card)]
     if "url" in card:
         converted = without_empty({**v10_members(card), "supportedInterfaces": _converted_interfaces(card)})
@@ -187,7 +188,7 @@ def _payloads(card: Mapping[str, Any]) -> list[bytes]:
 
 
 def _converted_interfaces(card: Mapping[str, Any]) -> list[dict[str, str]]:
-    """The interfaces of a card of 0.3 as 1.0 writes them."""
+    """The interfaces of a 0.3 card in the form of 1.0."""
     transport, version = card.get("preferredTransport", "JSONRPC"), card.get("protocolVersion", "0.3.0")
     return [
         {"url": card["url"], "protocolBinding": transport, "protocolVersion": version},
@@ -199,12 +200,12 @@ def _converted_interfaces(card: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def _python_json(value: Any) -> bytes:
-    """JSON as Python's library writes it: other numbers than RFC 8785, and nothing but ASCII."""
+    """JSON as Python's library writes it: numbers differ from RFC 8785, and everything is ASCII."""
     return json.dumps(value, separators=(",", ":"), sort_keys=True).encode()
 
 
 def _with_doubles(value: Any) -> Any:
-    """A value whose integers are doubles, as protocol buffers keep them."""
+    """A value with integers as doubles, as protocol buffers keep them."""
     if isinstance(value, dict):
         return {name: _with_doubles(one) for name, one in cast("dict[str, Any]", value).items()}
     if isinstance(value, list):
@@ -213,7 +214,7 @@ def _with_doubles(value: Any) -> Any:
 
 
 def _known_members(value: Any, shape: Any) -> Any:
-    """The members of a value that a shape names."""
+    """The members of a value that are in a shape."""
     if isinstance(shape, list) and isinstance(value, list):
         inner = cast("list[Any]", shape)[0]
         return [_known_members(one, inner) for one in cast("list[Any]", value)]

@@ -1,7 +1,7 @@
-"""The cards of hosted agents: one document that readers of AgentVault, A2A 0.3 and A2A 1.0 all understand.
+"""Cards of hosted agents: one document that AgentVault, A2A 0.3 and A2A 1.0 clients all understand.
 
-Its URL speaks all dialects. AgentVault's readers accept only https and `http://localhost`, so a server on a loopback
-address calls itself localhost. Clients that ask for A2A 1.0 get the members of 1.0 alone.
+Its URL accepts all dialects. AgentVault's clients accept only https and `http://localhost`, so a server on a loopback
+address calls itself localhost. Clients that ask for A2A 1.0 get only the members of 1.0.
 """
 
 import hashlib
@@ -38,7 +38,7 @@ _MAX_CACHED: Final = 512
 
 
 class Card:
-    """A card as it is served."""
+    """A card, ready to serve."""
 
     __slots__ = ("body", "etag", "modified")
 
@@ -71,14 +71,15 @@ class Cards:
         self._grpc: Callable[[str], str] | None = None
 
     def sign_with(self, signer: CardSigner, since: float) -> None:
-        """Sign cards again with a key that is in use since `since`."""
+        """Sign cards again with a key in use since `since`."""
         self.signer = signer
         self._started = max(self._started, float(int(since)))
         self._cache.clear()
 
     def announce_grpc(self, port: int, address: str | None, public_url: str | None) -> None:
-        """Name the gRPC port on cards: the operator's address, or the host of the card's URL. Behind a public URL only
-        the operator knows the address of the port."""
+        """Put the gRPC address on cards: the one the operator set, or the host of the card's URL. Behind a public URL,
+        only the operator knows the port's address.
+        """
         if address is not None:
             self._grpc = lambda _site: address
         elif public_url is None:
@@ -86,7 +87,7 @@ class Cards:
         self.forget()
 
     def forget(self) -> None:
-        """Create the cards again, because an agent has changed."""
+        """Drop cached cards because an agent has changed."""
         self._cache.clear()
         self._required.clear()
 
@@ -107,7 +108,7 @@ class Cards:
         return self._signed(v10_members(card) if v10_only else card, site)
 
     def extended(self, agent: HostedAgent, site: str, caller: Principal, *, v10_only: bool = False) -> dict[str, Any]:
-        """The extended card: it also lists custom methods and the caller's rights."""
+        """The extended card, which also lists custom methods and the caller's rights."""
         card = self._card(agent, site)
         for name in agent.methods:
             skill = {"id": name, "name": name, "description": f"The method {name}, called by its name."}
@@ -198,8 +199,9 @@ class Cards:
 
 def service_identifier(site: str) -> str:
     """The name under which AgentVault's clients keep their key for a server. One key is valid for all agents of a
-    server and no other server's card may ask for it, so the name is made from the host. It can be part of the name of
-    an environment variable."""
+    server, and no other server's card may ask for it, so the name is derived from the host. It can be part of an
+    environment variable's name.
+    """
     return re.sub(r"[^a-z0-9]+", "_", urlsplit(site).netloc.lower()).strip("_")
 
 
@@ -209,7 +211,7 @@ def input_modes(agent: HostedAgent) -> Sequence[str]:
 
 
 def takes(modes: Sequence[str], media_type: str) -> bool:
-    """Whether a type is in the list, which may contain `text/*` and `*/*`."""
+    """Whether the list, which may contain `text/*` and `*/*`, accepts a type."""
     plain = media_type.partition(";")[0].strip().lower()
     return any(mode in (plain, "*/*", f"{plain.partition('/')[0]}/*") for mode in modes)
 
@@ -237,7 +239,7 @@ def _skill(given: Mapping[str, Any], agent: HostedAgent) -> dict[str, Any]:
 
 
 def _with_both_securities(skill: dict[str, Any]) -> dict[str, Any]:
-    """A skill with its own security requirements in the form of 0.3 and of 1.0."""
+    """A skill with its security requirements in both the 0.3 and the 1.0 form."""
     if "security" in skill:
         old: list[dict[str, list[str]]] = skill["security"]
         new = [{"schemes": {name: {"list": scopes} if scopes else {} for name, scopes in one.items()}} for one in old]
@@ -250,8 +252,9 @@ def _with_both_securities(skill: dict[str, Any]) -> dict[str, Any]:
 
 
 def _without_defaults(given: Mapping[str, Any]) -> dict[str, Any]:
-    """A skill or an extension without members that have their default value. Readers that verify a signature leave
-    them out."""
+    """A skill or extension without members that have their default value; readers that verify a signature leave those
+    out.
+    """
     return {name: value for name, value in given.items() if value not in (None, "", False, [], ())}
 
 

@@ -35,7 +35,7 @@ from pentad.rooms.agents.tasks.idempotency import send_keys
 _FIRST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 2.0
 _ACCEPT_SECONDS: Final = 30.0
-"""How long the sending of a task outlives its call, to learn whether the remote agent takes it."""
+"""How long sending continues after its call, to learn whether the remote agent accepts the task."""
 OnEvent = Callable[[Event], Awaitable[None]]
 OnTask = Callable[[str], Awaitable[None]]
 
@@ -54,7 +54,7 @@ class TaskRequest:
     event: str | None = None
     """The event that the message signals to a waiting task."""
     deadline: float | None = None
-    """Seconds until the task has to be over."""
+    """Seconds until the task must be finished."""
     budget: Mapping[str, Any] | None = None
     """What a new task may use: `calls`, `tokens`, `seconds`."""
     idempotency_key: str | None = None
@@ -91,7 +91,7 @@ class Delegation:
     result: Task | Message
     is_local: bool = True
     masked: Sequence[Masked] = ()
-    """Secrets that were masked before a remote agent got the context. The messages of a local task list their own."""
+    """Secrets masked before a remote agent got the context. For a local task, its messages list them."""
 
     @property
     def task(self) -> Task:
@@ -115,7 +115,7 @@ async def _ignore_event(_event: Event) -> None:
 
 
 class _Target(NamedTuple):
-    """Where a task goes: to an agent that runs here, or to the card of another one."""
+    """Where a task goes: to an agent hosted here, or to another one by its card."""
 
     name: str | None = None
     found: FoundCard | None = None
@@ -125,7 +125,8 @@ class _Target(NamedTuple):
 
 async def _find(agents: Agents, caller: Principal, agent: str, *, trusted: bool = False) -> _Target:
     """The agent with this name, readable id, card id or card URL, or of this record in the directory. `trusted`: the
-    operator gave the URL."""
+    operator gave the URL.
+    """
     if (name := hosted_name(agents, agent)) is not None:
         return _Target(name)
     try:
@@ -169,7 +170,7 @@ async def delegate(
     target = await _find(agents, caller, request.agent, trusted=trusted)
     if (name := target.name) is None:
         remote, agent = _open(agents, caller, target, trusted=trusted), _reference(target, request.agent)
-        place = agent if target.record is None else remote.interface.url  # nobody's rights are needed to find that
+        place = agent if target.record is None else remote.interface.url  # finding it needs no rights
         on_task = None if call is None or call.on_remote_task is None else partial(call.on_remote_task, place)
         result = await send_and_wait(remote, await _for_remote(agents, caller, request), seconds, on_event, on_task)
         return Delegation(agent, result, is_local=False, masked=remote.masked)
@@ -189,7 +190,7 @@ async def delegate(
 
 
 async def delegate_remote(agents: Agents, caller: Principal, request: TaskRequest, *, seconds: float) -> Delegation:
-    """Send a task to a remote agent, which keeps it, and wait up to `seconds`."""
+    """Send a task to a remote agent, which stores it, and wait up to `seconds`."""
     target = await _find(agents, caller, request.agent)
     remote = _open(agents, caller, target)
     result = await _send_and_poll(remote, await _for_remote(agents, caller, request), seconds)
@@ -199,7 +200,7 @@ async def delegate_remote(agents: Agents, caller: Principal, request: TaskReques
 async def follow_delegated(
     agents: Agents, caller: Principal, task: Task, seconds: float, on_event: OnEvent
 ) -> Delegation:
-    """Wait until a task that runs here rests again, for `seconds` at most. `task` is as the caller last saw it."""
+    """Wait until a local task rests again, for at most `seconds`. `task` is the state the caller last saw."""
     if seconds != 0:
         await _follow(agents.tasks, caller, task, seconds, on_event)
     return Delegation(task.agent, await agents.tasks.get(caller, task.id))
@@ -208,7 +209,7 @@ async def follow_delegated(
 async def read_delegated(
     agents: Agents, caller: Principal, task_id: str, agent: str | None, seconds: float = 0
 ) -> Delegation:
-    """A task as it is now, or when it rests within `seconds`. `agent` is needed for a remote agent."""
+    """A task when it rests, or its state after `seconds`. `agent` is required for a remote agent."""
     target = _Target() if agent is None else await _find(agents, caller, agent)
     name = target.name
     if agent is not None and name is None:
@@ -221,7 +222,7 @@ async def read_delegated(
 
 
 async def cancel_delegated(agents: Agents, caller: Principal, task_id: str, agent: str | None) -> Delegation:
-    """Cancel a task. `agent` is needed for a remote agent."""
+    """Cancel a task. `agent` is required for a remote agent."""
     target = _Target() if agent is None else await _find(agents, caller, agent)
     name = target.name
     if agent is not None and name is None:
@@ -252,7 +253,7 @@ async def _follow(tasks: Tasks, caller: Principal, started: Task, seconds: float
 
 
 async def _wait_for_rest(tasks: Tasks, caller: Principal, task_id: str, agent: str | None, seconds: float) -> None:
-    """Wait until the task rests or the time is up. Nothing happens to the task if the caller stops waiting."""
+    """Wait until the task rests or the time is up. If the caller stops waiting, the task continues."""
     with suppress(TimeoutError):
         async with (
             asyncio.timeout(seconds),
@@ -265,8 +266,8 @@ async def _wait_for_rest(tasks: Tasks, caller: Principal, task_id: str, agent: s
 async def _for_remote(agents: Agents, caller: Principal, request: TaskRequest) -> TaskRequest:
     """The request as a remote agent can read it.
 
-    It knows no keys, so the key becomes the id of the message. All callers here are one caller there, so the id depends
-    on the caller. It has no rights here either, so files of this server become temporary links.
+    It has no idempotency keys, so the key becomes the message id. To the remote agent all our callers are one, so the
+    id depends on the caller. It has no rights on this server either, so files become temporary links.
     """
     key = request.idempotency_key
     message_id = None if key is None else str(uuid5(NAMESPACE_URL, f"{caller.id} {request.agent} {key}"))
@@ -297,8 +298,8 @@ async def send_and_wait(
     """Send a task to a remote agent and wait, as `delegate` does. `on_task` gets its id once the agent has accepted
     it.
 
-    A call that is canceled while the request is under way cannot know whether the agent takes the task. So sending
-    continues in the background until the agent has answered.
+    If a call is canceled during the request, it cannot know whether the agent accepts the task. So sending continues in
+    the background until the agent has answered.
     """
     accepted = asyncio.Event()
     if request.task_id is not None:
@@ -371,7 +372,7 @@ async def _send_and_follow(
 async def _report_task(remote: RemoteAgent, task_id: str, on_task: OnTask) -> None:
     try:
         await on_task(task_id)
-    except PentadError:  # such as: the task that sends it has ended meanwhile
+    except PentadError:  # for example because the sending task has ended meanwhile
         with suppress(PentadError):
             await remote.cancel(task_id)
         raise
@@ -384,7 +385,7 @@ async def _send_and_poll(
     on_task: OnTask | None = None,
     accepted: asyncio.Event | None = None,
 ) -> Task | Message:
-    """Send a task to a remote agent and poll it, so that no request takes as long as the task."""
+    """Send a task to a remote agent and poll it, so that requests stay short."""
     result = await remote.send(request.bare_message(), wait=False, context=request.context)
     if isinstance(result, Message):
         return result
@@ -412,7 +413,7 @@ async def _poll(remote: RemoteAgent, task: Task, seconds: float | None) -> Task:
 
 
 def _is_given_up() -> bool:
-    """Whether a call that was canceled takes its task with it."""
+    """Whether a canceled call also cancels its task."""
     call = current_call.get()
     return call is None or not call.is_stopped()
 

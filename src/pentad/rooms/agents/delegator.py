@@ -21,7 +21,7 @@ from pentad.rooms.agents.registry.card_metadata import MCP, metadata_of
 
 DELEGATOR: Final = "delegator"
 PLAN: Final = "plan"
-"""The artifact with the candidates, the best first."""
+"""The artifact with the candidates, best first."""
 OUTCOME: Final = "delegation"
 """The artifact that says who did the work, and what was tried before."""
 MOST_ATTEMPTS: Final = 5
@@ -53,11 +53,11 @@ class Candidate:
     signed: bool | None = None
     """Whether its directory record has a valid signature; None if it has no record."""
     cost: str = "unknown"
-    """No card says what a task costs."""
+    """Always unknown: cards do not state what a task costs."""
     allowed: bool = False
     """Whether it may be called without consent."""
     excluded: str | None = None
-    """Why it does not get the work."""
+    """Why it is excluded."""
     card: str | None = None
     """The resource of its registered card, which its owner may change."""
 
@@ -107,7 +107,7 @@ class Delegator(BaseA2AAgent):
             await turn.working(f"Sending the work to {one.agent}.")
             try:
                 child = await _answered(turn, await turn.send(one.agent, work, context=context, check=False))
-            except LimitExceeded:  # the budget: another agent would cost more
+            except LimitExceeded:  # the budget is used up: another agent would cost more
                 raise
             except PentadError as error:
                 tried.append({"agent": one.agent, "outcome": "error", "reason": error.sentence()})
@@ -123,7 +123,7 @@ class Delegator(BaseA2AAgent):
         return turn.fail(f"No agent did the work. {reasons}")
 
     async def _candidates(self, turn: Turn, work: str, *, has_context: bool) -> tuple[list[Candidate], bool]:
-        """The agents that may do the work, the best first; whether none is likely to be right."""
+        """The agents that may do the work, best first; and whether none is likely to be right."""
         found: dict[str, Candidate] = {}
         cards = await turn.call_tool("agents_list", query=work[:500], limit=_CANDIDATES)
         has_cards = bool(cards["agents"]) and not cards.get("no_good_match")
@@ -155,8 +155,9 @@ class Delegator(BaseA2AAgent):
 
 
 async def _records(turn: Turn, work: str) -> tuple[list[tuple[Candidate, bool]], bool]:
-    """Reachable records of the directory, each with whether it is signed; whether none is likely to be right. Nothing
-    without the directory, or without the right to read it."""
+    """Reachable directory records, each with whether it is signed; and whether none is likely to be right. Empty
+    without the directory, or without the right to read it.
+    """
     arguments: dict[str, Any] = {"query": work[:500], "limit": _CANDIDATES, "return": "records"}
     try:
         answer = await turn.call_tool("agntcy_dir_search_local", **arguments)
@@ -193,7 +194,7 @@ def _rank(one: Candidate, place: int, reason: str, *, fits: bool) -> None:
 
 
 def _interface(card: Json) -> str:
-    """Where a task for the agent of a card goes; empty if nowhere."""
+    """The URL for tasks to a card's agent; empty if there is none."""
     try:
         return best_interface(card).url
     except InvalidInput:
@@ -201,13 +202,13 @@ def _interface(card: Json) -> str:
 
 
 def _is_allowed(hosts: Iterable[str], one: Candidate) -> bool:
-    """Whether the operator allows it, by the host that gets the work: anyone can give a card any name."""
+    """Whether the operator allows it. Decided by the receiving host, because anyone can give a card any name."""
     host = urlsplit(one.url).netloc.lower()
     return bool(host) and any(fnmatchcase(host, pattern.lower()) for pattern in hosts)
 
 
 async def _refused(turn: Turn, one: Candidate, work: str) -> str | None:
-    """None if a person agrees that an agent outside the allow-list gets the work, otherwise the reason."""
+    """None if a person agrees to send the work to an agent outside the allow-list, otherwise the reason."""
     decision = await turn.approve(
         f"Send this work to {one.agent} at {urlsplit(one.url).netloc}, which is not on the allow-list: "
         f"{work[:_LONGEST_WORK]}",
@@ -220,7 +221,7 @@ async def _refused(turn: Turn, one: Candidate, work: str) -> str | None:
 
 
 async def _answered(turn: Turn, child: ChildTask) -> ChildTask:
-    """The child when it is over: its questions go to the caller."""
+    """The finished child; until then, its questions go to the caller."""
     while child.waiting_for == "an answer":
         answer = await turn.ask(child.text or "The agent needs an answer.")
         child = await turn.send(child, answer.text, check=False)

@@ -23,7 +23,7 @@ _HTTP: Final = ("http://", "https://")
 
 
 class FoundRecord(NamedTuple):
-    """A record of the directory; `card` and `mcp_url` as far as it has them."""
+    """A directory record, with `card` and `mcp_url` if it has them."""
 
     name: str
     version: str
@@ -38,8 +38,9 @@ class FoundRecord(NamedTuple):
 
 
 async def find_record(neighbours: Neighbours, caller: Principal, reference: str) -> FoundRecord | None:
-    """The newest record with this reference; None if the caller can read none. Conflict if it is withdrawn, or does not
-    say how to reach the agent."""
+    """The newest record with this reference; None if the caller can read none. Conflict if it is withdrawn, or has no
+    address for the agent.
+    """
     try:
         found = await _call(neighbours, caller, _RESOLVE, {"reference": reference})
         if found.get("state") == "withdrawn":

@@ -1,8 +1,8 @@
-"""Files that are too large for a message: uploaded before a message refers to them, or made by an agent as a result.
+"""Files too large for a message: uploaded before a message refers to them, or produced by an agent.
 
-A file is in the store, in pieces, so that neither an upload nor a download holds all of it. Messages and artifacts
-refer to it by its URL, which every dialect can carry. Only its owner reads it. A file lives as long as a task that
-refers to it; one that no task uses expires.
+Files are stored in pieces, so neither an upload nor a download holds a whole file in memory. Messages and artifacts
+refer to a file by URL, which every dialect can carry. Only its owner can read it. A file is kept as long as a task
+refers to it; unused files expire.
 """
 
 import asyncio
@@ -50,11 +50,11 @@ _USE: Final = (
 )
 
 Content = bytes | Path | AsyncIterable[bytes]
-"""The content of a new file: bytes, a file on this machine, or chunks as they come."""
+"""The content of a new file: bytes, a local file, or chunks as they arrive."""
 
 
 class StoredFile(Struct, frozen=True):
-    """A file that is complete."""
+    """A complete file."""
 
     id: str
     owner: str
@@ -67,7 +67,7 @@ class StoredFile(Struct, frozen=True):
 
 
 class Files:
-    """The files of one store. `site` is the URL of this server in the URLs of files."""
+    """The files of one store. `site` is this server's URL in file URLs."""
 
     def __init__(
         self, database: Database, clock: Clock, limits: TaskLimits, *, site: str = "", fetcher: Fetcher | None = None
@@ -85,7 +85,8 @@ class Files:
         self, owner: str, content: Content, *, name: str, media_type: str | None = None, task: str | None = None
     ) -> StoredFile:
         """Store a file; with a `task` it is kept as long as that task. LimitExceeded if it, or all files of its owner,
-        are too large."""
+        are too large.
+        """
         now = self._clock.now()
         file = StoredFile(
             uuid7_text(self._clock), owner, clean_name(name), (media_type or _UNTYPED)[:_LONGEST_TYPE], 0, "",
@@ -106,7 +107,7 @@ class Files:
         return file
 
     async def _put(self, file: StoredFile, number: int, piece: bytes, task: str | None) -> None:
-        """Store one piece of a file, and with the first one its row."""
+        """Store one piece of a file; the first piece also stores its row."""
         if file.size > self._limits.file_bytes:
             raise LimitExceeded(
                 f"The file has more than {self._limits.file_bytes} bytes.",
@@ -172,7 +173,7 @@ class Files:
     async def accept(self, caller: Principal, message: Message) -> Message:
         """A message whose parts have the names and types of the files they refer to.
 
-        NotFound if it refers to a file of this server that the caller does not have.
+        NotFound if it refers to a file on this server that the caller does not own.
         """
         for part in message.parts:
             if part.url is not UNSET:
@@ -188,7 +189,7 @@ class Files:
     async def referred(self, caller: Principal, part: Part) -> StoredFile | None:
         """The caller's file that a part refers to; None if its URL leads elsewhere.
 
-        NotFound if it leads to a file of this server that the caller does not have.
+        NotFound if it leads to a file on this server that the caller does not own.
         """
         if (file_id := file_id_in(part)) is None:
             return None
@@ -200,7 +201,7 @@ class Files:
             return None
 
     def use(self, tx: Transaction, owner: str, task_id: str, message: Message) -> None:
-        """Keep the files a message refers to for as long as its task."""
+        """Keep the files a message refers to as long as its task."""
         for part in message.parts:
             if part.url is not UNSET and (file_id := file_id_in(part)) is not None:
                 tx.run(_USE, task_id, file_id, owner)
@@ -295,13 +296,13 @@ class MessageFile:
 
 
 def file_id_in(part: Part) -> str | None:
-    """The id in a URL that has the form of a file's."""
+    """The id in a URL of a file."""
     found = None if part.url is UNSET else _URL.fullmatch(str(part.url))
     return None if found is None else found[1]
 
 
 def named_after(part: Part, file: StoredFile) -> Part:
-    """A part with the name and the type of its file, unless it has its own."""
+    """A part with the name and type of its file, unless it has its own."""
     return replace(part, filename=part.filename or file.name, media_type=part.media_type or file.media_type)
 
 
@@ -328,7 +329,7 @@ def _drop(tx: Transaction, ids: Iterable[Any]) -> None:
 
 
 async def _pieces(content: Content) -> AsyncIterator[tuple[bytes, bool]]:
-    """The content in pieces of the same size, and whether each is the last. There is always one."""
+    """The content in pieces of equal size, each with whether it is the last. There is always at least one."""
     waiting = bytearray()
     async for chunk in _chunks(content):
         waiting += chunk

@@ -1,4 +1,4 @@
-"""Mounts remote agents at `/agents/<name>`: the task and its log are here, the work is done there.
+"""Mounts remote agents at `/agents/<name>`: this server has the task and its log, the remote agent does the work.
 
 Callers see an agent like any other, in every dialect, with this server's login, limits, push notifications and
 resumable streams. Reports of the remote agent are copied into the log. A row names the remote task, so a turn that
@@ -42,11 +42,11 @@ CARD_SECONDS: Final = 300.0
 """How long a card is used before it is read again."""
 MAX_HOPS: Final = 8
 HOPS_KEY: Final = "urn:pentad:a2a:hops"
-"""The metadata key that counts how many servers have passed a message on. It ends loops."""
+"""The metadata key that counts how many servers forwarded a message, to end loops."""
 _PATIENCE: Final = 600.0
 """How long a turn waits for an agent that has the task and cannot be reached."""
 _STALE_SECONDS: Final = 10.0
-"""How long a question that was just answered may still be shown."""
+"""How long an agent may still show a question that was just answered."""
 _BATCH: Final = 100
 _DAY: Final = 86_400.0
 _FIRST_PAUSE: Final = 0.1
@@ -57,7 +57,7 @@ _BROKEN: Final = (Unavailable, DeadlineExceeded, Overloaded)
 
 
 class MountedAgent:
-    """One remote agent under a name of this server. `place` is the URL of its card, or its readable id here."""
+    """One remote agent under a name on this server. `place` is the URL of its card, or its readable id here."""
 
     def __init__(
         self,
@@ -96,12 +96,12 @@ class MountedAgent:
 
     @property
     def extensions(self) -> Sequence[Mapping[str, Any]]:
-        """The remote agent's extensions, without the one this room has itself."""
+        """The remote agent's extensions, without the one this room adds itself."""
         declared = () if self._description is None else self._description.extensions
         return [one for one in declared if one["uri"] != URI]
 
     def hosted(self) -> HostedAgent:
-        """The agent as the engine sees it, described by its card as far as that is known."""
+        """The agent as the engine sees it, described by its card if known."""
         known = self._description or CardDescription(
             description=f"A remote agent of {self._shown}. Its card could not be read yet."
         )
@@ -120,7 +120,7 @@ class MountedAgent:
         )
 
     async def refresh(self) -> None:
-        """Read the card again. Where a signature is required, only signed members count."""
+        """Read the card again. If a signature is required, only signed members count."""
         try:
             found = await self._remotes.find(self.place, trusted=self._trusted)
         except NotFound as error:
@@ -168,7 +168,9 @@ class MountedAgent:
         return ask(question.message)
 
     async def cancel(self, task_id: str) -> bool:
-        """Cancel the remote task first; False if the agent refuses. An agent that cannot be reached stops nobody."""
+        """First cancel the remote task; False if the agent refuses. An unreachable agent does not prevent the
+        cancellation.
+        """
         known = await self._forwarded.get(task_id)
         if known is None:
             return True
@@ -204,7 +206,7 @@ class MountedAgent:
         return remote
 
     async def _reports(self, remote: RemoteAgent, turn: Turn, known: ForwardedTask | None) -> AsyncGenerator[Item]:
-        """What the remote agent reports, until its task rests, however often the connection breaks."""
+        """The remote agent's reports until its task rests, even if the connection breaks repeatedly."""
         if turn.resumed and known is not None and known.message == turn.message.id:
             remote.task_id = known.remote_task
             reports = _resumed(remote)
@@ -231,7 +233,7 @@ class MountedAgent:
     async def _send(self, remote: RemoteAgent, turn: Turn, known: ForwardedTask | None) -> AsyncGenerator[Item]:
         message = await self._outgoing(remote, turn, turn.message, known)
         context = await _context(turn.context)
-        # AgentVault's streams begin anew with the task's first event, so a later turn is polled.
+        # AgentVault's streams restart at the task's first event, so later turns are polled.
         if remote.streams and (known is None or remote.dialect != "agentvault"):
             return remote.stream(message, context=context)
         before = None if known is None else await remote.get(known.remote_task)
@@ -242,7 +244,7 @@ class MountedAgent:
     ) -> Message:
         """The message as the remote agent gets it.
 
-        Its id is derived from ours: the same if it is sent again, and different for every caller's message.
+        Its id is derived from ours, so it is stable on resending and different for every caller's message.
         """
         task, url = turn.task, remote.interface.url
         metadata = dict(message.metadata or {})
@@ -291,7 +293,7 @@ class MountedAgent:
 
 
 class Gateway:
-    """The agents mounted on this server: keeps their cards up to date, and ends remote tasks that are over here."""
+    """The agents mounted on this server. Keeps their cards up to date, and ends remote tasks that have ended here."""
 
     def __init__(self, forwarded: ForwardedTasks, clock: Clock) -> None:
         self.mounted: dict[str, MountedAgent] = {}
@@ -311,8 +313,9 @@ class Gateway:
         await self._background.stop()
 
     async def cancel_ended(self) -> None:
-        """Cancel remote tasks whose task here has ended otherwise: by a limit, a deadline, or the end of its owner. An
-        agent that cannot be reached is asked again for a day."""
+        """Cancel remote tasks whose local task ended by a limit, a deadline, or the removal of its owner. Unreachable
+        agents are retried for a day.
+        """
         since = self._clock.now() - _DAY
         for name, mounted in self.mounted.items():
             for known in await self._forwarded.ended(name, since, _BATCH):
@@ -350,8 +353,9 @@ async def _resumed(remote: RemoteAgent) -> AsyncGenerator[Item]:
 
 
 async def _polled(remote: RemoteAgent, first: Task | Message, before: Task | None = None) -> AsyncGenerator[Item]:
-    """The task again and again, until it rests. `before` is the task as it was before the message: an agent may take a
-    moment to go on, and until then it still shows the question that was just answered."""
+    """Poll the task until it rests. `before` is the task before the message: an agent may take a moment to continue,
+    and until then it still shows the question that was just answered.
+    """
     if isinstance(first, Task):
         remote.task_id = first.id
     item, pause, patience = first, _FIRST_PAUSE, _STALE_SECONDS
@@ -377,7 +381,9 @@ def _shown(task: Task) -> tuple[Any, ...]:
 
 
 async def _context(context: AgentContext | None) -> dict[str, Any] | None:
-    """The context to send, with contents from this server's store put back in: no one else can read `context://`."""
+    """The context to send, with contents from this server's store inlined, because no one else can read
+    `context://`.
+    """
     if context is None:
         return None
     items: dict[str, Any] = {}

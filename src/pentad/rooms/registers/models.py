@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MOST_IDS: Final = 20
-"""How many ids an undo lists of each kind of object it changed."""
+"""How many ids an undo lists for each kind of change."""
 OBJECT_COLUMNS: Final = (
     "id, uuid, register, schema, version, data, slug, owner, organisation, created_at, updated_at, deleted, lock,"
     " schema_version"
@@ -30,7 +30,7 @@ OBJECT_COLUMNS: Final = (
 """The columns of a StoredObject in the order of its constructor: with these selected, write StoredObject(*row)."""
 
 DEFAULT_ORGANISATION: Final = "default"
-"""Principals and things without an organisation belong to this one."""
+"""The organisation of principals and things that have no other."""
 
 _LONGEST_AUDIENCE: Final = 6_000
 _NOBODY: Final[tuple[tuple[str, ...], ...]] = ((),)
@@ -63,7 +63,7 @@ class Locked(Conflict):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who acts, through what, and why; the history keeps all of it."""
+    """Who acts, through what, and why; the history records all of it."""
 
     principal: Principal
     agent: str | None = None
@@ -78,21 +78,22 @@ class Caller:
 
 
 def call_id(request_id: int | str) -> str:
-    """The id of a call in the history: the URI of the task whose agent makes it, and the place of the call in the task;
-    else the request's id with a random part, because clients count from 1 in every session."""
+    """The id of a call in the history: the URI of the agent's task and the call's place in it; otherwise the request's
+    id with a random part, because clients count from 1 in every session.
+    """
     if (origin := made_by.get()) is not None:
         return origin
     return f"{plain_id(str(request_id))}-{token_urlsafe(6)}"
 
 
 def plain_id(request_id: str) -> str:
-    """The id of a request, which its client chose, as something that cannot be taken for the URI of a task."""
+    """A client-chosen request id, changed so that it cannot be mistaken for a task's URI."""
     return request_id.replace("://", ":")
 
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[T]):
-    """A part of a list, and the length of the whole list."""
+    """Part of a list, and the length of the whole list."""
 
     items: list[T]
     total: int
@@ -105,7 +106,7 @@ class Page(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class _Entity:
-    """What registers and schemas have in common. `body` holds the fields that have no attribute of their own."""
+    """What registers and schemas have in common. `body` has the fields without a dedicated attribute."""
 
     id: int
     uuid: str
@@ -120,7 +121,7 @@ class _Entity:
 
     @property
     def organisation(self) -> str:
-        """The organisation that owns it; its members may know of it."""
+        """The organisation that owns it; its members may see it."""
         return self.body.get("organisation") or DEFAULT_ORGANISATION
 
     def _with_fields(self, names: Sequence[str]) -> dict[str, Any]:
@@ -151,13 +152,13 @@ class Register(_Entity):
 
 @dataclass(frozen=True, slots=True)
 class Schema(_Entity):
-    """Describes objects of one kind. `changes` counts its versions and shows whether a compiled form is stale."""
+    """Describes one kind of object. `changes` counts its versions and shows whether a compiled form is stale."""
 
     changes: int
     created_at: float
     updated_at: float
     past_rules: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
-    """Who may read properties that the schema no longer has, in the past of its objects."""
+    """Who may read, in past states of objects, properties the schema no longer has."""
     warnings: tuple[dict[str, Any], ...] = ()
     """Likely mistakes, in the answer to a change; not stored."""
     change_lines: tuple[str, ...] = ()
@@ -168,7 +169,7 @@ class Schema(_Entity):
     """The change that an undo took back, in the answer to it; not stored."""
 
     def change_wire(self) -> dict[str, Any]:
-        """What a change did, for the answer to it."""
+        """What a change did, for its answer."""
         count: dict[str, Any] = {} if self.migrated is None else {"migrated": self.migrated}
         count |= {} if self.undone is None else {"undone": dict(self.undone)}
         return {**count, "changes": list(self.change_lines)} if self.change_lines else count
@@ -196,12 +197,12 @@ class Pair:
 
     @property
     def label(self) -> str:
-        """How an error names the place."""
+        """The name of the place in errors."""
         return f"{self.register.slug}/{self.schema.slug}"
 
 
 class StoredObject(msgspec.Struct, eq=False):
-    """One object with its metadata. `text` is its data as JSON, decoded on first use."""
+    """One object with its metadata. `text` is its data as JSON, which is decoded on first use."""
 
     id: int
     uuid: str
@@ -217,18 +218,18 @@ class StoredObject(msgspec.Struct, eq=False):
     deleted_text: str | None = None
     lock_text: str | None = None
     schema_version: str | None = None
-    """The version of the schema it was written with; None if that was before versions were kept, or in the past."""
+    """The schema version it was written with; None for past states and for objects older than this record."""
     known_data: dict[str, Any] | None = None
     unchanged: bool = False
     """Whether it is the answer to a write that changed nothing."""
     warnings: tuple[dict[str, Any], ...] = ()
-    """What an old state lost on its way through later migrations, if it comes back with this one."""
+    """What an old state lost in later migrations, if this write brings it back."""
     undone: dict[str, Any] | None = None
     """The change that an undo took back, in the answer to it."""
 
     @property
     def data(self) -> dict[str, Any]:
-        """The business properties; decoded once, and not to be changed in place."""
+        """The business properties, decoded once. Do not modify them in place."""
         if self.known_data is None:
             self.known_data = msgspec.json.decode(self.text, type=dict[str, Any])
         return self.known_data
@@ -254,7 +255,7 @@ class StoredObject(msgspec.Struct, eq=False):
 
     @property
     def row(self) -> tuple[Any, ...]:
-        """Its columns in the order of OBJECT_COLUMNS."""
+        """Its values in the order of OBJECT_COLUMNS."""
         return (
             self.id, self.uuid, self.register, self.schema, self.version, self.text, self.slug, self.owner,
             self.organisation, self.created_at, self.updated_at, self.deleted_text, self.lock_text,
@@ -262,7 +263,7 @@ class StoredObject(msgspec.Struct, eq=False):
         )  # fmt: skip
 
     def altered(self, **fields: Any) -> "StoredObject":
-        """A copy with other values in some of its fields."""
+        """A copy with some fields changed."""
         return msgspec.structs.replace(
             self, **{"known_data": None, "unchanged": False, "warnings": (), "undone": None, **fields}
         )
@@ -284,7 +285,7 @@ class StoredObject(msgspec.Struct, eq=False):
         """
         data = self.data
         kept: dict[str, Any] = {}
-        if "id" in data and "id" not in definition.properties:  # earlier releases stored it
+        if "id" in data and "id" not in definition.properties:  # earlier releases stored this
             kept = {"dataId": data["id"]}
             data = {name: value for name, value in data.items() if name != "id"}
         if fields is None:
@@ -299,7 +300,7 @@ class StoredObject(msgspec.Struct, eq=False):
         return {"id": self.uuid, **projected(whole, fields)}
 
     def raw(self, definition: "CompiledSchema") -> msgspec.Raw:
-        """The same as `wire`, as JSON. The stored text is passed on unless it uses names of the metadata."""
+        """Like `wire`, but as JSON. Passes on the stored text unless it uses metadata names."""
         text = self.text
         if text == "{}" or '"id"' in text or '"@self"' in text:
             return msgspec.Raw(msgspec.json.encode(self.wire(definition)))
@@ -307,10 +308,10 @@ class StoredObject(msgspec.Struct, eq=False):
         return msgspec.Raw(f'{{"id":"{self.uuid}",{text[1:-1]},"@self":{metadata}}}')
 
     def metadata(self, definition: "CompiledSchema", *, prune: bool = True) -> dict[str, Any]:
-        """The content of `@self`. Pruned, it leaves out empty values, copies of properties, and the schema's version
-        if that is still the current one.
+        """The content of `@self`. If pruned, it leaves out empty values, copies of properties, and the schema's version
+        if that is still current.
 
-        A description, summary or image made by a template is no copy of a property, so it stays.
+        A description, summary or image made by a template is not a copy, so it stays.
         """
         known: dict[str, Any] = {
             "id": self.uuid,
@@ -338,7 +339,7 @@ class StoredObject(msgspec.Struct, eq=False):
         return known
 
     def _headings(self, definition: "CompiledSchema", *, made: bool = False) -> dict[str, str]:
-        """The description, summary and image of the schema's configuration; with `made`, only those from templates."""
+        """The description, summary and image that the schema configures; with `made`, only those from templates."""
         return {
             which: text
             for which in _HEADINGS
@@ -382,7 +383,7 @@ def projected(data: Mapping[str, Any], fields: Sequence[str]) -> dict[str, Any]:
 def prune(wire: Mapping[str, Any]) -> dict[str, Any]:
     """A register or schema without its empty fields; false and zero stay.
 
-    Values inside a field are left alone: there `{}` is a property of any type, and null an allowed value.
+    Values inside a field stay: there `{}` means a property of any type, and null can be an allowed value.
     """
     return {name: value for name, value in wire.items() if not _is_empty(value)}
 
@@ -399,9 +400,9 @@ Action = Literal["create", "update", "patch", "json_patch", "upsert", "save", "d
 class Operation(msgspec.Struct, frozen=True):
     """One row of a bulk write or of a plan; one request may have thousands.
 
-    `ref` names the object, except for create, upsert and save. An upsert looks it up by the properties in `key`, or
-    else by `named`, and merges; a save looks it up by `named` and replaces. Both create the object if there is none. A
-    new object gets the `uuid`. `patch` holds the operations of a JSON Patch.
+    `ref` names the object, except for create, upsert and save. An upsert finds the object by the properties in `key`,
+    otherwise by `named`, and merges; a save finds it by `named` and replaces. Both create the object if there is none.
+    `uuid` is for a new object. `patch` has the operations of a JSON Patch.
     """
 
     action: Action
@@ -416,7 +417,7 @@ class Operation(msgspec.Struct, frozen=True):
 
     @property
     def may_create(self) -> bool:
-        """Whether it changes an object, or creates it if there is none."""
+        """Whether it creates the object if there is none."""
         return self.action in ("upsert", "save")
 
 
@@ -433,16 +434,16 @@ class Outcome(msgspec.Struct, frozen=True, array_like=True):
     tolerated: tuple[str, ...] = ()
     """Rules that the object breaks although it was stored, as JSON (`broken_rules`)."""
     warnings: tuple[dict[str, Any], ...] | None = None
-    """What an old state lost on its way through later migrations."""
+    """What an old state lost in later migrations."""
 
 
 class Audience(msgspec.Struct, frozen=True, array_like=True):
-    """Who may be notified of a change: everyone, or the owner and callers in a group of each set.
+    """Who may be notified of a change: everyone, or the owner and callers who are in a group of every set.
 
-    If an organisation is named, only its members are meant. Administrators belong to every audience.
+    If an organisation is given, only its members are included. Administrators are in every audience.
 
-    A change signal carries its audience, because what is gone can no longer be looked up, and a list has no address
-    that says which entry changed. Followers are compared with it just before they are notified.
+    A change signal carries its audience, because deleted things can no longer be looked up, and the address of a list
+    does not say which entry changed. Followers are checked against it just before they are notified.
     """
 
     public: bool = False
@@ -451,7 +452,7 @@ class Audience(msgspec.Struct, frozen=True, array_like=True):
     groups: tuple[tuple[str, ...], ...] = ()
 
     def text(self) -> str:
-        """For the signal. If the groups do not fit, only the owner and administrators remain."""
+        """The audience as text for the signal. If the groups do not fit, only the owner and administrators remain."""
         text = msgspec.json.encode(self).decode()
         if len(text.encode()) <= _LONGEST_AUDIENCE:
             return text
@@ -464,9 +465,9 @@ class Audience(msgspec.Struct, frozen=True, array_like=True):
 
 
 class PairChange(msgspec.Struct, frozen=True):
-    """The changes of one transaction to the objects of a pair, by their place in the history.
+    """The changes one transaction made to a pair's objects, as a range of the history.
 
-    Followers who may see one of the objects, as it was or as it is, are notified; each is checked by looking it up.
+    Followers are notified if they may see one of the objects, before or after; the objects are looked up for each.
     """
 
     register: int
@@ -484,5 +485,5 @@ _PAIR_CHANGE: Final = msgspec.json.Decoder(PairChange)
 
 
 def read_audience(text: str) -> Audience | PairChange:
-    """Reads a signal: an audience is a JSON array, a change in a pair an object."""
+    """Read a signal: an audience is a JSON array, a change in a pair is an object."""
     return (_PAIR_CHANGE if text.startswith("{") else _AUDIENCE).decode(text)

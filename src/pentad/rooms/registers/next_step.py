@@ -1,7 +1,7 @@
-"""What a caller can do next, as data: an operation and its arguments. Each interface says it in its own words, because
-the call of a tool does not help in a browser or a shell.
+"""What a caller can do next, as data: an operation and its arguments. Each interface words it differently, because a
+tool call does not help in a browser or a shell.
 
-Services word it for callers of the tools, where most hints are read; REST and the command line word it from the data.
+Services word it for tool callers, who read most hints; REST and the command line build their own text from the data.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ Kind = Literal["registers", "schemas", "objects"]
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
-    """An operation such as `schemas.patch`. If it repeats what was asked for, `arguments` has only what is new."""
+    """An operation such as `schemas.patch`. If it repeats the request, `arguments` has only what is new."""
 
     kind: Kind
     action: str
@@ -23,13 +23,13 @@ class NextStep:
         return {"operation": f"{self.kind}.{self.action}", "arguments": dict(self.arguments)}
 
     def same_tool_call(self) -> str:
-        """The call of the tool that does it, for a caller who has the other arguments."""
+        """The tool call that does it, for a caller who has the other arguments."""
         return f"{self.kind} action={self.action} id={self.arguments['id']} with the same arguments"
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What a planned change would do if it were made now. The sentence is `before`, the words for the step, `after`."""
+    """What a planned change would do now. The sentence consists of `before`, the words for the step, and `after`."""
 
     step: NextStep | None = None
     """The operation that makes the change; None if it would be refused and nothing is known to help."""
@@ -37,5 +37,5 @@ class Outlook:
     after: str = ""
 
     def sentence(self, call: str) -> str:
-        """The whole sentence, with the words of an interface for the step."""
+        """The whole sentence, with the step in the words of an interface."""
         return self.before if self.step is None else f"{self.before}{call}{self.after}"

@@ -1,4 +1,4 @@
-"""NotFound for registers, schemas and objects. Its details say where to look, for each interface to put into words."""
+"""NotFound for registers, schemas and objects. Its details say where to look, and each interface words them."""
 
 from pentad.kernel.errors import NotFound
 from pentad.rooms.registers.models import Pair
@@ -6,7 +6,7 @@ from pentad.rooms.registers.next_step import Kind, NextStep
 
 
 class Missing(NotFound):
-    """Its hint is for callers of the tools. `place` is the register and schema in which to look, by their slugs."""
+    """The hint is for tool callers. `place` has the slugs of the register and schema to look in."""
 
     def __init__(self, message: str, kind: Kind, place: tuple[str, str] | None = None) -> None:
         arguments = {} if place is None else {"register": place[0], "schema": place[1]}
@@ -16,7 +16,7 @@ class Missing(NotFound):
 
 
 def missing_object(pair: Pair, ref: int | str) -> Missing:
-    """An object of a pair, named as the caller named it: the same text whether it is absent or hidden."""
+    """The error for an object of a pair, with the caller's name for it; the same if it is missing or hidden."""
     return Missing(
         f"Object {str(ref)[:80]!r} not found in {pair.label}.", "objects", (pair.register.slug, pair.schema.slug)
     )

@@ -1,6 +1,6 @@
-"""Objects as one caller sees them: what it may query, what it gets, and what it sends back after reading.
+"""Objects from a caller's point of view: what it may query, what it gets, and what it sends back.
 
-The same for tools, resources, REST, pages and exports.
+Shared by tools, resources, REST, pages and exports.
 """
 
 from collections import Counter
@@ -21,7 +21,7 @@ _METADATA: Final = "@self"
 NOTHING_CHANGED: Final = "Nothing changed: the object already had these values."
 """The `note` in the answer to a write that changed nothing."""
 
-# out
+# output
 
 
 def present(
@@ -41,13 +41,13 @@ def present(
 
 
 def without(stored: StoredObject, pair: Pair, hidden: Collection[str]) -> StoredObject:
-    """The object as if it never had the hidden properties, so that its name and slug do not reveal them either."""
+    """The object as if it never had the hidden properties, so its name and slug do not reveal them either."""
     rest = {name: value for name, value in stored.data.items() if name not in hidden}
     return stored.altered(known_data=rest, text=json_text(rest)[0], slug=pair.definition.slug_of(rest))
 
 
 def present_raw(access: AccessRules, caller: Caller, pair: Pair, objects: Iterable[StoredObject]) -> list[Any]:
-    """Whole objects as parts of a JSON answer; if nothing can be hidden, their data is not even decoded."""
+    """Whole objects as parts of a JSON answer; if nothing can be hidden, their data is not decoded."""
     if access.hidden(caller, pair):
         return [present(access, caller, pair, stored) for stored in objects]
     return [stored.raw(pair.definition) for stored in objects]
@@ -56,8 +56,8 @@ def present_raw(access: AccessRules, caller: Caller, pair: Pair, objects: Iterab
 def with_warnings(
     access: AccessRules, caller: Caller, pair: Pair, stored: StoredObject, wire: dict[str, Any]
 ) -> dict[str, Any]:
-    """The answer to a write, with `@self.warnings` if there are any; `@self.unchanged` says that the object had the
-    data already, `@self.undone` which change an undo took back.
+    """The answer to a write, with any `@self.warnings`. `@self.unchanged` means the object already had the data;
+    `@self.undone` is the change an undo took back.
     """
     warnings = write_warnings(access, caller, pair, stored)
     said = {"unchanged": stored.unchanged, "warnings": warnings, "undone": stored.undone}
@@ -66,7 +66,7 @@ def with_warnings(
 
 
 def write_warnings(access: AccessRules, caller: Caller, pair: Pair, stored: StoredObject) -> list[dict[str, Any]]:
-    """What a write stored although it is not declared or does not fit, and what an old state lost."""
+    """Warnings about what a write stored although it is undeclared or does not fit, and what an old state lost."""
     warnings = [*readable_warnings(access, caller, pair, stored)]
     warnings += undeclared_in(access, caller, pair, pair.definition.undeclared(stored.data))
     if tolerated := pair.definition.tolerated(stored.data):
@@ -78,7 +78,7 @@ def write_warnings(access: AccessRules, caller: Caller, pair: Pair, stored: Stor
 def readable_warnings(
     access: AccessRules, caller: Caller, pair: Pair, stored: StoredObject
 ) -> tuple[dict[str, Any], ...]:  # fmt: skip
-    """What an old state lost when it came back, without the properties hidden from the caller."""
+    """Warnings about what a restored old state lost, without the properties hidden from the caller."""
     if not stored.warnings:
         return ()
     hidden = access.hidden(caller, pair, stored.data, stored.owner)
@@ -88,7 +88,7 @@ def readable_warnings(
 def undeclared_in(
     access: AccessRules, caller: Caller, pair: Pair, names: Mapping[str, int] | Sequence[str]
 ) -> list[dict[str, Any]]:
-    """Warnings about undeclared properties; with a mapping, each has the number of rows in which it occurs."""
+    """Warnings about undeclared properties; for a mapping, each with the number of rows."""
     if not names:
         return []
     from pentad.rooms.registers.definitions.schema_warnings import undeclared_warnings
@@ -98,7 +98,7 @@ def undeclared_in(
 
 
 def tolerated_in(access: AccessRules, caller: Caller, pair: Pair, rules: Mapping[str, int]) -> list[dict[str, Any]]:
-    """Warnings about rules that rows of a bulk write break, each with the number of rows (`broken_rules`)."""
+    """Warnings about rules broken in a bulk write, each with the number of rows (`broken_rules`)."""
     hidden = access.hidden(caller, pair) if rules else ()
     warnings: list[dict[str, Any]] = []
     for rule, rows in rules.items():
@@ -109,7 +109,7 @@ def tolerated_in(access: AccessRules, caller: Caller, pair: Pair, rules: Mapping
 
 
 def present_outcomes(access: AccessRules, caller: Caller, pair: Pair, outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """The result of each row of a bulk write, counts by status, and warnings about what was stored anyway."""
+    """The result of each row of a bulk write, counts by status, and warnings about data stored anyway."""
     undeclared = Counter(name for outcome in outcomes for name in outcome.undeclared)
     tolerated = Counter(one for outcome in outcomes for one in outcome.tolerated)
     counts: dict[str, int] = {}
@@ -128,14 +128,14 @@ def present_outcomes(access: AccessRules, caller: Caller, pair: Pair, outcomes: 
     return {"results": rows, **counts, **({"warnings": warnings} if warnings else {})}
 
 
-# in: a caller that reads, changes and writes sends `@self` and `id` back
+# input: a caller that reads, changes and writes sends `@self` and `id` back
 
 
 def split_id(pair: Pair, data: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-    """The properties in data that a caller sent, and the `id` in it, which names the object; None if there is none.
+    """Split a caller's data into the properties and the `id` that names the object (None if there is none).
 
-    `id` is data only if the schema declares such a property. `@self` is what the server keeps and is left out, as
-    is the note of a write that changed nothing.
+    `id` is data only if the schema declares such a property. `@self` belongs to the server and is left out, like the
+    note of a write that changed nothing.
     """
     if _METADATA not in data and "id" not in data:
         return data, None
@@ -146,14 +146,14 @@ def split_id(pair: Pair, data: dict[str, Any]) -> tuple[dict[str, Any], Any]:
         return rest, rest.pop("id", None)
     about = data.get(_METADATA)
     if isinstance(about, dict) and cast("dict[str, Any]", about).get("id") == rest.get("id"):
-        rest.pop("id", None)  # an object without a value there shows its uuid instead
+        rest.pop("id", None)  # without a value, an object shows its uuid instead
     return rest, None
 
 
 def operation_of(
     pair: Pair, action: Action, data: dict[str, Any] | None, ref: int | str | None, **options: Any
 ) -> Operation:  # fmt: skip
-    """One write as a caller asks for it. An `id` in the data names the object, as `ref` does."""
+    """The write a caller asks for. An `id` in the data names the object, like `ref`."""
     rest, named = (None, None) if data is None else split_id(pair, data)
     if action in ("create", "upsert"):
         uuid = None if (given := ref if named is None else named) is None else str(given)
@@ -162,7 +162,7 @@ def operation_of(
 
 
 def refuse_metadata(pair: Pair, operations: Sequence[Mapping[str, Any]]) -> None:
-    """InvalidInput for a JSON Patch that would write the object's `id` or below `@self`."""
+    """Refuse a JSON Patch that would change the object's `id` or anything below `@self`."""
     kept = (_METADATA,) if "id" in pair.definition.properties else (_METADATA, "id")
     for number, operation in enumerate(operations):
         for name in kept:
@@ -178,7 +178,7 @@ def refuse_metadata(pair: Pair, operations: Sequence[Mapping[str, Any]]) -> None
 
 @dataclass(frozen=True, slots=True)
 class VisibleSchema:
-    """The part of a schema that a caller may see."""
+    """The part of a schema the caller may see."""
 
     properties: Mapping[str, QueryProperty]
     headings: Mapping[str, str | None]
@@ -187,9 +187,9 @@ class VisibleSchema:
 
 
 def visible_schema(access: AccessRules, caller: Caller, pair: Pair) -> VisibleSchema:
-    """What the caller may name in a query on the pair; a hidden property is as unknown as one that does not exist.
+    """The names the caller may use in a query on the pair; hidden properties are treated as nonexistent.
 
-    Full-text search needs no such limit: the index holds only what everybody may read.
+    Full-text search needs no such limit, because the index has only what everybody may read.
     """
     hidden, definition = access.hidden(caller, pair), pair.definition
     if not hidden:
@@ -206,7 +206,7 @@ def hidden_in(
 ) -> Callable[[StoredObject], frozenset[str] | None] | None:
     """A function from a stored object to its hidden properties, or to None if the whole object is hidden.
 
-    None instead of a function if nothing is hidden from the caller.
+    Returns None instead of a function if nothing is hidden from the caller.
     """
     if access.is_unrestricted(caller):
         return None

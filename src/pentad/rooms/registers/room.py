@@ -1,4 +1,4 @@
-"""The registers room. Imports what only an HTTP server or the demo needs on demand."""
+"""The registers room. What only an HTTP server or the demo needs is imported on demand."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -39,7 +39,7 @@ async def open_registers(platform: Platform) -> AsyncGenerator[Registers]:
 
 
 def mounts(registers: Registers, context: MountContext) -> Sequence[Mount]:
-    """REST, and the OpenRegister profile of MCP, which pages of every origin may call, as in OpenRegister."""
+    """REST, and the OpenRegister profile of MCP, which, as in OpenRegister, web pages of any origin may call."""
     from pentad.rooms.registers.interface.openregister import PREFIXES, OpenRegisterEndpoint
     from pentad.rooms.registers.interface.rest.files import upload_mount
     from pentad.rooms.registers.interface.rest.routes import rest_routes
@@ -50,14 +50,14 @@ def mounts(registers: Registers, context: MountContext) -> Sequence[Mount]:
 
 
 async def generated_tools(registers: Registers, principal: Principal, names: Sequence[str]) -> "Generated":
-    """The typed tools of the schemas that a profile names."""
+    """The typed tools of the schemas in a profile."""
     from pentad.rooms.registers.interface.typed_tools import generate_tools
 
     return await generate_tools(registers, principal, names)
 
 
 async def store_warnings(database: Database) -> Sequence[StoreWarning]:
-    """The schemas with so many indexes that every write is slow."""
+    """Warnings about schemas with so many indexes that every write is slow."""
     from pentad.rooms.registers.catalogue.schema_indexes import INDEX_ADVICE, index_warnings
 
     found = await database.read(lambda rows: index_warnings(rows, database.dialect))
@@ -89,7 +89,7 @@ async def carry_out_transfer(registers: Registers, run: JobRun) -> None:
 
 
 async def lineage(registers: Registers, principal: Principal, uri: str) -> "Origin | None":
-    """Where a resource of the room comes from."""
+    """The lineage of a resource of the room."""
     from pentad.rooms.registers.interface.lineage import lineage as lineage_of
 
     return await lineage_of(registers, principal, uri)

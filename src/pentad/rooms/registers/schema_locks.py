@@ -1,11 +1,11 @@
-"""Locks between changes of schemas and writes of objects, in PostgreSQL; SQLite has one writer and needs none.
+"""Locks between schema changes and object writes, for PostgreSQL; SQLite has a single writer and needs none.
 
-A write holds the shared lock of every schema whose objects it writes. A change of a schema holds the exclusive one for
-as long as it stores the definition and rewrites objects, and one lock that all such changes share, so they come one
-after the other. All of them end with their transaction. Locks are queued in order: a change waits for the writes that
-have begun, and no new one gets ahead of it.
+A write holds the shared lock of every schema whose objects it writes. A schema change holds the exclusive lock while it
+stores the definition and rewrites objects, and one lock common to all such changes, so they run one at a time. All
+locks end with their transaction. They queue in order: a change waits for writes that have begun, and no new write gets
+ahead of it.
 
-A write never waits inside its transaction, which would keep one of the few connections. It gives up and waits outside
+A write never waits inside its transaction, which would occupy one of the few connections. It gives up and waits outside
 (`SchemaLocks.write`), where one connection waits for all writes of a process.
 """
 
@@ -21,11 +21,11 @@ from pentad.rooms.registers.not_found import Missing
 T = TypeVar("T")
 
 _SPACE: Final = 0x5265
-"""The first half of the advisory locks' keys; the second is the id of the schema, or 0 for the catalogue."""
+"""The first half of the advisory lock keys; the second is the schema's id, or 0 for the catalogue."""
 
 _LOOK: Final[dict[Dialect, str]] = {
     "sqlite": "SELECT changes, (SELECT 1 FROM registers WHERE id = ?), 1 FROM schemas WHERE id = ?",
-    # FOR SHARE fails, and so starts the write again, if the schema changed after the transaction's snapshot was taken
+    # FOR SHARE fails, so the write starts again, if the schema changed after the transaction's snapshot was taken
     "postgres": (
         f"SELECT changes, (SELECT 1 FROM registers WHERE id = ?), pg_try_advisory_xact_lock_shared({_SPACE}, id::int)"  # noqa: S608  a constant
         " FROM schemas WHERE id = ? FOR SHARE SKIP LOCKED"
@@ -38,11 +38,11 @@ _SHARE: Final = (
 
 
 class StaleDefinition(Exception):
-    """The schema changed after it was read: the write starts again with the new one."""
+    """The schema changed after it was read; the write restarts with the new one."""
 
 
 class SchemaBusy(Exception):
-    """The schema is being changed: the write has to wait."""
+    """The schema is being changed; the write has to wait."""
 
     def __init__(self, schema: int) -> None:
         super().__init__(schema)
@@ -50,7 +50,7 @@ class SchemaBusy(Exception):
 
 
 def check_current(tx: Transaction, dialect: Dialect, pair: Pair) -> None:
-    """Keep the schema as it is until the transaction ends; StaleDefinition if it changed since it was read.
+    """Lock the schema against changes until the transaction ends; StaleDefinition if it changed since it was read.
 
     Call it first in every unit of work that writes objects.
     """
@@ -66,7 +66,7 @@ def check_current(tx: Transaction, dialect: Dialect, pair: Pair) -> None:
 
 
 def keep_schemas(tx: Transaction, dialect: Dialect, schemas: Iterable[int]) -> None:
-    """Keep further schemas as they are, whose objects the transaction changes as a side effect."""
+    """Also lock the schemas of objects that the transaction changes as a side effect."""
     if dialect == "postgres":
         for schema in sorted(set(schemas)):
             if not tx.value(_SHARE, schema):
@@ -74,27 +74,27 @@ def keep_schemas(tx: Transaction, dialect: Dialect, schemas: Iterable[int]) -> N
 
 
 def lock_catalogue(tx: Transaction, dialect: Dialect) -> None:
-    """Wait for other changes of schemas, and keep further ones out."""
+    """Wait for other schema changes, and block new ones."""
     if dialect == "postgres":
         tx.one("SELECT pg_advisory_xact_lock(?, 0)", _SPACE)
 
 
 def lock_schemas(tx: Transaction, dialect: Dialect, schemas: Iterable[int]) -> None:
-    """Wait for the writes of objects of these schemas, and keep further ones out."""
+    """Wait for object writes in these schemas, and block new ones."""
     if dialect == "postgres":
         for schema in sorted(set(schemas)):
             tx.one("SELECT pg_advisory_xact_lock(?, CAST(? AS int))", _SPACE, schema)
 
 
 class SchemaLocks:
-    """Runs units of work that write objects, and lets them wait for a change of their schema."""
+    """Runs units of work that write objects, waiting for changes of their schema."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._waiting: dict[int, asyncio.Task[None]] = {}
 
     async def write(self, work: Callable[[Transaction], T]) -> T:
-        """Run a unit of work, again after each change of a schema that was in its way."""
+        """Run a unit of work, and repeat it after each schema change that got in its way."""
         while True:
             try:
                 return await self._database.write(work)
@@ -102,7 +102,7 @@ class SchemaLocks:
                 await self._changed(busy.schema)
 
     async def _changed(self, schema: int) -> None:
-        """Wait until nobody changes a schema; all writes of this process wait together."""
+        """Wait until no schema is being changed; all writes of this process wait together."""
         waiting = self._waiting.get(schema)
         if waiting is None:
             waiting = self._waiting[schema] = asyncio.create_task(self._wait(schema))

@@ -1,6 +1,6 @@
-"""The registers room as one object, used by its tools, resources and routes.
+"""The registers room as one object for its tools, resources and routes.
 
-It only assembles the parts. The parts know the store and the access rules, but neither MCP nor HTTP.
+It only assembles its parts, which know the store and the access rules, but neither MCP nor HTTP.
 """
 
 from pentad.platform import Platform
@@ -24,7 +24,7 @@ from pentad.rooms.registers.webhooks.webhooks import Webhooks
 
 
 class Registers:
-    """Everything the room can do, on one store. Between `start` and `stop` it also watches views and changes."""
+    """All operations of the room, on one store. Between `start` and `stop` it also watches views and changes."""
 
     def __init__(self, platform: Platform) -> None:
         database, clock = platform.database, platform.clock

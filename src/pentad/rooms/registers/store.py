@@ -1,4 +1,4 @@
-"""The SQL of registers and schemas: find them by id, uuid or slug, and write them. No access rules here.
+"""The SQL for registers and schemas: finds them by id, uuid or slug, and writes them. Has no access rules.
 
 Slugs ignore case. A slug never looks like an id or a uuid, so a reference is never ambiguous.
 """
@@ -32,22 +32,22 @@ _SLUG: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 def find_register(rows: Rows, ref: Ref) -> Register | None:
-    """A register of any organisation; the oldest if several have the slug."""
+    """A register in any organisation; the oldest if several have the slug."""
     return next(iter(named_registers(rows, ref)), None)
 
 
 def find_schema(rows: Rows, ref: Ref) -> Schema | None:
-    """A schema of any organisation; the oldest if several have the slug."""
+    """A schema in any organisation; the oldest if several have the slug."""
     return next(iter(named_schemas(rows, ref)), None)
 
 
 def named_registers(rows: Rows, ref: Ref) -> list[Register]:
-    """Every register of that name, oldest first; each organisation may use the same slug."""
+    """All registers with a name, oldest first; organisations may use the same slug."""
     return [_register(row) for row in _named(rows, "register", ref)]
 
 
 def named_schemas(rows: Rows, ref: Ref) -> list[Schema]:
-    """Every schema of that name, oldest first; each organisation may use the same slug."""
+    """All schemas with a name, oldest first; organisations may use the same slug."""
     return [_schema(row) for row in _named(rows, "schema", ref)]
 
 
@@ -110,7 +110,7 @@ def delete_entity(tx: Transaction, kind: Kind, key: int) -> None:
 
 
 def count_objects(rows: Rows, kind: Kind, key: int) -> tuple[int, int]:
-    """The number of objects, and of deleted ones that are not purged yet."""
+    """The number of objects, and of deleted ones not purged yet."""
     row = rows.one(
         "SELECT coalesce(sum(CASE WHEN deleted IS NULL THEN 1 ELSE 0 END), 0),"  # noqa: S608  one of two names
         f" coalesce(sum(CASE WHEN deleted IS NULL THEN 0 ELSE 1 END), 0) FROM objects WHERE {kind} = ?",
@@ -120,7 +120,7 @@ def count_objects(rows: Rows, kind: Kind, key: int) -> tuple[int, int]:
 
 
 def schemas_with_old_words(rows: Rows) -> list[Schema]:
-    """The schemas whose words and slugs may predate the protection of derived values."""
+    """The schemas whose words and slugs may be older than the protection of derived values."""
     return [_schema(row) for row in rows.all(_select("schema", "WHERE words = 0 ORDER BY id"))]
 
 
@@ -129,7 +129,7 @@ def mark_words_current(tx: Transaction, schema: int) -> None:
 
 
 def schemas_with_old_references(rows: Rows) -> list[Schema]:
-    """The schemas whose objects may have references that are not uuids."""
+    """The schemas whose objects may have references other than uuids."""
     return [_schema(row) for row in rows.all(_select("schema", "WHERE uuid_references = 0 ORDER BY id"))]
 
 
@@ -138,7 +138,7 @@ def mark_references_current(tx: Transaction, schema: int) -> None:
 
 
 def has_objects(rows: Rows, register: int, schema: int, *, deleted: bool = False) -> bool:
-    """Whether a schema has objects in a register; with `deleted`, whether it has deleted ones.
+    """Whether a schema has objects in a register or, with `deleted`, deleted objects.
 
     The row comparison makes PostgreSQL read one entry of the index. With `register = ? AND schema = ?` it may read the
     table from its start, past all objects of other schemas.
@@ -160,7 +160,7 @@ def count_pair(rows: Rows, register: int, schema: int) -> int:
 
 
 def schema_has_objects(rows: Rows, schema: int) -> bool:
-    """Whether a schema has objects in any register, deleted ones too."""
+    """Whether a schema has objects in any register, including deleted ones."""
     return any(
         has_objects(rows, register.id, schema) or has_objects(rows, register.id, schema, deleted=True)
         for register in all_registers(rows)
@@ -191,15 +191,15 @@ def attach(tx: Transaction, register_id: int, schema_id: int) -> bool:
 
 
 def next_version(version: str) -> str:
-    """The next version: the last number goes up. A version without a number gets one."""
+    """The next version: the last number is incremented. A version without a number gets one."""
     found = _NUMBERED.fullmatch(version)
     return f"{found[1] or ''}{int(found[2]) + 1}" if found else f"{version}.1"
 
 
 def free_slug(rows: Rows, kind: Kind, title: str, organisation: str) -> str:
-    """A readable slug made from a title, numbered if the organisation uses it already."""
+    """A readable slug made from a title, with a number if the organisation already uses it."""
     stem = slugified(title, kind)
-    # "." is the character after "-": all numbered forms of the stem and nothing else
+    # "." is the character after "-", so this covers exactly the numbered forms of the stem
     sql = (
         f"SELECT lower(slug) FROM {_TABLES[kind]} WHERE organisation = ?"  # noqa: S608  one of two names
         " AND (lower(slug) = ? OR (lower(slug) >= ? AND lower(slug) < ?))"
@@ -220,7 +220,7 @@ def slugified(title: str, fallback: str) -> str:
 
 
 def is_slug(text: str) -> bool:
-    """Whether a text can be a slug, so that it looks neither like an id nor like a uuid."""
+    """Whether a text can be a slug, which looks neither like an id nor like a uuid."""
     return bool(_SLUG.fullmatch(text)) and not _DIGITS.fullmatch(text) and as_uuid(text) is None
 
 

@@ -1,4 +1,4 @@
-"""The verbs of the registers room."""
+"""The registers room's commands."""
 
 from typing import Final
 
@@ -11,4 +11,4 @@ VERBS: Final[Verbs] = {
     ),
 }
 FIRST_CONTENT: Final = """pentad call registers action=create data='{"slug": "books", "title": "Books"}'"""
-"""Puts the first content into the room; for people who find it empty."""
+"""The command that adds the first content, suggested when the room is empty."""

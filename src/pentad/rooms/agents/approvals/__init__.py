@@ -1,1 +1,1 @@
-"""Approvals: what agents wait for people to decide."""
+"""Approvals: agents wait for people to decide."""

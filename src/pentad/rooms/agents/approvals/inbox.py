@@ -1,8 +1,8 @@
-"""The inbox: agents ask for approvals, people decide them. An approval that nobody decides in time expires.
+"""The inbox: agents ask for approvals, and people decide them. Approvals that nobody decides in time expire.
 
-A request and its event are one transaction, and so are a decision and the event that lets the turn continue. The log
-rejects events of a task that has ended, so nothing can be decided after that. `docs/decisions/027-approvals.md` has the
-rules.
+A request and its event are one transaction; so are a decision and the event that lets the turn continue. The log
+rejects events for a task that has ended, so nothing can be decided after that. `docs/decisions/027-approvals.md` has
+the rules.
 """
 
 from collections.abc import Callable, Sequence
@@ -97,7 +97,7 @@ class Inbox:
     # For agents
 
     async def ask(self, task: Task, caller: Principal, request: ApprovalRequest, step: str) -> Approval | None:
-        """The approval that a turn asks for at this place, created if it is new; None if another process has the task.
+        """The approval a turn asks for at this place, created if it is new; None if another process has the task.
 
         The approval and the status of the waiting task are written together, so neither is visible without the other.
         """
@@ -135,7 +135,7 @@ class Inbox:
         return approval
 
     async def withdraw(self, task_id: str, step: str) -> None:
-        """Withdraw what a turn asked for at this place. The turn itself reports that it continues."""
+        """Withdraw the approval a turn asked for at this place. The turn itself reports that it continues."""
 
         def work(tx: Transaction) -> None:
             approval = store.of_step(tx, task_id, step)
@@ -145,7 +145,7 @@ class Inbox:
         await self._log.database.write(work)
 
     async def asked_at(self, task_id: str, step: str) -> Approval | None:
-        """The approval that a turn asked for at this place, as it is now."""
+        """The current state of the approval a turn asked for at this place."""
         return await self._log.database.read(lambda rows: store.of_step(rows, task_id, step))
 
     # For people
@@ -157,7 +157,7 @@ class Inbox:
     async def list(
         self, principal: Principal, *, pending: bool = True, limit: int = 50, cursor: str | None = None
     ) -> ApprovalPage:
-        """The approvals that the principal may decide or asked for; by default only pending ones."""
+        """The approvals the principal may decide or asked for; by default only pending ones."""
         if not 1 <= limit <= MAX_PAGE:
             raise InvalidInput(f"A page has 1 to {MAX_PAGE} approvals.")
         own = None if principal.kind == "local" else self._options.organisation_of(principal)
@@ -182,7 +182,9 @@ class Inbox:
         return approval.state == "pending" and approval.expires_at > self._log.now()
 
     async def awaited(self, task: Task) -> Approval | None:
-        """The approval that a task waits for, if any. The status alone proves nothing: agents may write anything."""
+        """The approval a task waits for, if any. The status alone is no proof, because agents can write anything
+        there.
+        """
         approval_id = approval_id_in(task)
         if approval_id is None:
             return None
@@ -204,7 +206,8 @@ class Inbox:
         also: Callable[[Transaction, Approval], None] | None = None,
     ) -> Approval:
         """Decide once. Repeating the same decision returns it; any other attempt is a Conflict. `also` is part of the
-        transaction."""
+        transaction.
+        """
         outcome: Outcome = "approved" if approve else "refused"
         reason = reason.strip()
         if len(reason) > _MAX_REASON:
@@ -243,7 +246,7 @@ class Inbox:
             self._options.report(_SYSTEM, "approval expired", target=f"approval:{ended[0].id}")
 
     async def send_webhook(self, run: JobRun) -> None:
-        """The job that tells the operator's webhook about an approval."""
+        """The job that notifies the operator's webhook of an approval."""
         url = self._options.webhook
         approval = await self._log.database.read(lambda rows: store.get(rows, run.payload["id"]))
         if url is None or approval is None or self._fetcher is None:
@@ -260,10 +263,10 @@ class Inbox:
             raise RetryLater(attempt.problem, after=attempt.retry_after)
 
     def page_url(self, approval: Approval) -> str:
-        """Where a person decides."""
+        """The URL of the page where a person decides."""
         return f"{self._options.site}/console/agents/approvals/{approval.id}"
 
-    # Inside
+    # Internals
 
     def _visible(self, rows: Rows, principal: Principal, approval_id: str) -> Approval:
         found = store.get(rows, approval_id)
@@ -288,7 +291,7 @@ class Inbox:
         if approval.state != "pending" or not store.decide(tx, approval.id, outcome, by, reason, now):
             raise _too_late(approval.state if approval.state != "pending" else "decided")
         decided = replace(approval, state=outcome, decided_by=by, reason=reason, decided_at=now)
-        others = store.pending_of(tx, approval.task)  # the task still waits for these
+        others = store.pending_of(tx, approval.task)  # the task also waits for these
         appended = self._append(
             tx, decided, [StatusEvent("working", decided_message(decided)), *(_waiting(one) for one in others[:1])], now
         )
@@ -347,18 +350,18 @@ class Inbox:
 
 
 def is_about_approval(body: Body) -> bool:
-    """Whether the inbox wrote this event, and not the agent."""
+    """Whether the inbox, rather than the agent, wrote this event."""
     message = body.message if isinstance(body, StatusEvent) else None
     return message is not None and message.metadata is not None and APPROVAL_KEY in message.metadata
 
 
 def approval_id_in(task: Task) -> str | None:
-    """The id of the approval that a task says it waits for."""
+    """The id of the approval a task says it waits for."""
     return json_text(_note_in(task).get("id")) or None
 
 
 def awaited_approvers(task: Task) -> list[str] | None:
-    """The approvers that a task says it waits for; None if it waits for no approval."""
+    """The approvers a task says it waits for; None if it waits for no approval."""
     names: Any = _note_in(task).get("by")
     return [str(name) for name in cast("list[Any]", names)] if isinstance(names, list) else None
 
@@ -372,7 +375,8 @@ def _note_in(task: Task) -> Json:
 
 def read_answer(message: Message) -> tuple[bool, str] | None:
     """The decision in a message, and its reason: `approve`, `refuse: too much`, or a data part with `decision` and
-    `reason`. None if the message says neither."""
+    `reason`. None if the message says neither.
+    """
     for part in message.parts:
         given = json_object(part.data)
         if (found := _DECISIONS.get(json_text(given.get("decision")).lower())) is not None:

@@ -80,18 +80,18 @@ def get(rows: Rows, approval_id: str) -> Approval | None:
 
 
 def of_step(rows: Rows, task: str, step: str) -> Approval | None:
-    """The request that a turn made at this place."""
+    """The request a turn made at this place."""
     row = rows.one(f"{_SELECT} WHERE a.task = ? AND a.step = ?", task, step)
     return None if row is None else _approval(row)
 
 
 def pending_of(rows: Rows, task: str) -> list[Approval]:
-    """What a task waits for, the oldest first."""
+    """The pending approvals of a task, oldest first."""
     return _approvals(rows.all(f"{_SELECT} WHERE a.task = ? AND a.state = 'pending' AND {_OPEN} ORDER BY a.id", task))
 
 
 def decided_of(rows: Rows, task: str) -> list[Approval]:
-    """What was decided in a task, the oldest first."""
+    """The decided approvals of a task, oldest first."""
     decided = "a.state IN ('approved', 'refused', 'expired')"
     return _approvals(rows.all(f"{_SELECT} WHERE a.task = ? AND {decided} ORDER BY a.id", task))
 
@@ -102,7 +102,7 @@ def decide(tx: Transaction, approval_id: str, outcome: Outcome, by: str, reason:
 
 
 def approver_names(rows: Rows, organisation: str) -> list[tuple[str, ...]]:
-    """Every combination of approvers that an organisation has used. There are few, so roles need no table."""
+    """All combinations of approvers an organisation has used. There are few, so roles need no table."""
     found = rows.all("SELECT DISTINCT approvers FROM agent_approvals WHERE organisation = ?", organisation)
     return [tuple(str(names).split()) for (names,) in found]
 
@@ -118,8 +118,7 @@ def list_visible(
     limit: int,
     before: str | None,
 ) -> list[Approval]:
-    """The approvals of an owner's tasks, and those for some approvers in an organisation (None: in any), the newest
-    first."""
+    """The approvals of an owner's tasks, and those for some approvers in an organisation (None: any), newest first."""
     params: list[Value] = [owner]
     where = "a.owner = ?"
     if organisation is None:

@@ -1,4 +1,4 @@
-"""The description of an agent from its remote card, with types and sizes that our own cards allow.
+"""Describes an agent from its remote card, with the types and sizes our own cards allow.
 
 A foreign card may contain anything anywhere. Values that do not fit are left out.
 """

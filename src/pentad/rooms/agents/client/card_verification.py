@@ -1,4 +1,4 @@
-"""Verifies the signature of a card: a JWS over its canonical JSON (RFC 8785), by a key we already know.
+"""Verifies card signatures: a JWS over the canonical JSON (RFC 8785), by a key we already know.
 
 Signers do not always sign the whole card (`card_signing.signed_forms`), so only the members that a signature covers
 count. The key URL in a signature is never followed: anyone who can forge a card can forge that too.
@@ -20,14 +20,16 @@ _MOST: Final = 16
 
 
 class Verified(NamedTuple):
-    """The id of the key that signed a card, and the members that it signed."""
+    """The id of the key that signed a card, and the signed members."""
 
     kid: str
     card: Mapping[str, Any]
 
 
 def verify(card: Mapping[str, Any], keys: Mapping[str, Any]) -> Verified:
-    """The card as far as one of the keys signed it. `keys` is a JSON Web Key Set; Forbidden if none of them did."""
+    """The part of the card that one of the keys signed. `keys` is a JSON Web Key Set; Forbidden if none of them signed
+    it.
+    """
     from joserfc import jws
     from joserfc.errors import JoseError
     from joserfc.jwk import KeySet
@@ -59,7 +61,7 @@ def verify(card: Mapping[str, Any], keys: Mapping[str, Any]) -> Verified:
 
 
 def _forms(card: dict[str, Any]) -> "list[SignedForm]":
-    """What may have been signed. Some signers leave out what is empty."""
+    """The forms that may have been signed. Some signers leave out empty members."""
     from pentad.rooms.agents.card_signing import SignedForm, signed_forms, without_empty
 
     try:

@@ -1,7 +1,7 @@
 """Requests to agents on this machine or in the operator's network (`local_agents`).
 
-The fetcher refuses private addresses and plain http, because callers choose whom to call. The operator lists the hosts
-of local agents; requests to those, and to nothing else, may be private and unencrypted.
+The fetcher refuses private addresses and plain http, because callers choose the target. The operator lists the hosts of
+local agents; only requests to those may be private and unencrypted.
 """
 
 from collections.abc import AsyncGenerator, Generator, Sequence
@@ -16,7 +16,7 @@ _HINT: Final = "If it is an agent of yours, the operator can list its host in ro
 
 
 class AgentFetcher:
-    """Outgoing HTTP for agents: the server's own, which also reaches local agents."""
+    """Outgoing HTTP for agents: the server's fetcher, which also reaches local agents."""
 
     def __init__(self, fetcher: Fetcher, hosts: Sequence[str]) -> None:
         self._fetcher = fetcher
@@ -46,7 +46,7 @@ class AgentFetcher:
 
 
 def _origins(host: str) -> list[tuple[str, int]]:
-    """Host and port of an entry: `localhost:9000`; without a port the two usual ones."""
+    """Host and port of an entry such as `localhost:9000`; without a port, the two default ports."""
     try:
         found = [parse(f"{scheme}://{host}/") for scheme in ("http", "https")]
     except PentadError:
@@ -60,7 +60,7 @@ def _origins(host: str) -> list[tuple[str, int]]:
 
 @contextmanager
 def _named_setting() -> Generator[None]:
-    """Make refusals of private addresses name the setting that allows them."""
+    """Make errors about private addresses name the setting that allows them."""
     try:
         yield
     except Forbidden as error:

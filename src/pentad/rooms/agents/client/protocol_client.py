@@ -241,7 +241,7 @@ class AgentVaultProtocolClient(ProtocolClient):
 
 
 class _EventNumbering:
-    """Numbers events: with the server's own numbers, or one after the other."""
+    """Numbers events: uses the server's numbers, or counts."""
 
     def __init__(self, task_id: str, *, numbered: bool) -> None:
         self._task_id = task_id
@@ -256,7 +256,7 @@ class _EventNumbering:
         if not self._numbered:
             self._count += 1
             return [StreamItem(Event(self._count, update.at, update.body), self._task_id)]
-        if not event.has_id or "." in event.id:  # part of an entry: hold it until the whole number comes
+        if not event.has_id or "." in event.id:  # part of an entry: hold it until the whole number arrives
             self._held.append(update)
             return []
         number = int(event.id) if event.id.isdecimal() else 0

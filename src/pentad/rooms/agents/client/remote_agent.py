@@ -1,4 +1,4 @@
-"""A remote agent: send it tasks, follow them, cancel them, in the best dialect both sides speak.
+"""Remote agents: sends them tasks, follows and cancels those, in the best dialect both sides speak.
 
 A broken stream is resumed after the last event if the server numbers events; otherwise the client reads the task and
 subscribes again. A finished task ends every stream.
@@ -70,10 +70,10 @@ class MessageLinks(LinkProvider, Protocol):
 class RemoteAgent:
     """One remote agent, by its card.
 
-    `keys` are looked up under `service`, or under the ids the card names: pass only keys that are meant for this agent.
+    `keys` are looked up under `service`, or under the ids in the card, so pass only keys meant for this agent.
     `trusted` means that the operator wrote the card or its URL, so its origin may be a private address. `links` creates
-    temporary links for content that is too large to send; without it such content is an error. `context_key` signs
-    contexts; `secrets` says what to do about secrets in them.
+    temporary links for content too large to send; without it such content is an error. `context_key` signs contexts;
+    `secrets` says what to do about secrets in them.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class RemoteAgent:
         self._context_key = context_key
         self._policy = send_policy(secrets)
         self.masked: Sequence[Masked] = ()
-        """What was masked in the last context that was sent."""
+        """What was masked in the last context sent."""
         self.task_id = ""
         """The agent's id of the task streamed last, once it is known."""
         self._context = params_of(card)
@@ -177,11 +177,11 @@ class RemoteAgent:
                 yield item
 
     async def get(self, task_id: str, *, history_length: int | None = None) -> Task:
-        """A task as it is now."""
+        """The current state of a task."""
         return await self._client().get(task_id, history_length)
 
     async def cancel(self, task_id: str) -> Task:
-        """Cancel a task. A canceled one stays as it is, also if the agent refuses to cancel it again."""
+        """Cancel a task. A canceled task stays as it is, even if the agent refuses to cancel it again."""
         client = self._client()
         try:
             return await client.cancel(task_id)
@@ -225,7 +225,7 @@ class RemoteAgent:
     ) -> AsyncGenerator[Item]:
         """The items of a stream, resumed if it breaks, until the task rests.
 
-        `fresh`: a message was just sent, so a waiting task may still be in its state before that message.
+        `fresh` means that a message was just sent, so a waiting task may still be in its earlier state.
         """
         known, attempts, state = last_id, 0, None
         while True:
@@ -255,13 +255,14 @@ class RemoteAgent:
                 if missed is not None and missed.state in RESTING:
                     yield missed
                     return
-                if missed is not None and self.dialect != "1.0":  # there a subscription begins with the task
+                if missed is not None and self.dialect != "1.0":  # in these dialects a subscription begins with the
+                    # task
                     yield missed
             await asyncio.sleep(min(_FIRST_PAUSE * 2 ** (attempts - 2), _LONGEST_PAUSE) if attempts > 1 else 0)
             stream = client.subscribe(task_id, known)
 
     async def _read_again(self, client: ProtocolClient, task_id: str, failure: PentadError | None) -> Task | None:
-        """The task, with everything that a broken stream missed; None if the agent cannot be reached."""
+        """The task, with everything a broken stream missed; None if the agent cannot be reached."""
         try:
             task = await client.get(task_id, None)
         except _BROKEN:
@@ -272,7 +273,7 @@ class RemoteAgent:
 
 
 async def fetch_card(url: str, fetcher: "Fetcher", *, trusted: bool = False) -> tuple[str, dict[str, Any]]:
-    """The card at a URL, or at the usual places below it; and its URL."""
+    """Fetch the card at a URL or at the usual paths below it; returns it with its URL."""
     status = 0
     for place in _places(url):
         answer = await fetcher.fetch(

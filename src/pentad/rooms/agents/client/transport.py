@@ -1,6 +1,5 @@
-"""HTTP and JSON-RPC with one remote agent: authenticated and size-limited, with errors that name the agent.
-
-Knows no dialect.
+"""HTTP and JSON-RPC with one remote agent: authenticated and size-limited, with errors that name the agent. Independent
+of the dialect.
 """
 
 from collections.abc import AsyncGenerator, Generator, Mapping
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 _encode: Final = msgspec.json.Encoder().encode
 
 
-_NO_RESULT: Final = msgspec.Raw(b"null")  # some leave out a result that is null
+_NO_RESULT: Final = msgspec.Raw(b"null")  # some agents leave out a result that is null
 
 
 class RpcIn(msgspec.Struct):
@@ -143,7 +142,7 @@ def _request(method: str, params: Mapping[str, Any]) -> tuple[str, bytes]:
 
 
 def _has_rpc_error(body: bytes) -> bool:
-    """Whether an HTTP error contains a JSON-RPC error, which says more."""
+    """Whether an HTTP error contains a JSON-RPC error, which has more detail."""
     try:
         return _rpc.decode(body[:ERROR_BYTES]).jsonrpc == "2.0"
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

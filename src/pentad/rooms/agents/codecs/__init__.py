@@ -1,1 +1,1 @@
-"""The wire formats of agents: each reads into and writes from the canonical task, none knows the engine."""
+"""The wire formats of agents. Each converts to and from the canonical task; none depends on the engine."""

@@ -120,11 +120,11 @@ class A2aCodec(Codec):
         raise NotImplementedError
 
     def encode_delivery(self, request: SendRequest) -> Json:
-        """The members of a send's configuration that say when and where to answer."""
+        """The members of a send's configuration for when and where to answer."""
         raise NotImplementedError
 
     def tag(self, kind: str) -> Json:
-        """The member that says what an object is, if the version has one."""
+        """The member that gives an object's type, if the version has one."""
         return {}
 
     def tag_problems(self, wire: Any, at: str) -> list[Violation]:
@@ -309,7 +309,7 @@ def checked_length(length: int | None, at: str = "historyLength") -> int | None:
 
 
 def not_an_answer() -> msgspec.ValidationError:
-    """A remote agent sent an object of no known kind."""
+    """The error for an object of unknown kind from a remote agent."""
     return msgspec.ValidationError("neither a task nor a message nor an update")
 
 

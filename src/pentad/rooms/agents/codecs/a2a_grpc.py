@@ -1,6 +1,6 @@
-"""A2A 1.0 over gRPC: the protocol's messages as its JSON, which the codec of 1.0 reads and writes, and its errors.
+"""A2A 1.0 over gRPC: converts the protocol's messages to and from the JSON of the 1.0 codec, and its errors.
 
-Protocol buffers have no integers in free JSON (metadata, data): there numbers beyond 2^53 are rounded.
+Protocol buffers have no integers in free-form JSON (metadata, data), so numbers beyond 2^53 are rounded there.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ M = TypeVar("M", bound=Message)
 
 
 class Messages(NamedTuple):
-    """What a method takes and answers with."""
+    """The request and response messages of a method."""
 
     request: type[Message]
     answer: type[Message]
@@ -67,7 +67,7 @@ def encode_answer(result: Any, kind: type[M]) -> M:
 
 
 def status_of(error: Exception, name: str) -> Status:
-    """The status of a call that failed, with the details that A2A's clients look for."""
+    """The status of a failed call, with the details A2A clients look for."""
     if isinstance(error, Fault):
         fault, trailers = error, ()
     else:

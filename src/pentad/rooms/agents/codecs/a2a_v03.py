@@ -1,4 +1,4 @@
-"""A2A 0.3: `kind` says what an object is, states are lower case, `final` ends a stream."""
+"""A2A 0.3: `kind` gives an object's type, states are lower case, and `final` ends a stream."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
@@ -105,7 +105,7 @@ class PushQueryIn(Struct, rename="camel"):
 
 
 class KindIn(Struct):
-    """What an object is."""
+    """An object's type."""
 
     kind: Text = None
 

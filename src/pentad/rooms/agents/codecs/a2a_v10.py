@@ -1,4 +1,6 @@
-"""A2A 1.0: the JSON of its protocol buffers, read and written by hand so that large integers and depth survive."""
+"""A2A 1.0: the JSON of its protocol buffers, read and written without them, so that large integers and deep nesting
+survive.
+"""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -311,7 +313,7 @@ class A2aV10(A2aCodec):
 
     def wrap_update(self, kind: UpdateKind, update: Json, flags: Mapping[str, bool], metadata: Json | None) -> Json:
         for name, is_set in flags.items():
-            if is_set and name != "final":  # 1.0 has no `final`: the end of the stream says it
+            if is_set and name != "final":  # 1.0 has no `final`: the stream just ends
                 update[name] = True
         if metadata:
             update["metadata"] = metadata
@@ -322,7 +324,7 @@ class A2aV10(A2aCodec):
 
 
 class A2aHttp(A2aV10):
-    """A2A 1.0 over HTTP+JSON: no envelope, and errors as AIP-193 describes. `http_json` finds operations by path."""
+    """A2A 1.0 over HTTP+JSON: no envelope, and AIP-193 errors. `http_json` finds operations by path."""
 
     is_rpc: ClassVar[bool] = False
 

@@ -1,7 +1,7 @@
 """AgentVault: upper-case states, `content` for text and data, files only by URL, named events.
 
-What AgentVault cannot express is translated: a rejected task becomes failed, a task that needs a login needs input,
-bytes of a file get a URL of this server, and data that is not an object is wrapped in one.
+What AgentVault cannot express is translated: a rejected task becomes failed, a task that needs a login becomes one that
+needs input, file bytes get a URL on this server, and data that is not an object is wrapped in one.
 """
 
 from collections.abc import Callable, Mapping
@@ -224,7 +224,7 @@ class AgentVaultCodec(Codec):
         return {"id": (answer.task_id or "") if isinstance(answer, Message) else answer.id}
 
     def decode_sent(self, raw: bytes) -> str:
-        """The id of the task a message started."""
+        """The id of the task that a message started."""
         return _SENT.decode(raw).id
 
     def encode_task(self, task: Task, history_length: int | None = None) -> Json:
@@ -365,7 +365,7 @@ class SharedCodec(AgentVaultCodec):
 
     @property
     def spoken(self) -> Dialect:
-        """The dialect to assume before the task is known."""
+        """The dialect to assume until the task is known."""
         return "0.3" if self.version == "0.3" or self._surface == "a2a" else "agentvault"
 
     def decode_query(self, params: Raw) -> TaskQuery:

@@ -116,7 +116,7 @@ _RAISED: Final[Mapping[Kind, type[PentadError]]] = {
 """What the client raises for the error of a remote agent."""
 _NOT_A2A: Final = frozenset[Kind]({"unauthenticated", "forbidden", "agent-error"})
 _BY_STATUS: Final = frozenset[Kind]({*_NOT_A2A, "internal"})
-"""Over HTTP+JSON the status says more than the reason."""
+"""Over HTTP+JSON, the status is more specific than the reason."""
 _A2A_CODES: Final[dict[int, Kind]] = {_A2A[kind].code: kind for kind in _RAISED if kind not in _NOT_A2A}
 _A2A_REASONS: Final[dict[str, Kind]] = {_A2A[kind].reason: kind for kind in _RAISED if kind not in _BY_STATUS}
 _AGENTVAULT_CODES: Final[dict[int, Kind]] = {
@@ -188,7 +188,7 @@ class Fault(Exception):
 
 
 def fault_of(error: PentadError) -> Fault:
-    """An error of the engine or of an access check as the caller of an agent sees it."""
+    """Convert an error of the engine or an access check to what the agent's caller sees."""
     incident = ensure_logged(error, "a request to an agent").incident
     metadata = {} if incident is None else {"incident": incident}
     return Fault(_kind(error), error.sentence(), _violations(error), **metadata)
@@ -217,7 +217,7 @@ def rest_error(fault: Fault) -> dict[str, Any]:
 
 
 def decode_rpc_error(peer: str, error: Any, dialect: Dialect) -> PentadError:
-    """The `error` member of a JSON-RPC response as one of Pentad's errors."""
+    """Convert the `error` member of a JSON-RPC response to one of Pentad's errors."""
     members = json_object(error)
     code = members.get("code")
     codes = _AGENTVAULT_CODES if dialect == "agentvault" else _A2A_CODES
@@ -226,7 +226,7 @@ def decode_rpc_error(peer: str, error: Any, dialect: Dialect) -> PentadError:
 
 
 def decode_http_error(peer: str, status: int, body: Any, retry_after: str | None) -> PentadError:
-    """An HTTP error as one of Pentad's errors; `body` is its JSON, or its text."""
+    """Convert an HTTP error to one of Pentad's errors; `body` is its JSON, or its text."""
     error = json_object(json_object(body).get("error"))
     kind: Kind | None = None
     for reason in _reasons(error.get("details")):
@@ -240,7 +240,7 @@ def decode_http_error(peer: str, status: int, body: Any, retry_after: str | None
 
 
 def invalid_answer(peer: str, why: str) -> errors.Unavailable:
-    """A remote agent sent a response we cannot read."""
+    """The error for an unreadable response from a remote agent."""
     return errors.Unavailable(
         f"{peer} sent a response that cannot be read: {why[:_MAX_TEXT]}",
         details={"reason": "invalid-agent-response", "peer": peer},
@@ -248,7 +248,7 @@ def invalid_answer(peer: str, why: str) -> errors.Unavailable:
 
 
 def not_offered(peer: str, what: str) -> errors.Conflict:
-    """The dialect of a remote agent lacks an operation."""
+    """The error for an operation that a remote agent's dialect lacks."""
     return errors.Conflict(f"{peer} does not offer {what}.", details={"reason": "unsupported", "peer": peer})
 
 

@@ -70,7 +70,7 @@ def check_body(body: bytes, limits: Limits) -> None:
 
 
 def _is_canonical(body: bytes) -> bool:
-    """Whether it is exactly what we would write for its value: then it is UTF-8 and has no duplicate members."""
+    """Whether the body is exactly what we would write for its value; if so, it is UTF-8 without duplicate members."""
     try:
         return _written(_anything(body)) == body
     except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError):
@@ -78,7 +78,7 @@ def _is_canonical(body: bytes) -> bool:
 
 
 def _members(body: bytes) -> int:
-    """How many members remain after parsing: fewer than the text names if an object has a duplicate."""
+    """The number of members after parsing, which is lower than in the text if an object has duplicates."""
     try:
         return _count([_anything(body)])
     except (msgspec.DecodeError, RecursionError):
@@ -97,13 +97,13 @@ def _count(value: Any) -> int:
 
 
 def _reject_duplicates(body: bytes) -> None:
-    """Readers disagree about the meaning of an object with a duplicate member."""
+    """Reject objects with duplicate members, because readers disagree about their meaning."""
     try:
         json.loads(body, object_pairs_hook=_once, parse_int=len, parse_float=len, parse_constant=len)
     except _Duplicate as repeated:
         raise Fault("invalid-request", f"The member {str(repeated)[:80]!r} occurs twice in one object.") from None
     except (ValueError, RecursionError):
-        return  # the decoder reports it
+        return  # the decoder reports this
 
 
 class _Duplicate(Exception):

@@ -29,7 +29,7 @@ class _Member(NamedTuple):
 
 
 class Reader(Generic[T]):
-    """Reads a message of the protocol under either name of its fields."""
+    """Reads a protocol message, accepting both names of each field."""
 
     def __init__(self, shape: type[T]) -> None:
         self._decoder = msgspec.json.Decoder(shape)
@@ -44,12 +44,12 @@ class Reader(Generic[T]):
             try:
                 return typed(self._decoder, _renamed(params, self._members))
             except msgspec.DecodeError:
-                pass  # wrong under either name: reported below
+                pass  # invalid with either name: reported below
         return typed(self._decoder, params)
 
 
 def _members_of(shape: type[msgspec.Struct]) -> dict[str, _Member]:
-    """The fields of a message by both of their names."""
+    """The fields of a message, by both names."""
     made: dict[str, _Member] = {}
     for field in fields(shape):
         inner = _inside(field.type)
@@ -73,7 +73,7 @@ def _other_names(members: Mapping[str, _Member]) -> Iterator[str]:
 
 
 def _renamed(raw: msgspec.Raw, members: Mapping[str, _Member]) -> msgspec.Raw:
-    """The message with its fields under the names we write."""
+    """The message with its fields renamed to the names we write."""
     made: dict[str, msgspec.Raw] = {}
     for name, value in _object(raw).items():
         written, inside = members.get(name, (name, None))

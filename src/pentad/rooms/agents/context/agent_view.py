@@ -1,4 +1,4 @@
-"""The context as an agent sees it, in the server and in a process of its own."""
+"""The context as an agent sees it, in the server or in a separate process."""
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any

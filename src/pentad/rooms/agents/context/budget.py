@@ -1,8 +1,8 @@
 """Fits a context into a budget of bytes or tokens, and reports what happened to every item.
 
-The most important items keep their content. A text that does not fit is cut and says so; other items become references
-that the reader can resolve and verify; duplicate content is sent once. An item is left out, the least important first,
-only if not even its reference fits, and the report names it.
+The most important items keep their content. A text that does not fit is cut, with a note; other items become references
+that the reader can resolve and verify; duplicate content is sent once. Items are left out, least important first, only
+if not even their references fit, and the report names them.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from pentad.rooms.agents.context.rules import PRIORITY, TRUNCATED
 BYTES_PER_TOKEN: Final = 4
 FEWEST_BYTES: Final = 64
 _SHORTEST_CUT: Final = 200
-"""A shorter excerpt of a text is useless."""
+"""The shortest useful excerpt of a text."""
 _EMPTY: Final = len(b'{"items":{}}')
 _BY_KIND: Final = {"instruction": 0.9, "tool": 0.7, "prompt": 0.7, "schema": 0.6, "history": 0.3, "memory": 0.3}
 _USUAL: Final = 0.5
@@ -85,7 +85,7 @@ class _Planner:
         self._budget = budget
         self._refer = refer
         self._full = {name: _size(name, item) for name, item in items.items()}
-        # Among equals the small ones first: more items stay whole.
+        # Among equals, small ones first, so that more items stay whole.
         self._order = sorted(items, key=lambda name: (-_priority(items[name]), self._full[name]))
         self._made: dict[str, Any] = {}
         self._decisions: dict[str, Decision] = {}
@@ -98,7 +98,7 @@ class _Planner:
                 self._take(name, item, "kept")
         else:
             self._fit()
-        # In the order they were given: the order of a plan is not the reader's.
+        # In the given order: the plan's order does not matter to the reader.
         made = {name: self._made[name] for name in self._items if name in self._made}
         decisions = [self._decisions[name] for name in self._items]
         return Plan(made, decisions, len(exact_json({"items": made})), self._budget, self._to_keep)
@@ -159,7 +159,7 @@ class _Planner:
         if spare < _SHORTEST_CUT:
             return None
         low, high = 0, len(text)
-        while low < high:  # escapes make the written length differ from the text's
+        while low < high:  # with escapes, the written length differs from the text's
             middle = (low + high + 1) // 2
             low, high = (middle, high) if len(exact_json(text[:middle])) - 2 <= spare else (low, middle - 1)
         excerpt = text[:low]

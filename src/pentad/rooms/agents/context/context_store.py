@@ -1,7 +1,7 @@
 """Stores contents that are too large to send: once per hash, and readable by their owner as `context://<sha256>`.
 
-A content is bytes: a text as UTF-8, anything else as exact JSON. The reader verifies the hash. Owners see only what
-they have stored themselves, and cannot find out whether someone else stored the same bytes.
+Contents are bytes: text as UTF-8, anything else as exact JSON. The reader verifies the hash. Owners see only what they
+stored themselves, and cannot find out whether someone else stored the same bytes.
 
 A context that is too large for the log is stored the same way; the log has a marker in its place.
 """
@@ -89,7 +89,7 @@ class ContentStore:
             await self._database.write(lambda tx: self.write(tx, caller.id, bodies))
 
     def write(self, tx: Transaction, owner: str, bodies: Mapping[str, tuple[bytes, str | None]]) -> None:
-        """The same within a transaction, for contents that were checked."""
+        """Like `keep`, within a transaction, for contents already checked."""
         now = self._clock.now()
         for sha256, (body, media_type) in bodies.items():
             known = tx.value("SELECT 1 FROM agent_content_owners WHERE owner = ? AND sha256 = ?", owner, sha256)
@@ -202,12 +202,12 @@ def put_body(tx: Transaction, sha256: str, body: bytes, now: float) -> None:
 
 
 def get_body(rows: Rows, sha256: str) -> bytes:
-    """Bytes by hash, for callers that are known to have access."""
+    """Bytes by hash, for callers already known to have access."""
     return bytes(rows.value("SELECT body FROM agent_contents WHERE sha256 = ?", sha256))
 
 
 def drop_unused(tx: Transaction, sha256: str) -> None:
-    """Delete bytes that nothing refers to."""
+    """Delete unreferenced bytes."""
     tx.run(
         "DELETE FROM agent_contents WHERE sha256 = ?"
         " AND NOT EXISTS (SELECT 1 FROM agent_content_owners AS o WHERE o.sha256 = agent_contents.sha256)"
@@ -225,7 +225,7 @@ def touch(tx: Transaction, owner: str, items: Mapping[str, Any], now: float) -> 
 
 
 def forget_old_content(tx: Transaction, until: float, most: int) -> int:
-    """Delete contents that were not used since then, in batches; returns how many.
+    """Delete contents not used since a time, in batches; returns how many.
 
     An unfinished task may still need contents that were sent while it ran.
     """
@@ -250,7 +250,7 @@ def large_context(context: Any) -> StoredContent | None:
 
 
 def context_marker(context: Mapping[str, Any], whole: StoredContent) -> dict[str, Any]:
-    """What the log has in place of a context: its URI, canonical hash and size."""
+    """The log's stand-in for a context: its URI, canonical hash and size."""
     return {"ref": whole.uri, "sha256": items_hash(context.get("items") or {}), "size": len(whole.body)}
 
 

@@ -1,7 +1,7 @@
 """The context as an A2A extension: declared on the card with its limits, carried in a message's metadata.
 
 The context is sent under the extension's URI and again, identically, under `mcp_context`, where AgentVault looks. If
-the two differ in more than the spelling of numbers, the message is rejected: no one could tell which was meant.
+the two differ in more than the spelling of numbers, the message is rejected as ambiguous.
 """
 
 from collections.abc import Mapping, Sequence
@@ -79,7 +79,7 @@ def sent_context(metadata: Any) -> tuple[str, Any] | None:
 
 
 def with_issues(metadata: Mapping[str, Any] | None, message: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """The metadata of a task, with what was found in the context of its first message."""
+    """The metadata of a task, with the issues in the context of its first message."""
     found = {key: message[key] for key in (ISSUES_KEY, MASKED_KEY, FOUND_KEY) if key in message} if message else {}
     if not found:
         return None if metadata is None else dict(metadata)
@@ -107,7 +107,7 @@ def secrets_metadata(report: Sequence[Masked]) -> dict[str, list[dict[str, str]]
 def _same(one: Any, other: Any) -> bool:
     try:
         return canonical(one) == canonical(other)
-    except PentadError:  # no canonical form: then only the very same will do
+    except PentadError:  # without a canonical form they must be identical
         return one == other
 
 

@@ -1,7 +1,7 @@
 """The issues of a context, and their severity at each level.
 
 One table decides for all rules: `lenient` accepts what AgentVault accepts and reports what it loses, `standard` rejects
-what would be lost or misread, `strict` also rejects what is doubtful. A rule names a code; it never decides.
+what would be lost or misread, and `strict` also rejects anything doubtful. Rules only name a code; they never decide.
 
 An issue is a finding (`kernel/problems`): it may suggest names or values and carry a patch.
 """
@@ -39,7 +39,7 @@ _E: Final = "error"
 _W: Final = "warning"
 
 WEIGHTS: Final[dict[str, tuple[Severity | None, Severity | None, Severity | None]]] = {
-    # what AgentVault's own models look at
+    # what AgentVault's models check
     "not-parsed": (_E, _E, _E),
     "not-object": (_E, _E, _E),
     "items-not-object": (_E, _E, _E),
@@ -54,7 +54,7 @@ WEIGHTS: Final[dict[str, tuple[Severity | None, Severity | None, Severity | None
     "converted": (_W, _E, _E),
     "not-finite": (_W, _E, _E),
     "half-surrogate": (_W, _E, _E),
-    # what it does not know
+    # what it does not support
     "empty-context": (None, _W, _W),
     "empty-item": (None, _E, _E),
     "content-and-ref": (None, _W, _E),
@@ -128,7 +128,7 @@ class Issue(Struct, frozen=True):
         return {**made, **({"hint": self.hint} if self.hint else {}), **self._proposal("")}
 
     def _proposal(self, prefix: str) -> dict[str, Any]:
-        """What would correct it, if anything is known; `certain` if the patch is the only sensible reading."""
+        """A correction, if known; `certain` if the patch is the only sensible one."""
         found = self.finding
         proposal: dict[str, Any] = {"suggestions": list(found.suggestions)} if found.suggestions else {}
         if found.patch:
@@ -158,10 +158,10 @@ class Issues:
             self.more += 1
             if severity == _W or not self._makes_room():
                 return
-        keys = steps(place)  # compared as a list: places are nested tuples, and a stranger's may be deep
+        keys = steps(place)  # compared as lists: places are nested tuples, and untrusted input may be deep
         writable = [_writable(key) for key in keys]
         if writable != keys:
-            proposal = {}  # a patch could not name the place
+            proposal = {}  # a patch cannot name this place
         self.found.append(Issue(finding(code, message, below(None, writable), **proposal), severity, hint))
 
     def add_name(
@@ -198,7 +198,7 @@ class Issues:
     def _nearest(
         self, name: str, known: Iterable[str], renamed: Mapping[str, str] = _NO_OTHER_NAMES
     ) -> tuple[list[str], bool]:
-        # The search is slow, and a stranger may send a million unknown names.
+        # The search is slow, and untrusted input may have a million unknown names.
         return nearest_names(name, known, renamed) if len(self.found) < MAX_ISSUES else ([], False)
 
     def _add_nearest(
@@ -208,7 +208,7 @@ class Issues:
         self.add(code, place, message, hint, suggestions=tuple(near), patch=tuple(patch), certain=bool(patch))
 
     def _makes_room(self) -> bool:
-        """Drop a warning to make room for an error: errors are never only counted."""
+        """Drop a warning to make room for an error, so that errors are always listed."""
         at = next((at for at in reversed(range(len(self.found))) if self.found[at].severity == _W), None)
         if at is not None:
             del self.found[at]
@@ -270,7 +270,7 @@ def refusal(issues: list[Issue], prefix: tuple[str, ...] = ()) -> InvalidInput:
 
 
 def below(place: Place, keys: Iterable[str | int]) -> Place:
-    """The place under these keys."""
+    """The place below these keys."""
     for key in keys:
         place = (place, key)
     return place

@@ -1,6 +1,6 @@
 """Hashes, signatures and provenance over the canonical form, so that they survive peers that turn 42 into 42.0.
 
-Stored bytes (a large content, a file) are hashed as bytes. A signature is a detached JWS over the canonical items (RFC
+Stored bytes (large contents, files) are hashed as bytes. A signature is a detached JWS over the canonical items (RFC
 7515, appendix F), so the context stays readable and any JWS library can verify it.
 """
 
@@ -71,7 +71,7 @@ def seal_items(items: Mapping[str, Any], key: "Key | None" = None, algorithm: st
 
 
 def check_seal(items: Mapping[str, Any], integrity: Any, keys: "Sequence[Key]" = ()) -> None:
-    """Conflict, naming the items, if the context is not what was sealed, or if none of the keys signed it.
+    """Raise Conflict, naming the items, if the context differs from what was sealed, or if none of the keys signed it.
 
     Without keys a signature is ignored: it proves nothing to a reader who does not know the signer.
     """
@@ -103,7 +103,7 @@ def signature(items: Mapping[str, Any], key: "Key", algorithm: str = "Ed25519") 
 
 
 def verify_signature(items: Mapping[str, Any], detached: Any, keys: "Sequence[Key]") -> None:
-    """Conflict unless one of the keys made this signature over these items."""
+    """Raise Conflict unless one of the keys made this signature over these items."""
     import base64
     import warnings
 
@@ -118,7 +118,7 @@ def verify_signature(items: Mapping[str, Any], detached: Any, keys: "Sequence[Ke
     for key in keys:
         try:
             with warnings.catch_warnings():
-                # EdDSA is an old name of Ed25519 that most libraries still write.
+                # EdDSA is an old name for Ed25519 that most libraries still write.
                 warnings.simplefilter("ignore", SecurityWarning)
                 jws.deserialize_compact(whole, key, algorithms=list(ALGORITHMS))
         except (JoseError, ValueError, TypeError):

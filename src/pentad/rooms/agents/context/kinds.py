@@ -1,6 +1,6 @@
 """The kind of an item: stated in `metadata.kind` or inferred from its members, and validated against MCP's own types.
 
-Readers rely on the kind (this is a tool, this is a picture), so an item must match the kind it states. Content blocks,
+Readers rely on the kind (a tool, a picture), so an item must match the kind it states. Content blocks,
 tools and prompts are validated by MCP's rules.
 """
 

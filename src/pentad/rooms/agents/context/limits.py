@@ -1,4 +1,4 @@
-"""The limits of a context, as the server enforces them and the card announces them."""
+"""Context limits, which the server enforces and the card announces."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -10,7 +10,8 @@ REF_SCHEMES: Final = (
     *("openregister", "directory", "avatar", "metrics", "agents", "context", "a2a-artifact", "cid", "oasf"),
     *("https", "http"),
 )
-"""What a server with Pentad's own rooms follows. `ContextIntake.limits` has those of the open rooms."""
+"""The URI schemes that a server with all of Pentad's rooms follows. `ContextIntake.limits` has those of the open
+rooms."""
 LONGEST_NAME: Final = 128
 NAME_PATTERN: Final = "^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}$"
 LONGEST_REF: Final = 4 * KIB
@@ -38,7 +39,7 @@ class ContextLimits:
         }
 
     def narrowed(self, params: Mapping[str, Any]) -> "ContextLimits":
-        """The smaller of each limit of both sides. Invalid values on a card are ignored."""
+        """The smaller of both sides' value for each limit. Invalid values on a card are ignored."""
         schemes = params.get("refSchemes")
         known = self.ref_schemes
         if isinstance(schemes, list | tuple):

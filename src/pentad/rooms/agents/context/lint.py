@@ -3,7 +3,7 @@
     report = lint({"items": {"doc": {"ref": "https://example.org/a.pdf"}}}, "strict")
     report.valid, [issue.line() for issue in report.issues]
 
-It never raises for its input: text that is not JSON is an issue like any other.
+It never raises for bad input: text that is not JSON is just another issue.
 """
 
 import json

@@ -73,7 +73,7 @@ def prepare_context(
     key: "Key | None" = None,
     links: LinkProvider | None = None,
 ) -> OutgoingContext:
-    """A context as `target` may receive it. `card_params` are the extension's parameters on its card, if any."""
+    """Prepare a context for `target`. `card_params` are the extension's parameters on its card, if any."""
     extended = card_params is not None
     agreed = DEFAULT_LIMITS.narrowed(card_params or {})
     shaped, issues = validate(context, "standard", agreed)
@@ -97,7 +97,7 @@ def prepare_context(
             raise _refusal(left, None)
     if key is not None:
         sent["integrity"] = seal_items(sent["items"], key, _algorithm(key))
-    elif seal_given is not None and sent["items"] == items:  # or what was sealed is not what is sent
+    elif seal_given is not None and sent["items"] == items:  # otherwise the seal would not match what is sent
         sent["integrity"] = seal_given
     return OutgoingContext(sent, extended, issues.found, clean.report)
 
@@ -120,7 +120,7 @@ def _refusal(issues: Issues, links: LinkProvider | None) -> InvalidInput:
 
 
 def _algorithm(key: Any) -> str:
-    """The algorithm a key is for."""
+    """The algorithm of a key."""
     by_curve = {"P-256": "ES256", "P-384": "ES384", "P-521": "ES512"}
     kind = getattr(key, "key_type", "OKP")
     return by_curve.get(getattr(key, "curve_name", ""), {"RSA": "PS256", "oct": "HS256"}.get(kind, "Ed25519"))

@@ -1,8 +1,8 @@
 """Removes secrets from a context before it is sent, stored or logged, and reports what it removed, never the secret.
 
-A policy says what happens to a secret, and to an item that is not meant for the target: `allow` keeps it, `mask`
-replaces it, `deny` rejects the context. Names and pointers in the report are redacted too: the key of an
-object can be a secret.
+A policy says what happens to secrets, and to items not meant for the target: `allow` keeps them, `mask` replaces them,
+and `deny` rejects the context. Names and pointers in the report are redacted too, because an object's key can be a
+secret.
 """
 
 from collections.abc import Mapping
@@ -46,7 +46,7 @@ MODES: Final[dict[SecretsMode, Action | Literal["ignore"]]] = {"off": "ignore", 
 
 @lru_cache(len(MODES))
 def storage_policy(mode: SecretsMode) -> Policy:
-    """The policy for stored contexts: secrets as the operator says; the rest is the owner's own business."""
+    """The policy for stored contexts: secrets as the operator says; the owner decides about the rest."""
     return Policy(secrets=MODES[mode], sensitive="allow", strangers="allow", upto="secret")
 
 
@@ -68,9 +68,9 @@ class Redacted(Struct, frozen=True):
 def redact_items(
     items: Mapping[str, Any], target: str = STORE, policy: Policy = DEFAULT_POLICY, text: bytes | None = None
 ) -> Redacted:
-    """The items as `target` may see them. Forbidden, with the places, if the policy denies it.
+    """Redact the items for `target`. Forbidden, with the places, if the policy denies something.
 
-    `text` is what `exact_json` makes of the items, if the caller has it already.
+    `text` is the items' `exact_json`, if the caller already has it.
     """
     text = _shallow(dict(items), text)
     # A small context is scanned as a whole first, including names. An escape could hide a secret from that scan.
@@ -105,7 +105,7 @@ def redact_items(
 
 
 def secret_places(items: Mapping[str, Any]) -> list[Masked]:
-    """Where the secrets are, without changing anything."""
+    """The places of secrets, without changing anything."""
     cleaner = Cleaner("mask")
     for name, item in items.items():
         cleaner.value(item, ("items", cleaner.key(name, ("items",))))
@@ -128,7 +128,7 @@ def _may_hold(item: Any) -> bool:
 
 
 def _has_rule(item: Any) -> bool:
-    """Whether an item says how sensitive it is, or whom it is for."""
+    """Whether an item states its sensitivity or audience."""
     if not (type(item) is dict or isinstance(item, Mapping)):
         return False
     metadata: Any = cast("Mapping[str, Any]", item).get("metadata")
@@ -138,7 +138,7 @@ def _has_rule(item: Any) -> bool:
 
 
 def _item_rule(item: Any, target: str, policy: Policy) -> tuple[str, Action]:
-    """What an item's sensitivity and audience mean for this target; the stricter of the two."""
+    """The stricter of what an item's sensitivity and audience demand for this target."""
     if not _has_rule(item):
         return "", "allow"
     extras: Mapping[str, Any] = item["metadata"]

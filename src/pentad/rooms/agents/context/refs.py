@@ -56,7 +56,7 @@ class Resolution:
         ref = item.get("ref") if item is not None else None
         if item is None or not isinstance(ref, str):
             raise NotFound(f"There is no item {name[:100]!r} with a reference.")
-        async with self._one_at_a_time:  # two at once would each get the whole remaining budget
+        async with self._one_at_a_time:  # two in parallel would each get the whole remaining budget
             if ref not in self._found:
                 self._found[ref] = await self._follow(ref, item)
             return self._found[ref]
@@ -84,7 +84,7 @@ class Resolution:
         return (await self.resolved(name)).content()
 
     async def all(self, names: Sequence[str] | None = None) -> dict[str, Any]:
-        """The items with the contents of these (or all) references put in. The references stay."""
+        """The items with the contents of these (or all) references filled in. The references stay."""
         chosen = [name for name in self._items if names is None or name in names]
         made = dict(self._items)
         for name in chosen:
@@ -104,5 +104,5 @@ def _stored_content(contents: ContentStore) -> ReadOwn:
 
 
 def _printable(ref: str) -> str:
-    """A reference for messages, without secrets. The URL of a temporary link is one."""
+    """A reference for messages, without secrets such as the URL of a temporary link."""
     return scrub_text(without_token(ref))

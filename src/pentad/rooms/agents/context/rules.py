@@ -85,7 +85,7 @@ def check_type(item: Mapping[str, Any], place: Place, issues: Issues) -> None:
     """Check that media type and kind exist, and that the content matches both."""
     stated, written, content = stated_kind(item), item.get("mediaType"), item.get("content")
     if stated is None and type(content) is str and written in TEXT_TYPES:
-        return  # a text that says it is one
+        return  # text whose type says so
     media = media_of(item)
     if written is None:
         if content is not None:
@@ -205,7 +205,7 @@ def _check_hashes(item: Mapping[str, Any], extras: Mapping[str, Any], where: Pla
         issues.add_scalar("bad-extra", (where, SIZE), "A size is a whole number of bytes.", size, "integer")
         size = None
     if item.get("content") is None or item.get("ref") is not None:
-        return  # they are about what the reference leads to
+        return  # they describe the reference's target
     if digest is not None and digest != content_hash(item["content"]):
         issues.add("hash-mismatch", (where, SHA256), "The content is not what this is the hash of.")
     if size is not None and isinstance(item["content"], str) and size != len(content_bytes(item["content"])):

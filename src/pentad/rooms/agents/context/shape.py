@@ -1,7 +1,8 @@
-"""The shape of a context as AgentVault reads it: what its formatter makes of a value, item by item.
+"""Reduces a context to the shape AgentVault reads, item by item, like its formatter.
 
 No member of an item is required; unknown members are dropped, NaN becomes null, bytes become text, sets become lists.
-The result equals AgentVault's, but each loss is reported. Where AgentVault gives up, the result is `None` and an error.
+The result equals AgentVault's, but each loss is reported. If AgentVault would give up, the result is `None` and an
+error.
 """
 
 import math
@@ -17,9 +18,9 @@ from pentad.rooms.agents.context.findings import Issues
 MEMBERS: Final = ("id", "mediaType", "content", "ref", "metadata")
 """The five members of an item. Everything Pentad adds is in `metadata`, which old peers keep."""
 ROOT_MEMBERS: Final = ("items", "integrity", "turn")
-"""What Pentad's extension adds to a context beside `items`. AgentVault drops it."""
+"""What Pentad's extension adds to a context next to `items`. AgentVault drops it."""
 EXTRA_MEMBERS: Final = ("kind",)
-"""Item members that AgentVault drops. `metadata.kind` says the same and survives."""
+"""Item members that AgentVault drops. `metadata.kind` means the same and survives."""
 
 _OTHER_NAMES: Final = {
     **dict.fromkeys(("mime_type", "mimetype", "content_type", "contenttype"), "mediaType"),
@@ -91,7 +92,7 @@ def kind_word(value: Any) -> str:
 
 
 def _as_it_is(item: Any) -> dict[str, Any] | None:
-    """The item, if it has only known members of the right type; None if there is something to report."""
+    """The unchanged item, if it has only known members of the right type; None if there is something to report."""
     if type(item) is not dict:
         return None
     given = cast("dict[str, Any]", item)
@@ -187,7 +188,7 @@ def plain(value: Any, place: Place, issues: Issues) -> Any:
             into[key] = container
             for name, inner in cast("dict[Any, Any]", turned).items():
                 known = name if isinstance(name, str) else _key_text(name, at, issues)
-                container[known] = None  # keeps the order: the work is done from the end
+                container[known] = None  # keeps the order, because work is taken from the end
                 work.append((inner, container, known, (at, known)))
         elif isinstance(turned, list):
             into[key] = elements = [None] * len(cast("list[Any]", turned))
@@ -199,7 +200,8 @@ def plain(value: Any, place: Place, issues: Issues) -> Any:
 
 def _is_plain(root: Any) -> bool:
     try:
-        if _decode(_encode(root)) == root:  # what comes back as it was is plain; most is, and this is quick
+        if _decode(_encode(root)) == root:  # a value that comes back unchanged is plain; most are, and this check is
+            # fast
             return True
     except (msgspec.MsgspecError, TypeError, ValueError, OverflowError, RecursionError):
         pass
@@ -207,7 +209,7 @@ def _is_plain(root: Any) -> bool:
 
 
 def _is_plain_inside(root: Any) -> bool:
-    """Whether a value is plain JSON, from a closer look."""
+    """Whether a value is plain JSON, checked in detail."""
     stack: list[Any] = [root]
     while stack:
         value = stack.pop()
@@ -250,7 +252,7 @@ def _to_json(value: Any, place: Place, issues: Issues) -> Any:
 
 
 def _foreign(value: Any, place: Place, issues: Issues) -> Any:
-    """A Python value that JSON does not have."""
+    """Convert a Python value that JSON does not have."""
     if isinstance(value, Mapping):
         turned: Any = dict(cast("Mapping[Any, Any]", value))
     elif isinstance(value, tuple | set | frozenset):
@@ -271,7 +273,7 @@ def _foreign(value: Any, place: Place, issues: Issues) -> Any:
 
 
 def _key_text(key: Any, place: Place, issues: Issues) -> str:
-    """A key that is not text, as it is written."""
+    """The text of a key that is not text."""
     from pydantic_core import PydanticSerializationError, to_jsonable_python
 
     try:

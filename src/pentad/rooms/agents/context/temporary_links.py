@@ -1,8 +1,8 @@
-"""Temporary links: unguessable URLs for contents that remote agents need and cannot read as `context://`.
+"""Temporary links: unguessable URLs for contents that remote agents need but cannot read as `context://`.
 
-A link serves one content, read-only, for a day at most and only while its owner may read in this room. Its token is 256
-random bits and only its hash is stored, so the store reveals no URL. The item that refers to it has the content's hash
-and size, so the reader can verify what it gets.
+A link serves one content, read-only, for a day at most, and only while its owner may read in this room. Its token has
+256 random bits and only its hash is stored, so the store reveals no URL. The item that refers to it has the content's
+hash and size, so the reader can verify what it gets.
 """
 
 import base64
@@ -35,7 +35,7 @@ _INSERT: Final = (
 
 
 class _Link(NamedTuple):
-    """A content with a token that is not stored yet."""
+    """A content, and a token that is not stored yet."""
 
     token: str
     content: StoredContent
@@ -91,7 +91,7 @@ class TemporaryLinks:
     async def read(self, token: str) -> StoredContent:
         """The content behind a token; NotFound if it is unknown or expired."""
         if _TOKEN.fullmatch(token):
-            with suppress(Forbidden):  # tell a stranger nothing about the owner
+            with suppress(Forbidden):  # reveal nothing about the owner
                 if (found := await self._database.read(lambda rows: self._read(rows, token))) is not None:
                     return found
         raise NotFound("There is no such content, or its link has expired.", hint="Ask the sender for the task again.")
@@ -111,7 +111,7 @@ class TemporaryLinks:
 
 
 class MessageLinks:
-    """The links of one message. URLs are created first, and work after `keep` has stored them."""
+    """The links of one message. URLs are created first, and work once `keep` has stored them."""
 
     def __init__(self, links: TemporaryLinks, caller: Principal) -> None:
         self._store = links

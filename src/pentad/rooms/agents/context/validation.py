@@ -85,7 +85,7 @@ def validate(
 def _validate(
     value: Any, level: Level, limits: ContextLimits, now: float | None
 ) -> tuple[dict[str, Any] | None, Issues, bytes | None]:
-    """The same, and the items as JSON if they were written as a whole."""
+    """Like `validate`, also returning the items as JSON if they were encoded as a whole."""
     issues = Issues(level)
     shaped = shape(value, issues)
     if shaped is None or level == "lenient":
@@ -93,7 +93,7 @@ def _validate(
     items = cast("dict[str, dict[str, Any]]", shaped.get("items", {}))
     given = cast("dict[str, Any]", value)
     for name, item in items.items():
-        # Members of our own are no part of AgentVault's shape and stay at the levels that know them.
+        # Our own members are not part of AgentVault's shape, but stay at the levels that know them.
         source = given["items"].get(name)
         if isinstance(source, dict) and len(cast("dict[str, Any]", source)) > len(item):
             for key in EXTRA_MEMBERS:
@@ -133,7 +133,7 @@ def _check_item(
         rules.check_ref(item, place, issues, limits)
     try:
         rules.check_extras(item, place, issues, now)
-    except PentadError as error:  # what has no canonical form has no hash either
+    except PentadError as error:  # without a canonical form there is no hash
         issues.add("not-json", place, error.message, error.hint or "")
 
 
@@ -141,7 +141,8 @@ def _check_limits(
     items: dict[str, dict[str, Any]], limits: ContextLimits, issues: Issues
 ) -> bytes | list[bytes] | None:
     """The items as JSON, as a whole if they are small; None if there are too many or they are too deep. Depth counts
-    from the content."""
+    from the content.
+    """
     whole = _shallow(items, limits.depth) if len(items) <= limits.items else None
     if whole is not None and len(whole) <= min(limits.item_bytes, limits.total_bytes):
         return whole
@@ -205,7 +206,7 @@ def _check_numbers(items: dict[str, dict[str, Any]], texts: Sequence[bytes], iss
 
 
 def _values(root: Any, place: Place) -> Iterator[tuple[Any, Place]]:
-    """Every value with its place, in order; without recursion, because a stranger's context may be deep."""
+    """All values with their places, in order; without recursion, because untrusted contexts may be deep."""
     stack: list[tuple[Any, Place]] = [(root, place)]
     while stack:
         value, place = stack.pop()

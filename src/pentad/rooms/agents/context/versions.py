@@ -1,10 +1,11 @@
-"""The context of a conversation over its turns: merged, patched, items removed; each version stored once by its hash.
+"""The context of a conversation over its turns: merged, patched, with items removed. Each version is stored once, by
+hash.
 
     merge    given items replace those of the same name, the others stay
     patch    members of the given items are merged into existing ones (RFC 7396: null removes)
     replace  the given items are all there is
 
-The functions are pure; `ContextVersions` stores the versions. A turn can name the version it was made for (`base`) and
+The functions are pure; `ContextVersions` stores the versions. A turn can name the version it is based on (`base`), and
 is rejected if that is no longer the latest.
 """
 
@@ -43,7 +44,7 @@ class Version(Struct, frozen=True):
 
 
 def merge_items(items: Mapping[str, Any], given: Mapping[str, Any]) -> Items:
-    """The items with the given ones put in."""
+    """The items with the given ones added or replaced."""
     return {**items, **given}
 
 
@@ -53,7 +54,7 @@ def patch_items(items: Mapping[str, Any], given: Mapping[str, Any]) -> Items:
 
 
 def remove_items(items: Mapping[str, Any], names: list[str]) -> Items:
-    """The items without these names. Unknown names are ignored, as a removal may be repeated."""
+    """The items without these names. Unknown names are ignored, because a removal may be repeated."""
     return {name: item for name, item in items.items() if name not in names}
 
 
@@ -109,7 +110,7 @@ class ContextVersions:
         level: Level = "standard",
         earlier: Mapping[str, Any] | None = None,
     ) -> Version:
-        """Add a turn; returns the resulting version. The same context again is the same version.
+        """Add a turn; returns the resulting version. An unchanged context keeps its version.
 
         `earlier` is the context of earlier turns, if no version was stored yet.
         """
@@ -203,7 +204,7 @@ def _at(rows: Rows, owner: str, context_id: str, version: int | None) -> tuple[i
 
 
 def _trim(tx: Transaction, owner: str, context_id: str, upto: int) -> None:
-    """Delete the versions up to a number, and what only they used."""
+    """Delete the versions up to a number, and contents only they used."""
     expired = tx.all(
         "SELECT body FROM agent_contexts WHERE owner = ? AND context = ? AND version <= ?", owner, context_id, upto
     )

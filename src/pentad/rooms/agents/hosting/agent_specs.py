@@ -91,7 +91,7 @@ def _command_agent(name: str | None, command: str, options: HostingOptions) -> H
 
 
 def _remote_name(place: str) -> str:
-    """A name from the last part of a URL's path or of a readable id, or else from the host."""
+    """A name from the last part of a URL's path or of a readable id, otherwise from the host."""
     if not _URL.match(place):
         return place.rpartition("/")[2]
     parts = urlsplit(place)
@@ -102,7 +102,8 @@ def _remote_name(place: str) -> str:
 def _import_agent(module_name: str, attribute: str) -> Any:
     here = str(Path.cwd())
     if here not in sys.path:
-        sys.path.insert(0, here)  # `pentad` is a program: agents are imported from the current directory
+        sys.path.insert(0, here)  # `pentad` is an installed script, so the current directory has to be added for
+        # imports
     try:
         found: Any = importlib.import_module(module_name)
     except ImportError as error:

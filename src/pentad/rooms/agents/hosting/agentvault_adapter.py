@@ -1,8 +1,8 @@
 """Hosts agents written for AgentVault's server SDK. They manage their own tasks and choose the ids.
 
-Their ids are the task ids here. Their events (`handle_subscribe_request`) or their tasks (`handle_task_get`, polled)
-are copied into the log, which serves everyone. An agent that implements neither has finished when `handle_task_send`
-returns. Methods written with `def` are called in threads.
+Their ids become the task ids. Their events (`handle_subscribe_request`) or tasks (`handle_task_get`, polled) are copied
+into the log, from which everyone reads. An agent that implements neither is finished when `handle_task_send` returns.
+Methods written with `def` run in threads.
 """
 
 import asyncio
@@ -109,7 +109,7 @@ class AgentVaultAdapter:
             yield event
 
     async def _poll(self, turn: Turn) -> AsyncGenerator[Body]:
-        """Poll the agent's task and yield what has changed. If the agent has events, only states are of interest."""
+        """Poll the agent's task and yield changes. If the agent has events, only states matter."""
         copied, artifacts, state = 0, dict[str, Artifact](), ""
         pause = _FIRST_PAUSE
         while True:

@@ -24,10 +24,10 @@ _FORM: Final = '{"target_mcp_server_id": "pentad", "tool_name": "...", "argument
 
 
 class Echo(BaseA2AAgent):
-    """Echoes messages, for tests and to see a server work.
+    """Echoes messages, for tests and demonstrations.
 
-    A word at the start of a message makes it do more: `stream` returns the text word by word as an artifact, `ask` asks
-    before it answers, `slow` waits until it is canceled or told to continue.
+    The first word of a message can select other behaviour: `stream` returns the text word by word as an artifact, `ask`
+    asks before it answers, and `slow` waits until it is canceled or told to continue.
     """
 
     name: ClassVar[str] = "echo"
@@ -150,7 +150,7 @@ class ToolProxy(BaseA2AAgent):
         return RemoteServer(url, authorization, self._platform.fetcher, trusted=True)
 
     async def _tool_for_text(self, turn: Turn, server: str) -> tuple[str, Mapping[str, Any]]:
-        """The only tool of another server that takes a text, with the text of the message."""
+        """The only tool of another server that takes text, called with the message's text."""
         async with self._opened(turn, server) as remote:
             tools = await remote.list_all("tools/list", "tools")
         fitting = [(str(one.get("name")), argument) for one in tools if (argument := _text_argument(one))]
@@ -162,7 +162,7 @@ class ToolProxy(BaseA2AAgent):
 
 
 def proxied(parts: Sequence[Part], server: str) -> tuple[Part, ...]:
-    """The parts of a message for the tool proxy, which calls that server."""
+    """The parts of a message that makes the tool proxy call that server."""
     for number, part in enumerate(parts):
         value: Any = part.data
         if isinstance(value, dict):
@@ -172,7 +172,7 @@ def proxied(parts: Sequence[Part], server: str) -> tuple[Part, ...]:
 
 
 def _text_argument(tool: Mapping[str, Any]) -> str | None:
-    """The only required argument of a tool, if it is a text."""
+    """The only required argument of a tool, if it is text."""
     schema = cast("dict[str, Any]", tool.get("inputSchema") or {})
     needed = cast("list[str]", schema.get("required") or [])
     properties = cast("dict[str, dict[str, Any]]", schema.get("properties") or {})

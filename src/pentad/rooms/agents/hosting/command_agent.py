@@ -1,8 +1,8 @@
 """Runs an agent as a child process, one process per turn, with limits on memory, CPU time, wall time and output.
 
-The process has its own session and a lower priority. When its turn ends, however that happens, it is killed with its
-process group and, on Linux, with everything else that has the environment of its turn: processes that it left behind in
-sessions of their own. It does not inherit Pentad's settings from the environment, because they may hold secrets.
+The process has its own session and a lower priority. However its turn ends, it is killed with its process group and, on
+Linux, with all processes that have its turn's environment, even in other sessions. It does not inherit Pentad's
+settings from the environment, because they may contain secrets.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ _CANCEL_SECONDS: Final = 1.0
 _CLOSED_SECONDS: Final = 5.0
 """How long a process that closed its output may take to end."""
 _LOOK_SECONDS: Final = 1.0
-"""How often to look whether a silent process is still there: one that it started may hold its output open."""
+"""How often to check that a silent process still exists: one it started may hold its output open."""
 _TURN: Final = "AGENT_TURN_ID"
 """The variable that marks the processes of one turn."""
 _KILL_ROUNDS: Final = 50
@@ -36,7 +36,7 @@ _KILL_PAUSE: Final = 0.005
 _MAX_LOG: Final = 64 * 1024
 """How much of a turn's stderr goes into the log."""
 _NOISE_PAUSE: Final = 0.002
-"""Between reads of discarded output: a process that floods its stderr is slowed down, and nothing else."""
+"""The pause between reads of discarded output, which slows down only the process that floods its stderr."""
 _LIMITED: Final = 'ulimit -c 0; ulimit -v "$1"; ulimit -t "$2"; shift 2; exec nice -n 10 "$@"'
 _HAS_LIMITS: Final = sys.platform != "win32"
 
@@ -87,7 +87,7 @@ class CommandAgent:
                 raise
             finally:
                 _kill(process)
-                with closing(transport):  # also if the turn is canceled again
+                with closing(transport):  # even if the turn is canceled again
                     killing = asyncio.get_running_loop().run_in_executor(None, _kill_escaped, mark.encode())
                     try:
                         await asyncio.wait([logging_errors, killing], timeout=_CANCEL_SECONDS)
@@ -124,7 +124,7 @@ class CommandAgent:
             turn.fail(await self._death(process))
 
     async def _lines(self, process: Process) -> AsyncGenerator[bytes]:
-        """The lines of its output, within the limits. Others get a turn between two reads."""
+        """The lines of its output, within the limits. Yields to other tasks between reads."""
         limits, stdout = self._limits, cast("asyncio.StreamReader", process.stdout)
         total, begun = 0, bytearray()
         while True:
@@ -163,7 +163,7 @@ class CommandAgent:
             await asyncio.sleep(0 if left > 0 else _NOISE_PAUSE)
 
     async def _death(self, process: Process) -> str:
-        """Why the output of the process ended."""
+        """The reason why the process's output ended."""
         limits, code = self._limits, process.returncode
         try:
             async with asyncio.timeout(_CLOSED_SECONDS):
@@ -179,7 +179,7 @@ class CommandAgent:
 
 
 async def _cancel(process: Process) -> None:
-    """Tell the process that its turn is canceled, and give it a moment."""
+    """Tell the process that its turn is canceled, and give it a moment to end."""
     if process.returncode is not None or process.stdin is None:
         return
     with suppress(ConnectionError, TimeoutError):
@@ -189,7 +189,7 @@ async def _cancel(process: Process) -> None:
 
 
 def _close_pipes(transport: asyncio.SubprocessTransport) -> None:
-    """No one reads the rest, and a process that left its group may hold the other ends."""
+    """Close the pipes: no one reads the rest, and a process that left the group may hold the other ends."""
     for number in range(3):
         if (pipe := transport.get_pipe_transport(number)) is not None:
             pipe.close()
@@ -202,7 +202,7 @@ def _kill(process: Process) -> None:
 
 
 async def _dead(process: Process) -> None:
-    """Wait until a killed process is gone, which takes a moment. A turn that is canceled again waits all the same."""
+    """Wait until a killed process is gone, which takes a moment, even if the turn is canceled again."""
     until = time.monotonic() + _CANCEL_SECONDS
     canceled: asyncio.CancelledError | None = None
     while process.returncode is None and (left := until - time.monotonic()) > 0:
@@ -216,7 +216,7 @@ async def _dead(process: Process) -> None:
 
 
 def _kill_escaped(mark: bytes) -> None:
-    """Kill the processes of a turn that have left its group. Some may fork meanwhile, so look again until none is left.
+    """Kill a turn's processes that have left its group. Some may fork meanwhile, so repeat until none is left.
 
     A process that replaces its environment is not found.
     """

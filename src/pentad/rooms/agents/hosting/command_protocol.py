@@ -49,7 +49,7 @@ _MAX_BRANCHES: Final = 1_000
 
 
 class Contents(Struct, omit_defaults=True, kw_only=True):
-    """The content of a line: a text, a JSON value, or parts."""
+    """The content of a line: text, a JSON value, or parts."""
 
     text: str | UnsetType = UNSET
     data: Any = UNSET
@@ -57,7 +57,7 @@ class Contents(Struct, omit_defaults=True, kw_only=True):
     metadata: Json | None = None
 
     def all_parts(self, filename: str | None = None, media_type: str | None = None) -> tuple[Part, ...]:
-        """The parts, with the text or the value as the first of them."""
+        """The parts, with the text or value first."""
         if self.text is UNSET and self.data is UNSET:
             return self.parts
         first = Part(text=self.text, data=self.data, filename=filename, media_type=media_type)
@@ -129,7 +129,8 @@ class StepLine(Struct, tag="step", kw_only=True):
 
 class Branches(Struct, tag="branches", kw_only=True):
     """Calls that run at once (`turn.gather`). Questions, calls and steps may name the branches `<id>.0`, `<id>.1` and
-    so on, so that each branch finds its own results if the turn runs again."""
+    so on, so that each branch finds its own results if the turn runs again.
+    """
 
     id: int
     count: int
@@ -137,7 +138,7 @@ class Branches(Struct, tag="branches", kw_only=True):
 
 
 class Done(Struct, tag="done", kw_only=True, omit_defaults=True):
-    """What a step returned, or the text of its error."""
+    """The result of a step, or the text of its error."""
 
     id: int
     result: Any = None
@@ -233,7 +234,7 @@ class Conversation:
     def __init__(self, turn: Turn, write: Write, at_end: AsyncExitStack) -> None:
         self.turn = turn
         self.at_end = at_end
-        """Closed when the turn ends, such as temporary files that the agent reads."""
+        """Closed when the turn ends, for example temporary files the agent reads."""
         self._write_line = write
         self._pending: set[asyncio.Task[None]] = set()
         self._steps: dict[int, asyncio.Future[Done]] = {}
@@ -293,7 +294,7 @@ class Conversation:
         task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        """A call that ends the turn, such as one that exceeds the budget, ends it whatever the agent does."""
+        """Handle a call that ends the turn, such as one that exceeds the budget, whatever the agent does."""
         self._pending.discard(task)
         error = None if task.cancelled() else task.exception()
         if isinstance(error, TurnOver) and self._over is None and self._reading is not None:
@@ -434,7 +435,7 @@ async def _approve(
 
 
 async def _file(host: Conversation, part: Json) -> Any:
-    """Put a file of a message into the file system, until the turn ends."""
+    """Write a message's file to the file system, until the turn ends."""
     found = host.turn.backend.file(msgspec.convert(part, Part))
     return None if found is None else str(await host.at_end.enter_async_context(found.path()))
 
@@ -460,7 +461,7 @@ CALLS: Final[dict[str, Callable[..., Awaitable[Any]]]] = {
     "whole_context": _whole_context,
     "with_contents": _with_contents,
 }
-"""The methods of a turn that a `call` may name; their parameters are those of the call. Each returns JSON."""
+"""The turn methods that a `call` may name, with the same parameters. Each returns JSON."""
 
 
 def decode_line(line: bytes) -> FromAgent:
@@ -489,7 +490,7 @@ def error_to_json(error: Exception) -> Json:
 
 
 def error_in(error: Json) -> Exception:
-    """The error of an `ErrorLine`, in the agent."""
+    """The error in an `ErrorLine`, for the agent to raise."""
     message, details = str(error.get("message", "")), json_object(error.get("details"))
     match error.get("code"):
         case "step_interrupted":

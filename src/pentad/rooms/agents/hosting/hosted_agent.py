@@ -4,8 +4,8 @@ A function takes the turn or, if its parameter is annotated `str`, the text. It 
 texts, each a chunk of one artifact. Classes derive from `pentad.agentvault.server.BaseA2AAgent`. Objects with `invoke`,
 `ainvoke` or `astream` are hosted as they are (`runnable_adapter.py`).
 
-Code written with `async def` runs on the server's event loop, code written with `def` in threads, and either in a
-process of its own if the agent or the operator says so (`isolation`).
+`async def` code runs on the server's event loop and `def` code in threads, or either in a separate process if the agent
+or the operator says so (`isolation`).
 """
 
 import inspect
@@ -50,12 +50,12 @@ class HostingOptions:
     output_bytes: int = 64 * 1024**2
     line_bytes: int = 4 * 1024**2
     is_child: bool = False
-    """Whether this is the process of one agent, where it runs as its code requires."""
+    """Whether this process belongs to one agent, which then runs as its code requires."""
 
     def command_agent(
         self, name: str, command: Sequence[str], environment: Mapping[str, str] = NO_VARIABLES, agent: Any = None
     ) -> "CommandAgent":
-        """What runs the turns of an agent as processes, within its own limits or the operator's."""
+        """Runs an agent's turns as processes, within its own limits or the operator's."""
         from pentad.rooms.agents.hosting.command_agent import CommandAgent, CommandLimits
 
         limits = CommandLimits(
@@ -73,7 +73,8 @@ DEFAULT_OPTIONS: Final = HostingOptions()
 @dataclass(frozen=True, slots=True)
 class HostedAgent:
     """A named agent. `accept` is set for agents that choose their own task ids, `cancel` for agents that are asked
-    before one of their tasks is canceled."""
+    before one of their tasks is canceled.
+    """
 
     name: str
     run: Callable[[Turn], Awaitable[Any]]
@@ -93,14 +94,15 @@ class HostedAgent:
     deadline: float | None = None
     """How many seconds it may work on a message."""
     is_listed: bool = True
-    """Whether lists and the directory name it."""
+    """Whether lists and the directory include it."""
 
 
 def hosted(
     agent: Any, name: str | None = None, options: HostingOptions = DEFAULT_OPTIONS, *, place: str | None = None
 ) -> HostedAgent:
     """The hosted agent for a class, an instance or a function; Misconfigured if it is none of them. `place` is where
-    it was imported from, as `module:name`."""
+    it was imported from, as `module:name`.
+    """
     if inspect.isclass(agent):
         try:
             agent = agent()
@@ -118,7 +120,7 @@ def hosted(
 
 
 def url_name(text: str) -> str:
-    """A name for URLs from the name of a class or function: `MyAgent` becomes `my-agent`."""
+    """A URL name derived from a class or function: `MyAgent` becomes `my-agent`."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9.]+", "-", text).strip("-.").lower()
     if not NAME.fullmatch(words):
         raise Misconfigured(
@@ -245,7 +247,7 @@ def _of_function(
 
 
 def is_async(function: Callable[..., Any]) -> bool:
-    """Whether a function, or an object that can be called, runs on an event loop."""
+    """Whether a function or callable object runs on an event loop."""
     called: Any = function if inspect.isroutine(function) else type(function).__call__
     return inspect.iscoroutinefunction(called) or inspect.isasyncgenfunction(called)
 
@@ -253,7 +255,7 @@ def is_async(function: Callable[..., Any]) -> bool:
 def _runner(
     function: Callable[..., Any], threads: AgentThreads, *, takes_text: bool = False
 ) -> Callable[[Turn], Awaitable[Any]]:
-    """What runs a turn of a function: on the event loop, or in a thread."""
+    """The runner for a function's turns: on the event loop, or in a thread."""
     given: Callable[[Any], Any] = (lambda turn: function(turn.text)) if takes_text else function
     if inspect.isasyncgenfunction(function):
         return _chunked(given)
@@ -290,7 +292,7 @@ def _in_process(name: str, place: str | None, agent: Any, options: HostingOption
 
 
 def fixed_isolation(name: str, kind: str, runs_in: Isolation | None, options: HostingOptions) -> None:
-    """Misconfigured if the operator wants an agent to run where it cannot, because of what it is."""
+    """Raise Misconfigured if the operator wants this kind of agent to run where it cannot."""
     chosen = options.isolation.get(name)
     if chosen is not None and chosen != runs_in:
         where = "on its own server" if runs_in is None else f"in {runs_in!r}"
@@ -301,7 +303,7 @@ def fixed_isolation(name: str, kind: str, runs_in: Isolation | None, options: Ho
 
 
 def _isolation(name: str, agent: Any, natural: Isolation, options: HostingOptions) -> Isolation:
-    """Where an agent runs: as set by the operator, by the agent, or as its code requires."""
+    """Where an agent runs: set by the operator, by the agent, or determined by its code."""
     chosen: Isolation = options.isolation.get(name) or getattr(agent, "isolation", None) or natural
     if chosen not in get_args(Isolation):
         raise Misconfigured(f"The agent {name!r} cannot run in {chosen!r}.", hint="Use loop, thread or process.")

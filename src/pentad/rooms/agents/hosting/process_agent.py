@@ -1,7 +1,7 @@
-"""An agent in a process of its own: the child that runs one turn, and what starts it (`isolation = "process"`).
+"""Agents in their own process (`isolation = "process"`): the child that runs one turn, and the command that starts it.
 
-The child speaks `command_protocol` like any other command. It imports the agent, runs one turn of it, and ends. What
-the agent prints goes to stderr, and so into the server's log.
+The child speaks `command_protocol` like any other command. It imports the agent, runs one turn, and exits. What the
+agent prints goes to stderr, and so into the server's log.
 """
 
 import asyncio
@@ -66,7 +66,7 @@ from pentad.rooms.agents.models import (
 _MODULE: Final = "pentad.rooms.agents.hosting.process_agent"
 _CHUNK: Final = 256 * 1024
 _branch: Final[ContextVar[str]] = ContextVar("agent_branch", default="")
-"""The branch of `turn.gather` that runs."""
+"""The running branch of `turn.gather`."""
 
 
 def child_command(name: str, place: str) -> tuple[list[str], dict[str, str]]:
@@ -76,7 +76,7 @@ def child_command(name: str, place: str) -> tuple[list[str], dict[str, str]]:
 
 
 class ChildRun:
-    """The run behind a turn in the child (`TurnRun`): everything becomes a line."""
+    """The run behind a turn in the child (`TurnRun`): turns everything into protocol lines."""
 
     def __init__(self, begun: TurnLine, write: Callable[[bytes], None]) -> None:
         self.task: Task = begun.task
@@ -153,7 +153,7 @@ class ChildRun:
             self.send(Working(parts=body.message.parts, metadata=body.message.metadata))
 
     async def wait_for_space(self) -> None:
-        """Writing has waited already."""
+        """Does nothing, because writing has already waited."""
 
     def next_id(self) -> str:
         return f"{self.task.id}.{self._next()}"
@@ -237,7 +237,7 @@ class ChildRun:
 
 
 class ChildRooms:
-    """The rooms (`Rooms`), called in the server."""
+    """The rooms (`Rooms`), called through the server."""
 
     def __init__(self, run: ChildRun) -> None:
         self._call = run.call
@@ -334,7 +334,7 @@ async def _run(spec: str, write: Callable[[bytes], None]) -> None:
 
 
 def _read(loop: asyncio.AbstractEventLoop, receive: Callable[[ToAgent], None]) -> None:
-    """Pass on the lines of stdin. When they end, the server is gone or wants us to be."""
+    """Pass on the lines of stdin. When they end, the server is gone or wants us to stop."""
     for line in sys.stdin.buffer:
         loop.call_soon_threadsafe(receive, decode_to_agent(line))
     os._exit(1)
@@ -360,7 +360,7 @@ def main() -> None:
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(code)  # threads of the agent, and the one that reads stdin, may go on
+        os._exit(code)  # threads of the agent, and the one that reads stdin, may still be running
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Hosts objects with `ainvoke`, `invoke` or `astream`, as LangChain and LangGraph make them. Neither is imported.
+"""Hosts objects with `ainvoke`, `invoke` or `astream`, such as those of LangChain and LangGraph. Imports neither.
 
 The input depends on the object's schema: graphs with `messages` in their state get the message of the caller, objects
 whose input has fields get the caller's data, and others its text. Texts that it streams are chunks of
@@ -42,7 +42,7 @@ def is_async_runnable(agent: Any) -> bool:
 
 
 def keeps_state_in_memory(agent: Any) -> bool:
-    """Whether a graph has its conversations in this process only."""
+    """Whether a graph keeps its conversations only in this process."""
     return type(getattr(agent, "checkpointer", None)).__name__ in _MEMORY_SAVERS
 
 
@@ -71,7 +71,7 @@ class RunnableAdapter:
         return await self._threads.call(partial(agent.invoke, given, **_config(agent, "invoke", config)))
 
     async def _stream(self, turn: Turn, given: Any, config: Mapping[str, Any]) -> Any:
-        """Chunks of text become an artifact. Anything else adds up, as the library's own chunks do."""
+        """Text chunks become an artifact. Other chunks are added up, like the library does."""
         result: Any = None
         said = False
         async with aclosing(_chunks(self._agent.astream(given, **_config(self._agent, "astream", config)))) as chunks:
@@ -107,7 +107,7 @@ class RunnableAdapter:
         return sys.modules["langgraph.types"].Command(resume=_answer(turn))
 
     async def _interrupts(self, config: Mapping[str, Any]) -> Any:
-        """What a graph with a checkpointer waits for."""
+        """The interrupts a graph with a checkpointer waits for."""
         if getattr(self._agent, "checkpointer", None) in (None, False):
             return ()
         state = await self._agent.aget_state(config)
@@ -137,7 +137,7 @@ async def _chunks(stream: Any) -> AsyncGenerator[Any]:
 
 
 def _thread(turn: Turn) -> str:
-    """The conversation, per caller: callers choose the ids of conversations, and may choose the same."""
+    """The thread id of a conversation, per caller, because callers choose conversation ids and may choose the same."""
     return hashlib.sha256(f"{turn.task.owner}\n{turn.context_id}".encode()).hexdigest()
 
 
@@ -150,7 +150,7 @@ def _data(turn: Turn) -> Any:
 
 
 def _takes(agent: Any, method: str, parameter: str) -> bool:
-    """Whether a method has a parameter of that name."""
+    """Whether a method has a parameter with that name."""
     with suppress(AttributeError, TypeError, ValueError):
         return parameter in inspect.signature(getattr(agent, method)).parameters
     return False
@@ -161,7 +161,7 @@ def _config(agent: Any, method: str, config: Mapping[str, Any]) -> dict[str, Any
 
 
 def _input_fields(agent: Any) -> tuple[str, ...]:
-    """The fields of the input, if the object says that it takes an object."""
+    """The fields of the input, if the object declares that it takes an object."""
     try:
         schema = json_object(agent.get_input_jsonschema())
     except Exception:  # noqa: BLE001  foreign code: some schemas cannot be written, but the graph knows its fields
@@ -176,7 +176,7 @@ def _text(value: Any) -> str:
     if isinstance(content, list):
         blocks = cast("list[Any]", content)
         return "".join(one if isinstance(one, str) else str(json_object(one).get("text", "")) for one in blocks)
-    return str(content) if isinstance(content, str) else ""  # some libraries have a str of their own
+    return str(content) if isinstance(content, str) else ""  # some libraries have their own str class
 
 
 def _added(result: Any, chunk: Any) -> Any:
@@ -202,7 +202,7 @@ def _result(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A value of the library as JSON: models by their own dump."""
+    """A value of the library as JSON; models use their own dump method."""
     if hasattr(value, "model_dump"):
         return value.model_dump(mode="json")
     if isinstance(value, Mapping):

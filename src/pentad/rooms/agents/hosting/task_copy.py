@@ -1,5 +1,5 @@
-"""Copies the reports of a remote agent into the log: events as they come, and of a whole task only what is new. Reports
-may be repeated, also after a broken connection, and still appear in the log once.
+"""Copies a remote agent's reports into the log: events as they arrive and, from a whole task, only what is new. Reports
+that are repeated, for example after a broken connection, appear in the log once.
 """
 
 from collections import Counter
@@ -53,7 +53,7 @@ class TaskCopy:
             await self._append(body)
 
     def _news(self, task: Task) -> list[Body]:
-        """What the task has and the log lacks."""
+        """What is in the task but not yet in the log."""
         found: list[Body] = []
         last = task.status_message
         seen = Counter[str]()
@@ -105,7 +105,7 @@ class TaskCopy:
             self.is_over = body.state in TERMINAL
 
     def _own(self, message: Message) -> Message:
-        """A message of the agent as one of our task."""
+        """Convert an agent's message to one of our task."""
         self._known[self._mark(message)] += 1
         return replace(
             message,
@@ -121,7 +121,7 @@ class TaskCopy:
 
 
 def _foreign_metadata(metadata: Json | None) -> Json | None:
-    """Metadata of a remote status. Its budget and its deadline are those of the remote task, not of ours."""
+    """Metadata of a remote status, without budget and deadline, which are the remote task's."""
     found = {key: value for key, value in (metadata or {}).items() if key not in (BUDGET_KEY, DEADLINE_KEY)}
     return found or None
 

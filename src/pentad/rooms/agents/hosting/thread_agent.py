@@ -1,9 +1,9 @@
-"""Runs synchronous agents in threads, so that blocking code blocks no one else.
+"""Runs synchronous agents in threads, so that blocking code does not block anyone else.
 
-Each agent has its own bound on threads: one that hangs takes nothing from the others. A thread cannot be killed. When a
-turn is canceled, its thread gets a CancelledError: at its next call of the turn, or while it computes. Code that waits
-in the operating system (`time.sleep`, a socket) gets it when that returns; until then the thread counts against the
-bound. Use `isolation = "process"` for agents that must be killed.
+Each agent has its own limit on threads, so an agent that hangs does not affect others. A thread cannot be killed. When
+a turn is canceled, its thread gets a CancelledError at its next call of the turn, or while it computes. Code that waits
+in the operating system (`time.sleep`, a socket) gets it when that call returns; until then the thread counts against
+the limit. Use `isolation = "process"` for agents that must be killable.
 """
 
 import asyncio
@@ -32,8 +32,9 @@ _SWITCH_SECONDS: Final = 0.0002
 
 
 class _Computing:
-    """While agents run in threads, Python switches threads more often. Otherwise the event loop would wait for a
-    computing thread for a whole interval, several times in each call."""
+    """Makes Python switch threads more often while agents run in threads. Otherwise the event loop would wait a whole
+    interval for a computing thread, several times per call.
+    """
 
     def __init__(self) -> None:
         self._threads = 0
@@ -72,7 +73,7 @@ class AgentThreads:
     async def call(self, function: Callable[..., Any], *arguments: Any, stop: Callable[[], bool] | None = None) -> Any:
         """Call a function in a thread and await the result. A coroutine it returns runs on the event loop.
 
-        If the caller is canceled, `stop` may end what the thread does; otherwise the thread is interrupted.
+        If the caller is canceled, `stop` may end the thread's work; otherwise the thread is interrupted.
         """
         await self._free.acquire()
         return await _call_in_thread(f"agent {self._name}", function, *arguments, stop=stop, release=self._free.release)
@@ -104,7 +105,7 @@ class _Waits:
         self.futures: set[Future[Any]] = set()
 
     def cancel(self) -> bool:
-        """End every wait of the thread, and allow no new ones; False if it was not waiting."""
+        """End all waits of the thread, and allow no new ones; False if it was not waiting."""
         self.canceled.set()
         return sum(waiting.cancel() for waiting in list(self.futures)) > 0
 
@@ -135,7 +136,7 @@ class ThreadTurn:
         return blocking
 
     def wait(self, awaitable: Awaitable[T]) -> T:
-        """Wait for something that an async agent would await."""
+        """Wait for something an async agent would await."""
         with self._on_loop(awaitable if inspect.iscoroutine(awaitable) else _await(awaitable)) as waiting:
             return waiting.result()
 
@@ -166,10 +167,10 @@ class ThreadTurn:
             return waiting.result()
 
     def gather(self, *calls: Any, limit: int = 8) -> list[Any]:
-        """Run functions at once, each in a thread of its own; see `Turn.gather`.
+        """Run functions in parallel, each in its own thread; see `Turn.gather`.
 
         `turn.gather(lambda: turn.send("a", "..."), lambda: turn.send("b", "..."))`. A call such as `turn.send(...)`
-        without `lambda` has blocked before `gather` begins, so several of them run one after the other.
+        without `lambda` blocks before `gather` begins, so several of them run one after the other.
         """
         name = threading.current_thread().name
         branches = [call if inspect.isawaitable(call) else self._in_branch(name, call) for call in calls]
@@ -177,7 +178,7 @@ class ThreadTurn:
 
     async def _in_branch(self, name: str, call: Any) -> Any:
         if not callable(call):
-            return call  # the result of a call that has blocked already
+            return call  # the result of a call that has already blocked
         waits = _Waits()
 
         def run() -> Any:
@@ -194,7 +195,7 @@ class ThreadTurn:
 
     @contextmanager
     def _on_loop(self, work: Coroutine[Any, Any, T]) -> Generator[Future[T]]:
-        """Run a coroutine on the event loop. `cancel` cancels it, which is a CancelledError here."""
+        """Run a coroutine on the event loop. `cancel` cancels it, which raises CancelledError here."""
         waits: _Waits = getattr(self._branch, "waits", self._waits)
         if self.canceled.is_set() or waits.canceled.is_set():
             work.close()
@@ -211,7 +212,7 @@ class ThreadTurn:
             waits.futures.discard(waiting)
 
     def cancel(self) -> bool:
-        """Cancel the turn: end what its thread waits for. False if it does not wait."""
+        """Cancel the turn by ending what its thread waits for; False if it is not waiting."""
         return self._waits.cancel()
 
 
@@ -244,11 +245,11 @@ class _Work:
             error.__cause__ = left
         except BaseException as raised:  # noqa: BLE001  goes to the event loop
             error = raised
-        with suppress(RuntimeError):  # the loop is closed: nobody waits
+        with suppress(RuntimeError):  # the loop is closed, so nobody waits
             self.done.get_loop().call_soon_threadsafe(self._end, result, error)
 
     def _call(self) -> Any:
-        """Call the function. Interruptions arrive in here, and nowhere else."""
+        """Call the function. Interruptions arrive only in here."""
         try:
             with self._lock:
                 self._thread = threading.get_ident()
@@ -256,7 +257,7 @@ class _Work:
         finally:
             with self._lock:
                 self._thread = None
-            time.sleep(0)  # one that is under way arrives here
+            time.sleep(0)  # a pending interruption arrives here
 
     def interrupt(self) -> None:
         """Raise CancelledError in the thread as soon as it runs Python code."""

@@ -1,4 +1,4 @@
-"""An agent that another room offers: its tasks are calls of a tool, with the rights of the caller."""
+"""An agent offered by another room: its tasks are tool calls, with the caller's rights."""
 
 from collections.abc import Sequence
 from typing import Any, Final, cast
@@ -12,7 +12,7 @@ from pentad.rooms.agents.hosting.turn import Turn
 ANSWER: Final = "answer"
 """The artifact with the whole result of the tool, such as an answer with its citations."""
 _EARLIER: Final = 10
-"""How many messages of the conversation the tool gets."""
+"""How many earlier messages of the conversation the tool gets."""
 
 
 class ToolAgent:

@@ -1,7 +1,7 @@
 """What an agent receives for one turn: the message, and methods to respond.
 
-Events go into the log before anyone sees them. Events between two awaits are written together. Methods that end the
-turn (`reject`, `fail`) do not return.
+Events are logged before anyone sees them. Events between two awaits are written together. Methods that end the turn
+(`reject`, `fail`) do not return.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ from pentad.rooms.agents.models import (
 )
 
 Content: TypeAlias = "str | Json | list[Any] | Part | Sequence[Part] | Message | None"
-"""What an agent can say: a text, a JSON value, parts, or a whole message."""
+"""What an agent can say: text, a JSON value, parts, or a whole message."""
 Work: TypeAlias = Callable[[], Awaitable[Any]]
 """The work of a durable call."""
 
@@ -60,8 +60,9 @@ class TaskFailed(PentadError, code="task_failed", status=422):
 
 
 class ChildTask(Struct, frozen=True):
-    """A task that this one sent to another agent, when it rests. `text`, `data` and `files` are the agent's last
-    message; `artifacts` have `id`, `name`, `text`, `data` and `files`."""
+    """A resting task that this one sent to another agent. `text`, `data` and `files` are the agent's last message;
+    `artifacts` have `id`, `name`, `text`, `data` and `files`.
+    """
 
     agent: str
     state: State
@@ -72,7 +73,7 @@ class ChildTask(Struct, frozen=True):
     files: list[Json] | None = None
     artifacts: list[Json] = []
     waiting_for: str | None = None
-    """What the agent waits for, if it asked: send it with `turn.send(child, ...)`."""
+    """What the agent asked for, if anything: send it with `turn.send(child, ...)`."""
 
     def artifact(self, name: str) -> Any:
         """The content of an artifact, by name or id: its text, or its data."""
@@ -101,7 +102,7 @@ def in_branch(variable: ContextVar[str], branch: str) -> Generator[None]:
 
 
 class Rooms(Protocol):
-    """The rooms, as one run may use them (`tasks/room_calls.py`)."""
+    """The rooms, as available to one run (`tasks/room_calls.py`)."""
 
     async def call_tool(self, name: str, arguments: Mapping[str, Any]) -> Any: ...
 
@@ -130,7 +131,7 @@ class TurnRun(Protocol):
     def rooms(self) -> Rooms: ...
 
     def branches(self, count: int) -> Sequence[AbstractContextManager[None]]:
-        """For calls that run at once: a place in the journal for each."""
+        """A separate place in the journal for each of several parallel calls."""
         ...
 
     def emit(self, body: Body) -> None: ...
@@ -149,8 +150,8 @@ class TurnRun(Protocol):
         """The next durable call of the turn. If an earlier run made it, its result is returned, or its error raised.
 
         Otherwise the work runs and its JSON result is stored. If the process ended while it ran, it runs again only if
-        it is `repeatable`. `waits`: it only waits for something outside, so it is repeatable, and a stopping server
-        does not wait for it.
+        it is `repeatable`. `waits` means that it only waits for something outside, so it is repeatable, and a stopping
+        server does not wait for it.
         """
         ...
 
@@ -187,7 +188,8 @@ class TurnOver(BaseException):
 
 class Ask:
     """A question to the caller. Await it for the answer; or return it to end the turn, and the answer starts the
-    next one. Both survive a restart: an awaited question runs the turn again up to it."""
+    next one. Both survive a restart: an awaited question runs the turn again up to it.
+    """
 
     __slots__ = ("_run", "body")
 
@@ -200,7 +202,7 @@ class Ask:
 
 
 class Reply:
-    """An answer without a task. Return it as the first and only thing, and no task is created."""
+    """An answer without a task. If the agent returns it before doing anything else, no task is created."""
 
     __slots__ = ("message",)
 
@@ -230,7 +232,7 @@ class Turn:
 
     @property
     def caller(self) -> Principal:
-        """Who started the turn, with the rights they still have: a long turn can outlive some."""
+        """Who started the turn, with the rights they still have, since they may lose some during a long turn."""
         return self._run.caller
 
     @property
@@ -249,7 +251,8 @@ class Turn:
     @property
     def files(self) -> Sequence[IncomingFile]:
         """The files of the message, sent with it or uploaded before: `await file.read()`, `file.chunks()` or
-        `async with file.path()`."""
+        `async with file.path()`.
+        """
         return self.files_in(self.message)
 
     def files_in(self, message: Message) -> Sequence[IncomingFile]:
@@ -271,7 +274,7 @@ class Turn:
         return await self._run.whole_context(self.message)
 
     async def with_contents(self, message: Message) -> Message:
-        """A message whose context has large contents in place of the references to them."""
+        """A message with large contents of its context inlined in place of references."""
         return await self._run.with_contents(message)
 
     @property
@@ -281,12 +284,14 @@ class Turn:
 
     async def call_tool(self, name: str, /, **arguments: Any) -> Any:
         """Call a tool of any room, with the caller's rights. Returns its structured result, or its text; a tool that
-        fails raises its error."""
+        fails raises its error.
+        """
         return await self._run.rooms.call_tool(name, arguments)
 
     async def read(self, uri: str) -> Any:
         """Read a resource of any room, with the caller's rights: JSON decoded, other text as `str`, the rest as
-        `bytes`."""
+        `bytes`.
+        """
         return await self._run.rooms.read(uri)
 
     async def search(self, query: str, *, rooms: Sequence[str] | None = None, limit: int = 5) -> Json:
@@ -319,8 +324,9 @@ class Turn:
         return child
 
     async def gather(self, *calls: Awaitable[Any], limit: int = 8) -> list[Any]:
-        """Run calls at once, at most `limit` at a time; returns their results in order. The first that fails cancels
-        the others."""
+        """Run calls in parallel, at most `limit` at a time; returns their results in order. The first failure cancels
+        the others.
+        """
         if limit < 1:
             raise InvalidInput("The limit of a gather is at least 1.")
         for number, call in enumerate(calls, 1):
@@ -361,7 +367,7 @@ class Turn:
 
     @property
     def is_over(self) -> bool:
-        """Whether the task has ended: the agent ended it, or someone else did, for instance by canceling it."""
+        """Whether the task has ended, by the agent or by someone else, for instance by canceling it."""
         return self._run.state in TERMINAL
 
     def incoming(self) -> AsyncGenerator[Message]:
@@ -419,13 +425,14 @@ class Turn:
         await self._run.wait_for_space()
 
     async def emit(self, body: Body) -> None:
-        """Append an event as it is, for agents that build their own."""
+        """Append an event unchanged, for agents that build their own."""
         self._run.emit(body)
         await self._run.wait_for_space()
 
     def ask(self, content: Content) -> Ask:
         """Ask the caller: `answer = await turn.ask(...)`, or `return turn.ask(...)` to end the turn with the
-        question."""
+        question.
+        """
         return Ask(self._run, StatusEvent("input-required", self._message_from(content)))
 
     def need_login(self, content: Content = "Please sign in first.") -> Ask:
@@ -450,9 +457,9 @@ class Turn:
         await self._run.sleep(time.time() + seconds if until is None else until)
 
     async def wait_for(self, event: str, *, seconds: float | None = None) -> Message:
-        """Wait for an event of this name, which the task's owner sends as a message; TimeoutError if the time is up.
+        """Wait for an event with this name, which the task's owner sends as a message; TimeoutError if the time is up.
 
-        Survives restarts. An event that came earlier in the turn counts, once.
+        Survives restarts. An event received earlier in the turn counts, once.
         """
         return await self._run.wait_for(event, seconds)
 
@@ -490,7 +497,7 @@ class Turn:
         raise TurnOver(StatusEvent("failed", self._message_from(content)))
 
     def finished(self, result: Any) -> StatusEvent:
-        """The status that ends the turn, from what the agent returned."""
+        """The status that ends the turn, made from what the agent returned."""
         if isinstance(result, Ask):
             return result.body
         if isinstance(result, Reply):
@@ -541,7 +548,7 @@ class Conversation:
 
 
 def _close(calls: Sequence[Any]) -> None:
-    """Close calls that have never started."""
+    """Close calls that were never started."""
     for call in calls:
         if inspect.iscoroutine(call):
             call.close()

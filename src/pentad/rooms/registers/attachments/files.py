@@ -125,7 +125,7 @@ def store_file(tx: Transaction, uuid: str, attachment: Attachment, source: Binar
 
 
 def _pieces(source: BinaryIO) -> Iterator[bytes]:
-    """The pieces from the start, again for each call: a transaction may be retried."""
+    """The pieces, always from the start, because a transaction may be retried."""
     source.seek(0)
     while piece := source.read(PIECE):
         yield piece

@@ -36,7 +36,7 @@ class SchemaFacts:
     fills: bool
     transient: tuple[str, ...] = ()
     references_by_key: tuple[str, ...] = ()
-    """References that take no embedded object, so that an object there can only be a natural key."""
+    """References that cannot embed objects, so an object there must be a natural key."""
 
 
 class Definitions:

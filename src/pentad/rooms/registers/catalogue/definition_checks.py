@@ -42,7 +42,7 @@ _ABOUT_WHOLE_OBJECTS: Final = (
     *("patternProperties", "propertyNames", "minProperties", "maxProperties"),
     *("additionalProperties", "unevaluatedProperties", "$defs", "definitions"),
 )
-"""Rules of a schema that can ask about any property."""
+"""Rules of a schema that can test any property."""
 
 
 class DefinitionChecks:

@@ -30,7 +30,7 @@ class SchemaReader:
     access: AccessRules
     caller: Caller
     assumed: Schema | None = None
-    """A schema as it would be after a change; its slug is part of names that lead to its objects."""
+    """A schema as it would be after a change; its slug is part of the names that lead to its objects."""
 
     def with_relations(self, pair: Pair) -> VisibleSchema:
         """The names the caller may use in a query on the pair, including related schemas."""
@@ -58,7 +58,7 @@ class SchemaReader:
         far = Pair(pair.register, schema, self.definitions.of(self.rows, schema))
         try:
             visible = self.with_relations(far)
-        except InvalidInput:  # it has no property that the caller may query
+        except InvalidInput:  # no property the caller may query
             return None
         if reference is not None and reference.path[0] not in visible.properties:
             return None

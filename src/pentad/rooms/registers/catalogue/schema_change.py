@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from pentad.rooms.registers.definitions.migration import MigrationStep
 
 Hidden = Callable[[StoredObject], frozenset[str] | None] | None
-"""The properties of an object that a report must not mention, or None to leave the object out; None for no limit."""
+"""Returns the properties of an object a report must not mention, or None to leave the object out; None for no limit."""
 Allow = Callable[[Schema, "CompiledSchema", Schema, "CompiledSchema", "Sequence[MigrationStep]"], None]
-"""Refuses a change of a schema, with its migration, if the caller may not make it."""
+"""Refuses a schema change and its migration if the caller may not make it."""
 Breaks = Callable[[Rows, Caller, "SchemaChange", "CompiledSchema", "CompiledSchema"], Iterable[Mapping[str, Any]]]
-"""What depends on a schema and would no longer work with the new definition, as far as the caller may know of it."""
+"""Finds what depends on a schema and would break with the new definition, as far as the caller may see it."""
 Follows = Callable[[Rows, Caller, "SchemaChange"], Iterable[Mapping[str, Any]]]
-"""What names renamed properties and would follow their new names, as far as the caller may know of it."""
+"""Finds what would be updated after renames, as far as the caller may see it."""
 Follow = Callable[[Transaction, Caller, "SchemaChange"], None]
-"""Lets what names renamed properties follow their new names, within the transaction that changes the schema."""
+"""Updates everything that names renamed properties, in the transaction that changes the schema."""
 
 
 @dataclass(slots=True)
@@ -123,12 +123,12 @@ class CheckedChange:
     current: Schema
     proposed: Schema
     indexes: IndexPlan | None
-    """The indexes to make before the change; None if there are none, or the objects are to be migrated first."""
+    """The indexes to create before the change; None if there are none, or if objects have to be migrated first."""
     since: int
     """Objects that changed after this moment have to be checked again (`store.present_moment`)."""
     skipped: Skipped
     discreet: bool
-    """Whether errors may not name objects, as the caller may not see all of them."""
+    """Whether errors must not name objects because the caller may not see all of them."""
 
 
 def past_rules(current: Schema, old: "CompiledSchema", new: "CompiledSchema") -> dict[str, Mapping[str, Any]]:

@@ -30,7 +30,7 @@ from pentad.rooms.registers.models import Caller, Page, Schema, StoredObject
 from pentad.rooms.registers.objects.change_log import ERASED
 
 Action = Literal["create", "update", "patch", "undo", "parent"]
-"""`parent`: a schema that this one is composed of changed, or one that it refers to was renamed."""
+"""`parent`: a schema this one is composed of changed, or one it refers to was renamed."""
 
 _COLUMNS: Final = "version, action, at, since, before, change, principal, agent, session, call, reason"
 _INSERT: Final = (
@@ -211,7 +211,7 @@ class Undo:
         self.names = frozenset((*touched_names(taken.steps), *(taken.details.get("restored") or ())))
         """The properties it may write."""
         self.kept = 0
-        """Values that stay as they are because the object was edited since; counted anew in each pass."""
+        """Values that stay because the object was edited since; counted again in each pass."""
 
     def summary(self, uuids: Sequence[str]) -> dict[str, Any]:
         """What was undone, with the first objects that got their old values back."""

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 ChangeOf = Callable[[Rows, Schema], SchemaChange]
-"""What a caller asks of a schema, worked out for the schema as it is."""
+"""Turns a caller's request into a change of the current schema."""
 
 
 class SchemaEntries(CatalogueEntries):

@@ -12,7 +12,7 @@ from pentad.rooms.registers.definitions.json_values import as_list, as_mapping
 _MOST_NAMED: Final = 20
 _OF_OBJECTS: Final = frozenset({"properties", "required", "additionalProperties"})
 _OF_PROPERTIES: Final = _OF_OBJECTS | {"type", "enum", "items"}
-"""Keywords with words of their own."""
+"""Keywords with special wording."""
 _ABSENT: Final[Any] = object()
 
 

@@ -202,7 +202,7 @@ class CompiledSchema:
     """One schema merged with its parents; build it with `compile_schema`."""
 
     relations: None = None
-    """A compiled schema does not know the schemas around it; see `query_fields.QuerySchema`."""
+    """A compiled schema does not know its related schemas; see `query_fields.QuerySchema`."""
 
     def __init__(self, resolved: Resolved, rules: JsonSchema, properties: dict[str, Property]) -> None:
         body = resolved.body
@@ -228,7 +228,7 @@ class CompiledSchema:
             for name, sources in derived_from(properties).items()
             if not sources.isdisjoint(protected)
         }
-        """Properties made from protected ones, each with its protected sources. They are protected as well."""
+        """Properties made from protected ones, each with its protected sources; they are protected too."""
         self.unsearchable = protected.union(self.derived)
         self.slug_is_protected = not self.unsearchable.isdisjoint(slug_sources(body, properties))
         """Whether slugs would reveal protected properties: a caller who guesses a slug finds its object."""

@@ -32,7 +32,7 @@ _MOST_EXPLAINED: Final = 200
 _MOST_KINDS: Final = 500
 _MOST_VALUES: Final = 500
 _MOST_CLAIMS: Final = 250_000
-"""Unique values remembered at a time; of more, several passes are made."""
+"""How many unique values one pass remembers; more take several passes."""
 _OTHER_KINDS: Final = "(more kinds)"
 
 
@@ -90,9 +90,9 @@ class EvolutionReport:
     removed: list[str] = field(default_factory=list[str])
     dropped: list[str] = field(default_factory=list[str])
     unused: list[MigrationStep] = field(default_factory=list[MigrationStep])
-    """The steps of the change that would change no object; a plan names them."""
+    """The migration steps that would change no object; a plan names them."""
     more: dict[str, Any] = field(default_factory=dict[str, Any])
-    """What the catalogue adds: changed lines, indexes, what would break, warnings, the confirm token."""
+    """Added by the catalogue: changed lines, indexes, what would break, warnings, the confirm token."""
     outlook: Outlook | None = None
 
     def as_json(self, word: Callable[[NextStep], str] | None = None) -> dict[str, Any]:
@@ -176,7 +176,7 @@ class ReadableObject:
     data: Mapping[str, Any]
     hidden: frozenset[str] = frozenset()
     scope: tuple[int, str] = (0, "")
-    """The register and organisation, within which unique values are unique."""
+    """The register and organisation in which unique values must be unique."""
 
     def problems(
         self, new: CompiledSchema, steps: Sequence[MigrationStep] = (), *, brief: bool = False
@@ -190,9 +190,9 @@ class ReadableObject:
 
 
 Objects = Callable[[], Iterable[ReadableObject]]
-"""Goes through all objects the caller may read, from the start each time."""
+"""Iterates over all objects the caller may read, from the start each time."""
 StoreRules = Callable[[ReadableObject], Iterable[tuple[str, bytes | None]]]
-"""What the store demands of an object: for a unique key its label and the value's digest; for another rule None."""
+"""The store's rules for an object: for a unique key, its label and the value's digest; for other rules, None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +269,7 @@ class _Trial:
         self._touched = frozenset(touched_names(change.steps))
         self.explained: list[tuple[Mapping[str, Any], list[Problem]]] = []
         self.values: dict[tuple[str, str], dict[str, Any]] = defaultdict(dict)
-        """The different values that break a rule at a property, for steps that map values."""
+        """The distinct values that break a rule at a property, for steps that map values."""
 
     def check(self, checked: ReadableObject) -> bool:
         """Count one object; returns whether it fails."""

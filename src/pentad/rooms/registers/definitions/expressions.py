@@ -216,7 +216,7 @@ class _Parser:
         self._depth = 0
         self._operations = 0
         self.lookups: list[tuple[Lookup, list[_Token]]] = []
-        """Every property that is read, with the token of each step of its path."""
+        """Every property read, with the token of each step of its path."""
 
     def whole(self) -> Node:
         tree = self._choice()

@@ -68,7 +68,7 @@ _DIGITS: Final = bytes.maketrans(b"123456789", b"000000000")
 _TOO_MANY_DIGITS: Final = b"0" * 309
 _SAMPLE_STEP: Final = 100
 _SAMPLE: Final = b"000"
-"""Three digits in a row among every hundredth character: a number that is too long has them, little else does."""
+"""Finds three digits in a row among every hundredth character: overlong numbers have them, little else does."""
 _LARGEST: Final = 10**308
 
 

@@ -15,7 +15,7 @@ from pentad.rooms.registers.store import as_uuid
 OnDelete = Literal["CASCADE", "RESTRICT", "SET_NULL", "SET_DEFAULT", "NO_ACTION"]
 ON_DELETE: Final[tuple[OnDelete, ...]] = ("CASCADE", "RESTRICT", "SET_NULL", "SET_DEFAULT", "NO_ACTION")
 EACH: Final = "*"
-"""The step of a path that stands for every member of a list."""
+"""The path step that matches every member of a list."""
 
 _COMPONENTS: Final = "#/components/schemas/"
 _NAME: Final = re.compile(r"[^\W_][\w.-]{0,254}")

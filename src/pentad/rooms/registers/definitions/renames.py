@@ -20,7 +20,7 @@ _FIELDS: Final = (
 _SCHEMAS: Final = ("if", "then", "else", "not")
 _LISTS_OF_SCHEMAS: Final = ("allOf", "anyOf", "oneOf")
 _SCHEMA_OF_EACH: Final = "dependentSchemas"
-"""Keywords with schemas for the same object."""
+"""Keywords whose schemas apply to the same object."""
 _BY_PROPERTY: Final = ("dependentRequired", _SCHEMA_OF_EACH)
 _ONLY_IN_CONDITIONS: Final = ("properties", "required")
 """Keywords that name properties of the object."""

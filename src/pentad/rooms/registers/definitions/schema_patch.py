@@ -24,7 +24,7 @@ _MEMBERS: Final[dict[str, tuple[frozenset[str], frozenset[str]]]] = {
     "drop": (frozenset({"property"}), frozenset()),
     "reorder": (frozenset({"properties"}), frozenset()),
 }
-"""What each operation needs, and what else it takes."""
+"""The required and optional members of each operation."""
 _EXAMPLE: Final = 'For example {"op": "add", "property": "due", "definition": {"type": "string", "format": "date"}}.'
 
 

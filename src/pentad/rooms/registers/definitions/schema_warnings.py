@@ -31,7 +31,7 @@ _KEYWORDS: Final = frozenset({
     "defaultBehavior", "authorization", "allowedTypes", "maxSize", "allowedTags", "autoTags", "objectConfiguration",
     "validateReference", "definitions", "x-index",
 })  # fmt: skip
-"""The keywords that have a meaning in a property. Others are kept; one close to a keyword here looks like a typo."""
+"""The keywords with a meaning in a property. Others are kept, but one similar to a keyword here is probably a typo."""
 
 
 def schema_warnings(definition: "CompiledSchema") -> list[dict[str, Any]]:

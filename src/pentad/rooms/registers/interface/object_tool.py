@@ -75,7 +75,7 @@ _READS: Final = ActionTable.of(
 _AGGREGATE_READS: Final = ActionTable.of(
     "register schema max_tokens reason", aggregate="filter search sort cursor aggregate as_of limit offset"
 )
-"""What a list reads that asks for figures."""
+"""The arguments that a list with an aggregate reads."""
 
 
 class Row(Arguments):

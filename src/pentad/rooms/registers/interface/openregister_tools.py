@@ -128,7 +128,7 @@ _NEXT_OFFSET: Final = "pentad/next_offset"
 _WARNINGS: Final = "pentad/warnings"
 _MOST_IGNORED: Final = 20
 _LARGEST_OFFSET: Final = 2**62
-"""Beyond the end of every list, and still a number that each store accepts."""
+"""Beyond the end of any list, but a number every store accepts."""
 _KINDS: Final[dict[str, tuple[tuple[type, ...], str]]] = {
     "action": ((str,), "a string"),
     "id": ((int, str), "an integer or a string"),

@@ -24,7 +24,7 @@ _MOST_ENUM: Final = 30
 _FEW_ENUM: Final = 8
 _BOUNDS: Final = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength", "pattern")
 _FRAME: Final = 160
-"""Characters kept for the note of what was cut."""
+"""Characters reserved for the note about what was cut."""
 _NEXT: Final = (
     "objects action=list with filter, sort, search, aggregate; names of relations work in paths (name.property)",
     "objects action=create|patch|bulk to write; schemas action=get for a whole schema",
@@ -32,7 +32,7 @@ _NEXT: Final = (
 
 Answer = dict[str, Any]
 Step = tuple[str, Callable[[Answer], Answer]]
-"""What `cut` says about a way to shorten a schema, and that way."""
+"""One way to shorten a schema, and what `cut` says about it."""
 
 
 async def describe_register(

@@ -17,7 +17,7 @@ from pentad.kernel.errors import InvalidInput
 CHARACTERS_PER_TOKEN: Final = 4
 FEWEST_TOKENS: Final = 60
 _FRAME: Final = 120
-"""Characters that the rest of the answer usually takes: totals, the cursor, the note of what was left out."""
+"""Characters the rest of the answer usually takes: totals, the cursor, the note about what was left out."""
 _RAISE: Final = "Raise max_tokens to see the rest."
 _SMALL_STEP: Final = 16
 _MOST_NAMED: Final = 20
@@ -154,9 +154,7 @@ def build_response(
 
 
 def _more_to_cut(fitted: Fitted, tried: int) -> int:
-    """How much more to cut if the last attempt changed nothing: a row or, from the only row, twice as much each
-    time.
-    """
+    """How much more to cut if the last attempt changed nothing: a row or, of the only row, twice as much as before."""
     return json_size(fitted.rows[-1]) if len(fitted.rows) > 1 else max(_SMALL_STEP, 2 * tried)
 
 

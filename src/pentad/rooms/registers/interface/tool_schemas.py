@@ -40,7 +40,7 @@ EntityAction = Literal["list", "get", "create", "update", "delete"]
 RegisterAction = Literal[EntityAction, "describe"]
 SchemaAction = Literal[EntityAction, "preflight", "patch", "plan", "history", "diff", "undo"]
 WriteAction = Literal["create", "update", "patch", "upsert", "delete"]
-"""What a row of a bulk write or a plan may do."""
+"""The actions allowed in a row of a bulk write or a plan."""
 ObjectAction = Literal[
     EntityAction, "patch", "upsert", "bulk", "plan", "commit", "undo", "history", "diff", "revert", "verify", "changes",
     "lock", "unlock", "restore", "purge", "can_delete", "uses", "used",

@@ -69,7 +69,7 @@ _OPTIONS: Final[Mapping[str, tuple[Any, dict[str, Any]]]] = {
     "cursor": (str, {"type": "string", "description": "from the last answer"}),
     "max_tokens": (int, {"type": "integer", "description": "cut the answer to fit"}),
 }
-"""Arguments of the tools that are not properties. A property of that name makes it `_name`."""
+"""Tool arguments that are not properties. If a property has the same name, the argument is called `_name`."""
 _USES: Final[Mapping[Verb, tuple[str, ...]]] = {
     "create": ("reason", "idempotency_key"),
     "find": ("search", "sort", "fields", "limit", "cursor", "max_tokens"),
@@ -86,7 +86,7 @@ class _Typed(Arguments):
 
 
 _kept: Final = WeakKeyDictionary[Registers, LruCache[tuple[Any, ...], Sequence[Tool]]]()
-"""The tools of each open room, made once for a version of a schema and a set of rights."""
+"""The tools of each open room, built once per schema version and set of rights."""
 
 
 async def generate_tools(registers: Registers, principal: Principal, names: Sequence[str]) -> Generated:
@@ -137,9 +137,7 @@ def _tools_of(registers: Registers, caller: Caller, pair: Pair, label: str, plur
 
 
 def _may(registers: Registers, caller: Caller, pair: Pair, verb: Verb) -> bool:
-    """Whether the rules allow it for some object. A caller without the scope gets the tool; calls then name the missing
-    scope.
-    """
+    """Whether the rules allow it for some object. Callers without the scope get the tool, and a clear error."""
     right: Literal["read", "create", "update"] = verb if verb in ("create", "update") else "read"
     if right != "read" and not caller.principal.may(ROOM, "write"):
         return True

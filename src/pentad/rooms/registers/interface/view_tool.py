@@ -22,7 +22,7 @@ from pentad.rooms.registers.service import Registers
 from pentad.rooms.registers.views.definition import View
 
 _DEFAULT_TOKENS: Final = 4_000
-"""The budget of a run if neither the call nor the view says how much it wants."""
+"""The budget of a run if neither the call nor the view sets one."""
 _READS: Final = ActionTable.of(
     "max_tokens",
     list="cursor limit",
@@ -91,7 +91,8 @@ class ViewsArguments(Arguments):
 )
 async def views(arguments: ViewsArguments, call: Call[Registers]) -> ToolResult:
     """Saved queries with columns, expressions and rollups over relations. run returns the rows of a view; update keeps
-    what you leave out."""
+    what you leave out.
+    """
     check_budget(arguments.max_tokens)
     _READS.refuse_unread(arguments, arguments.action)
     return ToolResult(structured=await _act(call.service, Caller.of(call), arguments))

@@ -1,7 +1,7 @@
 """The SQL of the history: changes, past states, and the feed of all changes in order.
 
-A change keeps the state it replaced. The state at a time is therefore the current one, or what the first later change
-replaced. SQLite commits changes in the order of their numbers. PostgreSQL does not, so there the feed goes by
+Each change keeps the state it replaced, so the state at a time is either the current one or what the first later change
+replaced. SQLite commits changes in the order of their numbers. PostgreSQL does not, so there the feed is ordered by
 transaction and stops before the oldest one still running: no change can appear behind a reader's cursor.
 """
 
@@ -21,7 +21,7 @@ from pentad.rooms.registers.objects.store import ChangeSpan, rows_in
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One entry of the history. `before` is the text of the data it replaced; None for the first and after a purge."""
+    """One entry of the history. `before` is the text of the replaced data; None for the first and after a purge."""
 
     seq: int
     cursor: str
@@ -40,11 +40,11 @@ class Change:
     reason: str | None
     plan: str | None
     hash: bytes
-    """Empty where the caller may not have it: it covers data that could be guessed with it."""
+    """Empty if the caller may not have it, because it would help to guess hidden data."""
     after: str | None = None
     """The text of the data after the change, if it was read and has been replaced since."""
     changed: Mapping[str, Any] | None = None
-    """What changed, as far as the caller may read it: the old and the new value by path."""
+    """The differences the caller may read: old and new value by path."""
 
     def wire(self) -> dict[str, Any]:
         """Who did what and when, without nulls."""
@@ -74,24 +74,24 @@ _CURSOR: Final = re.compile(r"c(\d{1,19})-(\d{1,19})")
 
 
 def changes_of(rows: Rows, dialect: Dialect, uuid: str, *, limit: int, before: int | None = None) -> list[Change]:
-    """The changes of an object with the states they led to, newest first."""
+    """The changes of an object with the resulting states, newest first."""
     sql = f"{_select(dialect, states=True)} WHERE uuid = ? AND seq < ? ORDER BY seq DESC LIMIT ?"
     return [_change_from_row(row) for row in rows.all(sql, uuid, 2**62 if before is None else before, limit)]
 
 
 def count_changes(rows: Rows, uuid: str) -> int:
-    """How much happened to an object."""
+    """The number of changes of an object."""
     return int(rows.value("SELECT count(*) FROM object_changes WHERE uuid = ?", uuid))
 
 
 def all_changes_of(rows: Rows, dialect: Dialect, uuid: str) -> list[tuple[Change, bool]]:
-    """Everything that happened to an object, oldest first, each with whether it found the object deleted."""
+    """All changes of an object, oldest first, each with whether the object was deleted before it."""
     found = rows.all(f"{_select(dialect, states=True)} WHERE uuid = ? ORDER BY seq", uuid)
     return [(_change_from_row(row), bool(row[10])) for row in found]
 
 
 def changes_of_plan(rows: Rows, dialect: Dialect, plan: str, limit: int = 2**31) -> list[tuple[Change, bool]]:
-    """Everything a plan or an import did, oldest first."""
+    """All changes a plan or an import made, oldest first."""
     found = rows.all(f"{_select(dialect, states=True)} WHERE plan = ? ORDER BY seq LIMIT ?", plan, limit)
     return [(_change_from_row(row), bool(row[10])) for row in found]
 
@@ -106,9 +106,9 @@ def feed(
     rows: Rows, dialect: Dialect, cursor: str | None, *, register: int | None, schema: int | None,
     plan: str | None = None, limit: int,
 ) -> tuple[list[Change], str]:  # fmt: skip
-    """The changes after a cursor with the states they led to, oldest first, and the next cursor.
+    """The changes after a cursor with the resulting states, oldest first, and the next cursor.
 
-    With `plan`, only those that this plan or import made.
+    With `plan`, only those made by this plan or import.
     """
     xact, seq = position(cursor)
     place = "".join(
@@ -139,7 +139,7 @@ def span_condition(dialect: Dialect, register: int, schema: int, span: ChangeSpa
 
 
 def newest(rows: Rows, dialect: Dialect, back: int = 0) -> str:
-    """The cursor behind everything that has happened so far, or behind all but the last `back` changes."""
+    """The cursor after everything so far, or after all but the last `back` changes."""
     if back:
         order = "seq DESC" if dialect == "sqlite" else "xact DESC, seq DESC"
         sql = f"SELECT {_XACT[dialect]}, seq FROM object_changes ORDER BY {order} LIMIT 1 OFFSET ?"  # noqa: S608
@@ -153,12 +153,12 @@ def newest(rows: Rows, dialect: Dialect, back: int = 0) -> str:
 
 
 def start() -> str:
-    """The cursor in front of everything that ever happened."""
+    """The cursor before all changes."""
     return _START
 
 
 def state_at(rows: Rows, current: StoredObject, at: float) -> StoredObject | None:
-    """The object as it was then; None when it did not exist or was deleted."""
+    """The object at a time; None if it did not exist or was deleted."""
     if current.updated_at <= at:
         return None if current.is_deleted else current
     row = rows.one(
@@ -182,19 +182,19 @@ def state_at_version(rows: Rows, current: StoredObject, version: int) -> tuple[S
 
 
 def origin_of(rows: Rows, uuid: str, version: int) -> tuple[int, str | None] | None:
-    """The number and the plan of the change that made a version of an object."""
+    """The number and plan of the change that made a version of an object."""
     sql = "SELECT seq, plan FROM object_changes WHERE uuid = ? AND version = ? ORDER BY seq LIMIT 1"
     row = rows.one(sql, uuid, version)
     return None if row is None else (row[0], row[1])
 
 
 def number_in_plan(rows: Rows, plan: str) -> int | None:
-    """The number of some change of a plan."""
+    """The number of any change of a plan."""
     return rows.value("SELECT seq FROM object_changes WHERE plan = ? LIMIT 1", plan)
 
 
 def last_edit(rows: Rows, uuid: str) -> tuple[int, int, str] | None:
-    """The number, version and action of the last change of an object that is neither a migration nor a lock."""
+    """The number, version and action of an object's last change that is neither a migration nor a lock."""
     row = rows.one(
         "SELECT seq, version, action FROM object_changes"
         " WHERE uuid = ? AND action NOT IN ('migrate', 'lock', 'unlock') ORDER BY seq DESC LIMIT 1",
@@ -204,7 +204,7 @@ def last_edit(rows: Rows, uuid: str) -> tuple[int, int, str] | None:
 
 
 def erase(tx: Transaction, uuids: Sequence[str]) -> None:
-    """Erase every earlier state of some objects from their histories. The changes themselves stay."""
+    """Erase all earlier states of some objects from their histories. The changes themselves stay."""
     states = rows_in(tx, "SELECT seq, before FROM object_changes WHERE before IS NOT NULL AND uuid", uuids)
     rows = [(erased_text(text), seq) for seq, text in states if not text.startswith(ERASED)]
     if rows:
@@ -245,7 +245,7 @@ def _past_object(current: StoredObject, row: Row) -> StoredObject:
 
 
 def position(cursor: str | None) -> tuple[int, int]:
-    """The transaction and the number of the change that a cursor stands behind."""
+    """The transaction and number of the change a cursor comes after."""
     found = _CURSOR.fullmatch(cursor or _START)
     if found is None or int(found[1]) >= 2**63:
         raise InvalidInput("This cursor is not from an answer with changes.", hint="Leave it out to start again.")

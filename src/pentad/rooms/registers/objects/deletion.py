@@ -1,7 +1,7 @@
 """Soft deletion, with its effect on every object that refers to the deleted one.
 
-CASCADE deletes the referring objects, and so on; SET_NULL and SET_DEFAULT change them; RESTRICT blocks unless they are
-deleted too; NO_ACTION leaves the reference dangling. Cycles end because each object is visited once. The impact is
+CASCADE deletes the referring objects, recursively; SET_NULL and SET_DEFAULT change them; RESTRICT blocks unless they
+are deleted too; NO_ACTION leaves the reference dangling. Cycles end because each object is visited once. The impact is
 computed before anything is written.
 """
 
@@ -35,7 +35,7 @@ from pentad.rooms.registers.schema_locks import keep_schemas
 
 @dataclass(frozen=True, slots=True)
 class Affected:
-    """An object that a deletion affects: by which property, and how.
+    """An object affected by a deletion: through which property, and how.
 
     Hidden objects share one entry, which only says that something blocks the deletion.
     """
@@ -86,7 +86,7 @@ _HIDDEN: Final = Affected(None, None, None, None, "RESTRICT", "Objects you canno
 
 @dataclass(slots=True)
 class _Edit:
-    """An object that stays and drops its references to deleted ones."""
+    """An object that stays but drops its references to deleted ones."""
 
     existing: ExistingObject
     pair: Pair
@@ -142,7 +142,7 @@ class DeletionImpact:
                 )
 
     def _follow_references(self, wave: Sequence[str]) -> list[str]:
-        """One level outwards: find the referring objects and decide what happens to each."""
+        """One level outwards: find the referring objects and decide what happens to each of them."""
         pointing = store.references_to(self._rows, wave)
         sources = store.existing_by_uuid(
             self._rows, sorted({source for source, _, _ in pointing} - self.to_delete.keys())
@@ -183,8 +183,8 @@ class DeletionImpact:
                 self._block(existing.stored, reference, "RESTRICT")
 
     def _edit_change(self, edit: _Edit) -> PendingChange | None:
-        """The change of an object that drops references; None if it is deleted too or, with a blocker, would be
-        invalid.
+        """The change of an object that drops references. None if it is also deleted or, with a blocker recorded, if it
+        would be invalid.
         """
         old, definition, now = edit.existing.stored, edit.pair.definition, self._task.now
         if old.uuid in self.to_delete:
@@ -216,14 +216,14 @@ class DeletionImpact:
         return PendingChange("update", stored, edit.existing, references, definition.texts(prepared.data))
 
     def _substitute(self, facts: ReferenceFacts) -> str | None:
-        """The default a reference falls back to, if that object lives and stays."""
+        """The default that replaces a reference, if that object exists and stays."""
         if facts.on_delete != "SET_DEFAULT" or not isinstance(facts.default, str):
             return None
         uuid = integrity.referenced_uuid(facts.default)
         return facts.default if uuid not in self.to_delete and store.live_objects(self._rows, [uuid]) else None
 
     def _block(self, stored: StoredObject, reference: Reference, action: str, reason: str | None = None) -> None:
-        """Record a blocker, without details if the caller may not see it."""
+        """Record a blocker; without details if the caller may not see it."""
         pair = self._pair_of(stored.register, stored.schema)
         if self._access.sees_object(self._task.caller, pair, stored):
             self.report.blockers.insert(self._seen_blockers, _affected(stored, reference, action, reason))
@@ -270,7 +270,7 @@ class Deletion:
         return DeletionImpact(rows, context, self._access, self._catalogue.pairs_in(rows), root)
 
     def delete_all(self, tx: Transaction, context: WriteContext, steps: Sequence[WriteStep]) -> None:
-        """Delete the object of each step in order. Objects that nothing refers to are deleted together."""
+        """Delete the object of each step, in order. Objects that nothing refers to are deleted together."""
         found = self._found(tx, context, steps)
         pointing = store.references_to(tx, [existing.stored.uuid for existing in found.values()])
         involved = {reference.target for _, reference, _ in pointing}
@@ -290,7 +290,7 @@ class Deletion:
         self._write(tx, context, together)
 
     def _found(self, rows: Rows, context: WriteContext, steps: Sequence[WriteStep]) -> dict[int, ExistingObject]:
-        """The objects that may go, by the index of their step; the other steps have failed."""
+        """The objects that may be deleted, by the index of their step; the other steps have failed."""
         found: dict[int, ExistingObject] = {}
         seen: set[str] = set()
         pair = context.pair
@@ -343,7 +343,7 @@ class Deletion:
             step.succeed("deleted", step.changes[0].after)
 
     def write(self, tx: Transaction, context: WriteContext, pending_changes: Sequence[PendingChange]) -> None:
-        """Write deletions that were prepared, with their side effects on objects of other pairs."""
+        """Write prepared deletions, with their side effects on objects of other pairs."""
         if pending_changes:
             store.write_changes(tx, self._dialect, pending_changes, context.provenance)
             here = context.pair.schema.id

@@ -1,9 +1,9 @@
-"""The history of objects for callers: changes, differences between versions, verification, reverting.
+"""Object history for callers: changes, differences between versions, verification, reverting.
 
-Reverting is a change like any other: a new version with the old data, so it can be undone too.
+Reverting is an ordinary change, a new version with the old data, so it can be undone too.
 
-Each change's hash covers the previous hash, its own facts and the state it led to; the object holds the newest hash.
-Changing, removing or adding anything unnoticed would mean rewriting everything that follows, and the object.
+Each change's hash covers the previous hash, the change's details and the resulting state; the object has the newest
+hash. To tamper unnoticed, one would have to rewrite everything that follows, and the object.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -49,7 +49,7 @@ _HIDDEN: Final = "a change you may not read"
 
 
 class NothingToUndo(Conflict):
-    """No earlier state of the object can come back by an undo. Its hint is for callers of the tools."""
+    """The object has no earlier state to undo to. The hint is for tool callers."""
 
 
 @dataclass(slots=True)
@@ -80,9 +80,9 @@ class Verification:
 def verify_chain(
     uuid: str, history: Sequence[tuple[Change, bool]], existing: ExistingObject | None, known: Callable[[Change], bool]
 ) -> Verification:
-    """Check a whole history, oldest first, against the current object; `existing` is None for a purged one.
+    """Check a whole history, oldest first, against the current object; `existing` is None if it was purged.
 
-    Problems of changes that the caller may not read (`known`) are reported without naming them.
+    `known` are the changes the caller may read; problems in others are reported without naming them.
     """
     head = history[-1][0].hash.hex() if history else ""
     verdict = Verification(uuid, sum(known(change) for change, _ in history), head)
@@ -133,7 +133,7 @@ def _check_end(
 
 
 def _states(history: Sequence[tuple[Change, bool]], existing: ExistingObject | None) -> list[bytes]:
-    """The digest of the state after each change: what the next state change replaced, or the current state."""
+    """The digest of the state after each change: the state the next change replaced, or the current one."""
     following = state_digest("") if existing is None else state_digest(existing.stored.text)
     states: list[bytes] = []
     for change, _ in reversed(history):
@@ -207,11 +207,11 @@ class History:
         limit: int = 100,
         plan: str | None = None,
     ) -> tuple[list[Change], str]:
-        """The changes to objects the caller may see, oldest first, and the next cursor; with `plan`, only those of
-        this plan or import.
+        """The changes of objects the caller may see, oldest first, and the next cursor; with `plan`, only those of this
+        plan or import.
 
-        There may be more if the limit is reached. Hidden changes are skipped and do not count. They do not move the
-        cursor either, which would reveal that something happened, unless very many are skipped.
+        There may be more if the limit is reached. Hidden changes are skipped and do not count. Unless very many are
+        skipped, they do not move the cursor either, because that would reveal that something happened.
         """
         at_once = limit if is_admin(caller.principal) or not limit else max(limit, _PORTION)
 
@@ -242,13 +242,13 @@ class History:
         return await self._database.read(lambda rows: change_log.newest(rows, self._database.dialect, back))
 
     async def sees_changes(self, caller: Caller, pair: Pair, span: store.ChangeSpan) -> bool:
-        """Whether a transaction changed an object of the pair that the caller may see."""
+        """Whether a transaction changed an object of the pair the caller may see."""
         if (rule := self._access.row_filter(caller, pair)) is None:
             return True
         return await self._database.read(lambda rows: self._history_access.sees_changes(rows, caller, pair, rule, span))
 
     async def diff(self, caller: Caller, pair: Pair, ref: int | str, a: int, b: int | None = None) -> dict[str, Any]:
-        """The difference between two versions, or one and now: as a JSON Patch and as readable lines."""
+        """The difference between two versions, or a version and now, as a JSON Patch and as readable lines."""
 
         def read(rows: Rows) -> dict[str, Any]:
             current = self._find(rows, caller, pair, ref).stored
@@ -267,7 +267,7 @@ class History:
         return await self._database.read(read)
 
     async def verify(self, caller: Caller, pair: Pair, ref: int | str) -> Verification:
-        """Whether an object's history is complete and untouched."""
+        """Check that an object's history is complete and unmodified."""
 
         def read(rows: Rows) -> Verification:
             uuid, current = self._find_or_purged(rows, caller, pair, ref)
@@ -289,7 +289,7 @@ class History:
         change: int | None = None,
         if_version: int | None = None,
     ) -> StoredObject:
-        """Restore the data of a version, of a time, or after a change."""
+        """Restore the data of a version, at a time, or after a change."""
         if sum(one is not None for one in (version, at, change)) != 1:
             raise InvalidInput("Say where to go back to.", hint="Give one of version, at and change.")
         point = AsOf(at=None if at is None else parse_time(at, "at", self._clock.now()), change=change)
@@ -317,7 +317,7 @@ class History:
     async def undo_last(
         self, caller: Caller, pair: Pair, ref: int | str, *, if_version: int | None = None
     ) -> StoredObject:
-        """Take back the last change of an object that is no migration; a deletion too."""
+        """Undo the last change of an object that is not a migration, even a deletion."""
         self._access.require_write(caller)
 
         def attempt(pair: Pair) -> Callable[[Transaction], StoredObject]:
@@ -349,7 +349,7 @@ class History:
     def _restore_state(
         self, tx: Transaction, context: WriteContext, existing: ExistingObject, past: StoredObject
     ) -> StoredObject:
-        """Make a past state the present one, if the caller may and the schema still allows it."""
+        """Restore a past state, if the caller may and the schema still allows it."""
         past = OldStates(tx).migrated(context.pair.definition, past)
         pending = self.revert_change(context, existing, past)
         if pending is None:
@@ -359,7 +359,7 @@ class History:
     def revert_change(
         self, context: WriteContext, existing: ExistingObject, past: StoredObject
     ) -> PendingChange | None:
-        """The change that restores a past state, given in the form of today; None if it is the current one."""
+        """The change that restores a past state, given in today's form; None if it equals the current one."""
         writer, current = self._objects.writer, existing.stored
         if current.is_deleted:
             self._access.check_object(context.caller, context.pair, "delete", current)
@@ -373,7 +373,7 @@ class History:
             raise validation_error(definition.problems(past.data), "That state")
         return writer.pending_update(context, "revert", existing, past.data, past.text)
 
-    # how it is done
+    # internals
 
     def _find(self, rows: Rows, caller: Caller, pair: Pair, ref: int | str) -> ExistingObject:
         existing = find_object(rows, self._database.dialect, self._access, caller, pair, ref, deleted=True)
@@ -384,7 +384,7 @@ class History:
     def _find_or_purged(
         self, rows: Rows, caller: Caller, pair: Pair, ref: int | str
     ) -> tuple[str, StoredObject | None]:  # fmt: skip
-        """The object and its uuid. Only administrators see the history of a purged one (None)."""
+        """The object and its uuid. The object is None if it was purged; only administrators see that history."""
         if is_admin(caller.principal) and isinstance(ref, str):
             sql = "SELECT uuid FROM object_changes WHERE uuid = ? AND register = ? AND schema = ? LIMIT 1"
             uuid = rows.value(sql, ref.lower().replace("\0", ""), pair.register.id, pair.schema.id)
@@ -410,7 +410,7 @@ class History:
     def _state_at_version(
         self, rows: Rows, caller: Caller, pair: Pair, current: StoredObject, version: int
     ) -> StoredObject:
-        """A version of an object; one that was not the caller's to see is not there, whatever the object is now."""
+        """A version of an object; NotFound if the caller could not see it, whatever the object is now."""
         found = change_log.state_at_version(rows, current, version) if version < 2**62 else None
         if found is None or not self._access.sees_past(caller, pair, current, found[0]):
             raise NotFound(

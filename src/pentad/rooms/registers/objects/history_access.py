@@ -1,7 +1,7 @@
 """What a caller may read of the past: only what both today's rights and the rights on the past state allow.
 
-A property hidden in either state is hidden. A change is judged by the state it led to. A change the caller may not read
-does not exist for it, even where its number stands for a point in time.
+A property hidden in either state is hidden. A change is judged by its resulting state. For a caller who may not read a
+change, it does not exist, even when its number is used as a point in time.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ from pentad.rooms.registers.query.dialects import sql_dialect
 from pentad.rooms.registers.query.models import AsOf, Filter
 
 WITHOUT_VALUES: Final = frozenset({"lock", "unlock", "delete", "restore", "purge"})
-"""Changes that leave the data as it is, or erase it."""
+"""Changes that leave the data unchanged or erase it."""
 _MOST_EXAMINED: Final = 5_000
 _PORTION: Final = 500
 
@@ -36,7 +36,7 @@ class HistoryAccess:
         self._access = access
 
     def time_of(self, rows: Rows, caller: Caller, as_of: AsOf) -> float:
-        """The time of a point in the past. NotFound for a change the caller may not read."""
+        """Resolve a point in the past to a time. NotFound for a change the caller may not read."""
         if as_of.change is None:
             return 0.0 if as_of.at is None else as_of.at
         found = change_log.get_change(rows, self._dialect, as_of.change)
@@ -49,7 +49,7 @@ class HistoryAccess:
     def state(
         self, rows: Rows, caller: Caller, pair: Pair, current: StoredObject, at: float
     ) -> StoredObject | None:  # fmt: skip
-        """An object as it was, complete; None if it did not exist or the caller may not see it."""
+        """A past state of an object, complete; None if it did not exist or the caller may not see it."""
         past = change_log.state_at(rows, current, at)
         return past if past is not None and self._access.sees_past(caller, pair, current, past) else None
 
@@ -65,7 +65,7 @@ class HistoryAccess:
         return without(past, pair, hidden) if hidden else past
 
     def readable_changes(self, rows: Rows, caller: Caller, changes: Sequence[Change]) -> list[Change]:
-        """The changes the caller may read, as it may read them."""
+        """The changes the caller may read, limited to what it may read of them."""
         if self._access.is_unrestricted(caller):
             return list(changes)
         pair_of = self._catalogue.pairs_in(rows)
@@ -79,9 +79,9 @@ class HistoryAccess:
         return found
 
     def with_values(self, rows: Rows, caller: Caller, changes: Sequence[Change]) -> list[Change]:
-        """Readable changes, read with the states they led to, with what they changed.
+        """Readable changes, read with their resulting states, with what they changed.
 
-        The state before a change may be hidden from a caller who sees the state after it; then nothing is compared.
+        If the caller sees the state after a change but not the one before, nothing is compared.
         """
         pair_of = self._catalogue.pairs_in(rows)
         existing = store.existing_by_uuid(rows, sorted({change.uuid for change in changes}))
@@ -112,7 +112,7 @@ class HistoryAccess:
         """Whether a transaction changed an object of the pair that the caller sees now or saw before.
 
         `rule` is the caller's row filter. If a change covers more than 5,000 objects that are all hidden now, only the
-        first 5,000 are checked for what they were before.
+        earlier states of the first 5,000 are checked.
         """
         place = change_log.span_condition(self._dialect, pair.register.id, pair.schema.id, span)
         seen = condition(sql_dialect(self._dialect), rule)
@@ -141,10 +141,10 @@ class HistoryAccess:
         return False
 
     def redacted(self, caller: Caller, pair: Pair, change: Change) -> Change:
-        """A change without what others may not know.
+        """A change without details that only some callers may see.
 
-        A session belongs to its owner, and its id could be misused. A hash covers all data of its state:
-        with the rest known, hidden values could be guessed until the hash matches.
+        A session belongs to its owner, and its id could be misused. A hash covers all data of its state, so a caller
+        who knows the rest could guess hidden values until the hash matches.
         """
         if self._access.is_unrestricted(caller):
             return change
@@ -153,7 +153,7 @@ class HistoryAccess:
         return replace(change, hash=b"") if self._access.hides_some(caller, pair) else change
 
     def may_read_change(self, caller: Caller, pair: Pair, current: StoredObject | None) -> Callable[[Change], bool]:
-        """A test for whether the caller may read a change. Only administrators read changes of purged objects."""
+        """A predicate: whether the caller may read a change. Only administrators read changes of purged objects."""
         if self._access.is_unrestricted(caller):
             return lambda _change: True
         return lambda change: current is not None and self._sees(caller, pair, current, change)

@@ -1,6 +1,6 @@
-"""Idempotency keys: within a day, a repeated request with the same key gets the same answer.
+"""Idempotency keys: a request repeated with the same key within a day gets the same answer.
 
-The answer is stored in the transaction of the write, so neither exists without the other.
+The answer is stored in the write's transaction, so neither exists without the other.
 """
 
 import hashlib
@@ -16,12 +16,12 @@ _LONGEST: Final = 255
 
 
 def fingerprint(*request: Any) -> bytes:
-    """The hash by which two requests count as the same."""
+    """The hash that decides whether two requests are the same."""
     return hashlib.sha256(msgspec.json.encode(request, enc_hook=str)).digest()
 
 
 def recall(tx: Transaction, principal: str, key: str, request: bytes, now: float) -> Any:
-    """The answer given before, as plain JSON; None for a new key. Conflict when the key was used for something else."""
+    """The earlier answer, as plain JSON; None for a new key. Conflict if the key was used for something else."""
     if not key or len(key) > _LONGEST or not key.isprintable():
         raise InvalidInput(f"An idempotency key is 1 to {_LONGEST} printable characters.", hint="A uuid is a good one.")
     tx.run("DELETE FROM idempotency_keys WHERE at < ?", now - KEPT_SECONDS)

@@ -1,10 +1,10 @@
-"""The indexes of one schema: partial, on the expressions that queries use; which ones, and how to make them.
+"""The indexes of a schema: which ones, and how to create them. They are partial, on the expressions queries use.
 
-SQLite uses a partial index only if the schema's id is a literal in the statement. Uniqueness is an index too: of two
-simultaneous writers one loses, in whichever process they run.
+SQLite uses a partial index only if the schema's id is a literal in the statement. Uniqueness is also an index, so one
+of two simultaneous writers fails, even across processes.
 
-All indexes are on one table, so each of them costs every write a little, also writes to other schemas. Their number is
-therefore limited, for each schema and for all of them together.
+All indexes are on one table, so each one slows down every write a little, even to other schemas. That is why their
+number is limited, per schema and in total.
 """
 
 import hashlib
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 MOST_INDEXES: Final = 64
 """How many indexes one schema may ask for."""
 MANY_INDEXES: Final = 500
-"""How many indexes of all schemas together make writes about twice as slow."""
+"""The total number of indexes that makes writes about twice as slow."""
 MOST_INDEXES_TOGETHER: Final = 1_000
-"""How many indexes all schemas together may ask for."""
+"""The total number of indexes all schemas may ask for."""
 _MOST_NAMED: Final = 10
 _SAMPLES: Final = 5
 _QUIETLY: Final[dict[Dialect, str]] = {"sqlite": "IF NOT EXISTS ", "postgres": "CONCURRENTLY IF NOT EXISTS "}
@@ -36,7 +36,7 @@ _DUPLICATE_HINT: Final = "Change one of them first."
 
 @dataclass(frozen=True, slots=True)
 class UniqueKey:
-    """Properties that together occur once in a register, within one organisation; an empty one claims nothing."""
+    """Properties whose combined values are unique per register and organisation; a missing value claims nothing."""
 
     names: tuple[str, ...]
     paths: tuple[Path, ...]
@@ -57,11 +57,11 @@ class IndexPlan:
     """The paths whose texts must be short enough for an index."""
 
     asked: int = field(default=0, compare=False)
-    """How many indexes the definition asks for; schemas of older versions may ask for more than they get."""
+    """How many indexes the definition asks for; schemas from older versions may ask for more than they get."""
 
 
 def index_statements(plan: IndexPlan, schema: int, dialect: Dialect) -> dict[str, str]:
-    """The indexes by name, each with the statement that makes it."""
+    """The indexes by name, each with the statement that creates it."""
     where = f"WHERE schema = {int(schema)} AND deleted IS NULL"
     made: dict[str, str] = {}
     for path, kind in plan.plain:
@@ -77,10 +77,10 @@ def index_statements(plan: IndexPlan, schema: int, dialect: Dialect) -> dict[str
 
 
 def missing_indexes(rows: Rows, dialect: Dialect, schema: int, plan: IndexPlan) -> list[str]:
-    """The statements that make the planned indexes a schema lacks.
+    """The statements that create the planned indexes a schema lacks.
 
-    PostgreSQL makes an index while others write (CONCURRENTLY). If that is interrupted, an invalid index stays, which
-    is dropped and made again.
+    PostgreSQL creates an index while others write (CONCURRENTLY). If interrupted, that leaves an invalid index, which
+    is dropped and created again.
     """
     present = _present(rows, dialect, schema)
     statements: list[str] = []
@@ -92,7 +92,7 @@ def missing_indexes(rows: Rows, dialect: Dialect, schema: int, plan: IndexPlan) 
         statements.append(statement)
     if statements and dialect == "postgres":
         for path, kind in plan.plain:
-            # PostgreSQL keeps no statistics for a partial index and would guess that every range is a third
+            # without statistics for a partial index, PostgreSQL assumes that every range covers a third of it
             name = _statistics_name(_index_name("ox", schema, [(path, kind)]))
             statements.append(
                 f"CREATE STATISTICS IF NOT EXISTS {name} ON ({typed_value(dialect, path, kind)}) FROM objects"
@@ -101,7 +101,7 @@ def missing_indexes(rows: Rows, dialect: Dialect, schema: int, plan: IndexPlan) 
 
 
 def obsolete_indexes(rows: Rows, dialect: Dialect, schema: int, plan: IndexPlan | None) -> list[str]:
-    """The statements that drop the indexes of a schema that are not planned; without a plan, all of them."""
+    """The statements that drop a schema's unplanned indexes; without a plan, all of them."""
     planned = {} if plan is None else index_statements(plan, schema, dialect)
     gone = sorted(set(_present(rows, dialect, schema)) - set(planned))
     if dialect == "sqlite":
@@ -144,7 +144,7 @@ def check_index_count(
 
 
 def indexes_are_missing(rows: Rows, dialect: Dialect) -> bool:
-    """Whether the store has schemas and not one of their indexes, as a PostgreSQL store just restored has."""
+    """Whether the store has schemas but none of their indexes, like a newly restored PostgreSQL store."""
     if dialect == "sqlite" or rows.value("SELECT count(*) FROM schemas") == 0:
         return False
     own = "schemaname = current_schema() AND (indexname LIKE 'ox\\_%' OR indexname LIKE 'ux\\_%')"
@@ -169,13 +169,13 @@ def index_plan(definition: "CompiledSchema") -> IndexPlan:
 
 
 def unique_key(definition: "CompiledSchema", names: Sequence[str]) -> UniqueKey:
-    """Properties of the top level, with how each of them compares."""
+    """Top-level properties, with how each compares."""
     kinds = [facts.kind if (facts := definition.properties.get(name)) else None for name in names]
     return UniqueKey(tuple(names), tuple((name,) for name in names), tuple(index_kind(kind) for kind in kinds))
 
 
 def index_kind(kind: str | None) -> Kind:
-    """How the store compares a property: a date is text, and so is whatever has no kind of its own."""
+    """How the store compares a property: a date is text, and so is anything without a kind."""
     kinds: dict[str | None, Kind] = {"number": "number", "boolean": "boolean", "moment": "moment"}
     return kinds.get(kind, "text")
 
@@ -202,9 +202,9 @@ def count_indexes(rows: Rows, dialect: Dialect) -> Counter[int]:
 
 
 def check_content(rows: Rows, dialect: Dialect, schema: int, plan: IndexPlan, *, discreet: bool) -> None:
-    """Refuse, in words, an index that the stored objects do not allow.
+    """Refuse an index the stored objects do not allow, with a readable error.
 
-    If `discreet`, the error does not name the objects that prevent it.
+    If `discreet`, the error does not name those objects.
     """
     here = f"FROM objects WHERE schema = {int(schema)} AND deleted IS NULL"
     for key in plan.unique:

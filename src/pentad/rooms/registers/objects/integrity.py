@@ -1,7 +1,7 @@
 """References between objects: what data refers to, whether it exists, and what refers back.
 
-Checked inside the writing transaction, and only for new references: one left dangling on purpose (NO_ACTION) must not
-block later changes of its object. A new reference to a hidden object is refused exactly like one to a missing object.
+Only new references are checked, inside the writing transaction: one left dangling on purpose (NO_ACTION) must not block
+later changes of its object. A new reference to a hidden object is refused exactly like one to a missing object.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from pentad.rooms.registers.objects.lookup import Visibility
 
 Seen = Callable[[Sequence[str]], Mapping[str, Collection[str]]]
-"""Which of some objects the caller may see, each with its hidden properties."""
+"""Returns which objects the caller may see, each with its hidden properties."""
 _NOTHING: frozenset[str] = frozenset()
 
 
 def references_of(definition: "CompiledSchema", data: Mapping[str, Any]) -> list[Reference]:
-    """The references in the data, property by property. Embedded objects are data, not references."""
+    """The references in the data, by property. Embedded objects are data, not references."""
     return [
         Reference(pointer(facts.path), referenced_uuid(value))
         for facts, value in definition.targets(data)
@@ -40,9 +40,9 @@ def broken_references(
     pending_changes: Sequence[PendingChange],
     visible: "Visibility | None" = None,
 ) -> dict[int, InvalidInput]:
-    """The changes (by position) that refer to an object that is missing or of the wrong schema.
+    """The changes, by position, that refer to a missing object or one of the wrong schema.
 
-    With `visible`, objects the caller may not see count as missing.
+    With `visible`, objects hidden from the caller count as missing.
     """
     trusted = {pointer(facts.path) for facts in definition.references if not facts.validate}
     added = [[one for one in _added(pending) if one.path not in trusted] for pending in pending_changes]
@@ -71,7 +71,7 @@ def broken_references(
 def inverse_values(
     rows: Rows, definition: "CompiledSchema", uuids: Sequence[str], seen: Seen | None = None
 ) -> dict[str, dict[str, list[str] | str | None]]:
-    """The properties that referring objects fill (`inversedBy`), for each uuid."""
+    """The properties filled from referring objects (`inversedBy`), for each uuid."""
     many = {facts.path[0]: facts.many for facts in definition.references if facts.filled}
     return {
         uuid: {name: here if many[name] else next(iter(here), None) for name, here in members.items()}
@@ -82,10 +82,10 @@ def inverse_values(
 def back_references(
     rows: Rows, definition: "CompiledSchema", uuids: Sequence[str], seen: Seen | None = None
 ) -> dict[str, dict[str, list[str]]]:
-    """The objects that refer back, in order, for each property that is filled on reading.
+    """The objects that refer back, in order, for each property filled on reading.
 
-    `seen` limits them to those the caller may see; without it all live objects count. A hidden property refers to
-    nothing, because the other end would reveal its value.
+    `seen` limits them to what the caller may see; without it, all live objects count. References in hidden properties
+    do not count, because the other end would reveal the value.
     """
     found: dict[str, dict[str, list[str]]] = {uuid: {} for uuid in uuids}
     pointing = store.references_to(rows, uuids)
@@ -111,7 +111,7 @@ def back_references(
 
 
 def _appears(pending: PendingChange) -> bool:
-    """Whether there is no such living object before the change."""
+    """Whether the change creates or restores the object."""
     return pending.before is None or (pending.before.stored.is_deleted and not pending.after.is_deleted)
 
 
@@ -125,7 +125,7 @@ def _added(pending: PendingChange) -> list[Reference]:
 def _target_schemas(
     rows: Rows, definition: "CompiledSchema", visible: "Visibility | None"
 ) -> dict[str, int | None]:  # fmt: skip
-    """The schema that the target of each reference must have; None if that schema does not exist."""
+    """The schema required of each reference's target; None if that schema does not exist."""
     found: dict[str, int | None] = {}
     for facts in definition.references:
         schema = find_target(rows, facts.target, definition.organisation)
@@ -141,7 +141,7 @@ def _fits(reference: Reference, expected: Mapping[str, int | None], present: Map
 def dangling_error(
     rows: Rows, missing: Sequence[Reference], expected: Mapping[str, int | None], present: Mapping[str, int]
 ) -> InvalidInput:
-    """How a reference to something that is not there, or is of another kind, is refused."""
+    """The error for a reference to an object that is missing or of another schema."""
     problems: list[dict[str, Any]] = []
     for reference in missing:
         schema = expected.get(reference.path)

@@ -1,6 +1,6 @@
-"""Locks on objects: held by one principal, for a limited time, with an optional purpose. They expire by themselves.
+"""Object locks: held by one principal for a limited time, with an optional purpose. They expire on their own.
 
-A lock keeps others from changing an object, not from reading it. Locking is an entry of the history, not a new version.
+A lock keeps others from changing an object, not from reading it. Locking adds a history entry, not a new version.
 """
 
 from typing import Any, Final
@@ -16,13 +16,13 @@ LONGEST_SECONDS: Final = 7 * 24 * 3600
 
 
 def active_lock(stored: StoredObject, now: float) -> dict[str, Any] | None:
-    """The lock that holds now."""
+    """The lock currently in force."""
     lock = stored.lock if stored.is_locked else None
     return lock if lock is not None and lock["expires_at"] > now else None
 
 
 def check_lock(stored: StoredObject, principal: str, now: float) -> None:
-    """Raise Locked if another principal holds the object."""
+    """Raise Locked if another principal has locked the object."""
     lock = active_lock(stored, now)
     if lock is not None and lock["principal"] != principal:
         what = f" for {lock['process']}" if lock["process"] else ""
@@ -34,7 +34,7 @@ def check_lock(stored: StoredObject, principal: str, now: float) -> None:
 
 
 def lock_change(context: WriteContext, existing: ExistingObject, seconds: float, process: str | None) -> PendingChange:
-    """The change that takes a lock, or extends the caller's own."""
+    """The change that takes a lock, or extends the caller's lock."""
     if not 0 < seconds <= LONGEST_SECONDS:
         raise InvalidInput(f"A lock lasts between 1 and {LONGEST_SECONDS} seconds.", hint="3600 is an hour.")
     stored, principal = existing.stored, context.caller.principal.id
@@ -51,7 +51,7 @@ def lock_change(context: WriteContext, existing: ExistingObject, seconds: float,
 
 
 def unlock_change(context: WriteContext, existing: ExistingObject, *, administrator: bool) -> PendingChange | None:
-    """The change that releases a lock; None if there is none. Only administrators break another's lock."""
+    """The change that releases a lock; None if there is none. Only administrators break other principals' locks."""
     lock = active_lock(existing.stored, context.now)
     if lock is not None and lock["principal"] != context.caller.principal.id and not administrator:
         raise Forbidden(

@@ -1,6 +1,6 @@
-"""Finds the object a caller names, by reference or (for an upsert) by key, among the objects the caller may see.
+"""Finds the object a caller names among those it may see, by reference or (for an upsert) by key.
 
-A hidden object is never found, even if it comes first among several with the same slug or key.
+Hidden objects are never found, even if one comes first among several with the same slug or key.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -42,7 +42,7 @@ def check_version(stored: StoredObject, if_version: int | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Visibility:
-    """What one caller may see, within one unit of work."""
+    """What a caller may see, within one unit of work."""
 
     rows: Rows
     access: AccessRules
@@ -50,7 +50,7 @@ class Visibility:
     pair_of: Callable[[int, int], Pair]
 
     def objects(self, uuids: Sequence[str]) -> dict[str, frozenset[str]]:
-        """The living objects among these that the caller may see, each with its hidden properties."""
+        """The live objects among these that the caller may see, each with its hidden properties."""
         found: dict[str, frozenset[str]] = {}
         for existing in store.existing_by_uuid(self.rows, uuids).values():
             stored = existing.stored
@@ -66,19 +66,19 @@ class Visibility:
 def visibility_of(
     rows: Rows, access: AccessRules, caller: Caller, pair_of: Callable[[int, int], Pair]
 ) -> Visibility | None:  # fmt: skip
-    """What the caller may see; None if that is everything."""
+    """What the caller may see; None for everything."""
     return None if access.is_unrestricted(caller) else Visibility(rows, access, caller, pair_of)
 
 
 Found = ExistingObject | InvalidInput | None
-"""What a name means: an object, nothing that the caller may see, or several objects, which is an error."""
+"""What a name means: an object, nothing the caller may see, or several objects, which is an error."""
 
 
 def find_object(
     rows: Rows, dialect: Dialect, access: AccessRules, caller: Caller, pair: Pair, ref: int | str, *,
     deleted: bool = False,
 ) -> ExistingObject | None:  # fmt: skip
-    """The object of a pair that the caller means and may see. InvalidInput if the name means several objects."""
+    """The named object of a pair, if the caller may see it. InvalidInput if the name matches several."""
     found = find_objects(rows, dialect, access, caller, pair, [ref], deleted=deleted)[ref]
     if isinstance(found, InvalidInput):
         raise found
@@ -89,10 +89,10 @@ def find_objects(
     rows: Rows, dialect: Dialect, access: AccessRules, caller: Caller, pair: Pair, refs: Iterable[int | str], *,
     deleted: bool = False,
 ) -> dict[int | str, Found]:  # fmt: skip
-    """What each name means among the objects of a pair that the caller may see, in a few statements for all of them.
+    """Resolve names to visible objects of a pair, in a few statements for all of them.
 
-    An object is named by uuid, id or slug, or by a unique property's value. One found by uuid, id or slug may be
-    deleted; by a unique value that is so only with `deleted`, and if no living object has the value.
+    An object is named by uuid, id, slug or a unique property's value. By uuid, id or slug, deleted objects are found
+    too; by a unique value only with `deleted`, and if no live object has the value.
     """
     named = _find_named(rows, access, caller, pair, list(refs := dict.fromkeys(refs)))
     meant = _meant_values(access, caller, pair, [ref for ref in refs if ref not in named or not store.is_uuid(ref)])
@@ -107,7 +107,7 @@ def _choose(
     access: AccessRules, caller: Caller, pair: Pair, ref: int | str, named: ExistingObject | None,
     by_value: Mapping[str, ExistingObject],
 ) -> Found:  # fmt: skip
-    """The one object that has the name or the value."""
+    """Choose the one object with the name or value."""
     found = dict(by_value)
     if named is not None and not (named.stored.is_deleted and found):
         found[named.stored.uuid] = named
@@ -124,14 +124,14 @@ def _choose(
 
 
 def has_unique_values(pair: Pair) -> bool:
-    """Whether objects of the pair may be named by the value of a unique property."""
+    """Whether objects of the pair can be named by a unique property's value."""
     return any(len(unique.paths) == 1 for unique in pair.definition.unique)
 
 
 def _find_named(
     rows: Rows, access: AccessRules, caller: Caller, pair: Pair, refs: Sequence[int | str]
 ) -> dict[int | str, ExistingObject]:  # fmt: skip
-    """The objects by uuid, id or slug; of several with one slug the first that the caller may see."""
+    """The objects by uuid, id or slug; among several with the same slug, the first the caller may see."""
     found: dict[int | str, ExistingObject] = {}
     is_unrestricted = access.is_unrestricted(caller)
     start, most = 0, 1 if is_unrestricted else store.CHUNK
@@ -149,7 +149,7 @@ def _find_named(
 def _meant_values(
     access: AccessRules, caller: Caller, pair: Pair, refs: Sequence[int | str]
 ) -> dict[int | str, list[tuple[UniqueKey, Any]]]:  # fmt: skip
-    """What names may mean as values of unique properties. Hidden ones are left out: a hit would tell the value."""
+    """What names may mean as values of unique properties. Hidden ones are left out: a match would reveal the value."""
     if not has_unique_values(pair):
         return {}
     hidden, reader = access.hidden(caller, pair), ValueReader(None, text=True)
@@ -163,7 +163,7 @@ def _meant_values(
         for ref in refs:
             try:
                 value = reader.read(at, str(ref).replace("\0", ""))
-            except InvalidInput:  # a text is no number, for instance
+            except InvalidInput:  # for instance, text is not a number
                 continue
             found.setdefault(ref, []).append((key, value.key if isinstance(value, Instant) else value))
     return found
@@ -173,7 +173,7 @@ def _find_by_values(
     rows: Rows, dialect: Dialect, access: AccessRules, caller: Caller, pair: Pair,
     meant: Mapping[int | str, Sequence[tuple[UniqueKey, Any]]], *, deleted: bool,
 ) -> dict[int | str, dict[str, ExistingObject]]:  # fmt: skip
-    """The objects that have the values that names may mean, by name and uuid."""
+    """The objects with values that names may mean, by name and uuid."""
     wanted: dict[UniqueKey, dict[Any, list[int | str]]] = {}
     for ref, values in meant.items():
         for key, value in values:
@@ -190,7 +190,7 @@ def _find_by_values(
 def find_targets(
     rows: Rows, dialect: Dialect, access: AccessRules, context: WriteContext, steps: Sequence[WriteStep]
 ) -> list[ExistingObject | None]:  # fmt: skip
-    """The current object of each step. A step fails here if its name means several objects, or if an upsert has no
+    """The current object of each step. A step fails here if its name matches several objects, or if an upsert has no
     usable key; hidden properties cannot be keys.
     """
     caller, pair = context.caller, context.pair
@@ -226,7 +226,7 @@ def find_targets(
 
 
 def count_distinct(steps: Sequence[WriteStep], found: Sequence[ExistingObject | None]) -> int:
-    """How many steps, from the first on, change different objects."""
+    """The number of steps, from the start, that change different objects."""
     seen: set[str | tuple[str, ...]] = set()
     for place, (step, existing) in enumerate(zip(steps, found, strict=True)):
         mark: str | tuple[str, ...] | None = None
@@ -243,7 +243,7 @@ def count_distinct(steps: Sequence[WriteStep], found: Sequence[ExistingObject | 
 
 
 def _default_key(pair: Pair, data: Mapping[str, Any], hidden: Collection[str]) -> tuple[str, ...]:
-    """The unique properties that the data fills; none if there are several such keys, or a hidden one."""
+    """The unique key the data has values for; none if there are several such keys or one is hidden."""
     keys = [tuple(".".join(path) for path in one.paths) for one in pair.definition.unique]
     filled = [key for key in keys if all(data.get(name) is not None and name not in hidden for name in key)]
     return filled[0] if len(filled) == 1 else ()

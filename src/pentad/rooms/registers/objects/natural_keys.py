@@ -1,9 +1,9 @@
 """References by natural key: `{"applicant": {"bsn": "123"}}` instead of the uuid of the person with that number.
 
-Possible where the schema leaves no doubt: the property holds the uuid of another object and no embedded object, and the
-names given are a unique key of the target. Only objects and properties that the caller may read are found, so a key
-tells no more than a query. The register of the referring object comes first, then objects of the same write; other
-registers count if exactly one of them has such an object.
+Works where the schema is unambiguous: the property holds another object's uuid and cannot embed objects, and the given
+names are a unique key of the target. Only objects and properties the caller may read are found, so a key reveals no
+more than a query. The referring object's register is searched first, then the objects of the same write; other
+registers count only if exactly one of them has a match.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 Key = Mapping[str, Any]
 """The values of a natural key by property."""
 Found = dict[str, list[str]]
-"""The uuids that a key leads to, by its text."""
+"""The uuids for a key, by its text."""
 
 
 class NaturalKeys:
-    """Replaces natural keys by the uuids of the objects that have them."""
+    """Replaces natural keys with the uuids of their objects."""
 
     def __init__(self, dialect: Dialect, catalogue: "Catalogue", access: "AccessRules") -> None:
         self._dialect: Dialect = dialect
@@ -46,7 +46,7 @@ class NaturalKeys:
         return bool(names) and any(_keys_in(one.data, name) for one in operations for name in names)
 
     def available(self, rows: Rows, caller: Caller, pair: Pair) -> dict[str, dict[str, Mapping[str, Any]]]:
-        """The properties that make up natural keys, with their schemas, for each reference that takes them."""
+        """The properties that form natural keys, with their schemas, for each reference that accepts them."""
         found: dict[str, dict[str, Mapping[str, Any]]] = {}
         for name in self._catalogue.definitions.facts(pair.definition).references_by_key:
             targets = self._targets(rows, caller, pair, name)
@@ -57,7 +57,7 @@ class NaturalKeys:
         return found
 
     def resolve(self, rows: Rows, caller: Caller, pair: Pair, steps: "Sequence[WriteStep]") -> None:
-        """Put uuids in the place of natural keys. A step fails if a key finds no object, or several."""
+        """Replace natural keys with uuids. A step fails if a key matches no object, or several."""
         for name in self._catalogue.definitions.facts(pair.definition).references_by_key:
             with_keys = [step for step in steps if step.error is None and _keys_in(step.operation.data, name)]
             if not with_keys:
@@ -73,7 +73,7 @@ class NaturalKeys:
                     step.fail(error)
 
     def _targets(self, rows: Rows, caller: Caller, pair: Pair, name: str) -> list[Pair]:
-        """Where objects of the reference's schema may be, the register of the pair first; none if it is not visible."""
+        """The pairs with objects of the reference's schema, the current register first; empty if it is not visible."""
         reference = next(one for one in pair.definition.references if one.path[0] == name)
         schema = find_target(rows, reference.target, pair.definition.organisation)
         if schema is None or not self._access.sees(caller, schema):
@@ -91,8 +91,9 @@ class NaturalKeys:
         self, rows: Rows, caller: Caller, pair: Pair, targets: Sequence[Pair], keys: Sequence[Key],
         steps: "Sequence[WriteStep]",
     ) -> Found:  # fmt: skip
-        """The uuids behind each key: of the object in the pair's own register, of one that is written along with it, or
-        of those in all other registers."""
+        """The uuids for each key: the object in the pair's register, else one in the same write, else those in all
+        other registers.
+        """
         near = [target for target in targets if target.register.id == pair.register.id]
         found: Found = {}
         self._look(rows, caller, near, keys, found)
@@ -159,7 +160,7 @@ def _keys_in(data: Mapping[str, Any] | None, name: str) -> list[Key]:
 def _look_along(
     unique: Sequence[tuple[str, ...]], keys: Sequence[Key], steps: "Sequence[WriteStep]", found: Found
 ) -> None:  # fmt: skip
-    """Find keys among the objects of the same write. A new object gets its uuid now."""
+    """Find keys among the objects of the same write. New objects get their uuids now."""
     missing = {_text(key) for key in keys if _text(key) not in found}
     for names in unique:
         for step in steps if missing else ():

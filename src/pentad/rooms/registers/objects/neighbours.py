@@ -1,7 +1,7 @@
-"""The objects that an object refers to (`uses`), and those that refer to it (`used`), as the caller may see them.
+"""The objects an object refers to (`uses`), and those that refer to it (`used`), if the caller may see them.
 
-The rules of each pair stand in the statement, so totals and pages are exact for any number of objects. A reference in a
-property that is hidden from the caller does not exist.
+The rules of each pair are part of the statement, so totals and pages are exact for any number of objects. References in
+properties hidden from the caller do not count.
 """
 
 from collections.abc import Callable, Collection
@@ -64,7 +64,7 @@ def _readable(dialect: Dialect, access: AccessRules, caller: Caller, there: Pair
 
 
 def _not_by(pair: Pair, hidden: Collection[str]) -> Sql:
-    """The reference stands in a property that is not hidden."""
+    """A condition: the reference is in a property that is not hidden."""
     seen = {pointer(one.path) for one in pair.definition.references if one.path[0] not in hidden}
     marks = ", ".join("?" * len(seen))
     return composed(Sql(f"held.path IN ({marks})", tuple(sorted(seen)))) if seen else FALSE

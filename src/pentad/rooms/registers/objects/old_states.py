@@ -1,7 +1,7 @@
-"""Old states of objects in the form of today: all later migrations of their schema are applied to them.
+"""Converts old states of objects to today's form by applying all later migrations of their schema.
 
-A state belongs to the definition that was in effect when it was written. Nobody writes objects of a schema while the
-schema changes, so the numbers of changes tell what came first; if a schema change migrated no object, its time does.
+A state belongs to the definition in effect when it was written. Nobody writes a schema's objects while the schema
+changes, so change numbers show what came first; if a schema change migrated no object, its time is used.
 """
 
 from copy import deepcopy
@@ -32,7 +32,7 @@ class _Migration:
     at: float
     plan: str
     number: int | None
-    """The number of one of the changes it made to objects; None if it made none."""
+    """The number of one of its changes to objects; None if there are none."""
     steps: list[MigrationStep]
     undoes: int | None
     restored: tuple[str, ...]
@@ -47,10 +47,10 @@ class OldStates:
         self._known: dict[int, list[_Migration]] = {}
 
     def migrated(self, definition: "CompiledSchema", past: StoredObject) -> StoredObject:
-        """A past state in the form of today; its `warnings` name what was lost.
+        """A past state in today's form; its `warnings` name what was lost.
 
-        `past` has the version and the time of the state. A value that a migration could not convert is left out if it
-        does not fit the schema.
+        `past` has the state's version and time. A value a migration could not convert is left out if it does not fit
+        the schema.
         """
         later = self._later(past)
         if not later:
@@ -77,14 +77,14 @@ class OldStates:
         return past if text == past.text else past.altered(text=text, known_data=data, warnings=tuple(warnings))
 
     def _later(self, past: StoredObject) -> list[_Migration]:
-        """The migrations after a state, except those that were undone since."""
+        """The migrations after a state, except those undone since."""
         if not (known := self._migrations(past.schema)):
             return []
         origin = change_log.origin_of(self._rows, past.uuid, past.version)
 
         def is_later(one: _Migration) -> bool:
             if origin is None or one.number is None:
-                return one.at >= past.updated_at  # in the same millisecond: most steps do no harm twice
+                return one.at >= past.updated_at  # in the same millisecond: running most steps twice does no harm
             return one.plan != origin[1] and one.number > origin[0]
 
         later = {one.version: one for one in known if is_later(one)}

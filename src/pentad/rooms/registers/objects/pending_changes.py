@@ -1,7 +1,7 @@
-"""Pending changes: a change to one object, complete but not yet written, and the write it belongs to.
+"""Pending changes: complete but unwritten changes to single objects, and the write they belong to.
 
-Also the hash chain of the history. Pure. Times have milliseconds and never repeat for one object, so the time read off
-an object finds exactly that state again.
+Also the hash chain of the history. Pure. Times have milliseconds and never repeat for an object, so an object's time
+identifies exactly one state.
 """
 
 import hashlib
@@ -30,14 +30,14 @@ _SHA256: Final = hashlib.sha256
 
 
 class Reference(NamedTuple):
-    """One object pointing at another by a property."""
+    """One object referring to another through a property."""
 
     path: str
     target: str
 
 
 class ExistingObject(NamedTuple):
-    """An object as the store has it, with the newest hash of its chain."""
+    """An object as stored, with the newest hash of its chain."""
 
     stored: StoredObject
     hash: bytes
@@ -51,9 +51,9 @@ class TransientReferences(NamedTuple):
 
 
 class PendingChange(msgspec.Struct):
-    """One change, not yet written. `references` and `words` are None if they stay as they are.
+    """One change, not yet written. `references` and `words` are None if they do not change.
 
-    `at` is the time of a change that makes no new state, such as a lock.
+    `at` is the time of a change without a new state, such as a lock.
     """
 
     action: ChangeAction
@@ -63,11 +63,11 @@ class PendingChange(msgspec.Struct):
     words: str | None = None
     at: float | None = None
     known: frozenset[Reference] | None = None
-    """The object's references before, if known; those are not checked again."""
+    """The object's previous references, if known; those are not checked again."""
     transient: Mapping[str, TransientReferences] | None = None
-    """The values of properties that are only written into other objects."""
+    """The values of properties written only into other objects."""
     link: bytes | None = None
-    """Its hash, if it could be computed before the transaction: the writing thread is the bottleneck."""
+    """Its hash, if it could be computed before the transaction, because the writing thread is the bottleneck."""
 
     @property
     def before_version(self) -> int:
@@ -105,18 +105,18 @@ def state_digest(text: str) -> bytes:
 
 
 def chain_facts(register: int, schema: int, version: int, action: str, at: float, provenance: Provenance) -> bytes:
-    """The facts of a change that all new objects of one write share."""
+    """The details of a change, shared by all new objects of one write."""
     return _ENCODE((register, schema, version, action, at, *provenance))[1:]
 
 
 def chain_hash(previous: bytes, uuid: str, shared: bytes, state: bytes) -> bytes:
-    """The hash of a change: of the one before it, its own facts, and the digest of the state it led to."""
+    """The hash of a change, over the previous hash, the change's details, and the digest of the resulting state."""
     return _SHA256(b'%b["%b",%b%b' % (previous, uuid.encode(), shared, state)).digest()
 
 
 Status = Literal["created", "updated", "unchanged", "deleted", "failed"]
 _MOST_BROKEN: Final = 10
-"""Broken rules of one object in the result of a bulk write."""
+"""The most broken rules per object in the result of a bulk write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +128,11 @@ class WriteContext:
     now: float
     provenance: Provenance
     unreadable: Mapping[str, str] = field(default_factory=dict[str, str])
-    """URIs that lead to nothing the caller may read, each with what is wrong; see `uri_references`."""
+    """URIs that lead to nothing the caller may read, each with the problem; see `uri_references`."""
 
 
 class WriteStep(msgspec.Struct):
-    """One operation of a write. New objects have `pending` early; `stored` and `status`, or `error`, come last."""
+    """One operation of a write. `pending` is set early for new objects; `stored` and `status`, or `error`, last."""
 
     index: int
     operation: Operation
@@ -141,7 +141,7 @@ class WriteStep(msgspec.Struct):
     status: Status = "failed"
     error: PentadError | None = None
     changes: list[PendingChange] = []
-    """Every change of the operation, including cascades."""
+    """All changes of the operation, including cascades."""
 
     def fail(self, error: PentadError) -> None:
         self.error, self.status, self.stored = error, "failed", None
@@ -150,7 +150,7 @@ class WriteStep(msgspec.Struct):
         self.status, self.stored = status, stored
 
     def outcome(self, definition: "CompiledSchema | None" = None) -> Outcome:
-        """The result for the caller; with a definition, it also says what was stored although it does not fit."""
+        """The result for the caller; with a definition, also what was stored although it does not fit."""
         if self.error is not None:
             return Outcome(self.index, "failed", None, None, row_error(self.error))
         if self.stored is None:
@@ -163,7 +163,7 @@ class WriteStep(msgspec.Struct):
 
 
 def broken_rules(definition: "CompiledSchema", data: Mapping[str, Any]) -> tuple[str, ...]:
-    """The rules that an object breaks although it was stored, as JSON without its values: equal ones are counted."""
+    """The rules a stored object breaks, as JSON without values, so that equal ones can be counted."""
     if not (found := definition.tolerated(data)):
         return ()
     rules = [{"path": one.pointer, "rule": one.code, "message": one.message} for one in found[:_MOST_BROKEN]]
@@ -195,7 +195,7 @@ def atomic_failure(steps: Sequence[WriteStep]) -> PentadError | None:
 
 
 def row_error(error: PentadError) -> dict[str, Any]:
-    """The error of one row as JSON. Where to look for what is missing is said once, for all rows."""
+    """The error of one row as JSON. The hint where to look for missing things is given once, for all rows."""
     found = error.as_json()
     return found if "next_step" not in error.details else {name: found[name] for name in ("code", "message")}
 
@@ -203,7 +203,7 @@ def row_error(error: PentadError) -> dict[str, Any]:
 def restate_error(error: PentadError, message: str, *, hint: str | None, details: Mapping[str, Any]) -> PentadError:
     """An error of the same kind with more details."""
     other = type(error).__new__(type(error))
-    vars(other).update(vars(error))  # a kind of error may know more than all have
+    vars(other).update(vars(error))  # subclasses may have more attributes
     PentadError.__init__(other, message, hint=hint, details=details)
     return other
 
@@ -215,7 +215,7 @@ _VARIANTS: Final = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789ab
 def new_uuids(now: float, count: int) -> Iterator[str]:
     """`count` version 7 UUIDs, ascending, so that every index on them grows at its end.
 
-    They are like those of `kernel.ids`, but need only one request for randomness.
+    Like those of `kernel.ids`, but with a single request for randomness.
     """
     millis = f"{int(now * 1000) & ((1 << 48) - 1):012x}"
     head = f"{millis[:8]}-{millis[8:]}-7"

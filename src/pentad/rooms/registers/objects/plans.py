@@ -1,11 +1,11 @@
-"""Plans: a batch of writes that is previewed, then committed as previewed, and can be undone as a whole.
+"""Plans: batches of writes that are previewed, committed as previewed, and can be undone as a whole.
 
 A preview is the real write, rolled back: validation, uniqueness, references and cascades are those of the commit. A
-plan can be committed only while every object it touches has the version it saw, and undone only while nobody changed
-them since.
+plan can be committed only while every object it touches still has the previewed version, and undone only if nobody has
+changed them since.
 
-A preview shows only what its owner may read, at creation and at every later read. Objects hidden from the owner that
-change as a side effect (a reference set to null) are neither shown nor counted, and do not block the plan.
+A preview shows only what its owner may read, both at creation and at every later read. Hidden objects that change as a
+side effect (a reference set to null) are neither shown nor counted, and do not block the plan.
 """
 
 from collections.abc import Mapping, Sequence
@@ -76,7 +76,7 @@ _NEW: Final = "created"
 
 
 class PlannedOperation(msgspec.Struct, frozen=True):
-    """One operation as a plan keeps it."""
+    """One operation as stored in a plan."""
 
     register: int
     schema: int
@@ -91,7 +91,7 @@ class PlanPreviews:
         self._access = access
 
     def visible_changes(self, rows: Rows, caller: Caller, steps: Sequence[WriteStep]) -> list[PendingChange]:
-        """The changes the owner may know of: new objects, and objects it can see."""
+        """The changes the owner may see: those of new objects and of visible ones."""
         pair_of = self._catalogue.pairs_in(rows)
         return [
             pending
@@ -104,7 +104,7 @@ class PlanPreviews:
         ]
 
     def build(self, rows: Rows, caller: Caller, steps: Sequence[WriteStep]) -> list[PreviewRow]:
-        """The preview of each row: its status, the difference in data, and the side effects."""
+        """The preview of each row: status, difference in data, and side effects."""
         pair_of = self._catalogue.pairs_in(rows)
 
         def difference(pending: PendingChange) -> list[dict[str, Any]]:
@@ -125,7 +125,7 @@ class PlanPreviews:
         *,
         is_open: bool,
     ) -> list[PreviewRow]:
-        """A preview as its maker may read it now."""
+        """A preview, limited to what its owner may read now."""
         if self._access.is_unrestricted(caller):
             return list(preview)
         uuids = {one["uuid"] for row in preview for one in (row, *row.get("also", ())) if one.get("uuid")}
@@ -145,7 +145,7 @@ class PlanPreviews:
         self, rows: Rows, caller: Caller, planned: PlannedOperation, row: PreviewRow, hidden: dict[str, frozenset[str]],
         *, is_open: bool,
     ) -> PreviewRow:  # fmt: skip
-        """One row. If its object cannot be read any more, it reads as if the object did not exist."""
+        """One row. If its object can no longer be read, it looks as if the object did not exist."""
         uuid = row.get("uuid")
         if uuid is None or (is_open and row["status"] == _NEW):
             return row
@@ -214,7 +214,7 @@ _COLUMNS: Final = "id, principal, operations, preview, versions, state, created_
 
 
 class _PreviewReady(Exception):
-    """Carries a preview, and the versions it saw, out of the transaction that is rolled back."""
+    """Carries a preview and the versions it saw out of the rolled-back transaction."""
 
     def __init__(self, preview: list[dict[str, Any]], versions: dict[str, int]) -> None:
         super().__init__()
@@ -251,7 +251,7 @@ class Plans:
         chosen: Mapping[str, Any] | None = None,
         data: dict[str, Any] | None = None,
     ) -> Plan:
-        """Preview a batch: what every row would do, and to which other objects.
+        """Preview a batch: what each row would do, including to other objects.
 
         The batch is `operations`, or `data` merged into every object that the filter `chosen` finds.
         """
@@ -293,7 +293,7 @@ class Plans:
         return await self._database.read(read)
 
     async def commit(self, caller: Caller, plan_id: str) -> Plan:
-        """Carry out the plan, if every object it touches is still at the version it saw."""
+        """Commit the plan, if every object it touches still has the previewed version."""
         self._access.require_write(caller)
 
         def commit(tx: Transaction) -> Plan:
@@ -323,7 +323,7 @@ class Plans:
             versions = {change.uuid: change.version for change, _ in changes}
             for uuid, found in store.existing_by_uuid(tx, sorted(versions)).items():
                 last = change_log.last_edit(tx, uuid)
-                if last is not None and last[1] <= versions[uuid]:  # it was migrated since, at most
+                if last is not None and last[1] <= versions[uuid]:  # at most migrated since then
                     versions[uuid] = found.stored.version
             self._check_versions(tx, caller, {uuid: version for uuid, version in versions.items() if uuid in named})
             existing = store.existing_by_uuid(tx, sorted(versions.keys() - named.keys()))
@@ -334,12 +334,12 @@ class Plans:
 
         return await self._catalogue.locks.write(undo)
 
-    # how it is done
+    # internals
 
     async def _operations_by_filter(
         self, caller: Caller, pair: Pair, chosen: Mapping[str, Any], data: dict[str, Any]
     ) -> list[Operation]:
-        """The same change of every object that a filter finds."""
+        """The same change for every object a filter finds."""
         query = await self._objects.query_of(caller, pair, {"filter": chosen, "limit": MOST_OPERATIONS})
         found = await self._objects.find(caller, pair, query)
         if not found.rows:
@@ -355,7 +355,7 @@ class Plans:
     async def _preview(
         self, caller: Caller, planned: list[PlannedOperation], unreadable: Unreadable
     ) -> tuple[list[dict[str, Any]], dict[str, int]]:
-        """The preview, and the version of every object in it; 0 for objects that do not exist yet."""
+        """The preview and the version of each of its objects; 0 for objects that do not exist yet."""
 
         def rehearse(tx: Transaction) -> None:
             steps = self._write_all(tx, caller, planned, None, unreadable)
@@ -395,7 +395,7 @@ class Plans:
         return steps
 
     def _check_versions(self, rows: Rows, caller: Caller, expected: dict[str, int]) -> None:
-        """Raise VersionMismatch for objects at another version; 0 means missing, or no longer visible to the caller."""
+        """Raise VersionMismatch for objects at another version; 0 means missing or no longer visible to the caller."""
         existing = store.existing_by_uuid(rows, sorted(expected))
         pair_of = self._catalogue.pairs_in(rows)
 
@@ -424,7 +424,7 @@ class Plans:
 
 
 def _with_fixed_uuid(operation: Operation) -> Operation:
-    """A new object has its uuid from the preview on."""
+    """Give a new object its uuid already in the preview."""
     if operation.action in ("create", "upsert") and operation.uuid is None:
         return msgspec.structs.replace(operation, uuid=str(uuid7()))
     return operation

@@ -1,9 +1,9 @@
 """Prepares pending changes: checks rights, validates the data and completes it. Nothing is written here.
 
-`CreatePreparer` works before the transaction and computes what all objects of one write share only once.
-`UpdatePreparer` works inside the transaction.
+`CreatePreparer` runs before the transaction and computes only once what all objects of a write share. `UpdatePreparer`
+runs inside the transaction.
 
-Transient properties (`removeAfterWriteBack`) are given by the caller but not stored. They are only written into the
+Callers send transient properties (`removeAfterWriteBack`), but they are not stored. They are only written into the
 objects they name, so their current value is the objects that refer back.
 """
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 def current_transient_values(
     rows: Rows, definition: "CompiledSchema", stored: StoredObject, visible: "Visibility | None"
 ) -> dict[str, list[str]]:
-    """The objects that transient properties refer to, limited to what the caller may see and therefore change."""
+    """The objects transient properties refer to, limited to those the caller may see and so change."""
     seen = None if visible is None else visible.objects
     found = integrity.back_references(rows, definition, [stored.uuid], seen)[stored.uuid]
     return {facts.path[0]: found[facts.path[0]] for facts in definition.written_back if facts.filled}
@@ -53,7 +53,7 @@ def current_transient_values(
 def with_transient_values(
     definition: "CompiledSchema", data: Mapping[str, Any], named: Mapping[str, list[str]]
 ) -> dict[str, Any]:
-    """The data with these properties in it, as a caller knows it and may patch it."""
+    """The data including these properties, as a caller sees and patches it."""
     many = {facts.path[0]: facts.many for facts in definition.written_back}
     kept = {name: value for name, value in data.items() if name not in named}
     return {**kept, **{name: here if many[name] else here[0] for name, here in named.items() if here}}
@@ -62,7 +62,7 @@ def with_transient_values(
 def split_transient_values(
     definition: "CompiledSchema", data: Mapping[str, Any], named: Mapping[str, list[str]]
 ) -> tuple[dict[str, Any], str, dict[str, TransientReferences]]:
-    """The data without transient properties, its text, and the references they held and will hold."""
+    """The data without transient properties, its text, and the old and new references of those properties."""
     transient: dict[str, TransientReferences] = {}
     for facts in definition.written_back:
         if facts.filled:
@@ -86,7 +86,7 @@ def _uuids(name: str, value: Any) -> list[str]:
 
 
 def caller_facts(context: WriteContext) -> dict[str, str]:
-    """What defaults and computed values may know about the caller."""
+    """Information about the caller for defaults and computed values."""
     return {"user": context.caller.principal.id, "name": context.caller.principal.name}
 
 
@@ -163,7 +163,7 @@ class UpdatePreparer:
     def editable_object(
         self, context: WriteContext, existing: ExistingObject | None, ref: int | str | None, if_version: int | None
     ) -> ExistingObject:
-        """The object, if the caller may change it now and it is the version the caller knows."""
+        """The object, if the caller may change it now and it still has the version the caller knows."""
         if existing is not None and existing.stored.is_deleted:
             existing = None
         if existing is None and ref is None:
@@ -180,7 +180,7 @@ class UpdatePreparer:
     def prepare_data(
         self, context: WriteContext, data: dict[str, Any], previous: Mapping[str, Any] | None
     ) -> "Prepared":
-        """The data as it will be stored. Raises InvalidInput with every problem."""
+        """The data as it will be stored. Raises InvalidInput with all problems."""
         facts = self._definitions.facts(context.pair.definition)
         for name in facts.inverse:
             if name not in facts.transient:
@@ -196,9 +196,9 @@ class UpdatePreparer:
     def pending_update(
         self, context: WriteContext, action: ChangeAction, existing: ExistingObject, data: dict[str, Any], text: str
     ) -> PendingChange:
-        """The pending change that gives an object other data; `text` is exactly that data as JSON.
+        """The pending change that gives an object new data; `text` is exactly that data as JSON.
 
-        A past state may be older than the rule that references are stored as uuids.
+        A past state may be from before references were stored as uuids.
         """
         definition, old = context.pair.definition, existing.stored
         if action in ("restore", "revert") and (canonical := definition.with_uuid_references(data)) is not data:
@@ -220,7 +220,7 @@ class UpdatePreparer:
     def with_data(
         self, context: WriteContext, pending: PendingChange, data: dict[str, Any], text: str
     ) -> PendingChange:
-        """A pending change with other data."""
+        """A pending change with different data."""
         definition = context.pair.definition
         stored = pending.after.altered(text=text, slug=definition.slug_of(data), known_data=data)
         self._refuse_long(context.pair, stored)
@@ -242,7 +242,7 @@ class UpdatePreparer:
 
 
 _ALWAYS_FITS: Final = LONGEST_INDEXED_TEXT // 4
-"""Characters that are never more bytes than an index takes."""
+"""A number of characters that always fits into an index, in bytes."""
 
 
 def uuid_taken(uuid: str) -> Conflict:
@@ -264,7 +264,7 @@ def parse_uuid(uuid: str) -> str:
 
 
 def check_same_id(named: str | None, uuid: str) -> None:
-    """Raise InvalidInput if the data names another object than the one it is for."""
+    """Raise InvalidInput if the data has another object's id."""
     if named is not None and as_uuid(named) != uuid:
         raise InvalidInput(
             f"The data has the id {named[:80]!r}, but this is object {uuid}.",
@@ -273,7 +273,7 @@ def check_same_id(named: str | None, uuid: str) -> None:
 
 
 def may_exceed_index(text: str) -> bool:
-    """Whether the JSON text of an object has room for a text too long for an index."""
+    """Whether an object's JSON text is long enough to contain a text too long for an index."""
     return len(text) > (LONGEST_INDEXED_TEXT if text.isascii() else _ALWAYS_FITS)
 
 
@@ -290,7 +290,7 @@ def check_indexed_texts(paths: Sequence[Path], data: Mapping[str, Any]) -> None:
 
 
 def too_long_to_index(path: Path, data: Mapping[str, Any]) -> bool:
-    """Whether a text at a path does not fit into an index."""
+    """Whether a text at a path is too long for an index."""
     values = [data.get(str(path[0]))] if len(path) == 1 else values_at(data, [str(step) for step in path])
     return any(
         isinstance(value, str) and len(value) > _ALWAYS_FITS and len(value.encode()) > LONGEST_INDEXED_TEXT

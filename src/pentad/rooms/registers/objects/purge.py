@@ -1,7 +1,7 @@
-"""Purging: deleted objects are erased with all their states. The record of who changed them when stays.
+"""Purging erases deleted objects with all their states. The record of who changed them, and when, stays.
 
-Many objects are purged in portions, one transaction each, so that other writers get a turn. The caller confirms first,
-with a token for exactly these objects.
+Many objects are purged in batches, one transaction each, so other writers get a turn. The caller first confirms, with a
+token for exactly these objects.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -60,7 +60,7 @@ def purge_portion(
 
 
 def agree_to_purge(given: str | None, uuids: Sequence[str], what: str, report: Mapping[str, Any]) -> None:
-    """Return if the caller agreed to purge exactly these objects; otherwise ConfirmNeeded with the report.
+    """Raise ConfirmNeeded, with the report, unless the caller confirmed purging exactly these objects.
 
     `what` names the place, as in "of trees/tree".
     """
@@ -94,7 +94,7 @@ def purgeable(
     register: int | None = None,
     schema: int | None = None,
 ) -> list[StoredObject] | None:
-    """All deleted objects of a register or a schema, without their data; None if some are not the caller's to purge."""
+    """All deleted objects of a register or schema, without data; None if the caller may not purge some of them."""
     found: list[StoredObject] = []
     for stored in store.stream_deleted(rows, register, schema):
         if not may_purge(access, caller, pair_of(stored.register, stored.schema), stored):

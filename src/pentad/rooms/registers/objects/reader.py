@@ -1,6 +1,7 @@
-"""Reads objects: one by reference, many by query, aggregates; now, or as they were in the past.
+"""Reads objects: single ones by reference, many by query, and aggregates; now, or as they were in the past.
 
-One read is one hop to the store. A single object is one lookup, unless some of its properties are filled in on reading.
+Each read is one call to the store. A single object takes one lookup, unless some of its properties are filled on
+reading.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -112,13 +113,13 @@ class ObjectReader:
         return await self._database.read(read)
 
     async def find_by_uuid(self, caller: Caller, uuid: str) -> tuple[Pair, StoredObject]:
-        """An object wherever it lives."""
+        """An object by uuid, in any pair."""
         return await self._find_anywhere(caller, uuid, deleted=False)
 
     async def related(
         self, caller: Caller, uuids: Sequence[str], *, as_of: AsOf | None = None
     ) -> dict[str, tuple[Pair, StoredObject]]:
-        """The objects among these that exist, or existed then, and that the caller may see, by uuid."""
+        """The visible objects among these that exist, or existed at a time, by uuid."""
 
         def read(rows: Rows) -> dict[str, tuple[Pair, StoredObject]]:
             pair_of = self._catalogue.pairs_in(rows)
@@ -139,7 +140,7 @@ class ObjectReader:
     async def neighbours(
         self, caller: Caller, pair: Pair, ref: int | str, direction: Direction, limit: int, offset: int
     ) -> Page[tuple[Pair, StoredObject]]:
-        """The objects that an object refers to, or those that refer to it."""
+        """The objects an object refers to, or those that refer to it."""
 
         def read(rows: Rows) -> Page[tuple[Pair, StoredObject]]:
             dialect, access = self._database.dialect, self._access
@@ -154,11 +155,11 @@ class ObjectReader:
         return await self._database.read(read)
 
     async def find_deleted(self, caller: Caller, uuid: str) -> tuple[Pair, StoredObject]:
-        """A deleted object wherever it lived."""
+        """A deleted object, from any pair."""
         return await self._find_anywhere(caller, uuid, deleted=True)
 
     async def deleted(self, caller: Caller, limit: int = 100, offset: int = 0) -> Page[tuple[Pair, StoredObject]]:
-        """Deleted objects that are not purged yet, the last deleted first."""
+        """Deleted objects that are not purged yet, most recently deleted first."""
 
         def read(rows: Rows) -> Page[tuple[Pair, StoredObject]]:
             pair_of = self._catalogue.pairs_in(rows)
@@ -190,7 +191,7 @@ class ObjectReader:
         return await self.parsed(caller, pair, lambda schema: parse_aggregate(schema, raw, self._clock.now()))
 
     async def parsed(self, caller: Caller, pair: Pair, parse: Callable[[QuerySchema], T]) -> T:
-        """What the caller asks for. Only a name that leads out of the schema takes a look into the store."""
+        """Parse what the caller asks for. Reads the store only for names that lead out of the schema."""
         try:
             return parse(visible_schema(self._access, caller, pair))
         except NeedsRelatedSchemas:
@@ -200,7 +201,7 @@ class ObjectReader:
             )
 
     async def find(self, caller: Caller, pair: Pair | None, query: Query) -> QueryResult:
-        """Run a query over one pair, or over everything the caller may read."""
+        """Run a query over one pair, or over all pairs the caller may read."""
         if pair is None:
             return await self.find_in(caller, None, query)
 
@@ -229,7 +230,7 @@ class ObjectReader:
     async def find_in(
         self, caller: Caller, pairs: Sequence[Pair] | None, query: Query, *, words: bool = False
     ) -> QueryResult:
-        """The objects of some pairs, or (None) of all the caller may read, as one list. `words` turns meaning off."""
+        """Run a query over some pairs or (None) all readable ones, as one list. `words` turns vector search off."""
         paths = _paths(query)
 
         def hybrid(rows: Rows) -> bool:
@@ -261,7 +262,7 @@ class ObjectReader:
     async def aggregate(
         self, caller: Caller, pair: Pair, query: AggregateQuery, *, total: bool = False
     ) -> AggregateResult:
-        """Figures over groups of the objects of a pair; with `total`, also over all of them."""
+        """Aggregate figures for groups of a pair's objects; with `total`, also over all of them."""
         values = [_own_path(one) for one in (*query.metrics, *query.group_by)]
         self._check_not_hidden(caller, pair, [*(one for one in values if one), *filter_paths(query.filter)])
 
@@ -277,7 +278,7 @@ class ObjectReader:
     async def add_related(
         self, caller: Caller, query: Query, objects: Sequence[StoredObject], rows: Sequence[dict[str, Any]]
     ) -> None:
-        """Add the fields of related objects that a query asks for to the rows of its objects, under the names asked."""
+        """Add the related objects' fields that a query asks for to its rows, under the requested names."""
         values = await self.related_values(caller, [one for _, one in query.related], objects)
         for (name, _), found in zip(query.related, values, strict=True):
             for stored, row in zip(objects, rows, strict=True):
@@ -286,9 +287,9 @@ class ObjectReader:
     async def related_values(
         self, caller: Caller, wanted: Sequence[RelatedValue | Rollup], objects: Sequence[StoredObject]
     ) -> list[dict[str, Any]]:
-        """Values through relations for some objects: for each wanted one, the values by uuid.
+        """Values of related objects for some objects: for each requested value, the results by uuid.
 
-        Takes one statement for all single values and one for each rollup, however many objects there are.
+        Takes one statement for all single values and one for each rollup, whatever the number of objects.
         """
         ids, sql = [stored.id for stored in objects], sql_dialect(self._database.dialect)
         if not ids or not wanted:
@@ -311,7 +312,7 @@ class ObjectReader:
         return await self._database.read(read)
 
     def _bound_value(self, rows: Rows, caller: Caller, one: RelatedValue | Rollup) -> RelatedValue | Rollup:
-        """A value through relations with the rights of every hop filled in."""
+        """A related value with the access rules of every hop filled in."""
         named = [one.path, one.by] if isinstance(one, Rollup) else [one.path]
         criteria = one.criteria if isinstance(one, Rollup) else None
         query = AggregateQuery(
@@ -325,7 +326,7 @@ class ObjectReader:
         return replace(one, hops=hops, criteria=bound.filter.part if isinstance(bound.filter, Related) else None)
 
     async def sees_as_much(self, caller: Caller, other: Caller, schemas: Collection[int]) -> bool:
-        """Whether the caller sees everything of some schemas that another caller sees, in all registers."""
+        """Whether the caller sees everything in some schemas that another caller sees, in all registers."""
         if self._access.is_unrestricted(caller) or not schemas:
             return True
 
@@ -352,7 +353,7 @@ class ObjectReader:
         return frozenset(path for path, _ in indexes.plain) | {key.paths[0] for key in indexes.unique}
 
     def _bound(self, rows: Rows, caller: Caller, query: Q) -> Q:
-        """The query with its moment as a time and, for every relation, what the caller may read at its far end."""
+        """The query with `as_of` as a time and, for every relation, what the caller may read at its far end."""
         if query.as_of is not None:
             query = replace(query, as_of=self._resolve_as_of(rows, caller, query.as_of))
         far: dict[int, tuple[Scope, Pair | None]] = {}
@@ -366,9 +367,9 @@ class ObjectReader:
     def _far_scope(
         self, rows: Rows, caller: Caller, schema_id: int, as_of: AsOf | None
     ) -> tuple[Scope, Pair | None]:  # fmt: skip
-        """What the caller may read of a schema, in whichever register: the same rules as for a list of each pair.
+        """What the caller may read of a schema in any register, by the same rules as for lists of each pair.
 
-        The registers are named even if there is no rule, because they come first in every index.
+        Names the registers even if there are no rules, because they come first in every index.
         """
         found, pair = self._catalogue.definitions.by_id(rows, schema_id), None
         registers: dict[Filter | None, list[int]] = {}
@@ -432,14 +433,14 @@ class ObjectReader:
     def _filled_as_of(
         self, rows: Rows, caller: Caller, pair: Pair, objects: Sequence[StoredObject], moment: float | None
     ) -> list[StoredObject]:
-        """Objects filled in; past ones without what is hidden today or was hidden then."""
+        """Objects with properties filled in; past ones without what is hidden today or was hidden then."""
         filled = self.filled(rows, caller, pair, objects, moment)
         return filled if moment is None else self._history_access.readable(rows, caller, pair, filled)
 
     def filled(
         self, rows: Rows, caller: Caller, pair: Pair, objects: Sequence[StoredObject], moment: float | None = None
     ) -> list[StoredObject]:
-        """Objects with inverse references the caller may see and values computed on reading.
+        """Objects with visible inverse references and values computed on reading.
 
         Inverse references of the past are unknown, so past objects have none.
         """
@@ -458,7 +459,7 @@ class ObjectReader:
         ]
 
     def _resolve_as_of(self, rows: Rows, caller: Caller, as_of: AsOf | None) -> AsOf | None:
-        """A point in the past as a time: a change means the moment it happened."""
+        """Resolve a point in the past to a time; a change means the moment it happened."""
         return None if as_of is None else AsOf(at=self._history_access.time_of(rows, caller, as_of))
 
     def _is_filled_on_read(self, pair: Pair) -> bool:
@@ -466,7 +467,7 @@ class ObjectReader:
         return self._catalogue.definitions.facts(pair.definition).fills
 
     def _check_not_hidden(self, caller: Caller, pair: Pair, paths: Sequence[Path]) -> None:
-        """Raise InvalidInput if a query touches a property that the caller may not read."""
+        """Raise InvalidInput if a query uses a property the caller may not read."""
         if (name := self._first_hidden(caller, pair, paths)) is not None:
             raise InvalidInput(f"{pair.schema.slug!r} has no property {name!r}.", hint="Leave it out.")
 
@@ -483,7 +484,7 @@ class ObjectReader:
 
 @dataclass(frozen=True, slots=True)
 class _EmbeddedQuestion:
-    """The words of a search with their vector, if they have one."""
+    """The words of a search, and their vector if there is one."""
 
     index: SearchIndex
     query: EmbeddedQuery
@@ -492,7 +493,7 @@ class _EmbeddedQuestion:
 def _search_settings(
     rows: Rows, pairs: Sequence[Pair], question: _EmbeddedQuestion | None, search: str | None
 ) -> SearchSettings:
-    """What a search over some pairs covers; vectors take part if there is an embedded question."""
+    """The settings of a search over some pairs; vectors are used if there is an embedded question."""
     texts = {pair.schema.id: pair.definition.texts_by_property for pair in pairs}
     fields: dict[str, SearchField] = {}
     for pair in pairs:

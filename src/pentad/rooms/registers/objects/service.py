@@ -1,7 +1,7 @@
-"""Objects as callers use them. Every write is one transaction and returns what it wrote.
+"""The objects API. Every write is one transaction and returns what it wrote.
 
-A write starts again if the schema changed meanwhile, or if another writer took a unique value at the same moment (the
-second attempt can name that object).
+A write is retried if the schema changed meanwhile, or if another writer just took a unique value (so that the error can
+name that object).
 """
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
@@ -114,7 +114,7 @@ class Objects(ObjectReader):
         atomic: bool,
         idempotency_key: str | None = None,
     ) -> list[Outcome]:
-        """Many writes at once, one outcome each; with `atomic` all of them or none."""
+        """Run many writes, with one outcome each; with `atomic`, all or none."""
         if len(operations) > MOST_OPERATIONS:
             raise LimitExceeded(
                 f"{len(operations)} operations are more than {MOST_OPERATIONS} at a time.",
@@ -128,7 +128,7 @@ class Objects(ObjectReader):
         return outcomes if idempotency_key is None else msgspec.convert(outcomes, list[Outcome])  # stored as plain JSON
 
     async def can_delete(self, caller: Caller, pair: Pair, ref: int | str) -> DeletionReport:
-        """The effects of deleting the object."""
+        """What deleting the object would do."""
         context = self.write_context(caller, pair)
 
         def look(rows: Rows) -> DeletionReport:
@@ -140,7 +140,7 @@ class Objects(ObjectReader):
         return await self._database.read(look)
 
     async def restore(self, caller: Caller, pair: Pair, ref: int | str) -> StoredObject:
-        """Bring a deleted object back as it was, after the migrations of its schema since."""
+        """Restore a deleted object, applying the schema migrations since its deletion."""
 
         def restore(tx: Transaction, context: WriteContext, existing: ExistingObject) -> StoredObject:
             found, change = self._restored(context, existing, OldStates(tx))
@@ -151,7 +151,7 @@ class Objects(ObjectReader):
         return await self._with_existing(caller, pair, ref, restore)
 
     async def purge(self, caller: Caller, pair: Pair, ref: int | str) -> None:
-        """Erase a deleted object and all its states. The record of who changed it when stays."""
+        """Erase a deleted object and all its states. The record of who changed it, and when, stays."""
 
         def purge(tx: Transaction, context: WriteContext, existing: ExistingObject) -> None:
             old = existing.stored
@@ -166,9 +166,9 @@ class Objects(ObjectReader):
         await self._with_existing(caller, pair, ref, purge)
 
     async def purge_all(self, caller: Caller, pair: Pair, query: Query, confirm: str | None) -> int:
-        """Purge the deleted objects that a query finds, after the caller agreed; returns their number.
+        """Purge the deleted objects a query finds, after confirmation; returns their number.
 
-        Those that the caller may see but not delete are left alone.
+        Objects the caller may see but not delete are left alone.
         """
         self._access.check(caller, pair, "delete")
         found = [
@@ -184,11 +184,11 @@ class Objects(ObjectReader):
         return await self._catalogue.changes.purge(caller, uuids)
 
     async def restore_all(self, caller: Caller, pair: Pair, query: Query) -> list[Outcome]:
-        """Bring the deleted objects that a query finds back, in portions; one outcome each."""
+        """Restore the deleted objects a query finds, in batches, with one outcome each."""
         self._access.check(caller, pair, "delete")
         outcomes: list[Outcome] = []
         uuids = [stored.uuid async for stored in self._deleted_in(caller, pair, query)]
-        # a write-back may change any object, so with write-backs each object waits for the one before
+        # a write-back may change any object, so with write-backs objects are restored one at a time
         for part in store.chunks(uuids, 1 if pair.definition.written_back else purging.PORTION):
             attempt = partial(self._restore_portion, caller, part)
             for uuid, found in (await self.write_with_retry(caller, pair, attempt)).items():
@@ -230,8 +230,8 @@ class Objects(ObjectReader):
     def _restored(
         self, context: WriteContext, existing: ExistingObject, states: OldStates
     ) -> tuple[StoredObject, PendingChange | None]:
-        """A deleted object as it will be, after the migrations of its schema since, and the change that brings it back;
-        None if it is not deleted.
+        """A deleted object after the schema migrations since, and the change that restores it; None if it is not
+        deleted.
         """
         if not existing.stored.is_deleted:
             return existing.stored, None
@@ -241,7 +241,7 @@ class Objects(ObjectReader):
         return change.after.altered(warnings=past.warnings), change
 
     async def _deleted_in(self, caller: Caller, pair: Pair, query: Query) -> AsyncGenerator[StoredObject]:
-        """The deleted objects that a query finds, all of them."""
+        """All deleted objects a query finds."""
         page = replace(query, limit=purging.PORTION, offset=0, cursor=None, count=False, sort=(), facets=())
         for count in range(0, purging.MOST_AT_ONCE + 1, purging.PORTION):
             found = await self.find(caller, pair, page)
@@ -256,7 +256,7 @@ class Objects(ObjectReader):
     async def lock(
         self, caller: Caller, pair: Pair, ref: int | str, *, seconds: float = 3600, process: str | None = None
     ) -> StoredObject:
-        """Keep others from changing the object for a while. The same caller may extend the lock."""
+        """Temporarily keep others from changing the object. The same caller may extend the lock."""
 
         def lock(tx: Transaction, context: WriteContext, existing: ExistingObject) -> StoredObject:
             existing = self.writer.editable_object(context, existing, ref, None)
@@ -265,7 +265,7 @@ class Objects(ObjectReader):
         return await self._with_existing(caller, pair, ref, lock)
 
     async def unlock(self, caller: Caller, pair: Pair, ref: int | str) -> StoredObject:
-        """Give the lock back."""
+        """Release the lock."""
 
         def unlock(tx: Transaction, context: WriteContext, existing: ExistingObject) -> StoredObject:
             if existing.stored.is_deleted:
@@ -276,14 +276,14 @@ class Objects(ObjectReader):
 
         return await self._with_existing(caller, pair, ref, unlock)
 
-    # for the other parts of the room
+    # for other modules of the room
 
     def pairs_in(self, rows: Rows) -> Callable[[int, int], Pair]:
-        """A way to find the pairs of stored objects within one unit of work."""
+        """A function that finds the pairs of stored objects in one unit of work."""
         return self._catalogue.pairs_in(rows)
 
     async def unreadable(self, caller: Caller, pair: Pair, operations: Iterable[Operation]) -> Unreadable:
-        """The URIs in some operations that lead to nothing the caller may read, for `write_context`."""
+        """The URIs in operations that lead to nothing the caller may read, for `write_context`."""
         if not pair.definition.uri_references:
             return NONE_UNREADABLE
         return await self._uri_references.unreadable(caller.principal, pair.definition, operations)
@@ -296,7 +296,7 @@ class Objects(ObjectReader):
     async def write_with_retry(
         self, caller: Caller, pair: Pair, attempt: Callable[[Pair], Callable[[Transaction], T]]
     ) -> T:
-        """Write; again with a fresh definition when the schema has changed, or when a unique value was just taken."""
+        """Write, and retry with the current definition if the schema changed or a unique value was just taken."""
         for tries_left in reversed(range(_TRIES)):
             try:
                 return await self._catalogue.locks.write(attempt(pair))
@@ -310,7 +310,7 @@ class Objects(ObjectReader):
                     raise
         raise AssertionError
 
-    # how it is done
+    # internals
 
     async def _write_all(
         self,
@@ -330,7 +330,7 @@ class Objects(ObjectReader):
             context = self.write_context(caller, pair, unreadable=unreadable)
             ready = [WriteStep(step.index, step.operation, error=step.error) for step in resolved]
             self.writer.prepare_creates(context, ready)
-            # if one row is bad already, an atomic write needs no transaction; a known key may still have an answer
+            # once a row has failed, an atomic write needs no transaction; a known key may still have an answer
             if atomic and key is None and (error := atomic_failure(ready)) is not None:
                 raise error
 
@@ -355,7 +355,7 @@ class Objects(ObjectReader):
     async def _resolve_natural_keys(
         self, caller: Caller, pair: Pair, operations: Sequence[Operation]
     ) -> list[WriteStep]:  # fmt: skip
-        """The steps of a write, with uuids in the place of natural keys; if one is not found, the step has failed."""
+        """The steps of a write with natural keys replaced by uuids; a step fails if its key is not found."""
         steps = write_steps(operations)
         names = self._catalogue.definitions.facts(pair.definition).references_by_key
         if names and self.writer.natural_keys.occur_in(pair, operations):
@@ -365,7 +365,7 @@ class Objects(ObjectReader):
     async def _with_existing(
         self, caller: Caller, pair: Pair, ref: int | str, work: Callable[[Transaction, WriteContext, ExistingObject], T]
     ) -> T:
-        """One transaction about one object, deleted or not, that the caller may see."""
+        """Run one transaction on an object the caller may see, deleted or not."""
 
         def attempt(pair: Pair) -> Callable[[Transaction], T]:
             context = self.write_context(caller, pair)

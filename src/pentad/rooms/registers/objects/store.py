@@ -1,6 +1,6 @@
-"""The SQL of objects, their changes, references and words. Statements only; decisions are made elsewhere.
+"""The SQL for objects, their changes, references and words. Only statements; other modules make the decisions.
 
-Every function handles many objects in a few statements; writing one object is writing a list of one.
+Every function handles many objects in a few statements; a single object is a list of one.
 """
 
 from collections.abc import Iterator, Sequence
@@ -57,13 +57,13 @@ def marks(count: int) -> str:
 
 
 def rows_in(rows: Rows, sql: str, values: Sequence[Value]) -> Iterator[Row]:
-    """The rows of a statement that ends with a column, which has to have one of these values."""
+    """The rows of a statement that ends in a column name, where the column has one of these values."""
     for part in chunks(values):
         yield from rows.all(f"{sql} IN ({marks(len(part))})", *part)
 
 
 def existing_by_uuid(rows: Rows, uuids: Sequence[str]) -> dict[str, ExistingObject]:
-    """The objects with these uuids, deleted ones too."""
+    """The objects with these uuids, including deleted ones."""
     found = rows_in(rows, f"{_SELECT_EXISTING} WHERE uuid", uuids)
     return {row[1]: ExistingObject(StoredObject(*row[:-1]), row[-1]) for row in found}
 
@@ -71,9 +71,9 @@ def existing_by_uuid(rows: Rows, uuids: Sequence[str]) -> dict[str, ExistingObje
 def existing_by_refs(
     rows: Rows, register: int, schema: int, refs: Sequence[int | str], start: int, most: int
 ) -> dict[int | str, list[ExistingObject]]:
-    """The objects of a pair that some uuids, ids or slugs mean, deleted ones too: living ones first, then by id.
+    """The objects of a pair with these uuids, ids or slugs, including deleted ones: live ones first, then by id.
 
-    Several may have one slug; these are `most` of them, from the one at `start` on.
+    Several may share a slug; returns at most `most` of them, from position `start`.
     """
     named: dict[str, dict[Value, list[int | str]]] = {}
     for ref in refs:
@@ -91,7 +91,7 @@ def existing_by_refs(
 
 @cache
 def _named(column: str, count: int) -> str:
-    """Objects of a pair by values of a column; objects with the same slug are numbered, because there may be many."""
+    """Selects objects of a pair by values of a column. Objects with the same slug are numbered: there may be many."""
     columns = f"{OBJECT_COLUMNS}, hash"
     here = f"FROM objects WHERE {column} IN ({marks(count)}) AND register = ? AND schema = ?"
     if column != "slug":
@@ -104,7 +104,7 @@ def _named(column: str, count: int) -> str:
 
 
 def existing_where(rows: Rows, condition: str, values: Sequence[Value], most: int) -> list[ExistingObject]:
-    """The objects that satisfy a condition, by id; at most so many."""
+    """The objects that satisfy a condition, by id, up to a limit."""
     found = rows.all(f"{_SELECT_EXISTING} WHERE {condition} ORDER BY id LIMIT ?", *values, most)
     return [ExistingObject(StoredObject(*row[:-1]), row[-1]) for row in found]
 
@@ -114,12 +114,12 @@ def is_uuid(ref: int | str) -> bool:
 
 
 def is_unique_ref(ref: int | str) -> bool:
-    """Whether a name can mean one object only, as a uuid or an id does; several may have one slug."""
+    """Whether a name can match only one object, like a uuid or id; several may share a slug."""
     return ref_column(ref)[0] != "slug"
 
 
 def ref_column(ref: int | str) -> tuple[str, Value]:
-    """The column and the value by which a caller names an object."""
+    """The column and value behind the name a caller gives an object."""
     if isinstance(ref, int):
         return "id", ref if 0 < ref < 2**63 else 0
     if (uuid := as_uuid(ref)) is not None:
@@ -130,7 +130,7 @@ def ref_column(ref: int | str) -> tuple[str, Value]:
 
 
 def stream_objects(rows: Rows, schema: int) -> Iterator[list[ExistingObject]]:
-    """All living objects of a schema, in portions."""
+    """All live objects of a schema, in batches."""
     last = 0
     while found := objects_after(rows, schema, last):
         yield found
@@ -138,7 +138,7 @@ def stream_objects(rows: Rows, schema: int) -> Iterator[list[ExistingObject]]:
 
 
 def objects_after(rows: Rows, schema: int, last: int) -> list[ExistingObject]:
-    """The next living objects of a schema, by id."""
+    """The next live objects of a schema, by id."""
     found = rows.all(
         f"{_SELECT_EXISTING} WHERE schema = ? AND deleted IS NULL AND id > ? ORDER BY id LIMIT ?", schema, last, CHUNK
     )
@@ -146,14 +146,14 @@ def objects_after(rows: Rows, schema: int, last: int) -> list[ExistingObject]:
 
 
 def present_moment(rows: Rows, dialect: Dialect) -> int:
-    """A mark in the history: whatever this unit of work does not see yet comes after it."""
+    """A position in the history: anything this unit of work cannot see yet comes after it."""
     if dialect == "postgres":
         return int(rows.value("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint"))
     return int(rows.value("SELECT coalesce(max(seq), 0) + 1 FROM object_changes"))
 
 
 def stream_objects_since(rows: Rows, dialect: Dialect, schema: int, moment: int) -> Iterator[list[ExistingObject]]:
-    """The living objects of a schema that changed since a moment, in portions."""
+    """The live objects of a schema that changed since a moment, in batches."""
     place = "xact" if dialect == "postgres" else "seq"
     sql = f"SELECT DISTINCT uuid FROM object_changes WHERE {place} >= ? AND schema = ?"  # noqa: S608  own names
     for part in chunks([row[0] for row in rows.all(sql, moment, schema)]):
@@ -161,7 +161,7 @@ def stream_objects_since(rows: Rows, dialect: Dialect, schema: int, moment: int)
 
 
 def stream_deleted(rows: Rows, register: int | None = None, schema: int | None = None) -> Iterator[StoredObject]:
-    """All deleted objects, or those of a register or schema, the last deleted first."""
+    """All deleted objects, or those of a register or schema, most recently deleted first."""
     at, key = float("inf"), 0
     here = "".join(
         f" AND {name} = {int(value)}"
@@ -246,7 +246,7 @@ def _write_rows(
 
 
 def reindex(tx: Transaction, dialect: Dialect, pending_changes: Sequence[PendingChange]) -> None:
-    """Update references, words and slugs of objects whose data is read differently now but has not changed."""
+    """Update references, words and slugs of objects whose data did not change but is now read differently."""
     tx.run_many(
         "UPDATE objects SET slug = ? WHERE id = ?",
         [(pending.after.slug, pending.after.id) for pending in pending_changes],
@@ -256,7 +256,7 @@ def reindex(tx: Transaction, dialect: Dialect, pending_changes: Sequence[Pending
 
 
 def _assign_ids(tx: Transaction, dialect: Dialect, new: Sequence[StoredObject]) -> None:
-    """Assign ids to all new objects at once, so that no insert has to return its own."""
+    """Assign ids to all new objects at once, so that no insert has to return its id."""
     if not new:
         return
     if dialect == "sqlite":
@@ -307,24 +307,24 @@ def references_to(rows: Rows, targets: Sequence[str]) -> list[tuple[str, Referen
 
 
 def live_objects(rows: Rows, uuids: Sequence[str]) -> dict[str, int]:
-    """Which of these objects live, with their schemas."""
+    """Which of these objects are live, with their schemas."""
     return dict(rows_in(rows, "SELECT uuid, schema FROM objects WHERE deleted IS NULL AND uuid", uuids))
 
 
 def with_attachment_texts(rows: Rows, schemas: Sequence[int]) -> list[int]:
-    """Which of these schemas have objects with attachments whose text is known."""
+    """Which of these schemas have objects with attachments whose text was extracted."""
     known = "SELECT 1 FROM attachment_texts AS texts WHERE texts.schema = schemas.id AND texts.state = 'done'"
     return [key for (key,) in rows_in(rows, f"SELECT id FROM schemas WHERE EXISTS ({known}) AND id", schemas)]  # noqa: S608  a constant
 
 
 def places_of(rows: Rows, uuids: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """Which of these objects live, with their registers and schemas."""
+    """Which of these objects are live, with their registers and schemas."""
     sql = "SELECT uuid, register, schema FROM objects WHERE deleted IS NULL AND uuid"
     return {uuid: (register, schema) for uuid, register, schema in rows_in(rows, sql, uuids)}
 
 
 def used_uuids(rows: Rows, uuids: Sequence[str]) -> set[str]:
-    """Which of these uuids are in use, by living or deleted objects, or were by purged ones."""
+    """Which of these uuids are used by live or deleted objects, or were used by purged ones."""
     found: set[str] = set()
     for part in chunks(uuids):
         here = marks(len(part))
@@ -337,7 +337,7 @@ def used_uuids(rows: Rows, uuids: Sequence[str]) -> set[str]:
 
 
 def delete_objects(tx: Transaction, dialect: Dialect, objects: Sequence[StoredObject]) -> None:
-    """Erase objects; their history is the caller's business."""
+    """Erase objects; the caller takes care of their history."""
     _delete_references(tx, [stored.uuid for stored in objects])
     WORDS.delete(tx, dialect, [stored.id for stored in objects])
     for part in chunks([stored.id for stored in objects]):
@@ -361,7 +361,7 @@ _INSERT_CHANGES: Final = (
 
 
 def _bulk_insert(tx: Transaction, new: Sequence[StoredObject], hashes: Sequence[bytes], provenance: Provenance) -> None:
-    """Write objects whose ids follow one another, each with the hash of its creation."""
+    """Write objects with consecutive ids, each with the hash of its creation."""
     place = 0
     for shared, group in groupby(new, key=_shared_columns):
         members = list(group)
@@ -389,7 +389,7 @@ class ChangeSpan(NamedTuple):
 
 
 def written_span(tx: Transaction, dialect: Dialect, count: int) -> ChangeSpan:
-    """The span of the `count` changes this transaction has written."""
+    """The span of the `count` changes this transaction wrote."""
     if dialect == "postgres":
         return ChangeSpan(int(tx.value("SELECT pg_current_xact_id()::text::bigint")), 0, 2**62)
     last = int(tx.value("SELECT coalesce(max(seq), 0) FROM object_changes"))

@@ -1,8 +1,8 @@
-"""Undo: takes back what a plan or an import wrote, as the caller, with the caller's rights of now.
+"""Undo: takes back what a plan or an import wrote, with the caller's current rights.
 
-A plan is undone as a whole. An import may be old and large, so its objects are judged one by one: those that were
-changed since, where the import had written, are left alone and reported. The history keeps the plan's or import's id
-with each change (`plan`), and `undo:<id>` with what took it back.
+A plan is undone as a whole. An import may be old and large, so its objects are checked one by one: if values the import
+wrote were changed since, the object is left alone and reported. The history stores the plan's or import's id with each
+change (`plan`), and `undo:<id>` with the changes of the undo.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -37,7 +37,7 @@ _PORTION: Final = 500
 
 
 UndoKind = Literal["deleted", "reverted", "restored"]
-"""What an undo did to an object: deleted a new one, gave one its old values, or brought a deleted one back."""
+"""What an undo did to an object: deleted a new one, gave one its old values, or restored a deleted one."""
 
 
 @dataclass(slots=True)
@@ -52,17 +52,17 @@ class UndoReport:
     """The first objects of each kind."""
     reasons: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
     warnings: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    """What objects could not get back because their schema was migrated since."""
+    """What could not be restored because the schema was migrated since."""
     unseen: int = 0
-    """Objects the caller can no longer see. The answer does not mention them."""
+    """The number of objects the caller can no longer see. The answer does not mention them."""
 
     @property
     def did_nothing(self) -> bool:
-        """Whether there was something to take back, and all of it was left alone."""
+        """Whether there was something to undo, but all of it was left alone."""
         return not self.deleted and not self.reverted and bool(self.skipped or self.unseen)
 
     def add(self, kind: UndoKind, uuids: Sequence[str]) -> None:
-        """Count objects that are as they were before."""
+        """Count objects that were restored."""
         setattr(self, kind, getattr(self, kind) + len(uuids))
         if uuids:
             known = self.ids.setdefault(kind, [])
@@ -86,7 +86,7 @@ class UndoReport:
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """What an import did to one object: its first change and its last one."""
+    """What an import did to one object: its first and last change."""
 
     first: Change
     last: Change
@@ -95,7 +95,7 @@ class _Written:
 
 
 class Undo:
-    """Takes back what plans and imports wrote."""
+    """Undoes plans and imports."""
 
     def __init__(
         self, dialect: Dialect, catalogue: Catalogue, access: AccessRules, objects: Objects, history: History
@@ -116,10 +116,10 @@ class Undo:
         changes: Sequence[tuple[Change, bool]],
         named: Collection[str],
     ) -> tuple[list[Outcome], UndoReport]:
-        """Undo changes in reverse order, so that every state on the way has been valid before.
+        """Undo changes in reverse order, so that every intermediate state was valid before.
 
-        References are checked once, at the end. Objects that are not `named` were hidden from the caller and changed as
-        a side effect; they are restored the same way.
+        References are checked once, at the end. Objects not in `named` were hidden from the caller and changed as a
+        side effect; they are restored the same way.
         """
         pending_changes: dict[str, tuple[WriteContext, PendingChange]] = {}
         warnings: dict[str, tuple[dict[str, Any], ...]] = {}
@@ -191,9 +191,9 @@ class Undo:
     # imports
 
     def import_(self, tx: Transaction, caller: Caller, import_id: str) -> UndoReport:
-        """Delete the objects an import made and give the others the values they had before it.
+        """Delete the objects an import created, and give the others their previous values.
 
-        Objects that the caller cannot see any more are left alone, unmentioned.
+        Objects the caller can no longer see are left alone and not mentioned.
         """
         report = UndoReport()
         written = self._written(tx, import_id)
@@ -219,7 +219,7 @@ class Undo:
         return report
 
     def _written(self, tx: Transaction, import_id: str) -> dict[str, _Written]:
-        """What an import did, by object, the last one first."""
+        """What an import did, by object, last one first."""
         changes = change_log.changes_of_plan(tx, self._dialect, import_id, MOST_UNDONE + 1)
         if len(changes) > MOST_UNDONE:
             raise LimitExceeded(f"The import made more than {MOST_UNDONE:,} changes, too many to undo at once.")
@@ -235,7 +235,7 @@ class Undo:
     def _contexts(
         self, tx: Transaction, caller: Caller, import_id: str, written: Iterable[_Written]
     ) -> dict[tuple[int, int], WriteContext]:
-        """A context for every place that the import wrote to and the caller can still see."""
+        """A write context for each pair the import wrote to and the caller can still see."""
         contexts: dict[tuple[int, int], WriteContext] = {}
         for register, schema in {(one.last.register, one.last.schema) for one in written}:
             try:
@@ -253,7 +253,7 @@ class Undo:
         states: OldStates,
         report: UndoReport,
     ) -> PendingChange | None:
-        """The change that takes back what an import did to one object; None if nothing is left of it."""
+        """The change that undoes what an import did to one object; None if nothing of it is left."""
         current, definition = existing.stored, context.pair.definition
         if current.is_deleted:
             if written.made:
@@ -294,7 +294,7 @@ class Undo:
         reverts: dict[str, tuple[WriteContext, PendingChange]],
         report: UndoReport,
     ) -> None:
-        """Keep objects that a remaining object refers to, and in turn the objects they refer to."""
+        """Keep objects that a remaining object refers to, and the objects those refer to in turn."""
         pointing = store.references_to(tx, list(deletions))
         live = store.live_objects(tx, sorted({source for source, _, _ in pointing}))
         while True:
@@ -319,7 +319,7 @@ class Undo:
         reverts: dict[str, tuple[WriteContext, PendingChange]],
         report: UndoReport,
     ) -> None:
-        """Write the changes, deletions first: an object that goes may hold a unique value that another gets back."""
+        """Write the changes, deletions first: a deleted object may have a unique value that another gets back."""
         notifications = ChangeNotifications()
         for changes in (deletions, reverts):
             groups: dict[int, tuple[WriteContext, list[PendingChange]]] = {}
@@ -331,12 +331,12 @@ class Undo:
                     done = [one.after.uuid for one in part if one.after.uuid not in failed]
                     for uuid, error in failed.items():
                         if any(one.target in deletions for one in reverts[uuid][1].known or ()):
-                            raise error  # it would refer to an object that is gone
+                            raise error  # it would refer to a missing object
                         report.skip(uuid, error.message)
                     report.add("deleted" if changes is deletions else "reverted", done)
         self._objects.writer.send(tx, notifications)
 
-    # both
+    # plans and imports
 
     def _context(self, tx: Transaction, caller: Caller, pair: Pair, batch: str) -> WriteContext:
         keep_schemas(tx, self._dialect, [pair.schema.id])
@@ -356,7 +356,7 @@ class Undo:
 
 
 def _state_before(current: StoredObject, change: Change) -> StoredObject | None:
-    """The state that a change replaced; None if there was none."""
+    """The state a change replaced; None if there was none."""
     if change.before is None:
         return None
     since = current.updated_at if change.since is None else change.since
@@ -364,7 +364,7 @@ def _state_before(current: StoredObject, change: Change) -> StoredObject | None:
 
 
 def _state_after(current: StoredObject, change: Change) -> StoredObject | None:
-    """The state that a change led to; None if that is the current one."""
+    """The state a change resulted in; None if that is the current one."""
     if change.after is None:
         return None
     return current.altered(text=change.after, version=change.version, updated_at=change.at)

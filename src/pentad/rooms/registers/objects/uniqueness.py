@@ -1,7 +1,7 @@
-"""Finds the current holder of a unique value before writing, so that the error can name the object.
+"""Finds the object that has a unique value before writing, so the error can name it.
 
-The unique indexes have the last word; this check comes first, for any number of rows in a few statements. Within one
-batch the earlier row wins, as if the rows had come one after the other.
+The unique indexes decide in the end; this check comes first and takes a few statements for any number of rows. Within a
+batch the earlier row wins, as if the rows were written one by one.
 """
 
 import hashlib
@@ -43,9 +43,9 @@ def conflicts(
     hidden: Collection[str] = (),
     seen: Seen | None = None,
 ) -> dict[int, Conflict]:
-    """The changes (by position) whose unique values belong to another object.
+    """The changes, by position, whose unique values belong to another object.
 
-    That a value is taken may always be said, because the write fails anyway. Which object has it is said only if the
+    The error may always say that a value is taken, because the write fails anyway. It names the object only if the
     property is not `hidden` from the caller and the caller may see the object (`seen`).
     """
     mates = {pending.after.uuid for pending in pending_changes}
@@ -71,7 +71,7 @@ def find_by_key(
     rows: Rows, dialect: Dialect, access: AccessRules, caller: Caller, pair: Pair, key: UniqueKey,
     data: Sequence[Mapping[str, Any]],
 ) -> list[str | None]:  # fmt: skip
-    """For each of some data, the object the caller may see that has the same values in the properties of a key."""
+    """For each item of data, the visible object with the same values in the properties of a key."""
     organisation = access.organisation(caller)
     claims = [claim_of(key, organisation, one) for one in data]
     rule = access.row_filter(caller, pair)
@@ -84,7 +84,7 @@ def find_by_key(
 def existing_by_values(
     rows: Rows, dialect: Dialect, pair: Pair, key: UniqueKey, values: Sequence[Any], *, deleted: bool
 ) -> Iterator[tuple[Any, ExistingObject]]:
-    """The living objects of a pair, or the deleted ones, that have one of these values of a single property."""
+    """The live (or deleted) objects of a pair that have one of these values in a property."""
     expressions = key.expressions(dialect)
     here = f"schema = {int(pair.schema.id)} AND deleted IS {'NOT NULL' if deleted else 'NULL'} AND register = ?"
     for part in store.chunks(values):
@@ -95,7 +95,7 @@ def existing_by_values(
 
 
 def _release(holders: dict[Claim, str], key: UniqueKey, pending: PendingChange) -> None:
-    """A value that an earlier row of the batch gave up is free for a later one."""
+    """Free the value an earlier row of the batch gave up, for later rows."""
     if pending.before is None:
         return
     old = claim_of(key, pending.before.stored.organisation, pending.before.stored.data)
@@ -104,7 +104,7 @@ def _release(holders: dict[Claim, str], key: UniqueKey, pending: PendingChange) 
 
 
 def claim_digest(key: UniqueKey, scope: tuple[int, str], data: Mapping[str, Any]) -> bytes | None:
-    """A digest of the unique values of some data within a register and an organisation; None if it claims none."""
+    """A digest of the data's unique values within a register and organisation; None if it has none."""
     claim = claim_of(key, scope[1], data)
     if claim is None:
         return None
@@ -112,7 +112,7 @@ def claim_digest(key: UniqueKey, scope: tuple[int, str], data: Mapping[str, Any]
 
 
 def claim_of(key: UniqueKey, organisation: str, data: Mapping[str, Any]) -> Claim | None:
-    """The values of a key in some data, made comparable; None if one of them is missing."""
+    """The values of a key in the data, made comparable; None if one is missing."""
     values = [_value(data, path, kind) for path, kind in zip(key.paths, key.kinds, strict=True)]
     return None if None in values else (organisation, *values)
 
@@ -128,10 +128,10 @@ def _value(data: Any, path: Path, kind: Kind) -> Any:
 def _holders(
     rows: Rows, dialect: Dialect, pair: Pair, key: UniqueKey, claims: Iterable[Claim], seen: Sql | None = None
 ) -> dict[Claim, str]:
-    """Which object has which values; with `seen`, only objects that satisfy it."""
+    """Which object has which values; with `seen`, only objects that pass it."""
     found: dict[Claim, str] = {}
     expressions = key.expressions(dialect)
-    # one parameter per value keeps its type; the organisation is compared in the result
+    # one parameter per value keeps its type; the organisation is compared afterwards
     values = sorted({claim[1:] for claim in claims}, key=repr)
     for start in range(0, len(values), _KEYS_AT_ONCE):
         part = values[start : start + _KEYS_AT_ONCE]
@@ -149,7 +149,7 @@ def _holders(
 
 
 def _any_of(expressions: Sequence[str], count: int) -> str:
-    """One of `count` groups of values; for a single expression an IN list, which uses the index."""
+    """A condition for one of `count` groups of values; for a single expression an IN list, which uses the index."""
     if len(expressions) == 1:
         return f"({expressions[0]}) IN ({', '.join('?' * count)})"
     one = " AND ".join(f"({expression}) = ?" for expression in expressions)

@@ -1,8 +1,8 @@
-"""Properties with `format: uri-reference`: a URI of a resource of this server must lead somewhere.
+"""Properties with `format: uri-reference`: a URI of a resource on this server must exist.
 
-Such URIs are read before the transaction, with the rights of the caller, like any reference. A new one that leads to
-nothing the caller may read is refused; one that the object had before is left alone. Every other URI, such as a web
-address, is data. Objects of the same write do not count as existing: relations (`$ref`) are for those.
+Such URIs are read before the transaction, with the caller's rights. A new one that leads to nothing the caller may read
+is refused; one the object already had is left alone. Any other URI, such as a web address, is plain data. Objects of
+the same write do not count as existing; use relations (`$ref`) for those.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema
 
 Unreadable = Mapping[str, str]
-"""URIs that lead nowhere for the caller, each with what is wrong with it."""
+"""URIs that lead nowhere for the caller, each with its problem."""
 NONE_UNREADABLE: Final[Unreadable] = {}
 FORMAT: Final = "uri-reference"
 _AT_ONCE: Final = 8
@@ -30,7 +30,7 @@ _NOTHING: Final = "leads to nothing that you may read here"
 
 
 class UriReferences:
-    """Finds out which URIs of a write lead nowhere."""
+    """Finds the URIs in a write that lead nowhere."""
 
     def __init__(self, neighbours: Neighbours) -> None:
         self._neighbours = neighbours
@@ -38,7 +38,7 @@ class UriReferences:
     async def unreadable(
         self, principal: Principal, definition: "CompiledSchema", operations: Iterable[Operation]
     ) -> Unreadable:
-        """The URIs in some operations that lead nowhere. With soft validation none are looked at."""
+        """The URIs in operations that lead nowhere. With soft validation, none are checked."""
         if definition.soft:
             return NONE_UNREADABLE
         schemes = frozenset(self._neighbours.schemes())
@@ -59,7 +59,7 @@ class UriReferences:
         try:
             await self._neighbours.read(principal, uri)
         except (NotFound, Forbidden):
-            return _NOTHING  # the same for both, or it would tell what exists
+            return _NOTHING  # one text for both, so it does not reveal what exists
         except Conflict:
             return "has changed since its snapshot"
         except InvalidInput as error:
@@ -72,7 +72,7 @@ class UriReferences:
 def refused_changes(
     definition: "CompiledSchema", pending_changes: Sequence[PendingChange], unreadable: Unreadable
 ) -> dict[int, InvalidInput]:
-    """The changes (by position) that add a URI that leads nowhere."""
+    """The changes, by position, that add a URI leading nowhere."""
     refused: dict[int, InvalidInput] = {}
     for position, pending in enumerate(pending_changes):
         before = pending.before

@@ -1,7 +1,7 @@
 """Keeps the vectors of objects in the shared search, for schemas with `configuration.search` "hybrid".
 
-Words stay in the registers' own index. The text to embed is stored in the transaction that writes the object; a
-background job makes the vectors. Until then the object is found by its words.
+Words stay in the registers' own index. The transaction that writes an object also stores the text to embed; a
+background job makes the vectors. Until then the object is found only by its words.
 """
 
 import re
@@ -16,7 +16,7 @@ from pentad.search.index import SearchIndex
 
 _WINDOW: Final = 900
 _MOST_WINDOWS: Final = 16
-"""Only the beginning of a very long object is embedded; all of its words are searched."""
+"""Only the start of a very long object is embedded; all its words are searched."""
 _UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _LETTERS: Final = re.compile(r"[^\W\d_]{2}")
 
@@ -25,18 +25,18 @@ Texts = Callable[[Mapping[str, Any]], str]
 
 
 def collection_name(schema: int) -> str:
-    """Where the vectors of a schema's objects are."""
+    """The collection with the vectors of a schema's objects."""
     return f"objects:{int(schema)}"
 
 
 def schema_id(collection: str) -> int | None:
-    """The schema of a collection; None if the collection belongs to another room."""
+    """The id of a collection's schema; None if the collection belongs to another room."""
     room, _, schema = collection.partition(":")
     return int(schema) if room == "objects" and schema.isdecimal() else None
 
 
 def windows(texts: str) -> list[str]:
-    """Split an object's text into passages to embed, without uuids and bare numbers."""
+    """Split an object's text into passages to embed, leaving out uuids and bare numbers."""
     lines = [line.strip() for line in texts.split("\n") if _LETTERS.search(line) and not _UUID.fullmatch(line.strip())]
     found: list[str] = []
     rest = ". ".join(line.rstrip(".") for line in lines)
@@ -58,7 +58,7 @@ class ObjectVectors:
     def update(
         self, tx: Transaction, schema: int, pending_changes: Sequence[PendingChange], before: Texts | None
     ) -> None:
-        """Update the vectors of written objects. An object whose passages equal those `before` keeps its vectors; None
+        """Update the vectors of written objects. An object keeps its vectors if its passages equal those `before`; None
         means that no object of the schema has vectors yet.
         """
         name = collection_name(schema)
@@ -90,7 +90,7 @@ class ObjectVectors:
                 self.update(tx, schema, some, found[1].texts)
 
     def drop(self, tx: Transaction, schema: int) -> None:
-        """Forget everything of a schema."""
+        """Delete the vectors of a schema."""
         self._index.drop(tx, collection_name(schema))
 
 

@@ -1,9 +1,9 @@
-"""Write-back: an object that names others in a `writeBack` property is written into a property of theirs.
+"""Write-back: if an object names others in a `writeBack` property, they get a reference to it in one of theirs.
 
-Everything is worked out in memory first, so a refused row leaves no trace. An object changed from several sides changes
-once. If the target property is written back too, the change continues from there; it ends because one object is written
-into one property of another only once. Rights, locks and validation of every object apply, and an object the caller may
-not see counts as missing.
+Everything is first computed in memory, so a refused row leaves no trace. An object affected by several rows changes
+once. If the target property is written back too, the change continues from there; it ends because an object is written
+into a given property of another only once. Rights, locks and validation apply to every object, and objects hidden from
+the caller count as missing.
 """
 
 from collections import deque
@@ -36,7 +36,7 @@ _MOST_CHANGES: Final = 10_000
 
 @dataclass(slots=True)
 class WriteBackResult:
-    """The effects of pending changes, by position: refusals, amended changes, and changes to other objects."""
+    """The effects of pending changes: refusals and amended changes by position, and changes to other objects."""
 
     refused: dict[int, PentadError] = field(default_factory=dict[int, PentadError])
     amended: dict[int, PendingChange] = field(default_factory=dict[int, PendingChange])
@@ -44,7 +44,7 @@ class WriteBackResult:
 
 
 class _Change(NamedTuple):
-    """One object to be written into, or removed from, a property of another."""
+    """One object to write into, or remove from, a property of another."""
 
     source: StoredObject
     facts: ReferenceFacts
@@ -54,7 +54,7 @@ class _Change(NamedTuple):
 
 @dataclass(slots=True)
 class _Target:
-    """An object as it will be. `place` is the position of its own pending change, if it has one."""
+    """An object in its future state. `place` is the position of its own pending change, if any."""
 
     context: WriteContext
     stored: StoredObject
@@ -66,7 +66,7 @@ class _Target:
     causes: dict[int, _Change] = field(default_factory=dict[int, _Change])
 
     def own_list(self, name: str) -> list[Any]:
-        """A list that only this target uses; thousands may be added to it."""
+        """A list used only by this target, so thousands of items can be added in place."""
         if name not in self.changed:
             self.data[name] = _as_list(self.data.get(name))
         return cast("list[Any]", self.data[name])
@@ -79,7 +79,7 @@ class _Target:
 
 
 class WriteBacks:
-    """Works out write-backs within one unit of work."""
+    """Computes write-backs within one unit of work."""
 
     def __init__(
         self, rows: Rows, dialect: Dialect, catalogue: Catalogue, access: AccessRules, preparer: UpdatePreparer,
@@ -96,12 +96,12 @@ class WriteBacks:
         self._schemas: dict[tuple[str, int | str], int | None] = {}
 
     def work_out(self, context: WriteContext, pending_changes: Sequence[PendingChange]) -> WriteBackResult:
-        """The effects of changes of one pair. If any are refused, the caller repeats this with the rest."""
+        """The effects of changes in one pair. If any are refused, the caller repeats this with the rest."""
         found = self._apply_all(context, pending_changes, one_by_one=False)
         if found.refused:
             return found
         self._prepare_all(found, pending_changes)
-        if len(found.refused) > 1:  # several share a refused target; perhaps only the last of them were too much
+        if len(found.refused) > 1:  # several share a refused target; perhaps only the last ones were too many
             closer = self._apply_all(context, pending_changes, one_by_one=True)
             return closer if closer.refused else found
         return found
@@ -109,7 +109,7 @@ class WriteBacks:
     def _apply_all(
         self, context: WriteContext, pending_changes: Sequence[PendingChange], *, one_by_one: bool
     ) -> WriteBackResult:
-        """Apply the changes of every row; with `one_by_one` targets are validated after each row."""
+        """Apply the changes of every row; with `one_by_one`, validate targets after each row."""
         found = WriteBackResult()
         self._targets = {
             pending.after.uuid: _Target(context, pending.after, pending.before, dict(pending.after.data), place)
@@ -127,10 +127,10 @@ class WriteBacks:
                 found.refused[place] = error
         return found
 
-    # which object is written where
+    # applying changes to targets
 
     def _apply(self, context: WriteContext, place: int, changes: Iterable[_Change]) -> list[_Target]:
-        """Apply the changes of one row and all that follow; returns the changed targets."""
+        """Apply the changes of one row and all that follow from them; returns the changed targets."""
         waiting = deque(changes)
         seen: set[tuple[str, str | None, str, bool]] = set()
         touched: dict[str, _Target] = {}
@@ -154,7 +154,7 @@ class WriteBacks:
         return list(touched.values())
 
     def _target(self, context: WriteContext, change: _Change) -> _Target | None:
-        """The target of a change; None if a removal finds it gone."""
+        """The target of a change; None for a removal if the target no longer exists."""
         if change.target not in self._targets:
             self._load(context, {change.target})
         source = self._pair_of(change.source.register, change.source.schema)
@@ -168,7 +168,7 @@ class WriteBacks:
         raise integrity.dangling_error(self._rows, [Reference(path, change.target)], {path: schema}, present)
 
     def _property(self, change: _Change, target: _Target) -> Property | None:
-        """The property to write into; None if it is filled on reading."""
+        """The property to write to; None if it is filled on reading."""
         name, definition = change.facts.inversed_by or "", target.context.pair.definition
         back = definition.properties.get(name)
         facts = None if back is None else back.ref
@@ -189,7 +189,7 @@ class WriteBacks:
         return back
 
     def _write(self, place: int, change: _Change, target: _Target, back: Property) -> list[_Change] | None:
-        """Add to the property or remove from it; returns the changes that follow, None if nothing changed."""
+        """Add to the property or remove from it; returns the changes that follow, or None if nothing changed."""
         name, uuid = back.name, change.source.uuid
         members = target.members.get(name)
         if members is None:
@@ -232,7 +232,7 @@ class WriteBacks:
     # the pending changes
 
     def _prepare_all(self, found: WriteBackResult, pending_changes: Sequence[PendingChange]) -> None:
-        """The pending change of every target; refused if one of them is not valid."""
+        """Prepare the pending change of every target; rows with an invalid target are refused."""
         made: dict[tuple[int, int], list[tuple[_Target, PendingChange]]] = {}
         for target in self._targets.values():
             if target is None or not target.causes:
@@ -259,7 +259,7 @@ class WriteBacks:
                 found.refused.update({place: _write_back_error(change, error) for place, change in by.items()})
 
     def _prepare(self, target: _Target, pending_changes: Sequence[PendingChange]) -> PendingChange:
-        """The pending change of a target, validated under its schema and property rights."""
+        """The pending change of a target, validated against its schema and property rights."""
         context, old = target.context, None if target.existing is None else target.existing.stored
         previous = None if old is None or old.is_deleted else old.data
         try:
@@ -277,7 +277,7 @@ class WriteBacks:
         except PentadError as error:
             raise _write_back_error(next(iter(target.causes.values())), error) from None
 
-    # what the store holds
+    # reading the store
 
     def _load(self, context: WriteContext, uuids: set[str]) -> None:
         unloaded = sorted(uuids - self._targets.keys())
@@ -297,7 +297,7 @@ class WriteBacks:
             self._targets[uuid] = _Target(there, stored, here, dict(stored.data))
 
     def _schema_id(self, facts: ReferenceFacts, organisation: str) -> int | None:
-        """The schema that a relation names in a schema of an organisation."""
+        """The id of the schema a relation names in a schema of an organisation."""
         key = organisation, facts.target
         if key not in self._schemas:
             schema = find_target(self._rows, facts.target, organisation)
@@ -333,12 +333,12 @@ def _as_list(value: Any) -> list[Any]:
 
 
 def _uuids_in(value: Any) -> list[str]:
-    """The objects a value names. Embedded objects are data, not references."""
+    """The objects a value refers to. Embedded objects are data, not references."""
     return [integrity.referenced_uuid(one) for one in _as_list(value) if isinstance(one, str) and one]
 
 
 def _write_back_error(change: _Change, error: PentadError) -> PentadError:
-    """The error with its origin, because the caller wrote one object and another one failed."""
+    """The error with its origin: the caller wrote one object, and another one failed."""
     what = "written back into" if change.adding else "taken out of"
     return restate_error(
         error,

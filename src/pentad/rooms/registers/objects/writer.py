@@ -1,8 +1,8 @@
-"""The one way objects get into the store: prepare, validate, check integrity, write everything at once.
+"""All object writes go through here: prepare, validate, check integrity, write everything at once.
 
 New objects are prepared before the transaction; updates inside it, because they need the current state. One object and
-a thousand take the same path. The rows of a batch count as coming one after the other. A row that fails leaves the
-others alone; for all or nothing the caller lets the transaction fail.
+a thousand take the same path. The rows of a batch behave as if written one by one. A failing row does not affect the
+others; for all-or-nothing, the caller lets the transaction fail.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -78,10 +78,10 @@ class ObjectWriter(UpdatePreparer):
         notifications: "ChangeNotifications | None" = None,
         repeats: "RepeatedUpserts | None" = None,
     ) -> None:
-        """Inside the transaction: write what passes the checks and record errors on the steps.
+        """Inside the transaction: write rows that pass the checks, and record errors on the steps.
 
-        A caller that writes several times in one transaction passes `notifications` and sends them at the end; with
-        the same `repeats`, all those rows are one batch.
+        To write several times in one transaction, pass `notifications` and send them at the end; with the same
+        `repeats`, all those rows count as one batch.
         """
         check_current(tx, self._dialect, context.pair)
         repeats = repeats or RepeatedUpserts()
@@ -107,10 +107,10 @@ class ObjectWriter(UpdatePreparer):
         pending: PendingChange,
         notifications: "ChangeNotifications | None" = None,
     ) -> StoredObject:
-        """Write one change prepared elsewhere (restore, revert, undo), under the same checks.
+        """Write one change prepared elsewhere (restore, revert, undo), with the same checks.
 
-        Changes that are only valid together share `notifications`. Their references are left to `check_references`,
-        nothing is written back, and the caller sends the notifications.
+        Changes that are only valid together share `notifications`: the caller then calls `check_references` and sends
+        the notifications, and nothing is written back.
         """
         step = WriteStep(0, _PREPARED_ELSEWHERE, pending=pending)
         self._check_and_write(tx, context, [step], references=notifications is None)
@@ -131,9 +131,9 @@ class ObjectWriter(UpdatePreparer):
         *,
         write_back: bool = False,
     ) -> dict[str, PentadError]:
-        """Write changes of different objects prepared elsewhere, each if it passes the checks.
+        """Write changes of different objects prepared elsewhere, as far as they pass the checks.
 
-        Returns the errors of the others by uuid. Deletions are not checked. Only a single change may `write_back`.
+        Returns the errors of the rest by uuid. Deletions are not checked. Only a single change may `write_back`.
         """
         if pending_changes and pending_changes[0].action == "delete":
             self.deletion.write(tx, context, pending_changes)
@@ -158,7 +158,7 @@ class ObjectWriter(UpdatePreparer):
     ) -> None:  # fmt: skip
         """Update different objects together; a second update of the same object waits for the first.
 
-        A write-back may change any object, so with write-backs each update waits for the one before.
+        A write-back may change any object, so with write-backs the updates run one at a time.
         """
         together = 1 if context.pair.definition.written_back else len(steps)
         while steps:
@@ -215,7 +215,7 @@ class ObjectWriter(UpdatePreparer):
     def _update_with_transients(
         self, rows: Rows, context: WriteContext, step: WriteStep, existing: ExistingObject
     ) -> None:
-        """Update an object with transient properties: the operation applies to what a caller reads, not to what is
+        """Update an object with transient properties: the operation applies to what callers read, not to what is
         stored.
         """
         definition, old = context.pair.definition, existing.stored
@@ -232,8 +232,8 @@ class ObjectWriter(UpdatePreparer):
     def _allowed_data(
         self, context: WriteContext, operation: Operation, old: dict[str, Any], owner: str | None
     ) -> dict[str, Any]:
-        """The data an operation asks for, if the caller may. A JSON Patch can copy and compare, so it meets only what
-        the caller may read.
+        """The data an operation asks for, if the caller may write it. A JSON Patch can copy and compare, so it runs
+        only on what the caller may read.
         """
         access, caller, pair = self._access, context.caller, context.pair
         if operation.action == "json_patch":
@@ -242,10 +242,10 @@ class ObjectWriter(UpdatePreparer):
             requested, named = _requested_data(operation, old), operation.data or {}
         return access.writable(caller, pair, requested, old, owner, named)
 
-    # the end of all of them
+    # final steps of every write
 
     def check_references(self, rows: Rows, context: WriteContext, pending_changes: Sequence[PendingChange]) -> None:
-        """Raise InvalidInput if changes that are already written have broken references."""
+        """Raise InvalidInput if changes already written have broken references."""
         for error in integrity.broken_references(
             rows, context.pair.definition, pending_changes, self._visible(rows, context)
         ).values():
@@ -271,7 +271,7 @@ class ObjectWriter(UpdatePreparer):
         also = WriteBackResult()
         visible = self._visible(tx, context) if links or keys else None
         before = -1
-        while before != len(steps):  # a refused row must not be the target of another row's reference
+        while before != len(steps):  # another row must not refer to a refused row
             before = len(steps)
             if links:
                 steps = self._without_failed(
@@ -342,7 +342,7 @@ class ObjectWriter(UpdatePreparer):
         return [step for place, step in enumerate(steps) if place not in refused] if refused else steps
 
     def _attach(self, tx: Transaction, context: WriteContext, steps: Sequence[WriteStep]) -> None:
-        """The first object of a schema in a register makes the schema part of it."""
+        """Add the schema to the register when its first object is written there."""
         register, schema = context.pair.register, context.pair.schema
         if schema.id in register.schemas or all(step.status != "created" for step in steps):
             return
@@ -351,10 +351,10 @@ class ObjectWriter(UpdatePreparer):
 
 
 class ChangeNotifications:
-    """The notifications of one transaction, for subscribers of objects and pairs. A new object has no subscribers yet.
+    """The notifications of one transaction for subscribers of objects and pairs. New objects have no subscribers yet.
 
-    Each pair is notified once, at the end, with the span of the changes. Whether a subscriber may know of any of them
-    is decided on delivery, so subscribers cost the writer nothing.
+    Each pair is notified once, at the end, with the span of the changes. What a subscriber may see is decided on
+    delivery, so subscribers cost the writer nothing.
     """
 
     def __init__(self) -> None:
@@ -372,7 +372,7 @@ class ChangeNotifications:
                 resource_updated(tx, stored.uri)
 
     def send(self, tx: Transaction, dialect: Dialect) -> None:
-        """Tell the followers of every pair, after the last change."""
+        """Notify the followers of every pair, after the last change."""
         if not self._pairs:
             return
         span = store.written_span(tx, dialect, self._count)
@@ -381,7 +381,7 @@ class ChangeNotifications:
 
 
 class RepeatedUpserts:
-    """The objects that upserts of one write were about. A second one for the same object would overwrite the first."""
+    """The objects upserted in one write. A second upsert of the same object would overwrite the first."""
 
     def __init__(self) -> None:
         self._rows: dict[str, int] = {}
@@ -392,7 +392,7 @@ class RepeatedUpserts:
                 self._rows[step.stored.uuid] = step.index
 
     def refuse(self, step: WriteStep, existing: ExistingObject | None) -> None:
-        """InvalidInput if an earlier row was about the object."""
+        """Raise InvalidInput if an earlier row upserted the object."""
         operation = step.operation
         first = None if existing is None or not operation.may_create else self._rows.get(existing.stored.uuid)
         if first is None or existing is None:
@@ -407,14 +407,14 @@ class RepeatedUpserts:
 
 
 def notify_changes(tx: Transaction, dialect: Dialect, pending_changes: Iterable[PendingChange]) -> None:
-    """Tell of everything a transaction changes, at once."""
+    """Send the notifications for everything a transaction changes."""
     notifications = ChangeNotifications()
     notifications.add(tx, pending_changes)
     notifications.send(tx, dialect)
 
 
 def _requested_data(operation: Operation, old: dict[str, Any]) -> dict[str, Any]:
-    """The data an operation asks for, given the current data."""
+    """The data that results from an operation on the current data."""
     if operation.action == "json_patch":
         requested = json_patch(old, operation.patch)
         if not isinstance(requested, dict):
@@ -426,7 +426,7 @@ def _requested_data(operation: Operation, old: dict[str, Any]) -> dict[str, Any]
 
 
 def _upsert_error(error: InvalidInput, found: str) -> PentadError:
-    """The error of an upsert, which says first whether the object exists."""
+    """The error of an upsert, starting with whether the object exists."""
     return restate_error(error, f"{found}. {error.message}", hint=error.hint, details=error.details)
 
 

@@ -21,7 +21,7 @@ from pentad.rooms.registers.query.relations import to_many
 def run_aggregation(
     rows: Rows, sql: SqlDialect, query: AggregateQuery, found: RowSource, *, total: bool = False
 ) -> AggregateResult:
-    """The groups of a query over the objects of the source; with `total`, also the figures over all of them."""
+    """Compute the groups of a query over the source's objects; with `total`, also the figures over all of them."""
     statement = _statement(sql, query, found)
     groups = [_group(query, row) for row in rows.all(statement.text, *statement.params)]
     answer = AggregateResult(groups[: query.limit], len(groups) > query.limit)
@@ -36,7 +36,7 @@ def run_aggregation(
 
 
 def _adds_up(query: AggregateQuery) -> bool:
-    """Whether the figures over all objects are the sums of those of the groups."""
+    """Whether the figures over all objects are the sums of the groups' figures."""
     disjoint = not any(to_many(key.hops) for key in query.group_by)
     return disjoint and all(metric.function in ("count", "sum") for metric in query.metrics)
 
@@ -61,7 +61,7 @@ def _statement(sql: SqlDialect, query: AggregateQuery, found: RowSource) -> Sql:
 
 
 def _groups(sql: SqlDialect, query: AggregateQuery, found: RowSource) -> Sql:
-    """A bucket reads its time several times over, so with buckets every value is first taken out once."""
+    """The statement for groups. A bucket reads its time several times, so then every value is first extracted once."""
     asked = [(key.hops, _raw(sql, key)) for key in query.group_by]
     asked += [(metric.hops, _input(sql, metric)) for metric in query.metrics]
     if any(to_many(hops) for hops, _ in asked):
@@ -81,10 +81,10 @@ def _groups(sql: SqlDialect, query: AggregateQuery, found: RowSource) -> Sql:
 
 
 def _stacked_groups(sql: SqlDialect, query: AggregateQuery, found: RowSource, asked: Sequence[tuple[Hops, str]]) -> Sql:
-    """Groups and figures over several related objects, without multiplying the rows of any other figure.
+    """Groups and figures over several related objects, without multiplying the rows of other figures.
 
     `seen` has a row for each object. A group key with several values gives the object a row in each of its groups. A
-    figure over several related objects gets rows of its own below those of `seen`, in which every other figure is NULL.
+    figure over several related objects adds its own rows below those of `seen`, with NULL for every other figure.
     """
     depth = len(query.group_by)
     several = [number for number, (hops, _) in enumerate(asked) if to_many(hops)]
@@ -159,7 +159,7 @@ def _input(sql: SqlDialect, metric: Metric) -> str:
 
 
 def figure_sql(sql: SqlDialect, metric: Metric, value: str) -> str:
-    """The SQL of a figure over a value."""
+    """The SQL for a figure over a value."""
     match metric.function:
         case "count":
             return f"count({value})"
@@ -183,11 +183,11 @@ def _group(query: AggregateQuery, row: Row) -> dict[str, Any]:
 
 
 def plain_figure(metric: Metric, value: Any) -> Any:
-    """A figure as JSON has it."""
+    """A figure as a JSON value."""
     if value is None:
         return None
     if metric.function in ("min", "max") and metric.kind in ("text", "moment"):
         return plain_key(value, metric.kind)
     if metric.function == "sum":
-        value = float(value)  # beyond 2**53 only PostgreSQL would be exact
+        value = float(value)  # above 2**53 only PostgreSQL would be exact
     return plain_number(value) if math.isfinite(value) else None

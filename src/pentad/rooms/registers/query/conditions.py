@@ -1,8 +1,8 @@
 """Filters as SQL conditions.
 
-SQL has a third truth value and filters do not: a comparison with NULL is unknown, which is as good as false until it is
-negated. So negation is pushed down to the leaves, and a negated leaf becomes IS NOT TRUE. Other leaves stay bare,
-because only a bare comparison uses an index.
+SQL has a third truth value and filters do not: a comparison with NULL is unknown, which acts like false until it is
+negated. So negation is pushed down to the leaves, and a negated leaf becomes IS NOT TRUE. Other leaves stay as they
+are, because only a bare comparison uses an index.
 """
 
 import math
@@ -38,12 +38,12 @@ _MEANINGFUL: Final = "%_!"
 
 
 def ascii_lower(text: str) -> str:
-    """The text with A-Z as a-z and nothing else changed, as `lower` does it in both dialects."""
+    """The text with only A-Z lower-cased, like `lower` in both dialects."""
     return text.translate(_CAPITALS)
 
 
 def like_parameter(pattern: str) -> str:
-    """The pattern with `!` as the mark of plain characters: a backslash is read differently by each dialect."""
+    """The pattern with `!` as the escape character, because the dialects treat backslashes differently."""
     written: list[str] = []
     characters = iter(ascii_lower(pattern))
     for character in characters:
@@ -80,7 +80,7 @@ def condition(sql: SqlDialect, criteria: Filter, *, negated: bool = False) -> Sq
 
 
 def value_sql(sql: SqlDialect, path: Path, kind: Kind) -> str:
-    """The value at a path as SQL; NULL if it is missing or of another kind."""
+    """SQL for the value at a path; NULL if it is missing or of another kind."""
     column = column_of(path)
     return typed_value(sql.dialect, path, kind) if column is None else column.sql
 
@@ -90,14 +90,14 @@ def scalar_kind(value: str | float | Instant) -> Kind:
 
 
 def parameter(sql: SqlDialect, value: str | float | Instant) -> tuple[str, Value]:
-    """The mark and the parameter of a text, a number or a moment."""
+    """The placeholder and parameter for a text, a number or a moment."""
     if isinstance(value, str | Instant):
         return "?", value if isinstance(value, str) else value.key
     return sql.number_mark, sql.number(_bounded(value))
 
 
 def _bounded(value: float) -> float:
-    """A number the store can hold: beyond 64 bits a double, beyond those infinity."""
+    """A number the store can hold: a double beyond 64 bits, infinity beyond the range of doubles."""
     if isinstance(value, float) or -(2**63) <= value < 2**63:
         return value
     try:
@@ -127,7 +127,7 @@ def _leaf(sql: SqlDialect, criteria: Compare | In | Like | Exists | Contains | E
             found = select("1", Sql(sql.objects_in(criteria.path)), condition(sql, criteria.part))
             return Sql(f"EXISTS ({found.text})", found.params)
         case Related():
-            from pentad.rooms.registers.query.related_rows import has_related  # it reads rows under conditions
+            from pentad.rooms.registers.query.related_rows import has_related  # imports this module
 
             return has_related(sql, criteria)
         case _:
@@ -149,7 +149,7 @@ def _comparison(sql: SqlDialect, path: Path, op: Comparison, value: Scalar) -> S
 
 
 def _one_of(sql: SqlDialect, criteria: In) -> Sql:
-    """Texts, numbers and moments each as one list; truth values and null are single comparisons."""
+    """The condition for `In`: texts, numbers and moments as one list each; booleans and null as single comparisons."""
     column = column_of(criteria.path)
     pieces = [
         _comparison(sql, criteria.path, "eq", value)

@@ -1,9 +1,9 @@
-"""Cached counts of many objects, kept exact by applying the changes since.
+"""Caches counts of many objects, and keeps them exact by applying later changes.
 
 Counting is the only part of a query whose cost grows with the store. A count is cached with the newest change it
-includes, read in the same transaction. The next query finds the same change, or subtracts what later changes replaced
-and adds what they led to. So counts are exact whichever process wrote, and writes pay nothing. PostgreSQL numbers
-changes in another order than it shows them, so it counts every time.
+includes, read in the same transaction. The next query finds the same newest change, or subtracts the states that later
+changes replaced and adds those they led to. So counts are exact whichever process wrote, at no cost to writers. In
+PostgreSQL, changes become visible in a different order than their numbers, so it counts every time.
 """
 
 from collections.abc import Iterable
@@ -17,14 +17,14 @@ from pentad.rooms.registers.query.from_clause import RowSource, replaced_rows, r
 from pentad.rooms.registers.query.models import And, AnyElement, AsOf, Filter, Not, Or, Query, Related, Scope
 
 MOST_VALUES: Final = 1_000
-"""Most values counted one by one; above that, the store counts every time."""
+"""The most values counted separately; above that, the store counts every time."""
 _MOST_CACHED: Final = 2_000
 _UNCHANGING: Final = ("organisation", "owner")
 _NEWEST: Final = "SELECT seq, hash FROM object_changes WHERE schema = ? AND register = ? ORDER BY seq DESC LIMIT 1"
 _SINCE: Final = "object_changes WHERE schema = ? AND register = ? AND seq > ? AND action NOT IN ('lock', 'unlock')"
 
 Counts = dict[Any, int]
-"""How many objects have each value (None: no value); a plain count is that of the one value None."""
+"""How many objects have each value (None: no value); a plain count is stored under None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class _CachedCount:
 class CountCache:
     """The cached counts of one process.
 
-    Threads share it through single dictionary operations; at worst something is counted twice. Up to `few` objects
+    Threads share it through atomic dictionary operations; at worst something is counted twice. Up to `few` objects,
     counting is as fast as the cache. Applying one change costs as much as counting `each` objects.
     """
 
@@ -50,13 +50,13 @@ class CountCache:
         self._cached: dict[Sql, _CachedCount] = {}
 
     def count(self, rows: Rows, sql: SqlDialect, scope: Scope, criteria: Filter | None) -> int:
-        """How many objects a filter is true of."""
+        """How many objects match a filter."""
         return sum((self.counts(rows, sql, scope, criteria, None) or {}).values())
 
     def counts(
         self, rows: Rows, sql: SqlDialect, scope: Scope, criteria: Filter | None, value: str | None
     ) -> Counts | None:
-        """How many objects have each value; None if there are more than MOST_VALUES values."""
+        """How many objects have each value; None for more than MOST_VALUES values."""
         found = row_source(sql, scope, criteria)
         limit = "" if value is None else f" LIMIT {MOST_VALUES + 1}"
         statement = _grouped(found, value, limit)
@@ -84,7 +84,7 @@ class CountCache:
 
 
 def is_cacheable(sql: SqlDialect, scope: Scope, query: Query) -> bool:
-    """Whether the history tells everything that can change the answer."""
+    """Whether the history contains everything that can change the answer."""
     if sql.dialect != "sqlite" or scope.register is None or len(scope.schemas) != 1:
         return False
     if query.search is not None or query.as_of is not None or query.include_deleted:
@@ -113,7 +113,7 @@ def _grouped(found: RowSource, value: str | None, limit: str = "") -> Sql:
 
 
 def _can_update(rows: Rows, scope: Scope, cached: _CachedCount, most: int) -> bool:
-    """Whether the cached count belongs to this history, with few changes since and no purge among them."""
+    """Whether the cached count belongs to this history, and only few changes, none of them a purge, came later."""
     if rows.value("SELECT hash FROM object_changes WHERE seq = ?", cached.seq) != cached.hash:
         return False
     later = rows.all(

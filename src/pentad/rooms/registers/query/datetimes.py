@@ -1,12 +1,12 @@
-"""Times: parsing what callers write, and the sortable key of date-time texts in Python and both SQL dialects.
+"""Times: parses what callers write, and computes sortable keys of date-time texts in Python and both SQL dialects.
 
 One moment has many spellings: 10:00+02:00 is 08:00Z, and 08:00:00.50Z comes after 08:00:00Z. So texts are compared by
 key: the seconds since 1970 in UTC plus an offset that makes them 13 digits, then the fraction without trailing zeros.
-Keys compare as texts, by bytes. The SQL is immutable and has no parameters, so it can be indexed. It tests the usual
-spelling first, because every mention of the text reads the object again.
+Keys compare as text, by bytes. The SQL is immutable and has no parameters, so it can be indexed. It tests the usual
+spelling first, because every use of the text reads the object again.
 
 Python and both dialects must agree on which texts are date-times: days up to the 31st in any month, hours to 23,
-seconds to 69 (a 61st second is the first of the next minute), offsets to 29:59. Any other text has no key.
+seconds to 69 (a 61st second is the first of the next minute), offsets to 29:59. No other text has a key.
 """
 
 import math
@@ -21,13 +21,13 @@ from pentad.rooms.registers.query.models import AsOf, Instant
 from pentad.rooms.registers.query.relative_times import is_relative, resolve_relative
 
 _OFFSET: Final = 1_062_200_000_000
-"""Added to seconds: more than the seconds from the year 0 to 1970, so that every key has the same number of digits."""
+"""Added to seconds: more than the seconds from year 0 to 1970, so every key has the same number of digits."""
 _DIGITS: Final = len(str(_OFFSET))
 _MOST_FRACTION_DIGITS: Final = 18
 """Digits of a fraction that count; an index takes only short texts."""
 _YEARS: Final = 400
 _DAYS: Final = 146_097
-"""The calendar repeats after so many years, which are so many days."""
+"""The calendar repeats after this many days."""
 _EPOCH: Final = date(1970, 1, 1)
 _SHAPE: Final = (
     "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])[Tt ]([01][0-9]|2[0-3]):[0-5][0-9]:[0-6][0-9]"
@@ -41,7 +41,7 @@ _GLOB_ZONE: Final = "[+-][0-2][0-9]:[0-5][0-9]"
 
 
 def datetime_key(text: str) -> str | None:
-    """The key of a date-time text; None when it is not one."""
+    """The key of a date-time text; None for any other text."""
     if _DATE_TIME.fullmatch(text) is None:
         return None
     zone = 1 if text[-1] in "Zz" else 6
@@ -63,20 +63,20 @@ def datetime_text(key: str) -> str:
 
 
 def datetime_key_sql(dialect: Dialect, text: str) -> str:
-    """The key of a text as SQL; NULL if it is not a date-time. `text` is SQL for any text or NULL."""
+    """SQL for the key of a text; NULL if it is not a date-time. `text` is SQL for any text or NULL."""
     return _sqlite(text) if dialect == "sqlite" else _postgres(text)
 
 
 def seconds_sql(key: str) -> str:
-    """The seconds since 1970 of a key as SQL; NULL before the year 1, which not every calendar has."""
+    """SQL for a key's seconds since 1970; NULL before the year 1, which not every calendar has."""
     first = f"{_OFFSET - 62_135_596_800}"
     return f"CASE WHEN {key} >= '{first}' THEN CAST(substr({key}, 1, {_DIGITS}) AS bigint) - {_OFFSET} END"
 
 
 def _sqlite(text: str) -> str:
-    """SQLite turns text into numbers in arithmetic and gives NULL for an invalid day or hour.
+    """The SQLite form. SQLite converts text to numbers in arithmetic, and returns NULL for an invalid day or hour.
 
-    It accepts 24:00:00, which is not a valid hour here; the extra second makes that invalid too.
+    SQLite accepts 24:00:00, which is invalid here; the extra second makes SQLite reject it too.
     """
     minute = f"unixepoch(substr({text}, 1, 10) || ' ' || substr({text}, 12, 5) || ':01')"
     utc = f"{_OFFSET - 1} + {minute} + substr({text}, 18, 2)"
@@ -124,9 +124,7 @@ _TIME_HINT: Final = (
 
 
 def parse_time(value: Any, where: str, now: float | None) -> float:
-    """Seconds since the epoch, from ISO 8601 (UTC unless it has an offset), from seconds, or from a time relative to
-    `now`.
-    """
+    """Seconds since the epoch, from ISO 8601 (UTC without an offset), seconds, or a time relative to `now`."""
     if isinstance(value, str):
         if (moment := parse_relative(value, now)) is not None:
             return moment.timestamp()
@@ -142,14 +140,14 @@ def parse_time(value: Any, where: str, now: float | None) -> float:
 
 
 def parse_relative(value: Any, now: float | None) -> datetime | None:
-    """The moment a relative time means; None for anything else, and without `now`."""
+    """The moment a relative time means; None for anything else, or without `now`."""
     return resolve_relative(value, now) if isinstance(value, str) and now is not None else None
 
 
 def parse_instant(value: Any, where: str, now: float | None = None) -> Instant:
-    """The value to compare date-times with: exact as written, and in as many spellings as any time.
+    """The value to compare date-times with: exactly as written, in any accepted spelling.
 
-    A time relative to `now` is for queries, which are read anew every time; elsewhere there is no `now`.
+    Times relative to `now` are for queries, which are parsed on every use; elsewhere there is no `now`.
     """
     if now is None and is_relative(value):
         raise InvalidInput(f"{where}: {value!r} is not a fixed time.", hint="Write 2026-05-17T09:30:00Z.")

@@ -1,6 +1,6 @@
-"""What SQLite and PostgreSQL say differently, as one interface; the rest of a query is written once.
+"""The differences between SQLite and PostgreSQL behind one interface; the rest of a query is written once.
 
-Both implementations must mean the same. The tests put generated queries to both and to a plain Python evaluator.
+Both implementations must mean the same. The tests run generated queries on both and on a plain Python evaluator.
 """
 
 from collections.abc import Sequence
@@ -14,51 +14,51 @@ from pentad.rooms.registers.query.sqlite import SqliteDialect
 
 
 class SqlDialect(Protocol):
-    """The parts of a statement that a dialect has its own words for."""
+    """The parts of a statement that differ between dialects."""
 
     @property
     def dialect(self) -> Dialect: ...
 
     @property
     def number_mark(self) -> str:
-        """The mark of a parameter that is a number."""
+        """The placeholder of a numeric parameter."""
         ...
 
     def number(self, value: float) -> Value:
-        """A number as that parameter."""
+        """A number, as such a parameter."""
         ...
 
     def expected(self, test: str) -> str:
-        """A test that most rows pass, so that no index is chosen for it."""
+        """Marks a test that most rows pass, so no index is chosen for it."""
         ...
 
     def decisive(self, test: str) -> str:
-        """A test that few rows pass, so that an index that knows its column is chosen."""
+        """Marks a test that few rows pass, so an index with its column is chosen."""
         ...
 
     @property
     def unwalked_id(self) -> str:
-        """The id as something to sort by, not to walk along."""
+        """The id to sort by, in a form that keeps the store from scanning along it."""
         ...
 
     def each_of(self, value: str, values: Sequence[str | int | float | bool]) -> tuple[Sql, Sql] | None:
-        """Tables and condition that look values up one by one; None where a plain list does as well."""
+        """Tables and a condition that look values up one by one; None if a plain list is as good."""
         ...
 
     def like(self, value: str) -> str:
-        """A text against a parameter from `conditions.like_parameter`."""
+        """Compares a text with a parameter from `conditions.like_parameter`."""
         ...
 
     def has_part(self, value: str) -> str:
-        """A text that has the parameter, in small letters, as a part."""
+        """Whether a text contains the parameter, which is in lower case."""
         ...
 
     def has_element(self, path: Path, value: Scalar) -> Sql:
-        """Whether an array has this element; the caller has checked that it is an array."""
+        """Whether an array has this element; the caller has checked that the value is an array."""
         ...
 
     def past_columns(self, text: str) -> str:
-        """The columns of the objects table beyond those of a StoredObject, made from a past text."""
+        """The further columns of the objects table (beyond those of a StoredObject), made from a past text."""
         ...
 
     def day_of(self, seconds: str) -> str:
@@ -66,7 +66,7 @@ class SqlDialect(Protocol):
         ...
 
     def bucket(self, day: str, bucket: Bucket) -> str:
-        """The label of the bucket of a text that begins with a day; NULL when it does not."""
+        """The bucket label of a text that begins with a day; NULL if it does not."""
         ...
 
     def array(self, path: Path) -> str:
@@ -74,23 +74,23 @@ class SqlDialect(Protocol):
         ...
 
     def elements(self, array: str, kind: Kind) -> tuple[str, str]:
-        """A table function over that array, and the value of one row if it is of this kind."""
+        """A table function over that array, and a row's value if it is of this kind."""
         ...
 
     def objects_in(self, path: Path) -> str:
-        """The objects of that array as a table whose rows read like those of `objects`."""
+        """The objects of that array as a table that can be read like `objects`."""
         ...
 
     def empty(self, path: Path, holds: Literal["array", "object"]) -> str:
-        """Whether there is an array or an object at a path, with nothing in it."""
+        """Whether there is an empty array or object at a path."""
         ...
 
     def portable(self, value: str) -> str:
-        """A value of any kind, fit to stand in one column with values of other kinds."""
+        """A value of any kind, in a form that can share a column with values of other kinds."""
         ...
 
     def total(self, value: str) -> str:
-        """The sum of numbers, NULL when there are none; never fails for being large."""
+        """The sum of numbers, NULL if there are none; large sums do not fail."""
         ...
 
     def mean(self, value: str) -> str:
@@ -98,7 +98,7 @@ class SqlDialect(Protocol):
         ...
 
     def missing(self, kind: Kind) -> str:
-        """NULL, where values of a kind stand in other rows."""
+        """NULL in a column that has values of a kind in other rows."""
         ...
 
 

@@ -28,8 +28,8 @@ def find(
 ) -> QueryResult:
     """One page of a query's objects, with total and facets if requested.
 
-    Pass a `count_cache` only with the rows of a reading transaction. `settings` says what a search covers; by default
-    all texts of the objects.
+    Pass a `count_cache` only with the rows of a read transaction. `settings` says what a search covers, by default all
+    texts of the objects.
     """
     sql = sql_dialect(dialect)
     if count_cache is None or not is_cacheable(sql, scope, query):
@@ -41,7 +41,7 @@ def find(
     found = _source(sql, scope, narrow) if search is None else search.source()
     ranked = None if query.sort else search
     page = _sorted(rows, sql, scope, query, narrow, found) if ranked is None else ranked.page(query)
-    counted = facets(rows, sql, scope, query, found, count_cache) if query.facets else {}  # which may tell the total
+    counted = facets(rows, sql, scope, query, found, count_cache) if query.facets else {}  # may also give the total
     total = None
     if query.count:
         total = _total_on_last_page(query, page)
@@ -62,7 +62,7 @@ def aggregate(
     *,
     total: bool = False,
 ) -> AggregateResult:
-    """Figures over groups of the objects a query asks for; with `total`, also over all of them."""
+    """Aggregate figures for groups of a query's objects; with `total`, also over all of them."""
     sql = sql_dialect(dialect)
     criteria = narrowed(rows, sql, scope, query.filter)
     if settings is None or query.search is None or query.as_of is not None:
@@ -87,9 +87,9 @@ def _source(sql: SqlDialect, scope: Scope, query: Query) -> RowSource:
 
 
 def _sorted(rows: Rows, sql: SqlDialect, scope: Scope, query: Query, narrow: Query, found: RowSource) -> QueryResult:
-    """A page along the keys; one row more is read, to know whether to give a cursor.
+    """A page in the order of the keys; reads one more row, to know whether to return a cursor.
 
-    `narrow` is the query with its relations looked up, and finds the same; a cursor belongs to what the caller asked.
+    `narrow` is the equivalent query with its relations looked up; a cursor belongs to the original query.
     """
     if query.limit == 0:
         return QueryResult([], None, None)
@@ -115,7 +115,7 @@ def _sorted(rows: Rows, sql: SqlDialect, scope: Scope, query: Query, narrow: Que
 
 
 def _only_organisation(rows: Rows, sql: SqlDialect, scope: Scope, query: Query, found: RowSource) -> str | None:
-    """The organisation all hits belong to, where naming it spares sorting them: their index is in its order first."""
+    """The organisation of all hits, if naming it avoids sorting them, because their index starts with it."""
     looked_up = indexed_value(scope, query.filter)
     now = query.search is None and query.as_of is None and not query.include_deleted
     if sql.dialect != "sqlite" or looked_up is None or not now or scope.rule:
@@ -145,14 +145,14 @@ def _page(
 
 
 def _page_by_ids(rows: Rows, found: RowSource, phase: Phase, criteria: int, offset: int) -> list[Row]:
-    """The same without keys: the ids may stand in an index, and then only the rows of the page are read."""
+    """A page without sort keys: if the ids come from an index, only the page's rows are read."""
     ids = found.select("objects.id", phase.where, f" ORDER BY objects.id LIMIT {criteria} OFFSET {offset}")
     page = select(COLUMNS, Sql("objects"), composed("objects.id IN (", ids, ")"), " ORDER BY objects.id")
     return rows.all(page.text, *page.params)
 
 
 def _total_on_last_page(query: Query, page: QueryResult) -> int | None:
-    """The number of all objects where the page shows the end of the list, which tells it without counting."""
+    """The total, if the page includes the end of the list, so no counting is needed."""
     if query.cursor is None and page.cursor is None and query.limit and (page.rows or not query.offset):
         return query.offset + len(page.rows)
     return None

@@ -1,6 +1,6 @@
-"""Facets: counts of values among the found objects, computed in the store.
+"""Facets: counts of values among the objects found, computed in the store.
 
-A facet over a whole pair on an indexed property reads only the index, in a statement of its own. All others share one
+A facet of an indexed property over a whole pair reads only the index, in a separate statement. All others share one
 statement that reads each object once.
 """
 
@@ -38,7 +38,7 @@ from pentad.rooms.registers.query.relations import to_many
 def facets(
     rows: Rows, sql: SqlDialect, scope: Scope, query: Query, found: RowSource, count_cache: CountCache | None = None
 ) -> dict[str, Any]:
-    """Every facet of the query over the objects of the source, by name."""
+    """The facets of the query over the source's objects, by name."""
     alone = [facet for facet in query.facets if _from_index(sql, scope, query, facet)]
     together = [facet for facet in query.facets if facet not in alone]
     answers: dict[str, Any] = {}
@@ -61,7 +61,7 @@ def facets(
 
 
 def facet_value(sql: SqlDialect, facet: Facet) -> str:
-    """The value that a facet counts, as SQL."""
+    """SQL for the value that a facet counts."""
     match facet:
         case Terms():
             return sql.array(facet.path) if facet.many else value_sql(sql, facet.path, facet.kind)
@@ -74,7 +74,7 @@ def facet_value(sql: SqlDialect, facet: Facet) -> str:
 
 
 def day_value(sql: SqlDialect, path: Path, kind: Kind) -> str:
-    """The text at a path that begins with a day, or the UTC day of a time."""
+    """SQL for the text at a path that begins with a day, or the UTC day of a time."""
     column = column_of(path)
     if column is not None and column.time:
         return sql.day_of(column.sql)
@@ -83,7 +83,7 @@ def day_value(sql: SqlDialect, path: Path, kind: Kind) -> str:
 
 
 def plain_key(value: Any, kind: Kind) -> Any:
-    """A key as JSON has it: PostgreSQL gives it as text, SQLite as it is; 3.0 is 3, 1 is true."""
+    """A key as a JSON value: PostgreSQL returns text, SQLite the value; 3.0 becomes 3, 1 becomes true."""
     if value is None or kind == "text":
         return value
     if kind == "moment":
@@ -94,7 +94,7 @@ def plain_key(value: Any, kind: Kind) -> Any:
 
 
 def plain_number(value: Any) -> int | float:
-    """A whole number is an int, however it came."""
+    """A number; a whole one is always an int."""
     if isinstance(value, int):
         return value
     if isinstance(value, str) and value.lstrip("-").isdigit():
@@ -104,7 +104,7 @@ def plain_number(value: Any) -> int | float:
 
 
 def _from_index(sql: SqlDialect, scope: Scope, query: Query, facet: Facet) -> bool:
-    """PostgreSQL does not answer from an index on an expression alone."""
+    """Counts read from an index alone. PostgreSQL cannot do that with an index on an expression."""
     if sql.dialect != "sqlite" or facet.hops or facet.path not in scope.indexed or isinstance(facet, Histogram):
         return False
     if isinstance(facet, Terms) and facet.many:
@@ -126,7 +126,7 @@ def _only_organisation(criteria: Filter) -> bool:
 
 
 def _most_frequent(counts: Counts, criteria: int) -> list[Row]:
-    """Rows as `_buckets` gives them; Python orders values as SQLite does."""
+    """The rows of `_buckets`, most frequent first; Python orders values like SQLite."""
     known = [(value, count) for value, count in counts.items() if value is not None]
     known.sort(key=lambda one: (-one[1], one[0]))
     return [(0, value, count) for value, count in known[:criteria]]
@@ -153,7 +153,7 @@ def _one_pass(sql: SqlDialect, requested: Sequence[Facet], found: RowSource) -> 
 
 
 def _related_terms(sql: SqlDialect, facet: Facet, number: int) -> Sql:
-    """Values in several related objects; each value counts once for an object."""
+    """Values in several related objects; each value counts once per object."""
     assert isinstance(facet, Terms)  # noqa: S101  the parser refuses the others
     pairs = nested(related_pairs(sql, (), f"f{number}", facet.hops, facet_value(sql, facet)), "pairs")
     columns = f"{number} AS facet, {sql.portable('v')} AS key, count(DISTINCT n) AS found"
@@ -161,7 +161,7 @@ def _related_terms(sql: SqlDialect, facet: Facet, number: int) -> Sql:
 
 
 def _buckets(sql: SqlDialect, facet: Facet, number: int, value: str, seen: RowSource) -> Sql:
-    """Rows of facet number, key and count."""
+    """Rows with facet number, key and count."""
     match facet:
         case Terms(many=True):
             table, element = sql.elements(value, facet.kind)

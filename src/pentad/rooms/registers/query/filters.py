@@ -3,16 +3,15 @@
     {"status": "open", "price": {"gte": 5, "lt": 9}, "tags": ["a", "b"], "address.city": {"like": "de%"},
      "or": [{"due": null}, {"not": {"@self.owner": "user:ada"}}]}
 
-All members of an object must hold. A list means "one of". Operators and and / or / not may have a dollar sign. Lists of
-objects, and objects by some of their members:
+All members of an object must hold. A list means "one of". Operators, and and/or/not, may start with a dollar sign.
+Lists of objects, and objects by some of their members:
 
     {"lines.sku": "A-1"}                               some object of the list `lines` has it
     {"lines": {"contains": {"sku": "A-1", "qty": 2}}}  one and the same object has both
     {"address": {"contains": {"city": "Delft"}}}       the object has it, whatever else it has
 
-Over lists, `ne`, `nin`, `exists: false` and null are true if no object of the list satisfies the opposite.
-
-Related objects are asked in the same way, by references from here or to here:
+Over lists, `ne`, `nin`, `exists: false` and null are true if no object of the list satisfies the opposite. Related
+objects work the same way, through references in either direction:
 
     {"applicant.city": "Delft"}                        the object referred to has it
     {"permits.status": "open"}                         some object that refers here has it
@@ -20,7 +19,7 @@ Related objects are asked in the same way, by references from here or to here:
     {"permits": {"exists": false}}                     no object refers here
 
 Values come typed from JSON or as text from a URL; text is read as the property's kind. A value that can never match is
-refused with what the property holds.
+refused, and the error says what the property holds.
 """
 
 import math
@@ -73,7 +72,7 @@ _FALSE: Final = ("false", "0", "no", "off")
 
 
 def read_operator(name: str) -> Operator | None:
-    """The operator a name means, with or without a dollar sign."""
+    """The operator for a name, with or without a dollar sign."""
     bare = name.removeprefix("$")
     return bare if bare in OPERATORS else None
 
@@ -90,15 +89,15 @@ def unknown_operator(where: str, name: str) -> InvalidInput:
 class ValueReader:
     """Reads the values of a query.
 
-    Relative times count from `now`; without it they are refused. With `text` the values came as text, and each is read
-    as the property's kind.
+    Relative times count from `now`; without it they are refused. With `text`, the values are text, read as the
+    property's kind.
     """
 
     now: float | None
     text: bool = False
 
     def read(self, at: QueryField, value: Any) -> Scalar:
-        """The value for the property's kind. Raises InvalidInput if it does not fit."""
+        """The value, read as the property's kind. Raises InvalidInput if it does not fit."""
         if value is None:
             return None
         if at.time:
@@ -134,7 +133,7 @@ def simple_comparison(at: QueryField, op: Operator, value: Any, reader: ValueRea
 
 
 def read_bool(value: Any, where: str) -> bool:
-    """True or false, also as a URL writes them."""
+    """A boolean, also as text from a URL."""
     if isinstance(value, bool):
         return value
     if isinstance(value, str) and value.lower() in (*_TRUE, *_FALSE):
@@ -165,7 +164,7 @@ def _single(at: QueryField, op: Comparison, value: Any, reader: ValueReader) -> 
 
 
 def _one_of(at: QueryField, value: Any, *, negated: bool, reader: ValueReader) -> Filter:
-    """One of several; of an array, one of its elements."""
+    """A filter for one of several values; for an array, one of its elements."""
     if isinstance(value, str) and reader.text:
         value = value.split(",")
     if not isinstance(value, list):
@@ -194,7 +193,7 @@ def _pattern(at: QueryField, value: Any) -> str:
 def _contained(at: QueryField, value: Any, reader: ValueReader) -> Scalar:
     if not at.many and at.kind in ("number", "boolean"):
         raise InvalidInput(f"{at.name}.contains asks for a part; {at.name} is {at.described}.", hint="Use eq or in.")
-    if at.kind == "moment" and not at.many:  # a part of the text as it is written
+    if at.kind == "moment" and not at.many:  # matches the text literally
         at = replace(at, kind="text")
     return reader.read(at, value)
 
@@ -229,7 +228,7 @@ _FITS: Final[dict[str | None, Callable[[Any], bool]]] = {
     "boolean": lambda value: isinstance(value, bool),
     None: lambda value: isinstance(value, str | bool) or _is_number(value),
 }
-"""Whether a value is of a property's kind."""
+"""Tests whether a value is of a property's kind."""
 
 
 def type_mismatch(at: QueryField, value: Any) -> InvalidInput:
@@ -259,7 +258,7 @@ _DEEPEST_PART: Final = 16
 
 
 def build_comparison(at: QueryField, op: Operator, value: Any, reader: ValueReader) -> Filter:
-    """One comparison as a filter, wherever its place is."""
+    """One comparison as a filter, for any kind of place."""
     if not at.lists and not at.hops:
         if op == "contains" and isinstance(value, dict):
             return _partial_object(at, cast("dict[str, Any]", value), reader)
@@ -307,7 +306,7 @@ def _asks_metadata(criteria: Filter) -> bool:
 
 
 def _partial_object(at: QueryField, criteria: dict[str, Any], reader: ValueReader, depth: int = 0) -> Filter:
-    """An object, or an object of a list, that has at least these members."""
+    """A filter for an object, or an object in a list, with at least these members."""
     if not (at.many or at.holds_object or at.kind is None):
         raise type_mismatch(at, criteria)
     if not criteria:
@@ -358,14 +357,14 @@ _LOGIC: Final = ("and", "or", "not")
 
 
 def parse_filter(schema: QuerySchema, raw: Any, now: float) -> Filter | None:
-    """The filter a JSON value means; None for an empty one. Relative times count from `now`."""
+    """Parse a filter from JSON; None for an empty one. Relative times count from `now`."""
     if raw is None or raw == {}:
         return None
     return _FilterParser(schema, ValueReader(now)).object(raw, "", 0)
 
 
 class _FilterParser:
-    """Reads one filter and counts its parts, so that a query cannot be larger than it may."""
+    """Reads one filter and counts its parts, to limit the size of a query."""
 
     def __init__(self, schema: QuerySchema, values: ValueReader) -> None:
         self._known = schema
@@ -419,7 +418,7 @@ class _FilterParser:
         return resolve_field(self._known, name, before=self._before, passed=self._passed)
 
     def _related(self, name: str, members: dict[str, Any], depth: int) -> Filter:
-        """All members hold for one and the same related object."""
+        """A filter whose members must all hold for the same related object."""
         hops, schema = resolve_related(self._known, name, before=self._before, passed=self._passed)
         outer: tuple[QuerySchema, str, int] = (self._known, self._before, self._passed)
         self._known, self._before, self._passed = schema, f"{self._before}{name}.", self._passed + len(hops)

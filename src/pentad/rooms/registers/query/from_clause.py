@@ -1,14 +1,14 @@
 """The FROM and WHERE of a query: current objects, full-text search, or a state of the past.
 
-Rows are always called `objects` and have the columns of the table, so everything else is written once. Register and
-schema are literals in the statement: SQLite uses a partial index only if it can see that it applies.
+Rows are always called `objects` and have the table's columns, so everything else is written once. Register and schema
+are literals in the statement, because SQLite uses a partial index only if it can see that it applies.
 
-Planner hints: SQLite has no statistics and takes every indexed column for equally selective, so it may walk the index
-of a whole pair instead of looking up a value. PostgreSQL has no statistics on partial indexes, takes every list and
-range for a large one, and would walk along the ids. `uses_index` and its siblings find the part of a filter to look up.
+Planner hints: SQLite has no statistics and assumes all indexed columns are equally selective, so it may scan the index
+of a whole pair instead of looking up a value. PostgreSQL has no statistics on partial indexes, assumes every list and
+range is large, and would scan along the ids. `uses_index` and its siblings find the part of a filter to look up.
 
-For the past, the scope's rule must also hold for the object as it is today: a state cannot be read any more once the
-object cannot.
+For the past, the scope's rule must also hold for the object as it is today: if an object is no longer readable, neither
+are its past states.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from pentad.rooms.registers.query.search_words import ATTACHMENT_WORDS, WORDS, A
 
 
 def uses_index(scope: Scope, criteria: Filter | None) -> bool:
-    """Whether some part that must hold is answered by the index of a property."""
+    """Whether an index answers some part that must hold."""
     match criteria:
         case And():
             return any(uses_index(scope, part) for part in criteria.parts)
@@ -36,7 +36,7 @@ def uses_index(scope: Scope, criteria: Filter | None) -> bool:
 
 
 def indexed_value(scope: Scope, criteria: Filter | None) -> Compare | None:
-    """The part that asks for one value of an indexed property, if there is one."""
+    """The part that asks for a single value of an indexed property, if any."""
     for part in criteria.parts if isinstance(criteria, And) else (criteria,):
         if isinstance(part, Compare) and part.op == "eq" and part.value is not None and part.path in scope.indexed:
             return part
@@ -44,7 +44,7 @@ def indexed_value(scope: Scope, criteria: Filter | None) -> Compare | None:
 
 
 def may_be_selective(scope: Scope, criteria: Filter | None) -> bool:
-    """Whether a list or a range is answered by the index of a property."""
+    """Whether an index answers a list or a range."""
     match criteria:
         case And():
             return any(may_be_selective(scope, part) for part in criteria.parts)
@@ -55,7 +55,7 @@ def may_be_selective(scope: Scope, criteria: Filter | None) -> bool:
 
 
 def indexed_list(scope: Scope, criteria: Filter | None) -> tuple[In, Filter | None] | None:
-    """The list whose values are looked up one by one, and the rest of the filter.
+    """The list whose values to look up one by one, and the rest of the filter.
 
     None if there is no such list, or if a single value is looked up anyway.
     """
@@ -91,7 +91,7 @@ _LATER = (
 
 
 def past_rows(sql: SqlDialect, scope: Scope, as_of: AsOf) -> Sql:
-    """Objects unchanged since, and for each changed one the state that its first later change replaced."""
+    """The objects unchanged since and, for each changed one, the state its first later change replaced."""
     if as_of.change is not None:
         unchanged = Sql("NOT " + _LATER.format("objects", ""), (as_of.change,))
     else:
@@ -104,14 +104,14 @@ def past_rows(sql: SqlDialect, scope: Scope, as_of: AsOf) -> Sql:
 
 
 def _current_rule(sql: SqlDialect, scope: Scope) -> Sql | None:
-    """The rule for the object as it is today; None if it cannot have changed, as owner and organisation never do."""
+    """The rule for the object as it is today; None if only owner and organisation matter, which never change."""
     if scope.rule is None or all(path[0] == SELF for path in filter_paths(scope.rule)):
         return None
     return condition(sql, scope.rule)
 
 
 def replaced_rows(sql: SqlDialect, scope: Scope, as_of: AsOf, today: Sql | None = None) -> Sql:
-    """Select the state that the first later change of each changed object replaced.
+    """Select the state replaced by the first later change of each changed object.
 
     `today` is a condition on the current objects.
     """
@@ -129,7 +129,7 @@ def replaced_rows(sql: SqlDialect, scope: Scope, as_of: AsOf, today: Sql | None 
 
 
 def scope_conditions(sql: SqlDialect, scope: Scope, table: str = "objects") -> list[Sql]:
-    """The register and the schemas of a scope, as numbers in the text."""
+    """The register and schemas of a scope, as literal numbers."""
     pieces: list[Sql] = []
     if scope.register is not None:
         pieces.append(Sql(f"{table}.register = {int(scope.register)}"))
@@ -143,14 +143,14 @@ def scope_conditions(sql: SqlDialect, scope: Scope, table: str = "objects") -> l
 
 @dataclass(frozen=True, slots=True)
 class RowSource:
-    """A FROM and a WHERE. `relevance` is the SQL by which a search orders its candidates."""
+    """A FROM and a WHERE. `relevance` is the SQL that orders the candidates of a search."""
 
     tables: Sql
     where: Sql
     relevance: str | None = None
 
     def select(self, columns: str, more: Sql | None = None, tail: str = "") -> Sql:
-        """The statement that reads columns (without parameters) under one more condition."""
+        """A statement that reads columns (without parameters), with one more condition."""
         where = self.where if more is None else joined("AND", [self.where, more])
         return select(columns, self.tables, where, tail)
 
@@ -168,11 +168,11 @@ def row_source(
     attachments: Sequence[int] = (),
     looked_up: bool = False,
 ) -> RowSource:
-    """The objects of a scope that match a filter and a search; objects in `near` need not have its words.
+    """The objects of a scope that match a filter and a search; objects in `near` need not contain its words.
 
-    `asked` are the words of the search if it does not ask for all of them. For the schemas in `attachments` an object
-    also has the words if one of its attachments has them.
-    `looked_up` means that some part is answered by an index even if that does not show.
+    `asked` are the words to look for, if not all words of the search. For the schemas in `attachments`, an object also
+    matches if one of its attachments has the words. `looked_up` means that an index answers some part even if the
+    filter does not show it.
     """
     pieces = scope_conditions(sql, scope)
     if as_of is None and not include_deleted:
@@ -205,10 +205,10 @@ def row_source(
 
 
 def _or_attached(found: Sql, attached: Sql, *, ranked: bool) -> Sql:
-    """The table `d` of what is found, with the objects that their attachments find."""
+    """The table `d` of matches, including objects found through their attachments."""
     if not ranked:
         return composed("(SELECT record FROM ", found, " UNION SELECT record FROM (", attached, ") AS a) AS d")
-    # each object once; the attachments are the shorter list
+    # each object once; attachments are the shorter list
     return composed(
         "(WITH a AS (", attached, ") SELECT record, points FROM ", found,
         " WHERE record NOT IN (SELECT record FROM a) UNION ALL SELECT record, points FROM a) AS d",
@@ -216,7 +216,7 @@ def _or_attached(found: Sql, attached: Sql, *, ranked: bool) -> Sql:
 
 
 def attached_objects(sql: SqlDialect, expression: str, schemas: Sequence[int]) -> Sql:
-    """Select the objects of some schemas with an attachment that has all the words, as `record` with `points`."""
+    """Select objects of some schemas with an attachment that has all the words, as `record` with `points`."""
     listed = ", ".join(str(int(schema)) for schema in schemas)
     return composed(
         "SELECT texts.object AS record, max(d.points) AS points FROM ",
@@ -237,8 +237,8 @@ def _join_values(sql: SqlDialect, listed: In, rest: Filter | None) -> tuple[Sql,
 
 
 def _scope_rules(sql: SqlDialect, scope: Scope, *, decisive: bool) -> list[Sql]:
-    """The conditions of the scope. The organisation is the last column of every property index: naming it, whatever it
-    is, makes that index the best fit.
+    """The conditions of the scope. The organisation is the last column of every property index, so naming it, even
+    without a restriction, makes that index the best fit.
     """
     rules = list(scope.rule.parts) if isinstance(scope.rule, And) else [scope.rule] if scope.rule is not None else []
     pieces: list[Sql] = []

@@ -1,12 +1,12 @@
-"""SQL for one JSON value of an object, identical in queries and indexes.
+"""SQL for a JSON value of an object, identical in queries and indexes.
 
-A partial index is used only if the query repeats the indexed expression exactly, so both are made here. Property names
-are part of the text, because an index cannot have parameters; they are quoted twice, as a JSON path and as an SQL
+A partial index is used only if the query repeats the indexed expression exactly, so both are built here. Property names
+are part of the SQL text, because an index cannot have parameters; they are quoted twice, as a JSON path and as an SQL
 string. Numbers are 64-bit integers or finite doubles.
 
     CREATE INDEX ox_5_... ON objects (<index_columns(...)>) WHERE schema = 5 AND deleted IS NULL
 
-The register comes first and the organisation last. Every query names both, so the index alone answers counts and
+The register comes first and the organisation last. Every query names both, so the index alone can answer counts and
 facets.
 """
 
@@ -20,7 +20,7 @@ from pentad.rooms.registers.query.datetimes import datetime_key_sql
 from pentad.rooms.registers.query.models import Kind, Path
 
 LONGEST_INDEXED_TEXT: Final = 2_000
-"""Bytes of a text in an indexed property; PostgreSQL refuses an index entry of more than about 2,700."""
+"""The most bytes of a text in an indexed property; PostgreSQL refuses index entries above about 2,700."""
 
 
 def text_value(dialect: Dialect, path: Path) -> str:
@@ -33,14 +33,14 @@ def text_value(dialect: Dialect, path: Path) -> str:
 
 
 def joined_text(dialect: Dialect, path: Path) -> str:
-    """The same for a join or a group, which use no index: PostgreSQL reads it faster in this form."""
+    """Like `text_value`, for joins and groups, which use no index: PostgreSQL reads this form faster."""
     if dialect == "sqlite" or any(isinstance(step, int) for step in path):
         return text_value(dialect, path)
     return f"""(CASE {json_type(dialect, path)} WHEN 'string' THEN {_postgres_text(path)} END COLLATE "C")"""
 
 
 def reference_text(dialect: Dialect, path: Path) -> str:
-    """The value at a path for a comparison with uuids, which no value but a text can equal."""
+    """The value at a path for comparison with uuids, which only a text can equal."""
     if dialect == "sqlite":
         return f"json_extract({sqlite_place(path)})"
     return text_value(dialect, path) if any(isinstance(step, int) for step in path) else f"({_postgres_text(path)})"
@@ -68,7 +68,7 @@ def bool_value(dialect: Dialect, path: Path) -> str:
 
 
 def json_type(dialect: Dialect, path: Path) -> str:
-    """The dialect's name for the type of the value at a path; NULL if there is none."""
+    """The dialect's type name for the value at a path; NULL if there is none."""
     if dialect == "sqlite":
         return f"json_type({sqlite_place(path)})"
     return f"jsonb_typeof({postgres_value(path)})"
@@ -86,7 +86,7 @@ def moment_value(dialect: Dialect, path: Path) -> str:
     return datetime_key_sql(dialect, f"(({postgres_value(path)}) #>> '{{}}')")
 
 
-@lru_cache(4_096)  # every statement names the same few properties
+@lru_cache(4_096)  # all statements name the same few properties
 def typed_value(dialect: Dialect, path: Path, kind: Kind) -> str:
     """The value at a path if it is of this kind, else NULL."""
     makers = {"text": text_value, "number": number_value, "boolean": bool_value, "moment": moment_value}
@@ -105,7 +105,7 @@ def sqlite_place(path: Path) -> str:
 
 def postgres_value(path: Path) -> str:
     """The jsonb at a path."""
-    if any(isinstance(step, int) for step in path):  # `->` with a number would take a scalar for an array of one
+    if any(isinstance(step, int) for step in path):  # `->` with a number would treat a scalar as an array of one
         return f"jsonb_path_query_first(doc, {_quoted('strict $' + _steps(path))}, '{{}}', true)"
     return " -> ".join(("doc", *(_quoted(str(step)) for step in _checked(path))))
 
@@ -121,7 +121,7 @@ def _quoted(text: str) -> str:
 
 
 def _checked(path: Path) -> Path:
-    """A path that can stand in a statement: neither dialect takes NUL, and half a surrogate pair is not text."""
+    """A path that can be part of a statement: neither dialect accepts NUL, and half a surrogate pair is not text."""
     for step in path:
         if isinstance(step, int):
             if step < 0:

@@ -1,4 +1,4 @@
-"""The metadata of an object under `@self`: the names that can be queried, and their columns."""
+"""An object's metadata under `@self`: the names that can be queried, and their columns."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -10,7 +10,7 @@ SELF: Final = "@self"
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of the objects table. A `time` is seconds since the epoch and read from ISO 8601 too."""
+    """A column of the objects table. A `time` is seconds since the epoch; queries may also use ISO 8601."""
 
     sql: str
     kind: Kind
@@ -42,9 +42,9 @@ METADATA_NAMES: Final = (
 """Every name `@self` can have in an answer, the most useful first."""
 
 HEADINGS: Final = ("name", "description", "summary", "image")
-"""Metadata that is taken from a property, which the schema's configuration names."""
+"""Metadata taken from properties that the schema's configuration names."""
 
 
 def column_of(path: Path) -> Column | None:
-    """The column a path means, or None for a path into the data."""
+    """The column for a path, or None for a path into the data."""
     return COLUMNS.get(str(path[1])) if len(path) == 2 and path[0] == SELF else None

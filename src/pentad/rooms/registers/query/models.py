@@ -1,11 +1,11 @@
-"""What can be asked of objects, as plain values without SQL, JSON or schema.
+"""The query model: plain values without SQL, JSON or schema.
 
-A filter is either true or false of an object, never unknown, so `Not` is its exact complement:
+A filter is either true or false for an object, never unknown, so `Not` is its exact complement:
 
-* Comparisons are typed: text meets only text (by bytes), a number only numbers, a boolean only booleans, and an instant
-  only texts that are date-times, by the moment they denote.
+* Comparisons are typed: text compares only with text (by bytes), numbers with numbers, booleans with booleans, and
+instants with date-time texts, by the moment they denote.
 * Null means "null or missing". `ne`, `In(negated)` and `Exists(False)` are the complements of their opposites.
-* `Like` and the text form of `Contains` ignore the case of a-z; nothing else is folded.
+* `Like` and the text form of `Contains` ignore the case of a-z; no other case is folded.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,12 +15,12 @@ from typing import Any, Final, Literal
 from pentad.search.documents import Retrieval
 
 Path = tuple[str | int, ...]
-"""Property names from the outside in, an int for a place in an array. ("@self", "created") is metadata."""
+"""Property names from the outside in, with an int for an array position. ("@self", "created") is metadata."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Instant:
-    """A moment to compare date-times with: its sortable key (see `datetimes`), and the text it is displayed as."""
+    """A moment to compare date-times with: its sortable key (see `datetimes`), and its display text."""
 
     key: str
     text: str = field(compare=False)
@@ -40,7 +40,7 @@ DEFAULT_GROUPS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """The value at a path against one value. Truth values and null know only eq and ne."""
+    """Compares the value at a path with one value. Booleans and null support only eq and ne."""
 
     path: Path
     op: Comparison
@@ -58,7 +58,7 @@ class In:
 
 @dataclass(frozen=True, slots=True)
 class Like:
-    """The text at a path has this shape: % is any run of characters, _ any one, a backslash makes the next plain."""
+    """The text at a path matches a pattern: % is any run of characters, _ any one, a backslash escapes the next."""
 
     path: Path
     pattern: str
@@ -66,7 +66,7 @@ class Like:
 
 @dataclass(frozen=True, slots=True)
 class Exists:
-    """There is a value at the path, and it is not null (or the other way round)."""
+    """There is a value at the path that is not null (or the opposite)."""
 
     path: Path
     expected: bool = True
@@ -74,7 +74,7 @@ class Exists:
 
 @dataclass(frozen=True, slots=True)
 class Contains:
-    """An array with this element, or a text with this part."""
+    """The array at a path has this element, or the text has this part."""
 
     path: Path
     value: Scalar
@@ -82,7 +82,7 @@ class Contains:
 
 @dataclass(frozen=True, slots=True)
 class Empty:
-    """There is a list without elements at the path, or an object without members."""
+    """There is an empty list or object at the path."""
 
     path: Path
     holds: Literal["array", "object"]
@@ -98,14 +98,14 @@ class AnyElement:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One step from objects to related ones, by the reference at a path.
+    """One step from objects to related ones, through the reference at a path.
 
-    Forward, the near object refers to objects of `schema`; `lists` are the lists of objects around the reference. With
-    `back`, objects of `schema` refer to the near one, and `path` has a `*` for every list in them. `many` means that
-    the path holds a list of references; one that `embeds` may hold whole objects too.
+    Forward, the near object refers to objects of `schema`; `lists` are the lists of objects that contain the reference.
+    With `back`, objects of `schema` refer to the near one, and `path` has a `*` for every list in them. `many` means
+    that the path holds a list of references; with `embeds` it may also hold whole objects.
 
-    `scope` limits the far objects to those the caller may read, and `as_of` takes them from the past. Both are filled
-    in when the query runs (`bind_relations`), so the rights are those of that moment.
+    `scope` limits the far objects to those the caller may read, and `as_of` reads them from the past. Both are filled
+    in when the query runs (`bind_relations`), so current rights apply.
     """
 
     schema: int
@@ -128,7 +128,7 @@ Hops = tuple[Hop, ...]
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """A related object exists that the part is true of; the paths of the part begin in that object."""
+    """Some related object matches the part; the part's paths start in that object."""
 
     hop: Hop
     part: "Filter"
@@ -136,21 +136,21 @@ class Related:
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """All of them; true when there are none."""
+    """All parts are true; true if there are none."""
 
     parts: tuple["Filter", ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """One of them at least; false when there are none."""
+    """At least one part is true; false if there are none."""
 
     parts: tuple["Filter", ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """Whatever the part is not true of."""
+    """The part is not true."""
 
     part: "Filter"
 
@@ -159,7 +159,7 @@ Filter = Compare | In | Like | Exists | Contains | Empty | AnyElement | Related 
 
 
 def filter_paths(node: Filter | None) -> list[Path]:
-    """Every path in a filter; of what is related, only the reference."""
+    """All paths in a filter; for related objects, only that of the reference."""
     if node is None:
         return []
     if isinstance(node, And | Or):
@@ -181,7 +181,7 @@ class Sort:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """How often each value occurs, most frequent first. `many`: the elements of an array, each once an object."""
+    """Counts of each value, most frequent first. `many` counts the elements of an array, each once per object."""
 
     name: str
     path: Path
@@ -193,7 +193,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Ranges:
-    """How many values lie between neighbouring bounds: below the first, [first, second) ..., from the last on."""
+    """How many values lie between neighbouring bounds: below the first, [first, second), ..., from the last up."""
 
     name: str
     path: Path
@@ -204,7 +204,7 @@ class Ranges:
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """How many values fall into each day, week, month, quarter or year, in order of time."""
+    """How many values fall into each day, week, month, quarter or year, in chronological order."""
 
     name: str
     path: Path
@@ -219,7 +219,7 @@ Facet = Terms | Ranges | Histogram
 
 @dataclass(frozen=True, slots=True)
 class AsOf:
-    """The past: as it was at a time, or right after a change of the feed."""
+    """A point in the past: a time, or right after a change of the feed."""
 
     at: float | None = None
     change: int | None = None
@@ -235,7 +235,7 @@ class RelatedValue:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """Which objects, in which order, how many, and what else to count."""
+    """A query: which objects, in which order, how many, and what else to count."""
 
     filter: Filter | None = None
     search: str | None = None
@@ -252,16 +252,16 @@ class Query:
     include_deleted: bool = False
     ignored: tuple[str, ...] = ()
     as_written: str | None = None
-    """The filter and `as_of` as they were written, if they have relative times: a cursor belongs to what was asked, not
-    to the moment it was asked."""
+    """The filter and `as_of` as written, if they have relative times: a cursor belongs to the query, not to the moment
+    it was sent."""
     related: tuple[tuple[str, RelatedValue], ...] = ()
-    """The names in `fields` that lead through references to one object each."""
+    """The names in `fields` that follow references to one object each."""
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """How much of a hit's score comes from each word and from its vector; the parts add up to the score. `cosine` is
-    None for an object without a vector; `fields` lists the matched words by property.
+    """How much each word and the vector contribute to a hit's score; the parts add up to the score. `cosine` is None
+    for an object without a vector; `fields` lists the matched words by property.
     """
 
     words: Mapping[str, float] = field(default_factory=dict[str, float])
@@ -282,9 +282,9 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class QueryResult:
-    """The rows have the columns of a StoredObject. `total` is None if it was not requested.
+    """Rows with the columns of a StoredObject. `total` is None unless requested.
 
-    `retrieval` is set if a hybrid schema was searched, `lexical_because` if vectors could not take part,
+    `retrieval` is set if a hybrid schema was searched, `lexical_because` if vectors could not be used, and
     `no_good_match` if nothing on the first page is likely to be what the caller wants.
     """
 
@@ -313,7 +313,7 @@ class QueryResult:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One figure of each group. Without a path, `count` counts objects. Related objects count once for each object."""
+    """One figure per group. Without a path, `count` counts objects. Related objects count once per object."""
 
     name: str
     function: Function
@@ -335,7 +335,7 @@ class GroupKey:
 
 @dataclass(frozen=True, slots=True)
 class Having:
-    """A bound on a figure of the groups."""
+    """A limit on a figure of the groups."""
 
     metric: str
     op: Comparison
@@ -344,7 +344,7 @@ class Having:
 
 @dataclass(frozen=True, slots=True)
 class AggregateQuery:
-    """Figures over groups of objects. `sort` names metrics or group keys, each with whether it descends."""
+    """Figures for groups of objects. `sort` names metrics or group keys, each with whether it is descending."""
 
     metrics: tuple[Metric, ...]
     filter: Filter | None = None
@@ -361,7 +361,7 @@ class AggregateQuery:
 class AggregateResult:
     """One row per group: keys and metrics by name. `more` means that the limit cut off groups.
 
-    `total` has the figures over all objects, if they were asked for and there is more than one group.
+    `total` has the figures over all objects, if requested and there is more than one group.
     """
 
     groups: list[dict[str, Any]]
@@ -374,8 +374,8 @@ class AggregateResult:
 class Scope:
     """What a caller may query, whatever the query says.
 
-    `register` None means every register, empty `schemas` every schema. In a scope of one schema, `indexed` are the
-    paths with an index of their own; they affect speed, never answers.
+    `register` None means all registers, empty `schemas` all schemas. In a scope of one schema, `indexed` are the paths
+    with an index; they affect speed, never answers.
     """
 
     register: int | None = None

@@ -1,7 +1,7 @@
 """Sort orders and cursors: how to continue after a row.
 
 Missing values sort last in both directions. An index cannot do that both ways, so objects are read in two phases: those
-with the first key, then those without. Each phase walks along an index, and continuing after a row is a lookup, not a
+with the first key, then those without. Each phase scans an index, and continuing after a row is a lookup rather than a
 count of the rows before it. The id, in the direction of the last key, makes every order total.
 
 A cursor holds the sort keys of the last row. It grants no rights: the scope applies again on every request.
@@ -26,7 +26,7 @@ Position = tuple[str | int | float | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One key of an order as SQL."""
+    """One sort key as SQL."""
 
     sql: str
     descending: bool
@@ -43,14 +43,14 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """A part of the result, complete in itself."""
+    """A self-contained part of the result."""
 
     where: Sql | None
     order: str
 
 
 def sort_keys(sql: SqlDialect, sort: Sequence[Sort]) -> list[Key]:
-    """The keys of an order; the id is not among them, every order ends with it."""
+    """The sort keys, without the id that every order ends with."""
     keys: list[Key] = []
     for one in sort:
         column = column_of(one.path)
@@ -62,7 +62,7 @@ def sort_keys(sql: SqlDialect, sort: Sequence[Sort]) -> list[Key]:
 def phases(sql: SqlDialect, keys: Sequence[Key], after: Position | None, *, few: bool = False) -> Iterator[Phase]:
     """The phases of the result in order, starting after a row if one is given.
 
-    `few` means that an index may find only a few rows, so walking along the ids may take longer.
+    `few` means that an index may find only a few rows, so scanning along the ids may take longer.
     """
     order = [f"{key.sql}{key.direction}" + (" NULLS LAST" if key.nullable else "") for key in keys]
     last = f"objects.id{keys[-1].direction if keys else ''}"
@@ -86,7 +86,7 @@ def phases(sql: SqlDialect, keys: Sequence[Key], after: Position | None, *, few:
 def _behind(
     sql: SqlDialect, keys: Sequence[Key], after: Position, final: Key | None = None, *, last: bool = True
 ) -> Sql:
-    """Rows behind a position. `last` False leaves out those that lack the first key: another phase has them."""
+    """Rows after a position. With `last` False, rows without the first key are left out: they are in another phase."""
     final = keys[-1] if keys else final
     if not keys:
         return Sql(f"objects.id {final.beyond if final else '>'} ?", (after[0],))
@@ -108,7 +108,7 @@ def _compare_key(sql: SqlDialect, key: Key, sign: str, value: str | float | None
 
 
 def position(row: Sequence[Value], keys: int) -> Position:
-    """The position of a row whose keys are its last columns and whose id is its first."""
+    """The position of a row that starts with its id and ends with its keys."""
     found = [*row[len(row) - keys :], row[0]] if keys else [row[0]]
     return tuple(value if isinstance(value, (str, int, float)) else None for value in found)
 
@@ -118,7 +118,7 @@ _LONGEST_OFFSET: Final = 9
 
 
 def offset_of(cursor: str | None) -> int:
-    """The offset that the cursor of a list without a position means; 0 without a cursor."""
+    """The offset in the cursor of a list without positions; 0 without a cursor."""
     if cursor is None:
         return 0
     if not cursor.isascii() or not cursor.isdigit() or len(cursor) > _LONGEST_OFFSET:
@@ -132,7 +132,7 @@ def write_cursor(scope: Scope, query: Query, position: Position) -> str:
 
 
 def read_cursor(scope: Scope, query: Query, kinds: Sequence[Kind]) -> Position | None:
-    """The position a query's cursor means: one value of each kind; None without a cursor."""
+    """The position in a query's cursor, with a value of each kind; None without a cursor."""
     if query.cursor is None:
         return None
     try:

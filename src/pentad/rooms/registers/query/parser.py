@@ -53,7 +53,7 @@ _MOST_BUCKETS: Final = 200
 _MOST_BOUNDS: Final = 50
 _MOST_FIELDS: Final = 200
 MOST_RELATED: Final = 20
-"""Values through relations in one row."""
+"""The most related values in one row."""
 FURTHEST: Final = 1_000_000_000
 _LONGEST_SEARCH: Final = 1_000
 _MEMBERS: Final = (
@@ -68,7 +68,7 @@ T = TypeVar("T")
 def parse_query(schema: QuerySchema, raw: Mapping[str, Any], now: float, *, related: bool = False) -> Query:
     """A query from its JSON members; InvalidInput names the member that is wrong.
 
-    Relative times count from `now`. With `related`, `fields` may name properties of related objects.
+    Relative times are relative to `now`. With `related`, `fields` may name properties of related objects.
     """
     check_members(raw, _MEMBERS, "query")
     limit = read_integer(raw.get("limit"), "limit", DEFAULT_LIMIT, LARGEST_LIMIT)
@@ -132,7 +132,7 @@ def check_members(raw: Mapping[str, Any], members: tuple[str, ...], what: str) -
 
 
 def read_integer(raw: Any, name: str, default: int, largest: int) -> int:
-    """A number from 0 to the largest, also written as text."""
+    """An integer from 0 to the largest allowed, also as text."""
     if raw is None or raw == "":
         return default
     if isinstance(raw, str) and raw.isascii() and raw.isdigit() and len(raw) < 19:
@@ -145,7 +145,7 @@ def read_integer(raw: Any, name: str, default: int, largest: int) -> int:
 
 
 def parse_search(raw: Any) -> str | None:
-    """The words to look for; None when there is nothing but space."""
+    """The words to look for; None if there is only whitespace."""
     if raw is None or (isinstance(raw, str) and not raw.strip()):
         return None
     if not isinstance(raw, str):
@@ -163,7 +163,7 @@ def parse_sort(schema: QuerySchema, raw: Any) -> tuple[Sort, ...]:
 
 
 def _order(raw: Any, most: int) -> list[tuple[str, bool]]:
-    """The names to sort by, each with whether it descends."""
+    """The names to sort by, each with whether it is descending."""
     if raw is None or raw in ("", [], {}):
         return []
     if isinstance(raw, str):
@@ -189,7 +189,7 @@ def _sort(at: QueryField, descending: bool) -> Sort:
 
 
 def ordered_kind(at: QueryField, purpose: str, *, to_many: bool = False) -> Kind:
-    """The kind of a place that holds one kind of value; with `to_many` there may be several related objects."""
+    """The kind of a place with one kind of value; with `to_many`, several related objects are allowed."""
     if at.to_many and not to_many:
         raise InvalidInput(
             f"{at.name} cannot be {purpose}: there may be several related objects.",
@@ -203,10 +203,10 @@ def ordered_kind(at: QueryField, purpose: str, *, to_many: bool = False) -> Kind
 
 
 def parse_fields(schema: QuerySchema, raw: Any) -> tuple[str, ...] | None:
-    """The names of an object's own properties and metadata to show, or None for all of them."""
+    """The names of the object's own properties and metadata to show, or None for all."""
     try:
         names, related = _read_fields(schema, raw)
-    except NeedsRelatedSchemas as error:  # it does not matter what lies there: only own properties are shown
+    except NeedsRelatedSchemas as error:  # anything may be there: only own properties are shown
         raise InvalidInput(error.message, hint=error.hint, details=error.details) from None
     if related:
         raise InvalidInput(
@@ -216,7 +216,7 @@ def parse_fields(schema: QuerySchema, raw: Any) -> tuple[str, ...] | None:
 
 
 def _read_fields(schema: QuerySchema, raw: Any) -> tuple[tuple[str, ...] | None, tuple[tuple[str, RelatedValue], ...]]:
-    """The own names to show, and those that lead through references to one object each."""
+    """The object's own names to show, and those that follow references to one object each."""
     if raw is None or raw in ("", []):
         return None, ()
     if isinstance(raw, str):
@@ -243,7 +243,7 @@ def _read_fields(schema: QuerySchema, raw: Any) -> tuple[tuple[str, ...] | None,
 
 
 def _is_embedded(schema: QuerySchema, name: str) -> bool:
-    """Whether the name may lead into an object that stands in place of a reference."""
+    """Whether the name may lead into an object embedded in place of a reference."""
     facts = schema.properties.get(name.partition(".")[0])
     return facts is not None and facts.ref is not None and facts.ref.embeds
 
@@ -285,7 +285,7 @@ def _facet(schema: QuerySchema, name: str, how: Any, now: float) -> Facet:
 
 
 def bucket_of(at: QueryField, raw: Any) -> Bucket:
-    """A time bucket, for a field that holds times."""
+    """The time bucket for a field that holds times."""
     if raw not in BUCKETS:
         raise InvalidInput(f"{at.name}: times are grouped by {', '.join(BUCKETS)}.")
     if not at.single or not (at.time or at.kind in ("text", "moment")):
@@ -295,7 +295,7 @@ def bucket_of(at: QueryField, raw: Any) -> Bucket:
 
 
 def timed_kind(at: QueryField) -> Kind:
-    """How the times of a place are written."""
+    """The kind of the times at a place."""
     return "moment" if at.kind == "moment" else "text"
 
 
@@ -321,7 +321,7 @@ _MOST_GROUP_KEYS: Final = 5
 
 
 def parse_aggregate(schema: QuerySchema, raw: Mapping[str, Any], now: float) -> AggregateQuery:
-    """An aggregation from its JSON members. Without metrics it counts; relative times count from `now`."""
+    """An aggregation from its JSON members. Without metrics it counts; relative times are relative to `now`."""
     check_members(raw, _AGGREGATE_MEMBERS, "aggregation")
     search, as_of = parse_search(raw.get("search")), read_as_of(raw.get("as_of"), now)
     if as_of is not None and search is not None:

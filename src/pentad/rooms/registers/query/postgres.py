@@ -1,6 +1,6 @@
 """PostgreSQL: jsonb operators over `objects.doc`.
 
-Every text has COLLATE "C" unless its column has. A cast that can fail is guarded by a test.
+Every text has COLLATE "C" unless its column already has. A test guards every cast that can fail.
 """
 
 import json
@@ -30,7 +30,7 @@ class PostgresDialect:
         return "CAST(? AS numeric)"
 
     def number(self, value: float) -> Value:
-        return repr(value)  # exactly the digits; a double would be cut to 15 of them on its way to numeric
+        return repr(value)  # keeps all digits; a double would be cut to 15 when converted to numeric
 
     def expected(self, test: str) -> str:
         return test

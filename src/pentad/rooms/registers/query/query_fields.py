@@ -1,11 +1,11 @@
-"""Resolves a name in a query to a path and the kind of its values.
+"""Resolves names in queries to paths and kinds of values.
 
-Unknown names are refused with the nearest ones: a misspelt filter that finds nothing would look like an answer. Below
-an object without declared members, any name is allowed.
+Unknown names are refused, with the nearest known ones: a misspelt filter that finds nothing would look like an answer.
+Below an object without declared members, any name is allowed.
 
-A name may pass through references, at most three: forward (`applicant.city`) and backward (`permits.status`). What lies
-behind a reference is another schema, which has to be read from the store. So a schema comes with its `relations`, or
-without, and then a name that leads out of it raises NeedsRelatedSchemas. Most queries never leave their schema.
+A name may follow up to three references, forward (`applicant.city`) or backward (`permits.status`). Behind a reference
+is another schema, which has to be read from the store. A schema may come without its `relations`; then a name that
+leads out of it raises NeedsRelatedSchemas. Most queries never leave their schema.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ DeclaredKind = Literal["text", "number", "boolean", "date", "moment"]
 
 
 class NeedsRelatedSchemas(InvalidInput):
-    """The name leads out of the schema, or to nothing. Only the schemas around it can tell."""
+    """The name leads out of the schema, or nowhere; only the related schemas can tell."""
 
     @classmethod
     def of(cls, error: InvalidInput) -> "NeedsRelatedSchemas":
@@ -51,13 +51,13 @@ class QueryReference(Protocol):
 
     @property
     def filled(self) -> bool:
-        """Whether the property is not stored: the objects behind it refer back by their property `inversed_by`."""
+        """Whether the property is not stored: the related objects refer back through their property `inversed_by`."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class FarSchema:
-    """A schema at the other end of a relation. `reference` is the property of it that refers back, if one does."""
+    """A schema at the other end of a relation. `reference` is its property that refers back, if any."""
 
     id: int
     schema: "QuerySchema"
@@ -65,18 +65,18 @@ class FarSchema:
 
 
 class Relations(Protocol):
-    """The schemas around a schema, as far as the caller may know of them."""
+    """The related schemas of a schema that the caller may see."""
 
     def targets(self, reference: QueryReference) -> Sequence[FarSchema]:
-        """The schemas that a reference may lead to."""
+        """The schemas a reference may lead to."""
         ...
 
     def referring(self, name: str) -> FarSchema | None:
-        """The schema whose objects refer to this one's under a name such as `permits`."""
+        """The schema whose objects refer to this one's, by a name such as `permits`."""
         ...
 
     def names(self) -> Iterable[str]:
-        """The names `referring` knows, the best one for each relation."""
+        """The names `referring` accepts, the best one for each relation."""
         ...
 
 
@@ -97,7 +97,7 @@ class QueryProperty(Protocol):
 
     @property
     def elements(self) -> Mapping[str, "QueryProperty"] | None:
-        """The properties of the objects in a list, empty if they may have any; None if it holds no objects."""
+        """The properties of objects in a list; empty if they may have any, None if it holds no objects."""
         ...
 
     @property
@@ -112,28 +112,28 @@ class QuerySchema(Protocol):
 
     @property
     def headings(self) -> Mapping[str, str | None]:
-        """By which property objects have a name, description, summary, image; None where a template makes it."""
+        """The properties used for name, description, summary and image; None for one made by a template."""
         ...
 
     @property
     def concealed(self) -> frozenset[str]:
-        """Metadata that would reveal something about properties the caller may not query."""
+        """Metadata that would reveal properties the caller may not query."""
         ...
 
     @property
     def relations(self) -> Relations | None:
-        """The schemas around it; None if they have not been read."""
+        """The related schemas; None if they were not read."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class QueryField:
-    """A field of an object. `kind` None: values of any kind, or none that compare. `many`: an array of `kind`.
+    """A field of an object. `kind` is None for values of any kind or that do not compare; `many` means an array.
 
-    `lists` are the lists of objects on the way; the path then starts in an object of the last one. `members` are the
-    properties of the object there, or of the objects in its list; None if they may have any. `hops` lead to the related
-    object, of `schema`, in which lists and path start. A field that `is_relation` means the related objects themselves,
-    one that `is_reference` holds their uuids.
+    `lists` are the lists of objects it passes through; the path then starts in an object of the last one. `members` are
+    the properties of the object there, or of the objects in its list; None if they may have any. `hops` lead to the
+    related object, of `schema`, in which lists and path start. With `is_relation` the field means the related objects
+    themselves, with `is_reference` it holds their uuids.
     """
 
     name: str
@@ -153,7 +153,7 @@ class QueryField:
 
     @property
     def single(self) -> bool:
-        """Whether an object has at most one value there."""
+        """Whether an object has at most one value in this field."""
         return not self.many and not self.lists and not self.to_many
 
     @property
@@ -178,9 +178,9 @@ class QueryField:
 
 
 def resolve_field(schema: QuerySchema, name: str, *, before: str = "", passed: int = 0) -> QueryField:
-    """The place a dotted name means; InvalidInput with the nearest names for one the schema does not have.
+    """The field for a dotted name; InvalidInput, with the nearest names, if the schema does not have it.
 
-    `before` is what leads to the schema, through `passed` references.
+    `before` is the part of the name that leads to the schema, through `passed` references.
     """
     if len(name) > _LONGEST_NAME or name.count(".") > _DEEPEST:
         raise InvalidInput(f"The name {name[:60]!r}... is too long.", hint=f"At most {_LONGEST_NAME} characters.")
@@ -208,9 +208,9 @@ def resolve_field(schema: QuerySchema, name: str, *, before: str = "", passed: i
 
 @dataclass(frozen=True, slots=True)
 class NamePart:
-    """The part of a name that belongs to one schema; `path` is the path of the property, None for anything else.
+    """The part of a name that belongs to one schema; `path` is the property's path, None for anything else.
 
-    A name that leads back to a schema that refers here has that schema and the path of its reference in `back`.
+    For a name that leads back to a referring schema, `back` has that schema and the path of its reference.
     """
 
     schema: int
@@ -220,7 +220,7 @@ class NamePart:
 
 
 def name_parts(schema: QuerySchema, here: int, name: str) -> list[NamePart]:
-    """The parts of a name by the schemas they belong to; `here` is the id of the first. Raises as `resolve_field`."""
+    """The parts of a name, split by schema; `here` is the first schema's id. Raises like `resolve_field`."""
     at = resolve_field(schema, name)
     if name == SELF or name.startswith(f"{SELF}.") or not schema.properties:
         return [NamePart(here, name, None)]
@@ -235,7 +235,7 @@ def name_parts(schema: QuerySchema, here: int, name: str) -> list[NamePart]:
 
 
 def _declared_path(declared: Mapping[str, QueryProperty], steps: Sequence[str]) -> tuple[str, ...]:
-    """The properties that a name passes through, as far as they are declared members of one another."""
+    """The declared properties a name passes through, each a member of the one before."""
     for count in range(len(steps), 0, -1):
         name = ".".join(steps[:count])
         if (facts := declared.get(name)) is not None:
@@ -246,14 +246,14 @@ def _declared_path(declared: Mapping[str, QueryProperty], steps: Sequence[str]) 
 def resolve_related(
     schema: QuerySchema, name: str, *, before: str = "", passed: int = 0
 ) -> tuple[Hops, QuerySchema]:  # fmt: skip
-    """The way to the related objects that a name means, and their schema."""
+    """The hops to the related objects that a name means, and their schema."""
     found = resolve_field(schema, f"{name}.{SELF}.uuid", before=before, passed=passed)
     return found.hops, found.schema or schema
 
 
 @dataclass(frozen=True, slots=True)
 class _Crossing:
-    """A name that leads out of its schema: by the reference at a path, and on with the steps that are left."""
+    """A name that leads out of its schema: through the reference at a path, then along the remaining steps."""
 
     path: Path
     reference: QueryReference
@@ -294,7 +294,7 @@ def _back(far: FarSchema) -> Hop:
 
 
 def _beyond(hop: Hop, far: FarSchema, name: str, before: str, rest: str, passed: int) -> QueryField:
-    """The field behind a hop, in which the rest of the name is looked up."""
+    """The field behind a hop, found with the rest of the name."""
     if not rest:
         return QueryField(before + name, _UUID, "text", hops=(hop,), is_relation=True, schema=far.schema)
     here = before + name.removesuffix(rest)
@@ -329,7 +329,7 @@ def _metadata(schema: QuerySchema, name: str, before: str) -> QueryField:
 
 
 def _heading(schema: QuerySchema, name: str, asked: str) -> QueryField:
-    """A heading is queried through the property it comes from. An object without a name is named by its uuid."""
+    """A heading is queried through the property it comes from. An object without a name uses its uuid as name."""
     if asked not in schema.headings and asked == "name":
         return QueryField(name, (SELF, "uuid"), "text")
     source = schema.headings.get(asked)
@@ -343,7 +343,7 @@ def _heading(schema: QuerySchema, name: str, asked: str) -> QueryField:
 def _below(
     name: str, path: Path, declared: Mapping[str, QueryProperty], steps: Sequence[str]
 ) -> QueryField | _Crossing | None:
-    """A name may itself have dots, so the longest that is declared wins."""
+    """A property name may contain dots, so the longest declared one wins."""
     for count in range(len(steps), 0, -1):
         facts = declared.get(".".join(steps[:count]))
         if facts is not None:
@@ -379,7 +379,7 @@ def _inside(name: str, path: Path, facts: QueryProperty, steps: Sequence[str]) -
 
 
 def _in_list(name: str, path: Path, facts: QueryProperty, steps: Sequence[str]) -> QueryField | _Crossing | None:
-    """A place in one element of a list, by its number, or in any of its objects."""
+    """A place in one element of a list, by position, or in any of its objects."""
     elements = facts.elements
     if steps[0].isascii() and steps[0].isdigit() and len(steps[0]) < 10:
         place: Path = (*path, int(steps[0]))

@@ -1,13 +1,13 @@
 """SQL that passes from objects to related ones.
 
-References are compared as they stand in the data, because the index of a reference property is on that expression, and
-because that also works for the past. Only a reference inside a list of objects is looked up in `object_references`.
+References are compared as they are in the data: the index of a reference property is on that expression, and it also
+works for the past. Only references inside a list of objects are looked up in `object_references`.
 
-A filter starts at the far side if few objects satisfy it there (`narrowed`): neither store knows how many that are, and
-would rather look at every near object.
+A filter starts at the far side if few objects match it there (`narrowed`): neither store can estimate their number, so
+it would check every near object.
 
-The far side is always a table of its own with few columns, `u` (what the near side is compared with) among them. Names
-such as `data` and `objects.uuid` mean the far object inside of it and the near one outside.
+The far side is always a separate table with few columns, including `u` (what the near side is compared with). Names
+such as `data` and `objects.uuid` mean the far object inside it and the near one outside.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,11 +29,11 @@ _EACH: Final = "*"
 _SELF_UUID: Final[Path] = ("@self", "uuid")
 _FEW: Final = 5_000
 _NOBODY: Final = Or(())
-"""Without a scope there is no right to read anything."""
+"""Without a scope, nothing may be read."""
 
 
 def has_related(sql: SqlDialect, criteria: Related) -> Sql:
-    """Whether some related object satisfies the part."""
+    """Whether some related object matches the part."""
     hop = criteria.hop
     far = _far(sql, hop, criteria.part)
     here = far.source.select(far.key)
@@ -46,7 +46,7 @@ def has_related(sql: SqlDialect, criteria: Related) -> Sql:
 
 
 def narrowed(rows: Rows, sql: SqlDialect, scope: Scope, criteria: Filter | None) -> Filter | None:
-    """The same filter, in which a relation with few objects at its far end is the list of their references."""
+    """An equivalent filter: relations with few objects at the far end become lists of their references."""
     match criteria:
         case And():
             return And(tuple(_narrowed(rows, sql, scope, part) for part in criteria.parts))
@@ -57,10 +57,10 @@ def narrowed(rows: Rows, sql: SqlDialect, scope: Scope, criteria: Filter | None)
 
 
 def looked_up(sql: SqlDialect, scope: Scope, criteria: Filter | None) -> RowSource | None:
-    """The current objects in the order of the index of a reference, to read all of them; None if no part that must hold
-    is a relation by an indexed reference.
+    """The current objects, read in the order of a reference's index; None if no part that must hold is a relation
+    through an indexed reference.
 
-    SQLite takes a list from a subquery for a long one and would look at every near object, so the far side is joined.
+    SQLite assumes that a list from a subquery is long and would check every near object, so the far side is joined.
     """
     parts = criteria.parts if isinstance(criteria, And) else () if criteria is None else (criteria,)
     for place, part in enumerate(parts):
@@ -100,7 +100,7 @@ def _is_indexed(scope: Scope, hop: Hop) -> bool:
 def with_values(sql: SqlDialect, found: RowSource, wanted: Sequence[tuple[Hops, str]]) -> tuple[RowSource, list[str]]:
     """The source with single related objects joined, and each wanted value as SQL over it.
 
-    A value is an expression over the object at the end of its hops, NULL if there is none.
+    A value is an expression over the object at the end of its hops; NULL if there is none.
     """
     columns: dict[Hops, dict[str, str]] = {}
     for hops, value in wanted:
@@ -127,7 +127,7 @@ def with_values(sql: SqlDialect, found: RowSource, wanted: Sequence[tuple[Hops, 
 
 
 def first_key(sql: SqlDialect, hops: Hops) -> str:
-    """What `related_pairs` needs of each object to begin with, as SQL over the object; NULL if its uuid does."""
+    """SQL for what `related_pairs` first needs from each object; NULL if the uuid suffices."""
     return "NULL" if hops[0].back or hops[0].lists else _reference(sql, hops[0])
 
 
@@ -149,7 +149,7 @@ def related_pairs(sql: SqlDialect, kept: Sequence[str], first: str, hops: Hops, 
         name, near = f"hop{number + 1}", f"hop{number}"
         tables = composed(tables, " JOIN ", nested(rows, name), f" ON {name}.u = {near}.k")
     columns = ", ".join((*(f"hop0.{name}" for name in ("n", *kept)), f"hop{len(hops)}.f", f"hop{len(hops)}.v"))
-    once = all(hop.back and not hop.many for hop in hops)  # a tree has one way to each of its leaves
+    once = all(hop.back and not hop.many for hop in hops)  # in a tree there is only one path to each leaf
     return select(columns if once else f"DISTINCT {columns}", tables)
 
 
@@ -158,7 +158,7 @@ def _reference(sql: SqlDialect, hop: Hop) -> str:
 
 
 def _keys(sql: SqlDialect, source: RowSource, kept: Mapping[str, str], uuid: str, reference: str, hop: Hop) -> Sql:
-    """Rows of a source with what the far side of a hop is compared with, as `k`."""
+    """The rows of a source with the value the far side of a hop is compared with, as `k`."""
     columns = ", ".join(f"{value} AS {name}" for name, value in kept.items())
     if hop.back:
         return source.select(f"{columns}, {uuid} AS k")
@@ -178,7 +178,7 @@ def _keys(sql: SqlDialect, source: RowSource, kept: Mapping[str, str], uuid: str
 
 @dataclass(frozen=True, slots=True)
 class _Far:
-    """The far objects of a hop, and what the near side is compared with."""
+    """The far objects of a hop, and the value the near side is compared with."""
 
     source: RowSource
     key: str

@@ -1,9 +1,9 @@
-"""Values through relations for the objects of one page: single values in one statement, each rollup in one.
+"""Related values for the objects of one page: one statement for all single values, and one per rollup.
 
-Hops have to be bound (`bind_relations`), so only objects the caller may read count.
+Hops must be bound (`bind_relations`), so only objects the caller may read count.
 
-A rollup starts from the objects of the page and looks related ones up in `object_references`, hop by hop. The order is
-forced: left to themselves, both stores would rather join every object of a schema.
+A rollup starts from the objects of the page and looks up related ones in `object_references`, hop by hop. The order is
+forced, because otherwise both stores would join all objects of a schema.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,14 +26,14 @@ from pentad.rooms.registers.query.related_rows import with_values
 
 RollupFunction = Literal["count", "sum", "avg", "min", "max", "latest"]
 EACH: Final = "*"
-"""The step of a path that stands for every member of a list."""
+"""The path step that matches every member of a list."""
 _DATA: Final = "objects.data"
 _CREATED: Final[Path] = ("@self", "created")
 
 
 @dataclass(frozen=True, slots=True)
 class Rollup:
-    """A figure over the related objects that satisfy `criteria`. Without a path, `count` counts objects.
+    """A figure over the related objects that match `criteria`. Without a path, `count` counts objects.
 
     `latest` is the value in the object with the largest value at `by`.
     """
@@ -50,7 +50,7 @@ class Rollup:
 def read_related(
     rows: Rows, sql: SqlDialect, wanted: Sequence[RelatedValue], ids: Sequence[int]
 ) -> dict[str, list[Any]]:
-    """The wanted values of each object, by uuid."""
+    """The requested values of each object, by uuid."""
     asked = [(one.hops, _raw_value(one.path)) for one in wanted]
     source, values = with_values(sql, _page(sql, ids), asked)
     statement = source.select(", ".join(("objects.uuid", *values)))
@@ -61,7 +61,7 @@ def read_related(
 
 
 def roll_up(rows: Rows, sql: SqlDialect, rollup: Rollup, ids: Sequence[int]) -> dict[str, Any]:
-    """The figure of each object that has one, by uuid."""
+    """The figure for each object that has one, by uuid."""
     path = rollup.path or _CREATED
     if rollup.function == "latest":
         metric, value = None, value_sql(sql, rollup.by, rollup.by_kind)
@@ -77,9 +77,9 @@ def roll_up(rows: Rows, sql: SqlDialect, rollup: Rollup, ids: Sequence[int]) -> 
 
 
 def _tables(sql: SqlDialect, rollup: Rollup, value: str, ids: Sequence[int]) -> list[Sql]:
-    """A table for the page and one for each hop: the object of the page as `n`, the related one as `u`, each pair once.
+    """A table for the page and one per hop: the page's object as `n`, the related one as `u`, each pair once.
 
-    The last one also has the value of the related object as `v`, and its number as `i`: later objects have higher ones.
+    The last one also has the related object's value as `v`, and its number as `i`, higher for later objects.
     """
     tables = [_page(sql, ids).select("objects.uuid AS n, objects.uuid AS u")]
     for number, hop in enumerate(rollup.hops):
@@ -93,23 +93,23 @@ def _tables(sql: SqlDialect, rollup: Rollup, value: str, ids: Sequence[int]) -> 
 
 
 def _linked(sql: SqlDialect, hop: Hop, near: str) -> Sql:
-    """The near objects with those they refer to or, `back`, with those that refer to them, as `objects`."""
+    """The near objects with those they refer to or, with `back`, those that refer to them, as `objects`."""
     far, here, steps = "held.source", f"held.target = {near}.u AND held.schema = {int(hop.schema)}", hop.path
     if not hop.back:
         far, here = "held.target", f"held.source = {near}.u"
         around = (step for path in hop.lists for step in (*path, EACH))
         steps = (*around, *hop.path, *((EACH,) if hop.many else ()))
     link = Sql(f"{here} AND held.path = ?", (pointer(tuple(map(str, steps))),))
-    if sql.dialect == "sqlite":  # it keeps the order of a CROSS JOIN, and has an index for each step
+    if sql.dialect == "sqlite":  # keeps the order of a CROSS JOIN, and has an index for each step
         held = composed(f"{near} CROSS JOIN object_references AS held ON ", link)
         return composed(held, f" CROSS JOIN objects ON objects.uuid = {far}")
-    held = select(far, Sql("object_references AS held"), link, " OFFSET 0")  # which keeps the parts apart
+    held = select(far, Sql("object_references AS held"), link, " OFFSET 0")  # an optimisation fence
     objects = select("*", Sql("objects"), Sql(f"uuid = {far}"), " OFFSET 0")
     return composed(f"{near} CROSS JOIN LATERAL (", held, ") AS held CROSS JOIN LATERAL (", objects, ") AS objects")
 
 
 def _readable(sql: SqlDialect, hop: Hop) -> Sql:
-    """The far objects of a hop that the caller may read; without a scope there is no right to read anything."""
+    """The far objects of a hop that the caller may read; none without a scope."""
     return FALSE if hop.scope is None else row_source(sql, hop.scope, None).where
 
 
@@ -121,12 +121,12 @@ def _latest(path: Path, pairs: str) -> Sql:
 
 
 def _page(sql: SqlDialect, ids: Sequence[int]) -> RowSource:
-    """The objects of a page, which the caller has read already."""
+    """The objects of a page, which the caller has already read."""
     return RowSource(Sql("objects"), among(sql.dialect, "objects.id", ids))
 
 
 def _raw_value(path: Path) -> str:
-    """Metadata as its column; anything else is taken out of the object's JSON, whatever its type."""
+    """Metadata from its column; anything else from the object's JSON, whatever its type."""
     column = column_of(path)
     return _DATA if column is None else column.sql
 

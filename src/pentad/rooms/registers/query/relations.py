@@ -1,4 +1,4 @@
-"""The relations in a query: which there are, and the rights that apply to each when the query runs."""
+"""Finds the relations in a query, and fills in the rights that apply to each when the query runs."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -35,7 +35,7 @@ V = TypeVar("V", bound=Sort | Terms | Ranges | Histogram | GroupKey | Metric)
 
 
 def bind_relations(query: Q, scope_of: ScopeOf) -> Q:
-    """The query with the rights and the moment of every hop filled in; the same query if it has none."""
+    """The query with rights and moment of every hop filled in; the same query if there are no hops."""
     if next(related_paths(query), None) is None:
         return query
 
@@ -59,7 +59,7 @@ def bind_relations(query: Q, scope_of: ScopeOf) -> Q:
 
 
 def related_paths(query: Query | AggregateQuery) -> Iterator[tuple[int, Path]]:
-    """Every path in a related object that a query names, with the schema of that object."""
+    """All paths in related objects that a query names, with the schema of those objects."""
     yield from _paths_in(query.filter)
     values = (*query.group_by, *query.metrics) if isinstance(query, AggregateQuery) else (*query.sort, *query.facets)
     for one in values:

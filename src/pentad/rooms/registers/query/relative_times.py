@@ -3,8 +3,9 @@
     relative = [ "now" | "today" ] { ("+" | "-") number unit }     one of the two at least
     unit     = s sec second | min minute | h hour | d day | w week | month | y year     also in the plural
 
-`today` is midnight. Without it, steps count from now. A month or year later is the same day, or the last one of a
-shorter month. A blank counts as `+`, because that is what a URL makes of it. `m` alone is refused: minute or month?
+`today` is midnight. Without it, steps count from now. A month or year later is the same day, or the last day of a
+shorter month. A space counts as `+`, because URLs decode `+` to a space. `m` alone is refused as ambiguous: minute or
+month?
 """
 
 import calendar
@@ -28,7 +29,7 @@ _LONGEST: Final = 100
 
 
 def resolve_relative(text: str, now: float) -> datetime | None:
-    """The moment a relative time means; None if the text is not one, or leaves the calendar."""
+    """The moment a relative time means; None if the text is not one, or is outside the calendar."""
     if not is_relative(text):
         return None
     moment = datetime.fromtimestamp(int(now), UTC)

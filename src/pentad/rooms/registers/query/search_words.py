@@ -1,4 +1,4 @@
-"""Words for full-text search. Every word of a search must be a prefix of some word of the object."""
+"""Words for full-text search. Every search word must be a prefix of some word of the object."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ ATTACHMENT_WORDS: Final = WordTable("attachment_words", "number", ("text",), lon
 """The words of the texts of attached files, by the number of the text."""
 SEARCHABLE: Final = Searchable(
     "objects",
-    # The property that objects are named by, whatever it is called, and all others.
+    # The property with an object's name, whatever it is called, and all others.
     {"name": SearchField(3.0), OTHERS: SearchField()},
     vector_of=(OTHERS,),
     filters=(OTHERS,),
@@ -24,7 +24,7 @@ SEARCHABLE: Final = Searchable(
 
 _MOST_SEARCHED: Final = 32
 _MOST_DISTINCT: Final = 400_000
-"""Bytes of the distinct words of one attachment; a tsvector takes less than a mebibyte."""
+"""The most bytes of distinct words of one attachment; a tsvector holds less than a mebibyte."""
 
 
 def words(text: str) -> list[str]:
@@ -33,7 +33,7 @@ def words(text: str) -> list[str]:
 
 
 def distinct_words(text: str) -> str:
-    """The words of a long text, each once, as far as the index takes them."""
+    """The distinct words of a long text, up to the limit of the index."""
     found: dict[str, None] = {}
     size = 0
     for word in cut_words(text):
@@ -47,29 +47,29 @@ def distinct_words(text: str) -> str:
 
 
 def query_words(search: str) -> list[Word]:
-    """The words of a search, each once."""
+    """The distinct words of a search."""
     return [Word.plain(word) for word in dict.fromkeys(words(search))][:_MOST_SEARCHED]
 
 
 def distinctive_words(search: str) -> tuple[str, ...]:
-    """The words of a search without stop words, each once; all of them if only stop words remain."""
+    """The distinct words of a search without stop words; all of them if there are only stop words."""
     found = list(dict.fromkeys(words(search)))
     return tuple([word for word in found if word not in STOP_WORDS] or found)[:_MOST_SEARCHED]
 
 
 def searchable_fields(name: str | None) -> SearchFields:
-    """The declared fields, by the names that a schema's properties have."""
+    """The declared search fields for the names of a schema's properties."""
     others = {OTHERS: SEARCHABLE.fields[OTHERS]}
     return others if name is None else {**others, name: SEARCHABLE.fields["name"]}
 
 
 @dataclass(frozen=True, slots=True)
 class AskedWords:
-    """The words that are looked up: an object needs all of them, or one."""
+    """The words to look up, of which an object needs all, or one."""
 
     words: Sequence[Word]
     joint: Literal["and", "or"] = "and"
 
     def expression(self, table: WordTable, dialect: Dialect) -> str:
-        """What the store's full-text index reads; empty without words."""
+        """The expression for the store's full-text index; empty without words."""
         return table.expression(dialect, self.words, self.joint) if self.words else ""

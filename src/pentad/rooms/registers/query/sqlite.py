@@ -46,7 +46,7 @@ class SqliteDialect:
         return "objects.id"
 
     def each_of(self, value: str, values: Sequence[str | int | float | bool]) -> tuple[Sql, Sql] | None:
-        # CROSS JOIN: SQLite keeps the order of the tables, and so looks each value up
+        # CROSS JOIN: SQLite keeps the table order, and so looks up each value
         tables = Sql("json_each(?) AS wanted CROSS JOIN objects", (json.dumps(list(values), ensure_ascii=False),))
         return tables, Sql(f"{value} = wanted.value")
 
@@ -96,7 +96,7 @@ class SqliteDialect:
         return f"json_each({array}) AS element", value
 
     def objects_in(self, path: Path) -> str:
-        # an alias is known to the arguments of a table function, so the one called `data` stands further out
+        # the arguments of a table function can see its aliases, so the alias `data` is defined one level further out
         found = select("value AS found", Sql(f"json_each({self.array(path)})"), Sql("type = 'object'"))
         return f"({select('found AS data', nested(found, 'listed')).text}) AS element"
 

@@ -1,8 +1,8 @@
 """Full-text search, combined with vector search for hybrid schemas.
 
-An object matches if it has all the words, if one of its attachments has, or if it is among the nearest vectors. Scope
-and filter apply before anything is compared or ranked, so scores depend only on what the caller may see. The best
-matches by words and the nearest ones are ranked together; the other matches by words follow.
+An object matches if it, or one of its attachments, has all the words, or if its vector is among the nearest. Scope and
+filter apply before anything is compared or ranked, so scores depend only on what the caller may see. The best word
+matches and the nearest vectors are ranked together; the other word matches follow.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -36,15 +36,15 @@ if TYPE_CHECKING:
     from pentad.search.fusion import VectorQuery
 
 WINDOW: Final = 300
-"""How many of the best matches by words are ranked together with the nearest ones."""
+"""How many of the best word matches are ranked together with the nearest vectors."""
 COMMON: Final = 10_000
-"""Where one word is enough, the words that find candidates are in so many objects at most."""
+"""If one word is enough, only words in at most this many objects find candidates."""
 MOST_NEAREST: Final = 200
 MOST_COMPARED: Final = 20_000
-"""Objects that a filter leaves: up to so many only these are compared; beyond, the nearest of all are checked first."""
+"""If a filter leaves at most this many objects, only these are compared; otherwise the nearest of all come first."""
 
 ATTACHMENT: Final = "attachment:"
-"""How an explanation names an attachment among the properties: `attachment:report.pdf`."""
+"""The prefix for attachments among the properties of an explanation: `attachment:report.pdf`."""
 _COUNTED_OF_ATTACHMENT: Final = 4_000
 _MOST_ATTACHMENTS: Final = 1_000
 _WIDTH: Final = COLUMNS.count(",") + 1
@@ -58,8 +58,8 @@ def _all_texts(stored: StoredObject) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
-    """What a search covers: the texts by property, their weights and, for hybrid schemas, the vector queries. Without
-    vector queries words decide, and `because` says why.
+    """What a search covers: texts by property, their weights and, for hybrid schemas, vector queries. Without vector
+    queries only words count, and `because` says why.
     """
 
     texts: Callable[[StoredObject], Mapping[str, str]] = _all_texts
@@ -91,7 +91,7 @@ class _Hit:
     why: Explanation = field(default_factory=Explanation)
 
     def explain(self, match: WordMatch, score: float, by_words: float, cosine: float | None = None) -> None:
-        """Set the score, and how much of it the words contribute."""
+        """Set the score and the words' contribution to it."""
         scale = by_words / match.score if match.score else 0.0
         given = {word: round(value, _DIGITS) for word, value in match.by_word(scale).items()}
         fields = {name: found for name, (found, _) in match.by_field().items()}
@@ -107,7 +107,7 @@ class _Hit:
 
 
 class TextSearch:
-    """One search in one reading."""
+    """One search within one read transaction."""
 
     def __init__(self, rows: Rows, sql: SqlDialect, request: SearchRequest, settings: SearchSettings) -> None:
         self._rows = rows
@@ -117,7 +117,7 @@ class TextSearch:
 
     @classmethod
     def of(cls, rows: Rows, sql: SqlDialect, scope: Scope, query: Query, settings: SearchSettings) -> "TextSearch":
-        """The search of a query. All pages of a listing are ranked the way the first one was."""
+        """The search of a query. All pages of a listing are ranked like the first one."""
         after = None if query.sort else read_cursor(scope, query, ["number", "number"])
         if after is not None and after[0] == _BY_WORDS:
             settings = replace(settings, queries=())
@@ -137,15 +137,15 @@ class TextSearch:
         return "hybrid" if self._settings.queries else "lexical"
 
     def described(self, found: QueryResult) -> QueryResult:
-        """The result with how it was searched."""
+        """The result, with how it was searched."""
         return replace(found, retrieval=self.retrieval, lexical_because=self._settings.because)
 
     def source(self) -> RowSource:
-        """Everything that is found: by words, or for being near."""
+        """All matches: by words or by vector."""
         return self._source(search=True, near=list(self._near))
 
     def page(self, query: Query) -> QueryResult:
-        """A page by relevance; its cursor counts rows, as relevance moves with every new object."""
+        """A page by relevance. Its cursor counts rows, because relevance changes with every new object."""
         if query.limit == 0:
             return QueryResult([], None, None)
         after = read_cursor(self._request.scope, query, ["number", "number"])
@@ -175,7 +175,7 @@ class TextSearch:
 
     @cached_property
     def _near(self) -> dict[int, float]:
-        """The nearest objects of all that the scope and the filter leave, by id, with their cosines."""
+        """The nearest objects within scope and filter, by id, with their cosines."""
         near: dict[int, float] = {}
         for query in self._settings.queries:
             near |= query.nearest_left(MOST_NEAREST, MOST_COMPARED, self._matching, self._among)
@@ -210,15 +210,16 @@ class TextSearch:
 
     @cached_property
     def _asked(self) -> AskedWords:
-        """The words that make an object a candidate. Of a question these are the rarest, so that the work is bounded;
-        the others only add to the score. If all are common, an object needs all of them."""
+        """The words that make an object a candidate. For a question these are the rarest ones, to limit the work; the
+        others only add to the score. If all are common, an object needs all of them.
+        """
         if not self._request.any_word:
             return AskedWords(query_words(self._request.search))
         words = [Word.of_question(word) for word in question_words(self._request.search)]
         rare = WORDS.rarest(self._rows, self._parts.dialect, words, COMMON)
         return AskedWords(rare, "or") if rare else AskedWords(words)
 
-    # how they are ranked
+    # ranking
 
     @cached_property
     def _first_by_words(self) -> list[_Hit]:
@@ -226,7 +227,7 @@ class TextSearch:
 
     @cached_property
     def _only_near(self) -> list[_Hit]:
-        """Near objects outside the first window. They may still have the words, further down."""
+        """Near objects outside the first window. They may still match by words, further down."""
         known = {hit.row[0] for hit in self._first_by_words}
         rows = self._read(self._source(search=False), COLUMNS, [key for key in self._near if key not in known])
         return self._hits(rows)
@@ -246,7 +247,7 @@ class TextSearch:
 
     @cached_property
     def _head(self) -> list[_Hit]:
-        """The best by words and all that is near, as one ranking."""
+        """The best word matches and all near objects, in one ranking."""
         hits = {hit.row[0]: hit for hit in (*self._first_by_words, *self._only_near)}
         complete = set[int]() if self._request.any_word else {hit.row[0] for hit in self._first_by_words}
         matches = {key: self._scorer.match(hit.texts, has_all=key in complete) for key, hit in hits.items()}
@@ -268,7 +269,7 @@ class TextSearch:
         return sorted(hits, key=lambda hit: (*hit.rank, hit.row[0]))
 
     def _behind(self, start: int, needed: int) -> list[_Hit]:
-        """Hits behind the head, which have the words and are not near; window by window, none above the head's last."""
+        """Hits after the head: word matches that are not near, window by window, none above the head's last."""
         without = [hit.row[0] for hit in self._only_near]
         first = WINDOW + start // WINDOW * WINDOW
         skipped = WINDOW + start - first
@@ -282,7 +283,7 @@ class TextSearch:
         return ordered[skipped : skipped + needed]
 
     def _by_words(self, first: int, size: int, without: Sequence[int]) -> list[_Hit]:
-        """A part of the objects with all the words, in the order of the store's own ranking."""
+        """A slice of the objects with all the words, in the store's own ranking order."""
         found = self._source(search=True)
         if found.relevance is None:
             return []
@@ -300,8 +301,9 @@ class TextSearch:
         return found
 
     def _attached(self, ids: Sequence[int]) -> dict[int, dict[str, str]]:
-        """Of some objects, the attachments with all the words: the beginning of each text, then the words themselves,
-        because they may stand further down."""
+        """The attachments of some objects that have all the words: the start of each text, then the words themselves,
+        which may occur further down.
+        """
         asked = self._asked
         if not self._settings.attachments or not ids or not asked.words:
             return {}

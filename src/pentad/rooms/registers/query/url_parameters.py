@@ -2,8 +2,8 @@
 
     ?status=open&price[gte]=5&tags[]=a&tags[]=b&@self[created][gt]=2026-01-01&_order[price]=desc&_limit=10
 
-A leading underscore marks a control parameter or short metadata name (`_created[gt]`, `_order[_name]`, `_ids`); unknown
-ones are reported as ignored. Everything else is a filter, whose text is read as the property's kind.
+A leading underscore marks a control parameter or a short metadata name (`_created[gt]`, `_order[_name]`, `_ids`);
+unknown ones are reported as ignored. Everything else is a filter, and its text is read as the property's kind.
 """
 
 import json
@@ -42,7 +42,7 @@ _UNSUPPORTED: Final = {
 }
 _LISTS: Final = {"_fields": "fields", "_facets": "facets", "_filter": "filter", "_order": "sort"}
 _BARE: Final = {name: control for control, name in (*_CONTROLS.items(), *_LISTS.items())} | {"order": "_order"}
-"""Control parameters by the name they have in a JSON query."""
+"""Control parameters, by their name in a JSON query."""
 _SHORT: Final = frozenset((*COLUMNS, *HEADINGS))
 _MOST_PARAMETERS: Final = 500
 _BRACKETS: Final = re.compile(r"\[([^\[\]]*)\]")
@@ -50,7 +50,7 @@ _NULLS: Final = {"IS NULL": "eq", "IS NOT NULL": "ne"}
 
 
 def parse_parameters(schema: QuerySchema, pairs: Iterable[tuple[str, str]], now: float) -> Query:
-    """The query that the parameters of a URL mean; relative times count from `now`."""
+    """Parse the query in a URL's parameters; relative times are relative to `now`."""
     controls: dict[str, Any] = {}
     filters: dict[tuple[str, Operator], list[str]] = {}
     ignored: list[str] = []
@@ -81,7 +81,7 @@ def parse_parameters(schema: QuerySchema, pairs: Iterable[tuple[str, str]], now:
 
 
 def _expand_short_name(schema: QuerySchema, name: str) -> str:
-    """`_created[gt]` as `@self[created][gt]`; a property of that name comes first."""
+    """Expand `_created[gt]` to `@self[created][gt]`; a property with that name takes precedence."""
     plain, bracket, rest = name.partition("[")
     if not plain.startswith("_") or plain in schema.properties:
         return name
@@ -108,7 +108,7 @@ def _read_control(controls: dict[str, Any], name: str, value: str) -> bool:
         controls.setdefault("facets", {}).update(_facets(name, value if given is None else given))
     elif member == "filter" and given is not None:
         controls["filter"] = {"$and": [controls["filter"], given]} if "filter" in controls else given
-    else:  # OpenRegister's clients also choose fields with `_filter`
+    else:  # OpenRegister's clients also select fields with `_filter`
         controls.setdefault("fields", []).extend(_names(name, value if given is None else given))
     return True
 
@@ -120,7 +120,7 @@ def _set_once(controls: dict[str, Any], member: str, parameter: str, value: str)
 
 
 def _names(parameter: str, given: Any) -> list[str]:
-    """Names with commas between them, or in a JSON list."""
+    """Comma-separated names, or a JSON list of names."""
     if isinstance(given, str):
         return [one.strip() for one in given.split(",") if one.strip()]
     if not isinstance(given, list) or not all(isinstance(one, str) for one in cast("list[Any]", given)):
@@ -135,7 +135,7 @@ def _facets(parameter: str, given: Any) -> dict[str, Any]:
 
 
 def _order(parameter: str, given: Any) -> dict[str, Any]:
-    """An order by name: `-price,name` in one text or a JSON list, or a JSON object with the way of each."""
+    """A sort order: `-price,name` as text or a JSON list, or a JSON object with the direction of each name."""
     if isinstance(given, dict):
         return cast("dict[str, Any]", given)
     names = _names(parameter, given)
@@ -143,7 +143,7 @@ def _order(parameter: str, given: Any) -> dict[str, Any]:
 
 
 def _refuse_bare(schema: QuerySchema, name: str) -> None:
-    """Refuse `filter` and the like: without the underscore it would be a filter by a property of that name."""
+    """Refuse names like `filter`: without the underscore it would filter by a property with that name."""
     plain = name.partition("[")[0].partition(".")[0]
     if plain in _BARE and plain not in schema.properties:
         raise InvalidInput(
@@ -172,7 +172,7 @@ def _json(name: str, value: str) -> Any:
 
 
 def _place(schema: QuerySchema, name: str) -> tuple[str, Operator]:
-    """The dotted name and the operator of `a[b][gte]`; a property of exactly that name comes first."""
+    """The dotted name and operator in `a[b][gte]`; a property with exactly that name takes precedence."""
     if name in schema.properties:
         return name, "eq"
     plain = name.partition("[")[0]

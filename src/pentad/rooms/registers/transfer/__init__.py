@@ -1,1 +1,1 @@
-"""Objects to and from files: CSV, Excel, JSON and JSON Lines."""
+"""Imports and exports objects as CSV, Excel, JSON and JSON Lines."""

@@ -1,8 +1,8 @@
-"""Converts a value to a cell and back, by the property's JSON Schema.
+"""Converts values to table cells and back, using the property's JSON Schema.
 
 A table has only text (CSV), or text, numbers, booleans and dates (Excel); the schema says what a cell means. An empty
 cell means "not given". If the schema leaves the type open, text that could be read as something else is written as
-JSON, so that reading it gives the same value back.
+JSON, so reading it returns the same value.
 """
 
 import math
@@ -27,7 +27,7 @@ _TYPE_ORDER: Final = ("null", "boolean", "integer", "number", "array", "object",
 
 
 def types_of(schema: Schema) -> tuple[str, ...]:
-    """The JSON types of a schema in the order to try them on a cell; empty if it names none."""
+    """The JSON types of a schema, in the order to try them on a cell; empty if it names none."""
     named = schema.get("type")
     if isinstance(named, str):
         return (named,) if named in _TYPE_ORDER else ("string",)
@@ -137,7 +137,7 @@ def _read_number(cell: Any, schema: Schema) -> int | float:
 def _read_boolean(cell: Any, schema: Schema) -> bool:
     if isinstance(cell, bool):
         return cell
-    if len(types_of(schema)) > 1:  # beside other types only the words count: 1 is a number
+    if len(types_of(schema)) > 1:  # with other types allowed, only words are booleans: 1 is a number
         words = {"true": True, "false": False}
         if not isinstance(cell, str) or cell not in words:
             raise ValueError
@@ -184,7 +184,7 @@ def _read_json(cell: Any, kind: type) -> Any:
 
 
 def _joined(items: list[Any], schema: Schema) -> str | None:
-    """A list as values with semicolons, if reading that gives the same list."""
+    """A list as values separated by semicolons, if that reads back as the same list."""
     within: Schema = schema.get("items") or {"type": "string"}
     if not items or any(isinstance(item, (dict, list)) or item is None for item in items):
         return None
@@ -203,7 +203,7 @@ def _text(cell: str | float | bool | None) -> str:
 
 
 def _plain(cell: Any) -> Any:
-    """A spreadsheet value as JSON: whole numbers are integers, times are text."""
+    """A spreadsheet value as JSON: whole numbers become integers, times become text."""
     if isinstance(cell, float) and cell.is_integer() and abs(cell) <= EXACT_IN_DOUBLE:
         return int(cell)
     if isinstance(cell, (datetime, date, time)):

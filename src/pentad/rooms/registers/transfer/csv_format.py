@@ -1,7 +1,7 @@
 """CSV with or without a byte order mark, separated by commas, semicolons, tabs or bars.
 
-A cell that a spreadsheet program would run as a formula gets an apostrophe in front, as such programs mark text
-themselves, and loses it when it is read again. Numbers stay numbers.
+A cell that a spreadsheet program would run as a formula gets a leading apostrophe, the programs' own mark for text, and
+loses it again on reading. Numbers stay numbers.
 """
 
 import csv
@@ -21,7 +21,7 @@ _SEPARATORS: Final = ",;\t|"
 _MARKS: Final = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 _LONGEST_HEADER: Final = 1 << 20
 
-csv.field_size_limit(MOST_CELL_CHARACTERS)  # the module's own limit is smaller than what Pentad stores and exports
+csv.field_size_limit(MOST_CELL_CHARACTERS)  # the csv module's default limit is below what Pentad stores and exports
 
 
 def read_csv(source: BinaryIO, schema: Schema, encoding: str | None) -> Iterator[RawRow]:
@@ -65,7 +65,7 @@ def _encoding(source: BinaryIO) -> str:
 
 
 def _separator(text: io.TextIOWrapper) -> str:
-    """The separator that the header row uses most outside quotation marks. Rewinds the text."""
+    """The most frequent separator in the header row, outside quotation marks. Rewinds the text."""
     header = text.readline(_LONGEST_HEADER)
     text.seek(0)
     bare = re.sub(r'"[^"]*"', "", header)
@@ -83,7 +83,7 @@ def unguarded(cell: str) -> str:
 
 
 class CsvWriter:
-    """Writes rows, a part at a time. Starts with a byte order mark, or spreadsheets guess the encoding wrong."""
+    """Writes rows in parts. Starts with a byte order mark, or spreadsheet programs would guess the wrong encoding."""
 
     def __init__(self, headers: Sequence[str]) -> None:
         self._buffer = io.StringIO(newline="")
@@ -95,7 +95,7 @@ class CsvWriter:
         self._writer.writerow([guarded("true" if c is True else "false" if c is False else c) for c in cells])
 
     def drain(self) -> bytes:
-        """What was written since the last call."""
+        """The bytes written since the last call."""
         text = self._buffer.getvalue()
         self._buffer.seek(0)
         self._buffer.truncate()

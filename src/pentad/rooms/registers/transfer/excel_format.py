@@ -1,11 +1,11 @@
 """Excel workbooks (.xlsx).
 
-Reads the first sheet, row by row, with openpyxl. A workbook is a ZIP of XML, so its unpacked size is checked before
-anything is unpacked, and cells far outside the table are never built. A formula counts as the value it had when the
-file was saved.
+Reads the first sheet row by row, with openpyxl. A workbook is a ZIP of XML, so its unpacked size is checked before
+anything is unpacked, and cells far outside the table are never created. A formula has the value it had when the file
+was saved.
 
-Writes one sheet as a stream, without going back, so an export of any length needs no memory and no temporary file. Text
-is never written as a formula; what XML cannot hold is escaped as Excel does it.
+Writes one sheet as a stream, without seeking, so an export of any length needs little memory and no temporary file.
+Text is never written as a formula; characters XML cannot represent are escaped like Excel does.
 """
 
 import io
@@ -77,7 +77,7 @@ def _cells(source: BinaryIO) -> Iterator[NumberedCells]:
     try:
         with _readable():
             sheet = book.worksheets[0]
-            sheet.reset_dimensions()  # a wrong dimension in the file would be filled with empty cells
+            sheet.reset_dimensions()  # a wrong dimension in the file would produce lots of empty cells
             rows = sheet.iter_rows(values_only=True, max_col=MOST_COLUMNS + 1)
             header = next(rows, ())
         yield 1, header
@@ -89,7 +89,7 @@ def _cells(source: BinaryIO) -> Iterator[NumberedCells]:
 
 
 def _numbered(rows: Iterator[tuple[Any, ...]]) -> Iterator[NumberedCells]:
-    """Rows with their numbers; refuses a sheet with a cell a million rows down."""
+    """Rows with their numbers; refuses a sheet with cells far below the table."""
     empty = 0
     number = 1
     while True:
@@ -98,7 +98,7 @@ def _numbered(rows: Iterator[tuple[Any, ...]]) -> Iterator[NumberedCells]:
         if row is None:
             return
         number += 1
-        # Counting is quick on the thousands of padded cells that Excel writes for a formatted row.
+        # Counting is fast, even with the thousands of padding cells that Excel writes for a formatted row.
         empty = empty + 1 if row.count(None) == len(row) else 0
         if empty > _MOST_EMPTY:
             raise InvalidInput(f"The sheet has {_MOST_EMPTY:,} empty rows before row {number}.", hint="Delete them.")
@@ -107,7 +107,7 @@ def _numbered(rows: Iterator[tuple[Any, ...]]) -> Iterator[NumberedCells]:
 
 
 def _unescaped(text: str) -> str:
-    """Workbooks write characters that XML cannot hold as `_x0001_`."""
+    """Decode characters that XML cannot represent, which workbooks write as `_x0001_`."""
     return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text) if "_x" in text else text
 
 
@@ -124,7 +124,7 @@ def _readable() -> Generator[None]:
 
 
 def _check(source: BinaryIO) -> None:
-    """Refuse a workbook that would unpack to too much; zipfile never yields more than the file declares."""
+    """Refuse a workbook that would unpack to too many bytes; zipfile never yields more than the file declares."""
     with zipfile.ZipFile(source) as parts:
         entries = parts.infolist()
         unpacked = sum(entry.file_size for entry in entries)
@@ -142,7 +142,7 @@ def _check(source: BinaryIO) -> None:
 
 
 class ExcelWriter:
-    """Writes rows to one workbook, a part at a time."""
+    """Writes rows to one workbook, in parts."""
 
     def __init__(self, headers: Sequence[str], title: str = "objects") -> None:
         self._out = _Pipe()
@@ -178,7 +178,7 @@ class ExcelWriter:
         return f'<c t="inlineStr"><is><t xml:space="preserve">{safe}</t></is></c>'
 
     def drain(self) -> bytes:
-        """What was written since the last call."""
+        """The bytes written since the last call."""
         return self._out.drain()
 
     def end(self) -> bytes:
@@ -189,7 +189,7 @@ class ExcelWriter:
 
 
 class _Pipe(io.RawIOBase):
-    """A file that can only be written, so that zipfile does not seek."""
+    """A write-only file, so that zipfile does not seek."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
-"""Export: everything a query finds for the caller, page by page, as one stream of bytes.
+"""Exports everything a query finds for the caller, page by page, as one stream of bytes.
 
-Tables have a column for every declared property, or for those asked for, after the id and version of each object. JSON
-has the objects as every other interface presents them. Fields of related objects (`applicant.city`) come last there.
+Tables have the id and version of each object, then a column for every declared or requested property. JSON has the
+objects as in every other interface, with fields of related objects (`applicant.city`) last.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ class Writer(Protocol):
     def add(self, cells: Any) -> None: ...
 
     def drain(self) -> bytes:
-        """What was written since the last call."""
+        """The bytes written since the last call."""
         ...
 
     def end(self) -> bytes: ...
@@ -44,7 +44,7 @@ class Exporter:
         self._access = access
 
     async def check(self, caller: Caller, pair: Pair, selection: Mapping[str, Any]) -> Query:
-        """The query of a selection, which may hold filter, search, sort, fields and as_of."""
+        """Parse the query of a selection, which may have filter, search, sort, fields and as_of."""
         if unknown := set(selection) - set(_QUERY_PARTS):
             raise InvalidInput(f"An export takes no {min(unknown)!r}.", hint=f"It takes {', '.join(_QUERY_PARTS)}.")
         return await self._objects.query_of(caller, pair, selection, related=True)
@@ -83,7 +83,7 @@ class Exporter:
 
 
 def _names_in_order(asked: Query, selection: Mapping[str, Any]) -> dict[str, bool] | None:
-    """The fields in the order they were asked for, and whether each belongs to a related object; None for all."""
+    """The fields in the requested order, and whether each belongs to a related object; None for all."""
     if asked.fields is None:
         return None
     related = dict(asked.related)
@@ -95,7 +95,7 @@ def _names_in_order(asked: Query, selection: Mapping[str, Any]) -> dict[str, boo
 async def write_rows(
     kind: Format, columns: Sequence[str], title: str, pages: AsyncIterator[Sequence[Mapping[str, Any]]]
 ) -> AsyncIterator[bytes]:
-    """The bytes of a file with these columns of the rows, in this order."""
+    """The bytes of a file with these columns, in this order."""
     writer = _writer(kind, columns, title)
 
     def written(rows: Sequence[Mapping[str, Any]]) -> bytes:
@@ -112,7 +112,7 @@ async def write_rows(
 
 
 class _Sheet:
-    """The writer of a format, and the cells it gets for each object."""
+    """A format's writer, and the cells to write for each object."""
 
     def __init__(
         self, kind: Format, pair: Pair, fields: Mapping[str, bool] | None, hidden: Collection[str] = frozenset()
@@ -136,9 +136,9 @@ class _Sheet:
 
 
 def _selected(columns: Sequence[Column], fields: Mapping[str, bool]) -> list[Column]:
-    """The columns of some fields, in their order: a field means its column, those below it, and one around it.
+    """The columns for some fields, in their order: a field selects its column, those below it, and one around it.
 
-    A field of a related object is a column of its own.
+    A field of a related object gets its own column.
     """
     chosen: dict[str, Column] = {}
     for name, is_related in fields.items():

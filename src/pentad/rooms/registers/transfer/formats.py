@@ -1,6 +1,6 @@
 """File formats: their names, and the rows their readers yield.
 
-A reader yields one `RawRow` at a time. An error of the whole file is an InvalidInput; an error of one row is a problem
+A reader yields one `RawRow` at a time. An error in the whole file raises InvalidInput; an error in one row is a problem
 of that row.
 """
 
@@ -40,9 +40,9 @@ class Problem:
 
 @dataclass(slots=True)
 class RawRow:
-    """One object in a file. `number` is the row or line a person sees; the file may name `uuid` and `version`.
+    """One object in a file. `number` is the row or line as people see it; `uuid` and `version` are optional.
 
-    A `whole` row replaces all data of an existing object, others only the properties they have.
+    A `whole` row replaces all data of an existing object; others change only the properties they have.
     """
 
     number: int
@@ -57,7 +57,7 @@ Reader = Callable[[BinaryIO, Schema, str | None], Iterator[RawRow]]
 
 
 def format_named(name: str) -> Format:
-    """The format for a name or for the ending of a file name."""
+    """The format for a name or a file name's extension."""
     kind = name.strip().lower().rpartition(".")[2]
     for known in FORMATS:
         if kind == known:

@@ -1,10 +1,9 @@
 """Import: read the whole file, check every row, then write all rows in one transaction, or none.
 
-Rows that mean the same object, by id or by key, are refused: which of them should win is not for the importer to say.
-
-Reading and checking happen before the transaction and off the event loop, with the rows on disk rather than in memory.
-What only the store can check (unique values, references, versions) is checked while writing; a row that fails then
-rolls everything back. `partial` writes the good rows, some at a time.
+Rows for the same object, by id or by key, are refused, because the importer cannot decide which should win. Reading and
+checking happen before the transaction and off the event loop, with the rows on disk rather than in memory. What only
+the store can check (unique values, references, versions) is checked while writing; a row that fails then rolls
+everything back. `partial` writes the good rows, in batches.
 """
 
 import asyncio
@@ -56,14 +55,14 @@ _IN_MEMORY: Final = 8 * MIB
 _CHUNK_ROWS: Final = 500
 _NEW_IDS: Final = "To copy it here, import with new ids (--new-ids, or new_ids=true)."
 _STILL_CHECKED: Final = 20_000
-"""A file with bad rows is still tried against the store up to this many rows, so that the report is complete."""
+"""Up to this many rows, a file with bad rows is still checked against the store, so that the report is complete."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
     """`key` names the properties that identify the existing object of a row.
 
-    With `new_ids` the ids in the file count only for references between its rows: every object gets a new one.
+    With `new_ids`, ids in the file are used only for references between its rows, and every object gets a new id.
     """
 
     key: tuple[str, ...] = ()
@@ -75,7 +74,7 @@ class ImportOptions:
 
 @dataclass(slots=True)
 class Tally:
-    """The results of some rows in one transaction."""
+    """The results of rows in one transaction."""
 
     created: int = 0
     updated: int = 0
@@ -98,17 +97,17 @@ class Tally:
             self.unchanged += 1
 
     def fail(self, problems: list[Problem]) -> None:
-        """A row that cannot be imported."""
+        """Count a row that cannot be imported."""
         self.failed += 1
         self.problems.extend(problems[: MOST_PROBLEMS - len(self.problems)])
 
     def failures(self) -> "Tally":
-        """Only the failures: the rest was rolled back."""
+        """A tally with only the failures, because the rest was rolled back."""
         return Tally(failed=self.failed, problems=self.problems)
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> "Tally":
-        """A tally that was stored as JSON."""
+        """Read a tally stored as JSON."""
         problems = [Problem(**one) for one in raw["problems"]]
         undeclared: Counter[str] = Counter(raw["undeclared"])
         tolerated: Counter[str] = Counter(raw.get("tolerated", {}))
@@ -128,24 +127,24 @@ class Tally:
         self.problems.extend(other.problems[: MOST_PROBLEMS - len(self.problems)])
         self.undeclared.update(other.undeclared)
         self.tolerated.update(other.tolerated)
-        if len(self.tolerated) > MOST_PROBLEMS:  # places in lists are places of their own
+        if len(self.tolerated) > MOST_PROBLEMS:  # every list position is a separate place
             self.tolerated = Counter(dict(self.tolerated.most_common(MOST_PROBLEMS)))
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """How an import that may be interrupted keeps what it did: in the transactions that do it.
+    """Saves the progress of an import that may be interrupted, in the transactions that write its rows.
 
-    `rows` of the file, with the results in `tally`, were committed by an earlier attempt.
+    An earlier attempt committed `rows` of the file, with the results in `tally`.
     """
 
     rows: int
     tally: Tally
     save: Callable[[Transaction, int, Tally], None]
-    """Stores the rows done and their results; raises if this attempt does not count any more."""
+    """Stores the rows done and their results; raises if this attempt was superseded."""
     refuse_cancelled: Callable[[], None]
     transfer: str | None = None
-    """The id of the import. The history keeps it, so that the import can be undone."""
+    """The id of the import. The history records it, so that the import can be undone."""
 
 
 NO_CHECKPOINT: Final = Checkpoint(0, Tally(), lambda _tx, _rows, _tally: None, lambda: None)
@@ -178,7 +177,7 @@ class ImportReport(Tally):
 
 
 class Spool:
-    """Rows between reading and writing, on disk beyond a few megabytes. Read again if a transaction is retried."""
+    """Rows between reading and writing, on disk beyond a few megabytes; read again if a transaction is retried."""
 
     def __init__(self) -> None:
         self._file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115  closed by __exit__
@@ -202,7 +201,7 @@ class Spool:
         self._file.write(line)
 
     def chunks(self, size: int, start: int = 0) -> Iterator[list[RawRow]]:
-        """All rows from a place on, some at a time."""
+        """All rows from a position, in chunks."""
         self._file.seek(0)
         chunk: list[RawRow] = []
         for line in islice(self._file, start, None):
@@ -218,7 +217,7 @@ class Spool:
 
 
 class _RolledBack(Exception):
-    """Rolls a transaction back and carries what it would have done."""
+    """Rolls back a transaction, and carries what it would have done."""
 
     def __init__(self, tally: Tally) -> None:
         super().__init__()
@@ -263,9 +262,9 @@ class Importer:
     def holders(
         self, rows: Rows, write_context: WriteContext, key: tuple[str, ...], found: Sequence[RawRow]
     ) -> list[str | None]:
-        """The uuid of the existing object of each row: the one it names, else the one with the same key.
+        """The uuid of each row's existing object: the one it names, otherwise the one with the same key.
 
-        Objects that the caller may not see do not count. A row that names an object elsewhere gets a problem.
+        Objects hidden from the caller do not count. A row that names an object in another pair gets a problem.
         """
         named_uuids = [row.uuid for row in found if row.uuid is not None]
         named = store.places_of(rows, named_uuids)
@@ -310,7 +309,7 @@ class _Run:
     """URIs of `uri-reference` properties that lead to nothing the caller may read."""
 
     async def read(self, source: BinaryIO, schema: Schema) -> None:
-        """Put good rows into the spool and the problems of the others into the report."""
+        """Put good rows into the spool, and the problems of other rows into the report."""
         rows = reader_of(self.kind)(source, schema, self.options.encoding)
         while await asyncio.to_thread(self._read_some, rows):
             self.checkpoint.refuse_cancelled()
@@ -333,7 +332,7 @@ class _Run:
         return not self.options.key and (row.uuid is None or self.options.new_ids)
 
     def _can_be_checked(self, row: RawRow) -> bool:
-        """Whether a row can be checked without the store: a new object, or what is left of a row with bad cells."""
+        """Whether a row can be checked without the store: new objects, and the rest of a row with bad cells."""
         natural_keys = self.importer.objects.writer.natural_keys
         alone = bool(row.data) if row.problems else self._is_new(row)
         return alone and not natural_keys.occur_in(self.pair, [Operation("create", row.data)])
@@ -341,10 +340,10 @@ class _Run:
     def _problems(
         self, row: RawRow, refused: Sequence[Problem], claims: Mapping[Hashable, tuple[str, str]]
     ) -> list[Problem]:
-        """All problems of a row: its cells, what the schema says of the others, and earlier rows of the same object."""
+        """All problems of a row: bad cells, schema problems in the others, and earlier rows for the same object."""
         bad = [problem.column for problem in row.problems if problem.column]
         rest = [one for one in refused if not any(_overlap(one.column, column) for column in bad)]
-        if row.problems and not self._is_new(row):  # an existing object may have what the row does not say
+        if row.problems and not self._is_new(row):  # an existing object may have what the row leaves out
             rest = [one for one in rest if one.column.partition(".")[0] in row.data]
         first = {claim: self.first_rows[claim] for claim in claims if claim in self.first_rows}
         repeated = [
@@ -354,7 +353,7 @@ class _Run:
         return [*row.problems, *rest, *repeated]
 
     def _claims(self, row: RawRow) -> dict[Hashable, tuple[str, str]]:
-        """What only one row of a file may have, its key and its id: each with the column and in words."""
+        """The key and id, which only one row of a file may have, each with its column and wording."""
         claims: dict[Hashable, tuple[str, str]] = {}
         names = self.options.key
         if names and (claim := uniqueness.claim_of(unique_key(self.pair.definition, names), "", row.data)) is not None:
@@ -367,7 +366,7 @@ class _Run:
         return f" Only row {first} is imported." if self.options.partial else ""
 
     def _with_new_id(self, row: RawRow) -> RawRow:
-        """The row as a new object. Its uuid has to be known early only if other rows may refer to it."""
+        """The row as a new object. It gets its uuid early only if other rows may refer to it."""
         uuid = None
         if self.own and row.uuid is not None:
             uuid = self.new_ids[row.uuid] = str(uuid7())
@@ -375,11 +374,11 @@ class _Run:
 
     @property
     def _chunk_rows(self) -> int:
-        """Rows that refer to one another are written together, as far as memory allows."""
+        """How many rows to write together; rows that refer to each other should be, as far as memory allows."""
         return max(_CHUNK_ROWS, min(self.spool.rows, _STILL_CHECKED)) if self.own else _CHUNK_ROWS
 
     def _refused(self, fresh: Sequence[RawRow]) -> dict[int, list[Problem]]:
-        """The schema's problems with new objects. Rows of existing objects are complete only in the store."""
+        """The schema problems of new objects. Rows for existing objects are incomplete without the store."""
         steps = write_steps([Operation("create", row.data) for row in fresh])
         self.importer.objects.writer.prepare_creates(self.importer.objects.write_context(self.caller, self.pair), steps)
         return {
@@ -406,7 +405,7 @@ class _Run:
                 report.written = bool(report.created or report.updated)
                 self.progress("writing", report.done, report.rows)
             return
-        if self.checkpoint.rows:  # all rows were written, and the report was not
+        if self.checkpoint.rows:  # all rows were written, but not the report
             return
         for rows in self.spool.chunks(self._chunk_rows) if self.pair.definition.uri_references else ():
             await self._check_uris(rows)
@@ -419,7 +418,7 @@ class _Run:
             report.add(error.tally if self.options.dry_run else error.tally.failures())
 
     async def _check_uris(self, rows: Sequence[RawRow]) -> None:
-        """Note the URIs that lead nowhere; a transaction cannot ask other rooms."""
+        """Record the URIs that lead nowhere, because a transaction cannot ask other rooms."""
         given = [Operation("create", row.data) for row in rows]
         self.unreadable.update(await self.importer.objects.unreadable(self.caller, self.pair, given))
 
@@ -439,7 +438,7 @@ class _Run:
         return lambda tx: self._write_all(tx, pair, loop)
 
     def _write_all(self, tx: Transaction, pair: Pair, loop: asyncio.AbstractEventLoop) -> Tally:
-        """Write everything in one transaction. The store may run it again from the start."""
+        """Write everything in one transaction, which the store may run again from the start."""
         whole = Tally()
         news = ChangeNotifications()
         done = 0
@@ -485,7 +484,7 @@ class _Run:
         return tally
 
     def _ids(self, rows: Sequence[RawRow], holders: Sequence[str | None]) -> Mapping[str, str]:
-        """The ids that take the place of those in the file: new ones, or those of objects with the same key."""
+        """The ids that replace those in the file: new ones, or those of objects with the same key."""
         known = {row.uuid: holder for row, holder in zip(rows, holders, strict=True) if holder is not None}
         if not self.new_ids or not known:
             return self.new_ids
@@ -505,7 +504,7 @@ class _Run:
 
 
 def self_references(rows: Rows, pair: Pair) -> list[tuple[str, ...]]:
-    """The paths of the references of a schema to objects of the same schema."""
+    """The paths of a schema's references to objects of the same schema."""
     found: list[tuple[str, ...]] = []
     for facts in pair.definition.references:
         schema = find_target(rows, facts.target, pair.definition.organisation)
@@ -515,7 +514,7 @@ def self_references(rows: Rows, pair: Pair) -> list[tuple[str, ...]]:
 
 
 def _check_key(pair: Pair, key: Sequence[str], hidden: Collection[str]) -> None:
-    """Refuse unknown and hidden properties as keys: a match would reveal a hidden value."""
+    """Refuse unknown and hidden properties as keys; a match would reveal a hidden value."""
     for name in key:
         known = [one for one in pair.definition.properties if one not in hidden]
         if name not in known:
@@ -524,12 +523,12 @@ def _check_key(pair: Pair, key: Sequence[str], hidden: Collection[str]) -> None:
 
 
 def _overlap(one: str, other: str) -> bool:
-    """Whether two dotted names mean the same place, or one lies within the other."""
+    """Whether two dotted names mean the same place, or one contains the other."""
     return f"{one}.".startswith(f"{other}.") or f"{other}.".startswith(f"{one}.")
 
 
 def problems_of(row: int, error: PentadError) -> list[Problem]:
-    """An error as problems of a row, one for each property it names."""
+    """An error as problems of a row, one per property it names."""
     found = error.details.get("problems")
     named = cast("list[Any]", found) if isinstance(found, list) else []
     problems = [_problem(row, cast("dict[str, Any]", one)) for one in named if isinstance(one, dict)]

@@ -1,7 +1,7 @@
-"""JSON (one array of objects) and JSON Lines, read object by object however large the file is.
+"""JSON (one array of objects) and JSON Lines, read object by object, so files can be large.
 
-An object may have an `id`, and `@self` as in an export: then it keeps its identity. An object with `@self` is complete
-and replaces all data. With an `id` alone it may be a part, such as an export of some fields, and changes only what it
+An object may have an `id`, and `@self` as in an export; then it keeps its identity. An object with `@self` is complete
+and replaces all data. With only an `id` it may be partial, such as an export of some fields, and changes only what it
 has.
 """
 
@@ -24,7 +24,7 @@ _EXPECTED: Final = "Write the file as one array of objects, or as JSON Lines wit
 
 
 def read_jsonl(source: BinaryIO, schema: Schema, encoding: str | None) -> Iterator[RawRow]:
-    """One object a line; empty lines are skipped."""
+    """Read one object per line; empty lines are skipped."""
     number = 0
     while line := source.readline(MOST_ROW_BYTES + 1):
         number += 1
@@ -37,7 +37,7 @@ def read_jsonl(source: BinaryIO, schema: Schema, encoding: str | None) -> Iterat
 
 
 def read_json(source: BinaryIO, schema: Schema, encoding: str | None) -> Iterator[RawRow]:
-    """The objects of one array; rows are numbered from 1."""
+    """Read the objects of one array; rows are numbered from 1."""
     for number, text in enumerate(_elements(source, encoding or "utf-8-sig"), 1):
         yield _row(number, text, schema)
 
@@ -68,7 +68,7 @@ def _identified(number: int, data: dict[str, Any], schema: Schema) -> RawRow:
 
 
 def _elements(source: BinaryIO, encoding: str) -> Iterator[str]:
-    """The texts of an array's elements. Elements must be objects: a number could go on in the next chunk."""
+    """The texts of an array's elements. They must be objects: a number could continue in the next chunk."""
     text = _Text(source, encoding)
     if text.next_character() != "[":
         raise InvalidInput("The JSON is not an array.", hint=_EXPECTED)
@@ -88,7 +88,7 @@ def _elements(source: BinaryIO, encoding: str) -> Iterator[str]:
 
 
 class _Text:
-    """A window on the file's text that grows only as far as one element needs."""
+    """A window on the file's text that grows only as much as one element needs."""
 
     def __init__(self, source: BinaryIO, encoding: str) -> None:
         self._source = source
@@ -101,7 +101,7 @@ class _Text:
         self._ended = False
 
     def next_character(self) -> str:
-        """The next character that is not blank, without consuming it; empty at the end."""
+        """The next non-whitespace character, without consuming it; empty at the end."""
         while True:
             while self._start < len(self._window):
                 if self._window[self._start] not in _BLANKS:
@@ -114,7 +114,7 @@ class _Text:
         self._start += count
 
     def element(self) -> str:
-        """The whole element that begins here."""
+        """The whole element that starts here."""
         while True:
             try:
                 _, end = _SCANNER.raw_decode(self._window, self._start)
@@ -145,7 +145,7 @@ class _Text:
 
 
 class JsonWriter:
-    """Writes objects to one array, or one a line."""
+    """Writes objects to one array, or one per line."""
 
     def __init__(self, *, lines: bool) -> None:
         self._lines = lines
@@ -158,7 +158,7 @@ class JsonWriter:
         self._buffer.write(separator + msgspec.json.encode(cells) + (b"\n" if self._lines else b""))
 
     def drain(self) -> bytes:
-        """What was written since the last call."""
+        """The bytes written since the last call."""
         part = self._buffer.getvalue()
         self._buffer.seek(0)
         self._buffer.truncate()

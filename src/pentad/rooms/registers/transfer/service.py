@@ -1,4 +1,4 @@
-"""Imports and exports of the room. Formats and their libraries are imported on demand."""
+"""The room's imports and exports. Formats and their libraries are loaded on demand."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Transfer:
-    """Import and export of objects."""
+    """Imports and exports objects."""
 
     def __init__(self, database: Database, objects: "Objects", access: "AccessRules") -> None:
         self._database = database
@@ -31,7 +31,7 @@ class Transfer:
         progress: "Progress | None" = None,
         checkpoint: "Checkpoint | None" = None,
     ) -> "ImportReport":
-        """Import a seekable stream. The report lists bad rows; they raise no error."""
+        """Import a seekable stream. Bad rows raise no error; the report lists them."""
         from pentad.rooms.registers.transfer.imports import NO_CHECKPOINT, Importer, ImportOptions
 
         importer = Importer(self._database, self._objects, self._access)
@@ -53,7 +53,7 @@ class Transfer:
         selection: Mapping[str, Any] | None = None,
         counted: Callable[[int], None] | None = None,
     ) -> AsyncIterator[bytes]:
-        """The bytes of a file with everything that a query finds. `counted` gets the number of objects in each part."""
+        """The bytes of a file with everything a query finds. `counted` receives the number of objects in each part."""
         from pentad.rooms.registers.transfer.exports import Exporter
 
         return Exporter(self._objects, self._access).stream(caller, pair, kind, selection or {}, counted)

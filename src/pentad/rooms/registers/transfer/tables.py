@@ -1,9 +1,9 @@
-"""Tables of objects, as in CSV and Excel: one column for each property, nested ones by dotted names.
+"""Tables of objects, as in CSV and Excel: one column per property, with dotted names for nested ones.
 
-`_id` and `_version` identify an object, so that a table that was exported, edited and imported again changes the same
-objects and cannot overwrite what others changed meanwhile. They are short for `@self.id` and `@self.version`, which
-spreadsheet programs would take for formulas. `applicant.bsn` is a column too: the reference `applicant` by a unique
-property of its target.
+`_id` and `_version` identify an object, so a table that was exported, edited and imported again changes the same
+objects and cannot overwrite what others changed meanwhile. They stand for `@self.id` and `@self.version`, which
+spreadsheet programs would take for formulas. `applicant.bsn` can be a column too: the reference `applicant`, given by a
+unique property of its target.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -39,7 +39,7 @@ class Column:
 
 
 def columns_of(schema: Schema) -> list[Column]:
-    """A column for every declared property; an object with declared properties gets one for each of them."""
+    """A column for every declared property; for an object with declared properties, one for each of those."""
     return list(_spread(schema, (), _DEEPEST))
 
 
@@ -55,13 +55,13 @@ def _spread(schema: Schema, path: tuple[str, ...], depth: int) -> Iterator[Colum
 
 
 def identity_headers(schema: Schema) -> list[str]:
-    """The headers of an object's id and version; the long names if the schema has properties with the short ones."""
+    """The headers of id and version; the long names if the schema has properties with the short ones."""
     properties: Mapping[str, Schema] = schema.get("properties") or {}
     return [name if short in properties else short for name, short in _SHORT.items()]
 
 
 def with_natural_keys(schema: Schema, keys: Mapping[str, Mapping[str, Schema]]) -> Schema:
-    """The schema in which references have the unique properties of their targets as members."""
+    """The schema with the unique properties of reference targets added as members of the references."""
     if not keys:
         return schema
     properties: Mapping[str, Schema] = schema.get("properties") or {}
@@ -102,7 +102,7 @@ def match_headers(headers: Sequence[str], schema: Schema) -> list[Column | None]
 
 
 def _overlaps(path: tuple[str, ...], taken: set[tuple[str, ...]]) -> bool:
-    """Whether another column sets the same property, a part of it, or an object around it."""
+    """Whether another column sets the same property, part of it, or an object that contains it."""
     return any(path[: len(other)] == other[: len(path)] for other in taken)
 
 
@@ -133,7 +133,7 @@ def _nested(header: str, schema: Schema) -> Column | None:
 
 
 def _undeclared(header: str, schema: Schema) -> Column | str:
-    """JSON Schema allows undeclared properties, but a typing error in a header should not create one."""
+    """The error for an undeclared property. JSON Schema allows them, but a typo in a header should not create one."""
     extra = schema.get("additionalProperties")
     if extra is True or (isinstance(extra, Mapping) and extra):
         return Column(header, (header,), {} if extra is True else cast("Schema", extra))

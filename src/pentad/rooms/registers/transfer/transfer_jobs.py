@@ -1,11 +1,11 @@
-"""Imports and exports as jobs: started by one call, carried out in the background, followed by others.
+"""Imports and exports as jobs: one call starts a job, it runs in the background, and other calls follow it.
 
-The file is kept in the store, so any process can carry the job out. Whatever an import commits, it commits together
-with its progress and a check of its lease. A killed import therefore resumes where it stopped, and an all-or-nothing
-import is written once or not at all. A killed export starts again. A job runs with the rights its owner has at that
-time, and never more than when it was started.
+The file is kept in the store, so any process can run the job. An import commits its rows together with its progress and
+a check of its lease. So a killed import resumes where it stopped, and an all-or-nothing import is written once or not
+at all. A killed export starts again. A job runs with its owner's current rights, but never more than when it was
+started.
 
-Imports that a request carries out itself are recorded here too. An import can be undone while its record is kept.
+Imports that run within a request are recorded here too. An import can be undone as long as its record is kept.
 """
 
 import tempfile
@@ -41,7 +41,7 @@ JOB: Final = "registers.transfer"
 KEPT_SECONDS: Final[Mapping["Kind", float]] = {"export": 24 * 3600.0, "import": 30 * 24 * 3600.0}
 MOST_UNFINISHED: Final = 10
 MOST_KEPT: Final[Mapping["Kind", int]] = {"export": 10, "import": 100}
-"""How many finished ones are kept for a principal. An export has a file, an import only its record."""
+"""How many finished transfers to keep per principal. An export has a file, an import only its record."""
 MOST_EXPORTED: Final = 64 * MIB
 _GIVEN_UP: Final = {"code": "internal", "message": "The processes that ran it failed or were lost. It was given up."}
 _LONGEST_NAME: Final = 200
@@ -59,7 +59,7 @@ Progress = tuple[str, int, int | None]
 
 
 class Request(msgspec.Struct, frozen=True):
-    """What to do, and the rights of its owner when it was started."""
+    """What to do, and the owner's rights when it was started."""
 
     format: Format
     options: dict[str, Any]
@@ -76,7 +76,7 @@ class Request(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class TransferState:
-    """One import or export, and how far it is."""
+    """One import or export, and its progress."""
 
     id: str
     kind: Kind
@@ -102,12 +102,12 @@ class TransferState:
 
     @property
     def has_file(self) -> bool:
-        """Whether there is an exported file to read."""
+        """Whether there is an exported file to download."""
         return self.kind == "export" and self.state == "done"
 
     @property
     def can_be_undone(self) -> bool:
-        """Whether an import has written something that was not taken back."""
+        """Whether an import wrote something that was not undone yet."""
         counts = self.result if self.result and "created" in self.result else self.tally or {}
         wrote = bool(counts.get("created") or counts.get("updated")) and counts.get("written", True)
         return self.kind == "import" and self.is_over and self.state != "undone" and wrote
@@ -141,7 +141,7 @@ class _Cancelled(Exception):
 
 
 class TransferJobs:
-    """Starts, follows, carries out and cancels imports and exports."""
+    """Starts, follows, runs and cancels imports and exports."""
 
     def __init__(
         self, platform: Platform, catalogue: Catalogue, access: AccessRules, transfer: Transfer, undo: Undo
@@ -178,9 +178,9 @@ class TransferJobs:
         progress: "ImportProgress | None" = None,
         file: str | None = None,
     ) -> dict[str, Any]:
-        """Import a seekable stream at once and record it, so that it can be undone. Returns its report.
+        """Import a seekable stream now, and record it so that it can be undone. Returns its report.
 
-        The record is written together with the objects; an import that writes nothing has none.
+        The record is written together with the objects; an import that writes nothing has no record.
         """
         from pentad.rooms.registers.transfer.imports import Checkpoint, Tally
 
@@ -214,12 +214,12 @@ class TransferJobs:
     async def start_export(
         self, caller: Caller, pair: Pair, kind: Format, selection: Mapping[str, Any]
     ) -> TransferState:  # fmt: skip
-        """Queue an export; `selection` holds members of a query."""
+        """Queue an export; `selection` has members of a query."""
         await self._transfer.check_selection(caller, pair, selection)
         return await self._start("export", caller, pair, kind, selection, b"", None)
 
     async def get(self, caller: Caller, transfer_id: str) -> TransferState:
-        """One of the caller's own transfers; those of others do not exist for it."""
+        """One of the caller's own transfers; NotFound for those of others."""
         row = await self._database.lookup(
             f"SELECT {_COLUMNS} FROM transfers WHERE id = ? AND principal = ?",  # noqa: S608  own columns
             transfer_id.replace("\0", ""), caller.principal.id,
@@ -230,7 +230,7 @@ class TransferJobs:
         state = _state(row)
         if not state.is_over and not await self._platform.jobs.is_pending(JOB, state.id):
             again = await self._database.lookup(f"SELECT {_COLUMNS} FROM transfers WHERE id = ?", state.id)  # noqa: S608
-            state = state if again is None else _state(again)  # it may have ended between the two questions
+            state = state if again is None else _state(again)  # it may have ended between the two reads
             return state if state.is_over else replace(state, state="failed", result={"error": _GIVEN_UP})
         return state
 
@@ -240,19 +240,19 @@ class TransferJobs:
         return [_state(row) for row in await self._database.read(lambda rows: rows.all(sql, caller.principal.id))]
 
     def progress(self, state: TransferState) -> Progress | None:
-        """How far a transfer is; None if it is not running, or if another process runs it and has not reported yet."""
+        """The progress of a transfer; None if it is not running, or its process has not reported yet."""
         if state.is_over:
             return None
         return self._progress.get(state.id) or (("writing", state.rows_done, None) if state.rows_done else None)
 
     async def cancel(self, caller: Caller, transfer_id: str) -> TransferState:
-        """Stop a transfer. An import that is all or nothing then writes nothing; a partial one keeps what it wrote."""
+        """Stop a transfer. An all-or-nothing import then writes nothing; a partial one keeps what it wrote."""
         state = await self.get(caller, transfer_id)
         if state.is_over:
             return state
         if state.id in self._running:
             self._cancelled.add(state.id)
-        # what was written as a whole while we waited is not cancelled any more
+        # if everything was written while we waited, it is too late to cancel
         possible = _UNFINISHED if state.request.options.get("partial") else f"{_UNFINISHED} AND rows_done = 0"
 
         def cancel(tx: Transaction) -> None:
@@ -265,7 +265,7 @@ class TransferJobs:
         return await self.get(caller, transfer_id)
 
     async def undo(self, caller: Caller, transfer_id: str) -> TransferState:
-        """Take back what an import wrote, in one transaction. What was changed since is left alone and reported."""
+        """Undo an import in one transaction. Whatever was changed since is left alone and reported."""
         self._access.require_write(caller)
         state = await self.get(caller, transfer_id)
         if state.kind != "import":
@@ -301,7 +301,7 @@ class TransferJobs:
     # the job
 
     async def run(self, run: JobRun) -> None:
-        """Carry out one transfer."""
+        """Run one transfer."""
         transfer_id = run.key or ""
 
         def begin(tx: Transaction) -> tuple[TransferState, Principal | None] | None:
@@ -488,12 +488,12 @@ def _request(caller: Caller, pair: Pair, format_: Format, options: Mapping[str, 
 
 
 def _wrote_nothing(result: Mapping[str, Any]) -> bool:
-    """Whether an import that is all or nothing had bad rows."""
+    """Whether an all-or-nothing import had bad rows."""
     return result.get("mode") == "all or nothing" and bool(result["failed"])
 
 
 def _binary(file: Any) -> BinaryIO:
-    """A spooled file is a binary stream; only its declared type is another."""
+    """A spooled file as a binary stream, which it is; only its declared type differs."""
     return file
 
 

@@ -1,1 +1,1 @@
-"""Views: saved queries with columns, an address and followers."""
+"""Views: saved queries with columns, a URI and followers."""

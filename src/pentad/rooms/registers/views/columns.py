@@ -1,4 +1,4 @@
-"""The columns of a view: a property, an expression, a value through references, or a rollup over a relation.
+"""View columns: a property, an expression, a value of a related object, or a rollup over a relation.
 
     "status"    "address.city"    "@self.created"    {"name": "City", "path": "address.city"}
     {"name": "Total", "expression": "price * amount"}
@@ -6,8 +6,8 @@
     {"name": "Open fees", "sum": "permits.fee", "filter": {"status": "open"}}
     {"name": "Last decision", "latest": "permits.decision", "by": "decided"}
 
-Columns are parsed against what one caller may read, so a hidden property is as unknown as one that does not exist. An
-expression may read properties and the columns before it.
+Columns are parsed against what the caller may read, so a hidden property is treated as nonexistent. An expression may
+read properties and earlier columns.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ from pentad.rooms.registers.query.related_values import Rollup, RollupFunction, 
 from pentad.rooms.registers.query.relations import related_paths
 
 ID: Final = "id"
-"""Every row has the uuid of its object under this name."""
+"""The name under which every row has its object's uuid."""
 MOST_COLUMNS: Final = 100
 _LONGEST_NAME: Final = 200
 _ROLLUPS: Final[tuple[RollupFunction, ...]] = get_args(RollupFunction)
@@ -43,7 +43,7 @@ _KINDS: Final = ("path", "expression", *_ROLLUPS)
 
 @dataclass(frozen=True, slots=True)
 class PropertyColumn:
-    """A property of the object, or a part of one. A path below `@self` is metadata."""
+    """A property of the object, or part of one. A path below `@self` is metadata."""
 
     name: str
     path: Path
@@ -52,7 +52,7 @@ class PropertyColumn:
 
 @dataclass(frozen=True, slots=True)
 class ExpressionColumn:
-    """A value computed from the row. A value that cannot be computed is null."""
+    """A value computed from the row; null if it cannot be computed."""
 
     name: str
     expression: Expression
@@ -61,7 +61,7 @@ class ExpressionColumn:
 
 @dataclass(frozen=True, slots=True)
 class RelatedColumn:
-    """A value through references, or a rollup. `embedded` is where the value is if the object holds the other one."""
+    """A value of a related object, or a rollup. `embedded` is the value's path if the related object is embedded."""
 
     name: str
     value: RelatedValue | Rollup
@@ -70,7 +70,7 @@ class RelatedColumn:
 
     @property
     def empty(self) -> int | None:
-        """The value for an object without related ones, or for related ones without a value."""
+        """The value if there are no related objects, or none of them has a value."""
         return 0 if isinstance(self.value, Rollup) and self.value.function in ("count", "sum") else None
 
 
@@ -79,14 +79,14 @@ Column = PropertyColumn | ExpressionColumn | RelatedColumn
 
 @dataclass(frozen=True, slots=True)
 class ColumnError:
-    """A column that cannot be shown: its place in the list, and why."""
+    """A column that cannot be shown: its position in the list, and the reason."""
 
     index: int
     error: InvalidInput | LimitExceeded
 
 
 def parse_columns(schema: QuerySchema, raw: Any, now: float) -> tuple[list[Column], list[ColumnError]]:
-    """The columns that can be shown, and what is wrong with the others."""
+    """The columns that can be shown, and the errors of the others."""
     if not isinstance(raw, list) or not raw:
         raise InvalidInput("columns must be a list of columns.", hint='Write ["number", {"name": ..., "path": ...}].')
     entries = cast("list[Any]", raw)
@@ -102,7 +102,7 @@ def parse_columns(schema: QuerySchema, raw: Any, now: float) -> tuple[list[Colum
             if any(column.name == other.name for other in columns):
                 raise InvalidInput(f"Two columns are called {column.name!r}.", hint="Give one of them another name.")
             columns.append(column)
-        except NeedsRelatedSchemas:  # the schemas around this one have to be read first
+        except NeedsRelatedSchemas:  # the related schemas have to be read first
             raise
         except (InvalidInput, LimitExceeded) as error:
             errors.append(ColumnError(index, error))
@@ -191,7 +191,7 @@ def _rollup(
 
 
 def _latest_by(far: QuerySchema, raw: Any) -> dict[str, Any]:
-    """What decides which object is the latest; by default when it was created."""
+    """The value that decides which object is the latest; by default its creation time."""
     if raw is None:
         return {}
     if not isinstance(raw, str):
@@ -242,9 +242,9 @@ def row_values(
     related: Mapping[str, Any],
     now: float,
 ) -> dict[str, Any]:
-    """One row: the uuid and the value of each column. All values given are what the caller may read.
+    """One row: the uuid and the value of each column, from values the caller may read.
 
-    `related` has the values of columns through relations by name.
+    `related` has the values of related columns by name.
     """
     row: dict[str, Any] = {ID: metadata[ID]}
     for column in columns:
@@ -261,7 +261,7 @@ def row_values(
 
 
 def schemas_used(columns: Sequence[Column]) -> set[int]:
-    """The schemas that columns read through relations."""
+    """The schemas columns read through relations."""
     used: set[int] = set()
     for column in columns:
         if isinstance(column, RelatedColumn):

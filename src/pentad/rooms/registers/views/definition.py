@@ -1,7 +1,7 @@
-"""A view: its stored form, and what its query means under a schema.
+"""Views: their stored form, and the meaning of their queries under a schema.
 
-A query has the members of a query of objects, and `columns` or `aggregate`. It is parsed on every use, so its problems
-are always about the schema as it is and as the caller may read it.
+A view's query has the members of an object query, and `columns` or `aggregate`. It is parsed on every use, so its
+problems always reflect the current schema and what the caller may read.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,9 +25,9 @@ MEMBERS: Final = (
     *("filter", "search", "sort", "columns", "limit", "aggregate", "fields", "facets", "as_of"),
     *("count", "offset", "page", "deleted", "include_deleted"),
 )
-"""What the query of a view may have."""
+"""The allowed members of a view's query."""
 DEFAULT_ROWS: Final = 100
-"""A page of a view that has no limit."""
+"""The page size of a view without a limit."""
 _FOR_AGGREGATES: Final = ("filter", "search", "as_of", "limit", "offset")
 _HIDDEN_COLUMN: Final = "This column shows something that does not exist, or that you may not read."
 _HIDDEN_PART: Final = "This part of the view names something that does not exist, or that you may not read."
@@ -35,9 +35,9 @@ _HIDDEN_PART: Final = "This part of the view names something that does not exist
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """`query` is JSON; `scopes` are the rights the owner had when saving it; `uses` are other schemas it reads.
+    """`query` is JSON; `scopes` are the rights the owner had when saving it; `uses` are the other schemas it reads.
 
-    With an `organisation` it is shared with the members; without, it is the owner's alone.
+    With an `organisation`, it is shared with the members; otherwise it is private to the owner.
     """
 
     id: str
@@ -63,9 +63,9 @@ class View:
 
     @property
     def saved_owner(self) -> Principal:
-        """The owner with the rights it had when saving the view; of a shared view, without those of an administrator.
+        """The owner with the rights it had when saving the view; for a shared view, without administrator rights.
 
-        Followers are notified if they see what this caller sees, and members do not see what administrators do.
+        Followers are notified if they see what this caller sees, and members do not see what administrators see.
         """
         owner = Principal(self.principal, self.principal, self.scopes, user=self.user)
         if self.organisation is None:
@@ -76,7 +76,7 @@ class View:
 
     @property
     def has_limit(self) -> bool:
-        """Whether its owner chose how many rows or groups a page has."""
+        """Whether the owner set the number of rows or groups per page."""
         return any(part.get("limit") is not None for part in (self.query, self.query.get("aggregate") or {}))
 
     def wire(self) -> dict[str, Any]:
@@ -95,15 +95,15 @@ class ViewProblem:
     part: str
     error: InvalidInput | LimitExceeded
     column: int | None = None
-    """The place of the column, if the problem is one column's; the others can still be shown."""
+    """The column's position, if the problem concerns one column; the others can still be shown."""
 
     def wire(self) -> dict[str, Any]:
-        """The whole message, for callers who may see the whole definition."""
+        """The full message, for callers who may see the whole definition."""
         known = {name: self.error.details[name] for name in ("property", "nearest") if self.error.details.get(name)}
         return {"path": self._path, "rule": self._rule, "message": self.error.message, **known}
 
     def masked(self, pair: Pair) -> dict[str, Any]:
-        """The problem without names, except a property of the view's own schema, which the caller can see anyway."""
+        """The problem without names, except properties of the view's own schema, which the caller can see anyway."""
         said = self.error.details.get("property")
         known = {"property": said} if said in pair.definition.properties else {}
         message = _HIDDEN_PART if self.column is None else _HIDDEN_COLUMN
@@ -121,7 +121,7 @@ class ViewProblem:
 
 @dataclass(frozen=True, slots=True)
 class ParsedView:
-    """What a view asks under a schema; both `query` and `aggregate` are None if it cannot be run."""
+    """A view's query, parsed with a schema; `query` and `aggregate` are both None if it cannot run."""
 
     query: Query | None
     aggregate: AggregateQuery | None
@@ -134,14 +134,14 @@ class ParsedView:
 
     @property
     def uses(self) -> frozenset[int]:
-        """The other schemas that it reads through relations."""
+        """The other schemas it reads through relations."""
         query = self.query or self.aggregate
         named = () if query is None else (schema for schema, _ in related_paths(query))
         return frozenset(named) | schemas_used(self.columns or ())
 
 
 def parse_view(schema: QuerySchema, raw: Mapping[str, Any], now: float) -> ParsedView:
-    """What the query of a view means, with all its problems; relative times count from `now`."""
+    """Parse a view's query and find all its problems; relative times count from `now`."""
     problems = _unfit_members(raw)
     if problems:
         return ParsedView(None, None, None, tuple(problems))
@@ -151,7 +151,7 @@ def parse_view(schema: QuerySchema, raw: Mapping[str, Any], now: float) -> Parse
             parsed, errors = parse_columns(schema, raw["columns"], now)
             columns = tuple(parsed)
             problems = [ViewProblem("columns", one.error, one.index) for one in errors]
-        except NeedsRelatedSchemas:  # the schemas around this one have to be read first
+        except NeedsRelatedSchemas:  # the related schemas have to be read first
             raise
         except (InvalidInput, LimitExceeded) as error:
             problems = [ViewProblem("columns", error)]
@@ -172,7 +172,7 @@ def parse_view(schema: QuerySchema, raw: Mapping[str, Any], now: float) -> Parse
 
 
 def _unfit_members(raw: Mapping[str, Any]) -> list[ViewProblem]:
-    """Members that the query of a view does not have, or that do not go together."""
+    """Problems for members that a view's query cannot have, or that cannot be combined."""
     problems: list[ViewProblem] = []
     for name in raw:
         if name == "cursor":

@@ -1,9 +1,9 @@
 """Notifies the followers of a view when its result changes.
 
-As long as there are views, every process with an open room watches for changes, a moment later and off the writer, so
-that a burst of changes costs one comparison. Only the process that replaces the result's digest in the store notifies,
-so followers get one notification however many processes saw the change. A result is compared as the owner may see it
-now, with at most the rights it had when saving the view.
+As long as there are views, every process with an open room watches for changes. It compares results a moment later and
+off the writer, so a burst of changes costs one comparison. Only the process that replaces the result's digest in the
+store notifies, so followers get one notification however many processes saw the change. Results are compared as the
+owner may see them now, with at most the rights it had when saving the view.
 """
 
 import asyncio
@@ -54,7 +54,7 @@ class LiveViews:
 
     def start(self) -> None:
         self._stop_saved = self._database.listen(SAVED, self._on_saved)
-        self._wake.set()  # there may be views already
+        self._wake.set()  # there may already be views
         self._background.start(self._watch(), "registers-live-views")
 
     async def stop(self) -> None:
@@ -76,13 +76,13 @@ class LiveViews:
         self._stop_changes = []
 
     def _on_saved(self, pair: str) -> None:
-        """Compare a new view, in case its result changed before this process listened."""
+        """Compare a new view, in case its result changed before this process was listening."""
         register, _, schema = pair.partition(" ")
         self._changed.add((int(register), int(schema)))
         self._wake.set()
 
     def _on_change(self, payload: str) -> None:
-        """Compare after changes of objects, and after changes of a schema, which may break a view or mend it."""
+        """Compare after changes of objects or of a schema, which may break or repair a view."""
         if (pair := _PAIR.match(payload)) is not None:
             self._changed.add((int(pair[1]), int(pair[2])))
             self._wake.set()
@@ -143,7 +143,7 @@ class LiveViews:
                 return
 
     async def _digest(self, view: View) -> tuple[bytes, frozenset[int]]:
-        """The digest of the current result, and the schemas it reads. A view that fails has a digest of its error."""
+        """The digest of the current result, and the schemas it reads. For a failing view, the digest of its error."""
         owner = await self._database.read(lambda rows: self._owner_now(rows, view.saved_owner))
         if owner is None:
             return digest_of({"error": "owner is gone"}), view.uses
@@ -155,7 +155,7 @@ class LiveViews:
 
 
 def _replace(transaction: Transaction, old: bytes, seen: View) -> tuple[bool, bytes]:
-    """Store what was seen, and notify. Returns whether nothing is left to do, and the digest in the store."""
+    """Store the new digest, and notify. Returns whether nothing is left to do, and the digest in the store."""
     stored = transaction.value("SELECT digest FROM views WHERE id = ?", seen.id)
     if stored is None:
         return True, seen.digest

@@ -1,8 +1,8 @@
-"""Lets the query of a view follow renames in a schema: its own, or one that it reads through relations. A name that
-leads back (`permits`, `permit_applicant`) is made from the slug of the other schema and the property that refers.
+"""Updates view queries after renames in their own schema or in one they read through relations. A backward name
+(`permits`, `permit_applicant`) consists of the other schema's slug and the property that refers back.
 
-Every name is resolved as a query would, with the definitions from before the change, so that only names that mean a
-renamed property change. What does not resolve stays as it is: it was broken before.
+Every name is resolved like in a query, with the definitions from before the change, so only names of renamed properties
+change. Names that do not resolve were already broken, so they stay.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ _SOURCES: Final = ("path", "count", "sum", "avg", "min", "max", "latest")
 
 @dataclass(frozen=True, slots=True)
 class SchemaNames:
-    """What a change renames: properties of a schema, and its slug, before and after."""
+    """What a change renames: a schema's properties, and its slug before and after."""
 
     schema: int
     properties: Renames
@@ -32,7 +32,7 @@ class SchemaNames:
 
 
 def renamed_query(schema: QuerySchema, here: int, query: Mapping[str, Any], names: SchemaNames) -> Any:
-    """The query of a view on the schema `here` after the renames."""
+    """The query of a view on the schema `here`, after the renames."""
     return _Renamer(names).query(schema, here, query)
 
 
@@ -58,7 +58,7 @@ class _Renamer:
     # names
 
     def _name(self, schema: QuerySchema, here: int, name: str) -> str:
-        """A dotted name, perhaps with a minus sign in front."""
+        """A dotted name, with an optional leading minus sign."""
         sign, bare = ("-", name[1:]) if name.startswith("-") else ("", name)
         try:
             parts = name_parts(schema, here, bare)
@@ -78,7 +78,7 @@ class _Renamer:
         return part.text
 
     def _back(self, text: str, path: Path) -> str:
-        """A name that leads back, by the property at a path of the changed schema."""
+        """A backward name for the property at a path of the changed schema."""
         old, new = self._slugs
         bare = tuple(str(step) for step in path if step != EACH)
         renamed = {
@@ -89,9 +89,9 @@ class _Renamer:
         return renamed.get(text.lower(), text)
 
     def _names(self, schema: QuerySchema, here: int, given: Any, kept: frozenset[str] = frozenset()) -> Any:
-        """Names in one of the ways a query takes them: `a,-b`, a list, or an object whose keys are names.
+        """Names in any form a query accepts: `a,-b`, a list, or an object with names as keys.
 
-        Those in `kept` are the names of something else.
+        Those in `kept` name something else, and stay.
         """
 
         def name(one: Any) -> Any:
@@ -150,7 +150,7 @@ class _Renamer:
     # columns and figures
 
     def _columns(self, schema: QuerySchema, here: int, columns: list[Any]) -> list[Any]:
-        """A column without a name of its own is called by its source, and later expressions may read it by that."""
+        """Columns. One without a name is called by its source, and later expressions may read it by that name."""
         called: dict[tuple[str, ...], tuple[str, ...]] = {}
         result: list[Any] = []
         for column in columns:
@@ -191,7 +191,9 @@ class _Renamer:
         return result
 
     def _rollup(self, schema: QuerySchema, source: str, column: dict[str, Any]) -> dict[str, Any]:
-        """The filter of a rollup, and what decides which object is the latest: names of the related schema."""
+        """A rollup's filter, and the value that decides which object is the latest; both use the related schema's
+        names.
+        """
         try:
             at = resolve_field(schema, source)
             if at.is_relation or at.is_reference:

@@ -1,4 +1,4 @@
-"""Runs views: one page of what a view finds for a caller, with the caller's rights."""
+"""Runs views: returns one page of what a view finds, with the caller's rights."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ViewPage:
-    """A part of what a view finds. `columns` is None if the rows are whole objects."""
+    """Part of a view's results. `columns` is None if the rows are whole objects."""
 
     view: View
     rows: list[dict[str, Any]]
@@ -44,7 +44,7 @@ class ViewPage:
         return self.view.query.get("aggregate") is not None
 
     def answer(self) -> dict[str, Any]:
-        """The results with what belongs to them. A view changes for its followers if this does."""
+        """The results with their details. Followers are notified when this changes."""
         answer: dict[str, Any] = {"results": self.rows}
         if self.total is not None:
             answer["total"] = self.total
@@ -55,7 +55,7 @@ class ViewPage:
         return {**answer, "problems": list(self.problems)} if self.problems else answer
 
     def wire(self) -> dict[str, Any]:
-        """The answer under the name of its view."""
+        """The answer with the name of its view."""
         body = {"id": self.view.id, "title": self.view.title, "uri": self.view.uri, **self.answer()}
         return body if self.cursor is None else {**body, "cursor": self.cursor}
 
@@ -70,7 +70,7 @@ class ViewRunner:
         self._access = access
 
     async def parsed(self, caller: Caller, view: View) -> tuple[Pair, ParsedView]:
-        """What a view means to the caller."""
+        """The view, parsed for the caller."""
         pair = await self._catalogue.pair(caller, view.register, view.schema)
         now = self._clock.now()
         return pair, await self._objects.parsed(caller, pair, lambda schema: parse_view(schema, view.query, now))
@@ -187,7 +187,7 @@ def owns(caller: Caller, view: View) -> bool:
 
 
 def problems_for(caller: Caller, pair: Pair, view: View, parsed: ParsedView) -> list[dict[str, Any]]:
-    """The problems of a view, worded for the caller."""
+    """A view's problems, worded for the caller."""
     whole = owns(caller, view)
     return [problem.wire() if whole else problem.masked(pair) for problem in parsed.problems]
 

@@ -1,8 +1,8 @@
 """Saves, lists, runs and exports views.
 
 A view belongs to the caller who saved it. If it is shared, members of the owner's organisation who may read its
-register and schema can use it too. Everybody runs it with their own rights. Only the owner and administrators can
-change it.
+register and schema can use it too. Everyone runs it with their own rights. Only the owner and administrators can change
+it.
 """
 
 import hashlib
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 MOST_VIEWS: Final = 100
 SAVED: Final = "registers.views"
-"""The channel on which a new or changed view is announced, with the ids of its register and schema."""
+"""The channel that announces new and changed views, with the ids of register and schema."""
 _TRIES: Final = 10
 _LONGEST_TITLE: Final = 200
 _LONGEST_DESCRIPTION: Final = 2_000
@@ -63,7 +63,7 @@ _EXPORTED: Final = ("filter", "search", "sort", "fields", "as_of")
 
 
 SaveView = Callable[[Transaction, View], View | None]
-"""Stores a view; None if it is not as it was when it was prepared."""
+"""Stores a view; None if the view changed since it was prepared."""
 
 
 class Views:
@@ -103,7 +103,7 @@ class Views:
         description: str = "",
         shared: bool = False,
     ) -> View:
-        """Save a view on a pair. It runs once now, so that a mistake in it is reported at once."""
+        """Save a view on a pair. It is run once, so mistakes are reported right away."""
         refuse_read_only(caller.principal)
         principal, now = caller.principal, self._clock.now()
         made = View(
@@ -137,9 +137,10 @@ class Views:
         merge: bool = False,
         if_version: int | None = None,
     ) -> View:
-        """Set the given members; the others stay. With `merge`, so do the members of the query; null removes one.
+        """Set the given members; the others stay. With `merge`, other members of the query stay too; null removes one.
 
-        If the view changes meanwhile, e.g. because its schema renames a property, the members are set in its new form.
+        If the view changes meanwhile, for example because its schema renames a property, the members are set on the new
+        form.
         """
         for name in changes:
             if name not in _CHANGEABLE:
@@ -168,7 +169,7 @@ class Views:
         return await self._save(ref, prepare)
 
     async def _save(self, name: str, prepare: Callable[[], Awaitable[tuple[View, SaveView]]]) -> View:
-        """Save a view that fits its schemas; prepare it again if they, or the view, change meanwhile."""
+        """Save a view that fits its schemas; retry if they or the view change meanwhile."""
         for _ in range(_TRIES):
             versions = await self._database.read(_schema_versions)
             view, save = await prepare()
@@ -188,7 +189,7 @@ class Views:
         raise Conflict(f"The view {name[:60]!r} or its schema keeps changing.", hint="Try again.")
 
     async def _with_changes(self, caller: Caller, known: View, changes: Mapping[str, Any], *, merge: bool) -> View:
-        """A view with other members, checked."""
+        """A view with changed members, checked."""
         changed = replace(known, updated_at=self._clock.now())
         if "title" in changes:
             changed = replace(changed, title=_checked_title(changes["title"]))
@@ -226,7 +227,7 @@ class Views:
     # finding
 
     async def get(self, caller: Caller, ref: str) -> View:
-        """A view by its id or slug. Of several with the slug, the caller's own, then the oldest."""
+        """A view by id or slug. If several have the slug, the caller's own comes first, then the oldest."""
         if _REF.fullmatch(ref) is None:
             raise _not_found(ref)
         found = await self._database.read(lambda rows: rows.all(f"{SELECT} WHERE id = ? OR slug = ?", ref, ref.lower()))
@@ -254,7 +255,7 @@ class Views:
         return [one for one in views if self._is_owner(caller, one) or (one.register, one.schema) in pairs]
 
     async def described(self, caller: Caller, view: View) -> dict[str, Any]:
-        """The definition of a view as the caller may see it, with what is wrong with it."""
+        """A view's definition as the caller may see it, with its problems."""
         try:
             pair, parsed = await self._runner.parsed(caller, view)
         except PentadError as error:
@@ -278,7 +279,7 @@ class Views:
         limit: int | None = None,
         cursor: str | None = None,
     ) -> ViewPage:
-        """What a view finds now for the caller, within one more filter."""
+        """A view's current results for the caller, with an additional filter."""
         view = await self.get(caller, ref)
         return await self._runner.page(caller, view, more=filter, limit=limit, cursor=cursor)
 
@@ -313,7 +314,7 @@ class Views:
     # for the watcher
 
     async def watched(self) -> list[tuple[int, int, frozenset[int]]]:
-        """The registers and schemas that have views, with the other schemas those views read."""
+        """The registers and schemas with views, and the other schemas those views read."""
         sql = "SELECT DISTINCT register, schema, uses FROM views"
         found = await self._database.read(lambda rows: rows.all(sql))
         return [(int(row[0]), int(row[1]), frozenset(msgspec.json.decode(row[2]))) for row in found]
@@ -328,9 +329,9 @@ class Views:
     def broken_by(
         self, rows: Rows, caller: Caller, change: "SchemaChange", old: "CompiledSchema", new: "CompiledSchema"
     ) -> Iterator[dict[str, Any]]:
-        """The views that the caller may see and that a change of a schema would break, with their problems.
+        """The views a schema change would break, with their problems, if the caller may see them.
 
-        Views on other schemas that read this one through relations are among them.
+        Includes views on other schemas that read this one through relations.
         """
         for view, pair in self._reading(rows, change.current, caller):
             before = self._problems_with(rows, caller, view, pair, change.current, old)
@@ -343,13 +344,13 @@ class Views:
                 yield {"kind": "view", "id": view.id, "title": view.title, "because": because, "problems": problems}
 
     def following(self, rows: Rows, caller: Caller, change: "SchemaChange") -> Iterator[dict[str, Any]]:
-        """The views that the caller may see and that would follow renamed properties."""
+        """The views to be updated for renamed properties that the caller may see."""
         for view, pair in self._reading(rows, change.current, caller) if change.is_rename else ():
             if self._renamed_query(rows, view, pair, change) != view.query:
                 yield {"kind": "view", "id": view.id, "title": view.title}
 
     def follow_renames(self, transaction: Transaction, _caller: Caller, change: "SchemaChange") -> None:
-        """Let the views of everybody follow renamed properties, before the schema is changed."""
+        """Update everyone's views for renamed properties, before the schema is changed."""
         for view, pair in self._reading(transaction, change.current) if change.is_rename else ():
             query = self._renamed_query(transaction, view, pair, change)
             if query != view.query:
@@ -359,7 +360,7 @@ class Views:
                 transaction.signal(SAVED, f"{view.register} {view.schema}")
 
     def _reading(self, rows: Rows, schema: Schema, caller: Caller | None = None) -> Iterator[tuple[View, Pair]]:
-        """The views that read a schema, directly or through relations, with their pairs: all, or those of a caller."""
+        """All views, or those of a caller, that read a schema directly or through relations, with their pairs."""
         pair_of = self._catalogue.pairs_in(rows)
         for row in rows.all(f"{SELECT} WHERE schema = ? OR uses <> '[]' ORDER BY created_at, id", schema.id):
             view = view_of(row)
@@ -372,7 +373,7 @@ class Views:
                 yield view, pair
 
     def _renamed_query(self, rows: Rows, view: View, pair: Pair, change: "SchemaChange") -> dict[str, Any]:
-        """The query of a view after the renames of a change. Its meaning stays the same, so no rights are checked."""
+        """A view's query after the renames of a change. Its meaning stays the same, so no rights are checked."""
         if not change.is_rename:
             return view.query
         schema = SchemaReader(rows, self._catalogue.definitions, self._access, _ADMINISTRATOR).with_relations(pair)
@@ -382,13 +383,13 @@ class Views:
     def _problems_with(
         self, rows: Rows, caller: Caller, view: View, pair: Pair, schema: Schema, definition: "CompiledSchema"
     ) -> Sequence[ViewProblem]:
-        """The problems of a view if a schema were like this, with this definition."""
+        """The problems a view would have with this schema and definition."""
         definitions = _Assumed(self._catalogue.definitions, schema.id, definition)
         reader = SchemaReader(rows, definitions, self._access, caller, schema)
         near = replace(pair, schema=schema, definition=definition) if pair.schema.id == schema.id else pair
         try:
             return parse_view(reader.with_relations(near), view.query, self._clock.now()).problems
-        except InvalidInput as error:  # no property is left that the caller may query
+        except InvalidInput as error:  # no property left that the caller may query
             return (ViewProblem("", error),)
 
     # rights
@@ -397,7 +398,7 @@ class Views:
         return view.principal == caller.principal.id
 
     def _may_use(self, caller: Caller, view: View) -> bool:
-        """Whether the view is for the caller; whether it may read the pair is another question."""
+        """Whether the view is the caller's or shared with it. Does not check whether it may read the pair."""
         return owns(caller, view) or (
             view.organisation is not None
             and view.organisation == self._access.organisation(caller)
@@ -442,7 +443,7 @@ class Views:
         return replace(view, organisation=self._shared_with(caller, shared))
 
     async def _checked_page(self, caller: Caller, view: View) -> ViewPage:
-        """What a view finds before it is saved; its first mistake is raised."""
+        """The results of an unsaved view; raises its first mistake."""
         if len(stored_query(view)) > _MOST_BYTES:
             raise LimitExceeded(f"A view has at most {_MOST_BYTES:,} bytes.")
         _, parsed = await self._runner.parsed(caller, view)
@@ -453,7 +454,7 @@ class Views:
     # announcements
 
     def _audience(self, rows: Rows, view: View) -> str:
-        """The owner, and the members it is shared with who may know of register and schema."""
+        """The owner, and the members it is shared with who may see register and schema."""
         if view.organisation is None:
             return Audience.only_owner(view.principal).text()
         pair = self._catalogue.pairs_in(rows)(view.register, view.schema)
@@ -463,13 +464,13 @@ class Views:
         return Audience(False, view.organisation, view.principal, tuple(groups)).text()
 
     def _announce(self, transaction: Transaction, *states: View) -> None:
-        """Notify everybody who could see a state of this view that the list changed."""
+        """Notify everyone who could see one of the view's states that the list changed."""
         for audience in {self._audience(transaction, state) for state in states}:
             list_changed(transaction, "resources", "registers", audience)
 
 
 class _Assumed(Definitions):
-    """Compiled schemas, of which one has another definition than the stored one."""
+    """Compiled schemas, one of which has a different definition than the stored one."""
 
     def __init__(self, known: Definitions, schema: int, definition: "CompiledSchema") -> None:
         super().__init__()
@@ -487,7 +488,7 @@ def digest_of(answer: Mapping[str, Any]) -> bytes:
 
 
 def _readable_query(query: Mapping[str, Any], problems: Sequence[ViewProblem]) -> dict[str, Any]:
-    """The query without the columns and parts that have a problem."""
+    """The query without columns and parts that have a problem."""
     parts = {problem.part for problem in problems if problem.column is None}
     left_out = {problem.column for problem in problems if problem.column is not None}
     rest = {name: value for name, value in query.items() if name not in parts}

@@ -1,4 +1,4 @@
-"""The SQL of views: their rows, and slugs that are free."""
+"""The SQL for views: their rows, and free slugs."""
 
 from dataclasses import replace
 from typing import Any, Final
@@ -57,7 +57,7 @@ def stored_query(view: View) -> str:
 
 
 def chosen_slug(rows: Rows, view: View, wanted: Any) -> str:
-    """The wanted slug, or a free one made from the title. Slugs are unique for each owner."""
+    """The requested slug, or a free one made from the title. Slugs are unique per owner."""
     taken = {
         row[0] for row in rows.all("SELECT slug FROM views WHERE principal = ? AND id <> ?", view.principal, view.id)
     }

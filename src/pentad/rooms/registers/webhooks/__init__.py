@@ -1,1 +1,1 @@
-"""Webhooks: registered, matched with changes, and delivered."""
+"""Webhooks: registration, matching with changes, and delivery."""

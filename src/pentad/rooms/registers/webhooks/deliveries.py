@@ -1,8 +1,8 @@
-"""Deliveries of webhooks: their log in the store, and the messages they carry.
+"""Webhook deliveries: the log in the store, and the messages.
 
-A change becomes one delivery for each matching webhook, in the transaction that moves the webhook's position, so it is
-recorded exactly once. If the sending process dies, another sends the delivery again under the same message id.
-Deliveries may overtake one another: `seq` in the message gives the order.
+A change becomes one delivery for each matching webhook, in the transaction that advances the webhook's position, so it
+is recorded exactly once. If the sending process dies, another one sends the delivery again with the same message id.
+Deliveries may overtake each other; `seq` in the message gives the order.
 """
 
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class Delivery:
 
     @property
     def message_id(self) -> str:
-        """The same for every attempt, so that receivers can drop duplicates."""
+        """Identical for every attempt, so receivers can drop duplicates."""
         return f"msg_{self.id}"
 
     def wire(self) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def update_delivery(transaction: Transaction, delivery: Delivery) -> None:
 
 
 def restart_delivery(transaction: Transaction, webhook: str, delivery_id: int, now: float) -> Delivery:
-    """Send a delivery once more, from its first attempt."""
+    """Queue a delivery again, starting from its first attempt."""
     changed = transaction.run(
         "UPDATE webhook_deliveries SET state = 'waiting', attempt = 0, due_at = ?, at = ? "
         "WHERE id = ? AND webhook = ?",
@@ -104,12 +104,12 @@ def restart_delivery(transaction: Transaction, webhook: str, delivery_id: int, n
 
 
 def delete_delivery(transaction: Transaction, delivery_id: int) -> None:
-    """Delete a delivery if the owner may no longer know of the change: the log must not mention it either."""
+    """Delete a delivery whose change the owner may no longer see; the log must not mention it either."""
     transaction.run("DELETE FROM webhook_deliveries WHERE id = ?", delivery_id)
 
 
 def fail_waiting(transaction: Transaction, webhook: str, problem: str, now: float) -> None:
-    """Fail every delivery that still waits for a webhook."""
+    """Mark all waiting deliveries of a webhook as failed."""
     transaction.run(
         "UPDATE webhook_deliveries SET state = 'failed', problem = ?, at = ? WHERE webhook = ? AND state = 'waiting'",
         problem, now, webhook,
@@ -127,20 +127,20 @@ def delivery_log(rows: Rows, webhook: str, limit: int) -> list[Delivery]:
 
 
 class MessageBuilder:
-    """Builds messages that hold no more than the webhook's owner may read, now and as the object was then."""
+    """Builds messages with only what the webhook's owner may read, both now and in the object's state at the time."""
 
     def __init__(self, catalogue: "Catalogue", access: "AccessRules") -> None:
         self._catalogue = catalogue
         self._access = access
 
     def may_know(self, rows: Rows, owner: Caller, uuid: str, seq: int) -> bool:
-        """Whether the owner of a webhook may know of a change."""
+        """Whether a webhook's owner may see a change."""
         if self._access.is_unrestricted(owner):
             return True
         return self._hidden(rows, owner, uuid, _state_after(rows, uuid, seq)) is not None
 
     def build(self, rows: Rows, owner: Caller, seq: int) -> bytes | None:
-        """The event, who caused it, and the object as the change left it; None if the owner may not know of it."""
+        """The event, who caused it, and the object after the change; None if the owner may not see it."""
         row = rows.one(
             "SELECT uuid, register, schema, version, action, at, principal, agent, reason FROM object_changes "
             "WHERE seq = ?",
@@ -162,7 +162,7 @@ class MessageBuilder:
         return msgspec.json.encode({"type": EVENTS.get(action, action), "timestamp": iso(at), "data": about})
 
     def _hidden(self, rows: Rows, owner: Caller, uuid: str, state: str | None) -> frozenset[str] | None:
-        """The properties to leave out of a state; None if the owner may not know of the object."""
+        """The properties to leave out of a state; None if the owner may not see the object."""
         if self._access.is_unrestricted(owner):
             return frozenset()
         held = store.existing_by_uuid(rows, [uuid]).get(uuid)

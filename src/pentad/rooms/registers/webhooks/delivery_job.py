@@ -1,9 +1,8 @@
 """Delivers webhooks: the job `registers.webhooks`, one per webhook, and the watcher that queues it after a change.
 
-A write to a register knows nothing of webhooks. Its change signal wakes the watcher in each process, which queues the
-job of every webhook that is behind. The job records new changes as deliveries, sends those that are due, and runs again
-for the next attempt. A message holds what the owner may read at that moment; if the owner is gone, the webhook is
-disabled.
+Writers know nothing about webhooks. Their change signal wakes the watcher in each process, which queues the job of
+every webhook that is behind. The job records new changes as deliveries, sends those that are due, and runs again for
+the next attempt. A message has what the owner may read at that moment; if the owner is gone, the webhook is disabled.
 """
 
 import asyncio
@@ -56,7 +55,7 @@ _RANDOMNESS: Final = SystemRandomness()
 
 
 class WebhookWatcher:
-    """Queues the jobs of webhooks after changes. Listens for changes only while there is a webhook."""
+    """Queues webhook jobs after changes. Listens for changes only while there are webhooks."""
 
     def __init__(self, platform: Platform) -> None:
         self._database = platform.database
@@ -69,7 +68,7 @@ class WebhookWatcher:
 
     def start(self) -> None:
         self._stop_webhooks = self._database.listen(CHANNEL, lambda _payload: self._wake.set())
-        self._wake.set()  # a process may have died before it queued its changes
+        self._wake.set()  # a process may have died before queueing its changes
         self._background.start(self._serve(), "registers-webhooks")
 
     async def stop(self) -> None:
@@ -93,7 +92,7 @@ class WebhookWatcher:
             with suppress(TimeoutError):
                 async with asyncio.timeout(pause):
                     await self._wake.wait()
-                await asyncio.sleep(_COALESCE_SECONDS)  # look once at a burst of changes
+                await asyncio.sleep(_COALESCE_SECONDS)  # check once per burst of changes
             self._wake.clear()
             try:
                 await self._queue()
@@ -113,7 +112,7 @@ class WebhookWatcher:
             await self._database.write(lambda tx: [self._jobs.enqueue(tx, JOB, key=one) for one in idle])
 
     def _outlook(self, rows: Rows) -> tuple[bool, list[str]]:
-        """Whether there are webhooks, and the ids of webhooks that are behind the feed and not queued yet."""
+        """Whether there are webhooks, and the ids of those behind the feed and not queued yet."""
         webhooks = enabled_webhooks(rows, self._box)
         now = self._jobs.clock.now()
         queued = (
@@ -150,7 +149,7 @@ class WebhookDeliveries:
         self._cleaned_at = 0.0
 
     async def run(self, run: JobRun) -> Again | None:
-        """Serve one webhook until nothing is due for it now."""
+        """Serve one webhook until nothing is due."""
         webhook_id = run.key or ""
         while (batch := await self._database.write(lambda tx: self._take(tx, run, webhook_id))) is not None:
             results = await asyncio.gather(*(self._attempt(batch.webhook, *one) for one in batch.deliveries))
@@ -162,7 +161,7 @@ class WebhookDeliveries:
         return None
 
     def _take(self, tx: Transaction, run: JobRun, webhook_id: str) -> _Batch | None:
-        """What to send now; None if the webhook is gone or disabled."""
+        """What to send now; None if the webhook was deleted or disabled."""
         run.check(tx)
         now = self._clock.now()
         webhook = find_webhook(tx, webhook_id, self._box)
@@ -186,7 +185,7 @@ class WebhookDeliveries:
         return _Batch(webhook, taken, has_more or bool(withdrawn))
 
     def _owner(self, tx: Transaction, webhook: Webhook, now: float) -> Caller | None:
-        """The owner with its current rights; if there is none, the webhook is disabled."""
+        """The owner with its current rights; if it is gone, the webhook is disabled."""
         owner = self._platform.owner_now(tx, webhook.saved_owner)
         if owner is not None:
             return Caller(owner)
@@ -198,9 +197,9 @@ class WebhookDeliveries:
         return None
 
     def _record(self, tx: Transaction, webhook: Webhook, owner: Caller, now: float) -> bool:
-        """Record a delivery for each new change that matches; returns whether there are more changes.
+        """Record a delivery for each new matching change; returns whether there are more changes.
 
-        The position also moves past changes that do not match.
+        The position also advances past changes that do not match.
         """
         changes, position = feed(tx, self._database.dialect, webhook.position, register=None, schema=None, limit=_BATCH)
         if changes:
@@ -215,7 +214,7 @@ class WebhookDeliveries:
         return len(changes) == _BATCH
 
     def _next(self, rows: Rows, webhook_id: str) -> float | None:
-        """When to run again: a delivery is due, or the feed holds changes back."""
+        """When to run again: when a delivery is due, or soon if the feed holds changes back."""
         at = next_due(rows, webhook_id)
         if _is_held_back(rows, self._database.dialect):
             soon = self._clock.now() + _SOON_SECONDS
@@ -255,7 +254,7 @@ class WebhookDeliveries:
             delete_old(tx, now)
 
     def _count(self, tx: Transaction, webhook: Webhook, attempt: Attempt, now: float) -> None:
-        """Count failures in a row; too many, or a receiver that says it is gone, disable the webhook."""
+        """Count consecutive failures. Too many, or a receiver that says it is gone, disable the webhook."""
         target = webhook.target
         if attempt.problem is None:
             if target.failures:
@@ -271,5 +270,5 @@ class WebhookDeliveries:
 
 
 def _is_held_back(rows: Rows, dialect: Dialect) -> bool:
-    """Whether PostgreSQL has changes that the feed will show only when an older transaction has ended."""
+    """Whether PostgreSQL has changes the feed will show only after an older transaction ends."""
     return dialect == "postgres" and rows.value(_HELD_BACK) is not None

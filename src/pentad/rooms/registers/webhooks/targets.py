@@ -1,6 +1,6 @@
-"""A webhook: a URL, the events it gets, and the secret that signs its deliveries. With the SQL of webhooks.
+"""Webhooks: a URL, the events it gets, and the secret that signs deliveries. Includes the SQL for webhooks.
 
-Only the answer that sets a secret contains it, and no answer contains header values; the store seals both.
+Only the answer that sets a secret contains it, and no answer contains header values; the store encrypts both.
 """
 
 import re
@@ -42,7 +42,7 @@ SELECT: Final = "SELECT id, principal, body, position, created_at, updated_at FR
 
 
 class Target(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, rename="camel"):
-    """The settings of a webhook as they are stored; `failures` and `problem` are its delivery state.
+    """The stored settings of a webhook; `failures` and `problem` are its delivery state.
 
     `scopes` and `user` are those of the owner when it last changed the webhook; `scopes` is None for an administrator.
     """
@@ -63,7 +63,7 @@ class Target(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defa
 
 
 class _Type(NamedTuple):
-    """The type of a field for msgspec, and in words."""
+    """The type of a field, for msgspec and in words."""
 
     form: Any
     words: str
@@ -91,7 +91,7 @@ _TYPES: Final[Mapping[str, _Type]] = {
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """A registered URL. `position` is the place in the feed up to which deliveries are recorded."""
+    """A registered URL. `position` is the point in the feed up to which deliveries are recorded."""
 
     id: str
     principal: str
@@ -107,7 +107,7 @@ class Webhook:
         return Principal(self.principal, self.principal, frozenset(scopes), user=self.target.user)
 
     def matches(self, action: str, register: int, schema: int) -> bool:
-        """Whether it gets a change."""
+        """Whether a change matches this webhook."""
         return (
             self.target.register in (None, register)
             and self.target.schema in (None, schema)
@@ -115,7 +115,7 @@ class Webhook:
         )
 
     def wire(self, *, with_secret: bool = False) -> dict[str, Any]:
-        """Without the secret, and with names instead of values of headers."""
+        """The webhook as JSON, without the secret, and with only the names of headers."""
         target = self.target
         wire: dict[str, Any] = {
             "id": self.id, "url": target.url, "events": target.events, "register": target.register,
@@ -128,7 +128,7 @@ class Webhook:
 
 
 def webhook_from(row: Row, box: SecretBox) -> Webhook:
-    """The webhook in a row of `SELECT`."""
+    """The webhook from a row of `SELECT`."""
     number, principal, kept, position, created, updated = row
     target = msgspec.json.decode(BODY.open(box, kept, number), type=Target)
     return Webhook(number, principal, target, position, created, updated)
@@ -145,7 +145,7 @@ def find_webhook(rows: Rows, webhook_id: str, box: SecretBox) -> Webhook | None:
 
 
 def one_webhook(rows: Rows, webhook_id: str, box: SecretBox, owner: str | None = None) -> Webhook:
-    """A webhook; NotFound if it is not the `owner`'s, when one is given."""
+    """A webhook; NotFound if an `owner` is given and the webhook is another's."""
     found = find_webhook(rows, webhook_id, box)
     if found is None or owner not in (None, found.principal):
         raise NotFound(f"There is no webhook {webhook_id[:60]!r}.", hint="List the webhooks to see their ids.")
@@ -183,7 +183,7 @@ def read_target(given: Mapping[str, Any]) -> Target:
 
 
 def kind_of(value: Any) -> str:
-    """The type of a value in words. The value itself may be a secret, so it is not quoted."""
+    """The type of a value in words. The value may be a secret, so it is not quoted."""
     if value is None or isinstance(value, bool):
         return "null" if value is None else "true or false"
     kinds = ((str, "a text"), ((int, float), "a number"), (list, "a list"), (dict, "an object"))
@@ -191,7 +191,7 @@ def kind_of(value: Any) -> str:
 
 
 def check_target(target: Target) -> None:
-    """Refuse a target that could never get a delivery."""
+    """Refuse a target that could never receive a delivery."""
     parse_url(target.url)
     known = [*EVENTS.values(), "*"]
     for event in target.events:

@@ -1,7 +1,7 @@
 """Registers, changes and lists webhooks: URLs that get a request for each change. `delivery_job.py` delivers.
 
-A webhook on a register or schema needs the right to define it; one on everything is for administrators. Only the owner
-and administrators can see a webhook, and it gets what its owner may read.
+A webhook on a register or schema needs the right to define it; only administrators may have one on everything. Only the
+owner and administrators can see a webhook, and it receives what its owner may read.
 """
 
 import base64
@@ -45,10 +45,10 @@ JOB: Final = "registers.webhooks"
 """The job that delivers to one webhook; the webhook's id is the key."""
 
 MOST_WEBHOOKS: Final = 100
-"""The limit of the whole store, for administrators."""
+"""The limit for the whole store, including administrators."""
 
 MOST_OF_ONE: Final = 10
-"""The limit of one owner who is not an administrator."""
+"""The limit for an owner who is not an administrator."""
 
 _INSERT: Final = (
     "INSERT INTO webhooks (id, principal, body, position, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)"
@@ -71,7 +71,7 @@ class Webhooks:
     def _broken(
         self, rows: Rows, caller: Caller, change: "SchemaChange", old: "CompiledSchema", new: "CompiledSchema"
     ) -> Iterator[dict[str, Any]]:
-        """The webhooks whose messages would no longer have properties that receivers may rely on."""
+        """The webhooks whose messages would lose properties that receivers may rely on."""
         schema = change.current
         gone = sorted(old.properties.keys() - new.properties.keys())
         registers = {one.id for one in all_registers(rows) if schema.id in one.schemas}
@@ -82,7 +82,7 @@ class Webhooks:
                 yield {"kind": "webhook", "id": webhook.id, "title": target.url, "because": because}
 
     async def create(self, caller: Caller, data: Mapping[str, Any]) -> Webhook:
-        """Register a URL; it gets changes from now on. Only this answer holds the secret."""
+        """Register a URL; it gets changes from now on. Only this answer contains the secret."""
         refuse_strangers(caller)
         target = await self._target(caller, data, None)
         _record_owner(caller, target)
@@ -130,7 +130,7 @@ class Webhooks:
         return await self._database.write(work)
 
     async def delete(self, caller: Caller, webhook_id: str) -> None:
-        """Delete a webhook with its log. The owner may always do that, whatever rights it lost."""
+        """Delete a webhook with its log. The owner may always do this, even after losing rights."""
 
         def work(transaction: Transaction) -> None:
             if not _owns(transaction, caller, webhook_id):
@@ -153,7 +153,7 @@ class Webhooks:
         return await self._database.read(work)
 
     async def retry(self, caller: Caller, webhook_id: str, delivery_id: int) -> Delivery:
-        """Send a delivery once more, now, under the same message id."""
+        """Send a delivery again now, with the same message id."""
         refuse_strangers(caller)
 
         def work(transaction: Transaction) -> Delivery:
@@ -189,7 +189,7 @@ class Webhooks:
         return target
 
     async def _refuse_undefined(self, caller: Caller, target: Target) -> None:
-        """Forbidden if the caller may not define what the webhook is on."""
+        """Raise Forbidden if the caller may not define what the webhook is on."""
         if self._access.is_unrestricted(caller):
             return
         if target.register is None and target.schema is None:
@@ -219,13 +219,13 @@ def _owns(rows: Rows, caller: Caller, webhook_id: str) -> bool:
 
 
 def _record_owner(caller: Caller, target: Target) -> None:
-    """Record the owner's rights: the webhook never gets what the owner may not read now."""
+    """Record the owner's rights: the webhook never gets what the owner cannot read now."""
     target.scopes = None if is_admin(caller.principal) else sorted(caller.principal.scopes)
     target.user = caller.principal.user
 
 
 def refuse_strangers(caller: Caller) -> None:
-    """Refuse callers who can define nothing, before saying anything about the webhook."""
+    """Refuse callers who cannot define anything, before revealing anything about the webhook."""
     if not caller.principal.may("registers", "write"):
         raise Forbidden(
             "Webhooks are for those who may define a register or schema.", hint="Ask for the scope registers:write."

@@ -59,9 +59,7 @@ def call_tool(target: "Target", name: str, arguments: dict[str, Any]) -> dict[st
 
 @asynccontextmanager
 async def open_locally(settings: "Settings", *, beside_all: bool = False) -> "AsyncGenerator[tuple[Registers, Caller]]":
-    """Open the room with the local user as caller. `beside_all` opens the other rooms too, since data may refer to
-    them.
-    """
+    """Open the room with the local user as caller; with `beside_all` the other rooms too: data may refer to them."""
     from pentad.kernel.principal import LOCAL
     from pentad.rooms.registers.models import Caller
     from pentad.rooms.registers.not_found import Missing

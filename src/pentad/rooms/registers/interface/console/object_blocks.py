@@ -17,9 +17,7 @@ def object_facts(page: PairPage, wire: Mapping[str, Any], values: Values) -> Fac
 
 
 async def object_table(page: PairPage, rows: Sequence[Mapping[str, Any]], fields: Sequence[str] | None) -> Table:
-    """A table of objects from a tool's answer, each with the call that shows it; groups of an aggregation stay as they
-    are.
-    """
+    """A table of objects from a tool's answer, each with the call that shows it, or of an aggregation's groups."""
     if fields is None and all("@self" in row for row in rows):
         main = [(one.name, Column(one.title or one.name, one.kind == "number")) for one in main_properties(page)]
     else:

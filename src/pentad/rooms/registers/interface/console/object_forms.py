@@ -210,7 +210,7 @@ async def _version(page: PairPage, stored: StoredObject, version: int) -> dict[s
     try:
         old = await page.registers.objects.get(page.caller, page.pair, stored.uuid, as_of=AsOf(change=found.seq))
     except PentadError:
-        return None  # the version was purged, or the visitor may not see it
+        return None  # the version was deleted, or the visitor may not see it
     return page.data(old)
 
 

@@ -55,7 +55,7 @@ _DONE: Final[Mapping[str, str]] = {
     "create": "created", "update": "changed", "revert": "set back", "migrate": "migrated", "delete": "deleted",
     "restore": "restored", "purge": "erased", "lock": "locked", "unlock": "unlocked",
 }  # fmt: skip
-"""What a change did, by its action."""
+"""The wording for each action of a change."""
 
 
 async def one_object(registers: Registers, visit: Visit) -> Sheet:

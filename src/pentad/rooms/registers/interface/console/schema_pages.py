@@ -51,7 +51,7 @@ DEFINITION: Final[dict[str, Any]] = {
     "enum": {"type": "array", "title": "Allowed value", "items": {"type": "string"}},
     "facetable": {"type": "boolean", "title": "Facet"},
 }
-"""What a form asks about one property. Tools know more, such as references."""
+"""The form for one property. Tools support more, such as references."""
 _OPERATIONS: Final[dict[str, Any]] = {
     "type": "object",
     "required": ["operations"],
@@ -83,7 +83,7 @@ _OPERATIONS: Final[dict[str, Any]] = {
         }
     },
 }
-"""The operations of a schema patch, for the form. The tool knows more: nested properties, maps of values, the order."""
+"""The form for a schema patch. The tool supports more: nested properties, value maps, the order."""
 
 
 async def all_schemas(registers: Registers, visit: Visit) -> Sheet:

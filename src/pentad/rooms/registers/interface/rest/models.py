@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, InstanceOf, StrictInt
 
 AsGiven = InstanceOf[dict[str, Any]]
-"""A dict that pydantic does not copy: one body may have thousands, and nothing changes them."""
+"""A dict that pydantic does not copy: one body may have thousands, and nothing modifies them."""
 Name = StrictInt | str
 """How callers name a register or schema: by id, uuid or slug."""
 
@@ -22,7 +22,7 @@ def _refuse_other_types(value: Any) -> Any:
 
 
 Whole = Annotated[int, BeforeValidator(_refuse_other_types)]
-"""A whole number. Pydantic alone would take `true` and `"1"` for 1."""
+"""An integer. Pydantic alone would accept `true` and `"1"` as 1."""
 
 
 class Open(BaseModel):

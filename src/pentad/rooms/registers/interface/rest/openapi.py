@@ -22,7 +22,7 @@ _ROOM_KEYWORDS: Final = frozenset(
         "autoTags",
     }
 )  # fmt: skip
-"""Keywords of the room that JSON Schema does not know."""
+"""The room's keywords, unknown to JSON Schema."""
 _MAPS_OF_SCHEMAS: Final = frozenset({"properties", "patternProperties", "$defs", "dependentSchemas"})
 """Keywords whose members are named by users, not by JSON Schema."""
 
@@ -120,9 +120,7 @@ def _use_components(node: Any, name: str, *, is_patch: bool) -> None:
 
 
 def _as_written(pair: Pair, component: str) -> dict[str, Any]:
-    """The schema that writes are validated against. Properties with a default are optional; a soft schema requires
-    nothing.
-    """
+    """The schema for writes. Properties with a default are optional; a soft schema requires nothing."""
     definition = pair.definition
     if definition.soft:
         return {"type": "object"}
@@ -137,9 +135,7 @@ def _as_written(pair: Pair, component: str) -> dict[str, Any]:
 
 
 def _as_read(pair: Pair) -> dict[str, Any]:
-    """The schema of answers. Any property may be missing: `_fields` and `_unset` leave some out, and rules hide
-    others.
-    """
+    """The schema of answers. Any property may be missing: left out by `_fields` or `_unset`, or hidden by rules."""
     definition = pair.definition
     if definition.soft:
         return {"type": "object"}

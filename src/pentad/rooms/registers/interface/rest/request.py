@@ -27,7 +27,7 @@ from pentad.rooms.registers.service import Registers
 M = TypeVar("M", bound=BaseModel)
 
 _MOST_KEYS: Final = 2_000_000
-"""The size of a bulk request is limited in bytes; this only stops bodies that consist of keys."""
+"""Bulk requests are limited in bytes; this only stops bodies that consist mostly of keys."""
 _VERSION: Final = re.compile(r"0|[1-9][0-9]{0,17}")
 MOST_VERSIONS: Final = 2**53
 _LONGEST_LABEL: Final = 200

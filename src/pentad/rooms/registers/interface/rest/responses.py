@@ -15,7 +15,7 @@ from pentad.rooms.registers.models import Locked
 _TAG: Final = re.compile(r'(W/)?("[^"]{0,400}")')
 _TAGS: Final = re.compile(rf"[\s,]*{_TAG.pattern}(?:\s*,[\s,]*{_TAG.pattern}){{0,50}}[\s,]*")
 _NO_SNIFFING: Final = {"x-content-type-options": "nosniff"}
-"""Whatever titles and texts hold, no browser takes an answer for a page."""
+"""Keeps browsers from treating an answer as a page, whatever titles and texts contain."""
 
 
 def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

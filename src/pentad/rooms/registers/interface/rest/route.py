@@ -48,9 +48,9 @@ CONFIRM: Final = Parameter("_confirm", "The token of the answer that asked for i
 IF_MATCH: Final = Parameter("If-Match", "The ETag of the version you change; 412 if it is not current.", place="header")
 IF_NONE_MATCH: Final = Parameter("If-None-Match", "The ETags you have; 304 if one of them is current.", place="header")
 IGNORED: Final = "Pentad-Ignored-Parameters"
-"""The header that names the query parameters that were ignored."""
+"""The response header that names ignored query parameters."""
 _SELECTING: Final = frozenset({"filter", "search", "sort", "order", "cursor", "facets", "as_of", "asOf", "ids"})
-"""Parameters that choose, order or count what is returned: ignoring one would return the wrong things."""
+"""Parameters that select, order or count results: ignoring one would return wrong results."""
 _PLAIN_NAMES: Final = frozenset({"limit", "offset", "page"})
 """Parameters that also work without their underscore."""
 _READING_ERRORS: Final = (401, 403, 404, 413, 500, 503, 504)
@@ -77,22 +77,22 @@ class RestRoute:
     status: int = 200
     public: bool = False
     own: bool = False
-    """Whether this is Pentad's own path, not one of OpenRegister's."""
+    """Whether the path is Pentad's own rather than OpenRegister's."""
     exact: bool = False
     """Refuses query parameters it does not declare, as own paths do."""
     reads: bool = False
-    """Whether a POST changes nothing, so that reading is enough."""
+    """Whether a POST changes nothing, so the read scope suffices."""
     etag: bool = False
     """Whether a successful answer has an ETag."""
     body_required: bool = True
     uploads: Sequence[str] = ()
     """Media types of bodies besides JSON."""
     other_bodies: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Types of further bodies by a media type that ends in `+json`."""
+    """Further body types, by a media type that ends in `+json`."""
     produces: Sequence[str] = ()
     """Media types of an answer that is a file."""
     errors: Mapping[int, Any] = field(default_factory=dict[int, Any])
-    """Further errors, and errors in another shape; None for the server's own shape."""
+    """Further errors, and errors in another format; None for the server's own format."""
 
     def __post_init__(self) -> None:
         has_body = self.answer is not None or bool(self.produces)
@@ -180,7 +180,7 @@ class _Route(Route):
         super().__init__(path, endpoint, methods=[method], include_in_schema=include_in_schema)
         self._prefix = path.partition("{")[0]
         self._others = frozenset(one for one in fixed if one != path and self.path_regex.match(one))
-        """Paths without variables that this pattern fits too. They are not its own, whatever the method."""
+        """Fixed paths that also match this pattern. Other routes handle them, whatever the method."""
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         path: str = scope["path"]
