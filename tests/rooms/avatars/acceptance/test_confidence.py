@@ -17,7 +17,7 @@ BATTERIES = pytest.mark.parametrize(
 )
 MODES = pytest.mark.parametrize("mode", ["by_meaning", "by_words"])
 
-SURE = 0.5
+SURE = 0.35
 """Of the right answers. The others are told in other words than the question's, which shows nothing by itself."""
 UNANSWERED = {
     babbage.BATTERY.avatar: (
