@@ -162,6 +162,20 @@ def test_confidence_has_four_words_and_bounds():
 
 
 @pytest.mark.requirement("avatars:answer:confidence")
+@pytest.mark.parametrize(
+    ("lead", "cosine", "expected"),
+    [
+        (0.0, 0.7, "high"), (0.2, 0.4, "high"), (0.0, None, "high"),
+        (0.0, 0.4, "medium"), (None, 0.9, "medium"), (None, None, "medium"),
+    ],
+)  # fmt: skip
+def test_high_needs_search_to_confirm_the_answer(lead: float | None, cosine: float | None, expected: str):
+    signs = AnswerSigns(held=1.0, kind=True, facts=True, roles=True)
+    found = confidence(Grounds(0.99, signs, lead=lead, cosine=cosine))
+    assert found.level == level(found.number) == expected
+
+
+@pytest.mark.requirement("avatars:answer:confidence")
 def test_no_two_different_retrievals_are_tied_by_a_cap():
     signs = AnswerSigns(held=0.7, kind=None, facts=True, roles=True)
     numbers = [confidence(Grounds(probability, signs)).number for probability in (0.6, 0.7, 0.8, 0.9, 0.97)]

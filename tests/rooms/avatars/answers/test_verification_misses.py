@@ -91,6 +91,7 @@ def test_a_quotation_inside_a_quotation_belongs_to_it():
     assert quotes_in("It says \u2018the farmer\u2019s barn is full\u2019 there.") == ["the farmer\u2019s barn is full"]
     assert quotes_in('"One." and "two".') == ["One.", "two"]
     assert quotes_in("\u201cA \u201dnamed\u201d box.\u201d") == ["A \u201dnamed\u201d box."]
+    assert quotes_in('\u201c<gate name="north" state="open"/>\u201d') == ['<gate name="north" state="open"/>']
 
 
 @pytest.mark.requirement("avatars:verify:nested-quotes")

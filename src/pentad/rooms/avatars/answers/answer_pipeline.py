@@ -82,6 +82,10 @@ class Draft:
     mode: Mode
     answer: Sequence[Sequence[Sentence]]
     """The quotes that have to hold the answer, as runs of sentences."""
+    lead: float | None = 1.0
+    """How much more probable than the next passage that of the first quote is; None if another one is first."""
+    cosine: float | None = None
+    """How close the first quote is to the question in meaning."""
 
 
 @dataclass(frozen=True)
@@ -191,7 +195,14 @@ class AnswerPipeline:
             said.append(Statement(quoted(persona, run, number, first=not said), (number,), "quoted"))
         sentences = [sentence for run in quotes for sentence in run]
         counted = _with(grounding, drafted=grounding.drafted or len(said), quoted=len(said), given=plan.given)
-        return Draft(said, citations, sentences, counted, "extractive", _run_of(quotes[:1], sentences))
+        lead = _lead(plan.found.passages, quotes[0][-1]) if quotes else None
+        cosine = await self._cosine(plan.search.query, " ".join(one.text for one in quotes[0])) if quotes else None
+        answer = _run_of(quotes[:1], sentences)
+        return Draft(said, citations, sentences, counted, "extractive", answer, lead, cosine)
+
+    async def _cosine(self, question: str, quote: str) -> float | None:
+        await self.similarity.embed([question, quote])
+        return self.similarity.cosine(question, quote)
 
     async def _by_model(self, plan: Plan, drafter: Drafter) -> Draft | None:
         """A model's draft: checked, repaired once, failing statements dropped. None if the model found no answer."""
@@ -230,6 +241,8 @@ class AnswerPipeline:
             common=self._is_common(plan, idf) or any(instructs(one.text) for run in draft.answer for one in run),
             read=draft.mode != "extractive",
             legible=all((one.recognition or 1.0) >= CLEAR_SCAN for one in draft.citations.all()),
+            lead=draft.lead,
+            cosine=draft.cosine,
         )
 
     def _is_common(self, plan: Plan, idf: Mapping[str, float]) -> bool:
@@ -292,6 +305,13 @@ class AnswerPipeline:
             return None
         probability = plan.decision.probability if plan.decision.answers else 0.0
         return should_speak(self.corpus.persona.name, probability, plan.turns, quotes, plan.question)
+
+
+def _lead(passages: Sequence[Scored], sentence: Sentence) -> float | None:
+    first, *others = passages
+    if first.passage.id != sentence.passage.id:
+        return None
+    return first.raw_score - max((one.raw_score for one in others), default=0.0)
 
 
 def _run_of(quotes: Sequence[Sequence[Sentence]], sentences: Sequence[Sentence]) -> list[list[Sentence]]:

@@ -2,9 +2,11 @@
 
 The number is the probability that the quotes have the answer, from the probability that the corpus covers the question
 and from what the answer sentence shows: the question's words, names and numbers, and something of the kind asked for.
-`high` also needs all of these signs in what is shown first. A paraphrase is at most `medium`, whoever judged it, and
-so is a quote from a scan that could hardly be read. Accepted feedback on an avatar's answers adjusts its numbers. They
-have neither floor nor cap: they rank answers.
+`high` needs all of these signs in what is shown first, and search must confirm it: the sentence is from the best
+passage, and it is close to the question in meaning, or no other passage comes near. Sentences often have all words of a
+question and say something else. A paraphrase is at most `medium`, whoever judged it, and so is a quote from a scan that
+could hardly be read. Accepted feedback on an avatar's answers adjusts its numbers. They have neither floor nor cap:
+they rank answers.
 """
 
 import math
@@ -24,10 +26,15 @@ _SUREST: Final = 0.98
 """The most a retrieval counts for: similar passages need not be right."""
 
 
-WEIGHTS: Final = (-2.4, 0.45, 0.64, -1.51, 0.97, 3.18)
+WEIGHTS: Final = (-2.4, 0.45, 0.64, -1.51, 0.97, 3.18, -3.1)
 """The weights of `Grounds.features`, fitted on the corpora `politics` and `accounting` of the benchmarks, starting at
-weights from the demo avatars (`benchmarks/avatars/fitting.py`).
+weights from the demo avatars (`benchmarks/avatars/fitting.py`). The last one is set so that a complete answer without
+confirmation has the share of these that are right on the corpora for tuning.
 """
+CLOSE: Final = 0.55
+"""The cosine of a sentence that is close to the question in meaning."""
+AHEAD: Final = 0.03
+"""How much more probable than the next passage the best one has to be if its sentence is not that close."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +52,10 @@ class Grounds:
     """Whether a model read the passages and chose what to say."""
     legible: bool = True
     """Whether no quote is of a scan whose letters may be wrong."""
+    lead: float | None = 1.0
+    """How much more probable than the next passage that of the answer sentence is; None if another one is first."""
+    cosine: float | None = None
+    """How close the answer sentence is to the question in meaning; None without an embedding model."""
 
     @property
     def complete(self) -> bool:
@@ -52,8 +63,15 @@ class Grounds:
         return self.signs.complete and not self.common
 
     @property
+    def confirmed(self) -> bool:
+        """Whether search confirms a complete answer."""
+        if not self.complete or self.lead is None:
+            return False
+        return self.cosine is None or self.cosine >= CLOSE or self.lead >= AHEAD
+
+    @property
     def features(self) -> tuple[float, ...]:
-        """One, the retrieval's logit, the share of words, no kind, facts and roles, everything."""
+        """One, the retrieval's logit, the share of words, no kind, facts and roles, everything, not confirmed."""
         probability = min(max(self.probability, 1 - _SUREST), _SUREST)
         return (
             1.0,
@@ -62,6 +80,7 @@ class Grounds:
             1.0 if self.signs.kind is False else 0.0,
             1.0 if self.signs.facts and self.signs.roles is not False else 0.0,
             1.0 if self.complete else 0.0,
+            1.0 if self.complete and not self.confirmed else 0.0,
         )
 
 
@@ -79,7 +98,7 @@ def confidence(grounds: Grounds, adjustment: AnswerAdjustment = UNADJUSTED) -> C
     logit = _logit(grounds)
     number = round(logistic(adjustment.of(logit)), 4)
     word = level(number)
-    proven = grounds.complete or grounds.read
+    proven = grounds.confirmed or grounds.read
     if word == "high" and (not proven or grounds.quoted < 1 or not grounds.legible):
         word = "medium"
     return Confidence(number, word, round(logistic(logit), 4))

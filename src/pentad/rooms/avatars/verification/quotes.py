@@ -25,7 +25,7 @@ _MARK: Final = re.compile('["\u201c\u201d\u201e\u00ab\u00bb\u2018\u2019]')
 _OPENING: Final = frozenset("\u201c\u201e\u00ab\u2018")
 _STRAIGHT: Final = frozenset('"')
 _EITHER: Final = _STRAIGHT | {"\u201d"}
-_BEFORE_OPENING: Final = frozenset(("", "(", "[", "-", "\u2014", "\u2013", '"', "\u201c", "\u2018"))
+_BEFORE_OPENING: Final = frozenset(("", "(", "[", "=", "-", "\u2014", "\u2013", '"', "\u201c", "\u2018"))
 
 Match = Literal["exact", "repaired", "false"]
 
