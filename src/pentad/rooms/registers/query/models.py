@@ -90,7 +90,7 @@ class Empty:
 
 @dataclass(frozen=True, slots=True)
 class AnyElement:
-    """The array at a path has an object the part is true of; the paths of the part begin in that object."""
+    """Some object in the array at a path matches the part; the part's paths start in that object."""
 
     path: Path
     part: "Filter"
