@@ -105,9 +105,7 @@ class RemoteAgents:
         return await cancel_task(self.open(await self.find(agent), None), task_id)
 
     async def readable_parts(self, caller: Principal, parts: Sequence[Part]) -> tuple[Part, ...]:
-        """The parts in a form a remote agent can read. It has no rights on this server, so files become temporary
-        links.
-        """
+        """The parts as a remote agent can read them. It has no rights on this server, so files become links."""
         links = self._links.for_message(caller)
         made = [await self._linked(caller, part, links) for part in parts]
         await links.keep()

@@ -246,8 +246,7 @@ class AgentEndpoint:
             route = http_json.route(scope["method"], path)
             method = scope["state"]["call"] = HTTP.methods[route.operation]
             active = self._negotiate(request, route.operation, method, scope)
-            if exchange.body:  # whatever its Content-Type, because editions of the protocol disagree on how to reject
-                # it
+            if exchange.body:  # whatever its Content-Type: editions of the protocol disagree on how to reject it
                 json_rpc.check_body(exchange.body, self._limits)
             _check_rights(request, route.operation)
             params = http_json.decode_params(route, scope.get("query_string", b""), exchange.body)

@@ -198,8 +198,8 @@ async def _found(visit: ui.Visit) -> list[tuple[str, str]]:
         return []
     answer = await visit.call("search", {"query": words, "limit": _FOUND_AT_ONCE})
     return [
-        (str(hit["uri"]), f"{group['kind']}: {hit['title']} (for {words})")  # browsers only show options that contain
-        # the typed words
+        (str(hit["uri"]), f"{group['kind']}: {hit['title']} (for {words})")  # browsers show only options with these
+        # words
         for group in answer["groups"]
         if group["kind"] not in _NO_CONTEXT
         for hit in group["hits"]

@@ -343,8 +343,7 @@ class OperateArguments(Arguments):
 
 class PushView(BaseModel):
     """The push notifications of one receiver. `state` is `told` (all delivered), `waiting`, `failing` (retried), `dead`
-    or `stopped`; `told` is the last delivered event; `problem` says why nothing arrives.
-    """
+    or `stopped`; `told` is the last delivered event; `problem` says why nothing arrives."""
 
     id: str
     state: str
@@ -354,8 +353,7 @@ class PushView(BaseModel):
 
 class OperatedTask(TaskView):
     """A task with its owner and, if it is the only one, the state of its push notifications and the version of the
-    agent's code that its turn continues with.
-    """
+    agent's code that its turn continues with."""
 
     owner: str
     pushes: list[PushView] | None = None

@@ -399,9 +399,7 @@ class Tasks:
     async def latest(
         self, caller: Principal, most: int, *, agent: str | None = None, waiting: bool = False
     ) -> Sequence[Task]:
-        """The caller's most recently changed tasks that are with an agent or waiting for an answer, without counting
-        them.
-        """
+        """The caller's latest changed tasks that are with an agent or waiting for an answer; they are not counted."""
         heads = await self._log.database.read(
             lambda rows: latest_heads(rows, caller.id, most, agent=agent, waiting=waiting)
         )

@@ -115,9 +115,7 @@ class Journal:
         """Whether the store knows the code that this turn is pinned to."""
 
     def next(self, kind: str, name: str, now: float | None = None) -> Step:
-        """The next durable call, as an earlier run left it, or new; CodeChanged if the earlier run made a different
-        one.
-        """
+        """The next durable call, new or as an earlier run left it; CodeChanged if that run made a different one."""
         number, branch = self.next_number(), _branch.get()
         self._counts[branch] += 1
         self._made.add(number)

@@ -156,9 +156,7 @@ class Recovery:
         return None
 
     def _take(self, transaction: Transaction, job: JobRun, tries: tuple[int, int]) -> bool:
-        """Take the turn's lease, so that the log rejects events from the old process; False if it has ended after
-        all.
-        """
+        """Take the turn's lease, so the log rejects events from the old process; False if it has ended after all."""
         job.check(transaction)
         taken = store.take_over(transaction, job.key or "", self._log.origin)
         if taken:

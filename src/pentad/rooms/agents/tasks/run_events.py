@@ -113,9 +113,7 @@ class RunEvents:
             self.creating.set_result(None)
 
     def stop(self) -> None:
-        """Stop the agent because it was canceled or taken over, or the server stops. The caller writes any log
-        entry.
-        """
+        """Stop the agent: canceled, taken over, or the server stops. The caller writes any log entry."""
         self.stopped = True
         self.canceled.set()
         if self.handle is not None and not self.done:

@@ -329,9 +329,7 @@ class TaskLog:
         holder: str | None = None,
         state: State | None = None,
     ) -> Appended | None:
-        """Commit events that do not come from a run: a caller's message, a cancellation, the end of an orphaned
-        task.
-        """
+        """Commit events from outside a run: a caller's message, a cancellation, the end of an orphaned task."""
         batch = [encode_body(body) for body in bodies]
         now = self.now()
         appended = await self.database.write(

@@ -69,9 +69,7 @@ class Run(DurableCalls):
 
     @property
     def turn(self) -> Turn:
-        """What the agent receives. Created on demand, because a stored one would form a reference cycle with the
-        run.
-        """
+        """What the agent receives. Created on demand: a stored one would form a reference cycle with the run."""
         return Turn(self, self._message, resumed=self._resumed)
 
     @property

@@ -492,9 +492,7 @@ def _with(target: "Target", work: "Callable[[Client], Coroutine[Any, Any, T]]") 
 
 
 def within(settings: "Settings", work: "Callable[[Agents], Coroutine[Any, Any, T]]") -> T:
-    """Run a function with the opened room. The other rooms are open too, because contexts refer to them and agents use
-    them.
-    """
+    """Run a function with the opened room. The other rooms are open too: contexts and agents use them."""
     with _hints_for_people():
         return run_in_room(settings, work, "agents", beside_all=True)
 
