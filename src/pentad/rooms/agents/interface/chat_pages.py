@@ -198,8 +198,7 @@ async def _found(visit: ui.Visit) -> list[tuple[str, str]]:
         return []
     answer = await visit.call("search", {"query": words, "limit": _FOUND_AT_ONCE})
     return [
-        (str(hit["uri"]), f"{group['kind']}: {hit['title']} (for {words})")  # browsers show only options with these
-        # words
+        (str(hit["uri"]), f"{group['kind']}: {hit['title']} (for {words})")  # browsers filter by these words
         for group in answer["groups"]
         if group["kind"] not in _NO_CONTEXT
         for hit in group["hits"]
