@@ -386,8 +386,8 @@ class DurableCalls(RunEvents):
             self._write_step(step.canceled())
 
     async def _recall(self, step: Step) -> Any:
-        """Return or raise what a call did in an earlier run. A canceled call is canceled again: in the agent's own task
-        by its timeout, elsewhere as before.
+        """Return or raise what a call did in an earlier run. A canceled call is canceled again: with TimeoutError in
+        the agent's own asyncio task, elsewhere with CancelledError.
         """
         await asyncio.sleep(0)  # as in the first run, tasks created by the agent start while it waits
         if not step.was_canceled:

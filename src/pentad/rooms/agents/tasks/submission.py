@@ -202,8 +202,8 @@ class Submission:
             run.emit(StatusEvent("working"))
 
     async def allows_cancel(self, task: Task) -> bool:
-        """Whether the agent accepts a cancellation. Only agents that manage their own tasks are asked: those that
-        choose the ids in the process of the run, others in any process.
+        """Whether the agent accepts a cancellation. Only agents that manage their own tasks are asked. Agents that
+        choose the task ids can be asked only in the process of the run, others in any process.
         """
         hosted = self._agents.get(task.agent)
         if hosted is None or hosted.cancel is None or (hosted.accept is not None and task.id not in self._log.runs):
