@@ -252,9 +252,7 @@ def _with_both_securities(skill: dict[str, Any]) -> dict[str, Any]:
 
 
 def _without_defaults(given: Mapping[str, Any]) -> dict[str, Any]:
-    """A skill or extension without members that have their default value; readers that verify a signature leave those
-    out.
-    """
+    """A skill or extension without members at their default value, which readers leave out to verify a signature."""
     return {name: value for name, value in given.items() if value not in (None, "", False, [], ())}
 
 

@@ -168,9 +168,7 @@ class MountedAgent:
         return ask(question.message)
 
     async def cancel(self, task_id: str) -> bool:
-        """First cancel the remote task; False if the agent refuses. An unreachable agent does not prevent the
-        cancellation.
-        """
+        """Cancel the remote task first; False if the agent refuses. An unreachable agent does not prevent canceling."""
         known = await self._forwarded.get(task_id)
         if known is None:
             return True
@@ -381,9 +379,7 @@ def _shown(task: Task) -> tuple[Any, ...]:
 
 
 async def _context(context: AgentContext | None) -> dict[str, Any] | None:
-    """The context to send, with contents from this server's store inlined, because no one else can read
-    `context://`.
-    """
+    """The context to send, with contents from this server's store inlined: no one else can read `context://`."""
     if context is None:
         return None
     items: dict[str, Any] = {}

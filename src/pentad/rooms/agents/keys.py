@@ -73,7 +73,7 @@ def context_keys(file: str | None) -> "Sequence[Key]":
 def _read(file: str, setting: str, form: str) -> dict[str, Any]:
     try:
         return msgspec.json.decode(Path(file).expanduser().read_bytes(), type=dict[str, Any])
-    except OSError as error:  # its text names the path, and callers read this message
+    except OSError as error:  # its text names the path, and callers see this message
         why = error.strerror or "it cannot be opened"
     except msgspec.DecodeError as error:
         why = str(error)

@@ -1,8 +1,8 @@
 """The canonical task. Every dialect is decoded into it and encoded from it.
 
-Values are exactly what was sent: no number is rounded, no key dropped. Nothing here knows a wire format or a store. A
-task is the fold of its events (`apply_events`), so the log is the only source of truth. A terminal state never changes;
-an interrupted task waits for its caller.
+Values are exactly what was sent: no number is rounded and no key dropped. Nothing here depends on a wire format or a
+store. A task is the fold of its events (`apply_events`), so the log is the only source of truth. A terminal state never
+changes; an interrupted task waits for its caller.
 
 Times are seconds since the epoch, in milliseconds. A `Part` has exactly one of text, raw, url and data.
 """
@@ -21,7 +21,7 @@ STATES: Final[tuple[State, ...]] = get_args(State)
 TERMINAL: Final = frozenset[State]({"completed", "failed", "canceled", "rejected"})
 INTERRUPTED: Final = frozenset[State]({"input-required", "auth-required"})
 RESTING: Final = TERMINAL | INTERRUPTED
-"""States in which a waiting caller gets its answer: nothing more happens by itself."""
+"""States in which a waiting caller gets its answer: nothing more happens on its own."""
 
 
 _STANDARD_ALPHABET: Final = str.maketrans("-_", "+/")
@@ -35,12 +35,12 @@ def may_follow(before: State, after: State) -> bool:
 
 
 DEADLINE_KEY: Final = "urn:pentad:a2a:deadline"
-"""In the metadata of a message: in how many seconds the task has to be over. In that of a status: that it is near, or
-has passed."""
+"""In a message's metadata: the number of seconds in which the task must be finished. In a status: that the deadline is
+near or has passed."""
 BUDGET_KEY: Final = "budget"
 """The metadata key, on a task and its status events, for what it may use and has used (`tasks/budgets.py`)."""
 LIMITS_KEY: Final = "urn:pentad:a2a:budget"
-"""The metadata key, on a message or a request, for the limits that its sender sets."""
+"""The metadata key, on a message or a request, for limits set by its sender."""
 
 Dialect = Literal["agentvault", "0.3", "1.0", "mcp"]
 Role = Literal["user", "agent"]
@@ -93,7 +93,7 @@ EVENT: Final = "urn:pentad:a2a:event:v1"
 
 
 def event_name(message: Message) -> str | None:
-    """The event that a message signals, if it does."""
+    """The name of the event a message signals, if any."""
     found = message.metadata.get(EVENT) if message.metadata else None
     return found if isinstance(found, str) else None
 
@@ -145,7 +145,8 @@ class Event(Struct, frozen=True):
 
 class Origin(Struct, frozen=True, omit_defaults=True):
     """Where a task comes from: the task whose agent started it, the place of that call in its journal, and the trace
-    context (W3C) it was started with."""
+    context (W3C) it was started with.
+    """
 
     parent: str | None = None
     step: str | None = None
@@ -170,7 +171,7 @@ class Task(Struct, kw_only=True):
     artifacts: list[Artifact] = []
     metadata: Json | None = None
     deadline: float | None = None
-    """When the caller wants it to be over."""
+    """The caller's deadline for it."""
     origin: Origin | None = None
     """None for a task that a caller sent without a trace."""
 
@@ -199,7 +200,7 @@ class ApprovalRequest(Struct, frozen=True, kw_only=True):
 
 
 class Decision(Struct, frozen=True, kw_only=True):
-    """What became of an approval. It is false unless it was approved."""
+    """The outcome of an approval. It is falsy unless approved."""
 
     id: str
     outcome: Literal["approved", "refused", "expired"]
@@ -225,7 +226,7 @@ class TaskPage(Struct, frozen=True, kw_only=True):
 
 
 def json_object(value: Any) -> Json:
-    """The value if it is an object, otherwise an empty one. Foreign JSON may be anything."""
+    """The value if it is an object, otherwise an empty one, because untrusted JSON may be anything."""
     return cast("Json", value) if isinstance(value, dict) else {}
 
 
@@ -289,7 +290,7 @@ def apply_events(task: Task, events: "tuple[Event, ...] | list[Event]") -> Task:
 
 
 class _Artifacts:
-    """Artifacts during a fold. Chunks are collected in lists, so that many of them are not copied again and again."""
+    """Artifacts during a fold. Chunks are collected in lists, to avoid copying them again and again."""
 
     __slots__ = ("_grown", "_known")
 
@@ -318,7 +319,7 @@ class _Artifacts:
 
 
 def _with_changes(old: Artifact, new: Artifact) -> Artifact:
-    """The artifact with what a chunk says about it as a whole."""
+    """The artifact with a chunk's changes to the artifact as a whole."""
     if new.name in (None, old.name) and not new.description and not new.metadata and not new.extensions:
         return old
     return replace(

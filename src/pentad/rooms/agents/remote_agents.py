@@ -1,4 +1,4 @@
-"""Opens the clients of remote agents: found by readable id, card id or card URL, with the operator's keys.
+"""Opens clients for remote agents, found by readable id, card id or card URL, with the operator's keys.
 
 Anyone who may write can register a card, so a card never chooses which key is sent. The operator's `agent_keys` file
 lists keys by host, and only that host gets them. For a host in the operator's `card_keys` file, only cards signed by
@@ -74,7 +74,7 @@ class RemoteAgents:
         self._hosted_names = hosted_names
 
     async def find(self, agent: str, *, trusted: bool = False) -> FoundCard:
-        """The card of an agent. `trusted`: the operator gave the URL."""
+        """The card of an agent. `trusted` means that the operator gave the URL."""
         if agent.startswith(("http://", "https://")):
             url, card = await fetch_card(agent, self._fetcher, trusted=trusted)
             return FoundCard(card, url)
@@ -82,7 +82,7 @@ class RemoteAgents:
         return FoundCard(record.card, is_hosted=record.hosted)
 
     def open(self, found: FoundCard, caller: Principal | None, *, trusted: bool = False) -> RemoteAgent:
-        """The client of an agent. Contents that are too large to send become links of the caller, if there is one."""
+        """The client of an agent. Contents too large to send become temporary links of the caller, if there is one."""
         settings = self._settings
         host = urlsplit(best_interface(found.card).url).netloc.lower()
         return RemoteAgent(
@@ -100,12 +100,12 @@ class RemoteAgents:
 
     async def cancel(self, agent: str, task_id: str) -> bool:
         """Cancel a task of an agent; False if it continues. Unavailable or DeadlineExceeded if the agent cannot be
-        reached."""
+        reached.
+        """
         return await cancel_task(self.open(await self.find(agent), None), task_id)
 
     async def readable_parts(self, caller: Principal, parts: Sequence[Part]) -> tuple[Part, ...]:
-        """The parts as a remote agent can read them. It has no rights here, so files of this server become temporary
-        links."""
+        """The parts as a remote agent can read them. It has no rights on this server, so files become links."""
         links = self._links.for_message(caller)
         made = [await self._linked(caller, part, links) for part in parts]
         await links.keep()

@@ -32,7 +32,8 @@ MOUNTED_SECONDS: Final = 60.0
 
 def mounts(agents: Agents, context: MountContext) -> Sequence[Mount]:
     """The agents over HTTP and gRPC, the registry, the context linter, temporary links, files, approvals, and routes
-    for the command line."""
+    for the command line.
+    """
     from pentad.rooms.agents.interface.a2a import AgentEndpoint
     from pentad.rooms.agents.interface.a2a_operations import Operations
     from pentad.rooms.agents.interface.approvals import approval_routes
@@ -90,7 +91,7 @@ async def index_tasks(agents: Agents, run: JobRun) -> None:
 
 
 async def lineage(agents: Agents, principal: Principal, uri: str) -> "Origin | None":
-    """Where a resource of the room comes from."""
+    """The lineage of a resource of the room."""
     from pentad.rooms.agents.interface.lineage import lineage as lineage_of
 
     return await lineage_of(agents, principal, uri)

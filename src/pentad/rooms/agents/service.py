@@ -1,4 +1,4 @@
-"""The agents room as one object, used by its tools, resources, pages and endpoints."""
+"""The agents room as one object for its tools, resources, pages and endpoints."""
 
 import dataclasses
 import logging
@@ -62,7 +62,7 @@ _LISTED_SECONDS: Final = 10.0
 
 
 class Agents:
-    """Everything the room can do."""
+    """All operations of the room."""
 
     def __init__(self, platform: Platform, signing_keys: Sequence[SigningKey]) -> None:
         self.platform = platform
@@ -177,7 +177,7 @@ class Agents:
         return None if signer is None else signer.key()
 
     def signature(self, payload: bytes) -> str:
-        """A detached JWS by the key that signs the cards."""
+        """A detached JWS with the key that signs the cards."""
         from pentad.rooms.agents.cards import KEYS_PATH
 
         signer = self.cards.signer
@@ -194,7 +194,7 @@ class Agents:
         self._forget_cards()
 
     def host_offered(self, offered: Sequence[OfferedAgent]) -> None:
-        """Host the agents that other rooms offer. Agents of the operator keep their names."""
+        """Host the agents other rooms offer. The operator's agents keep their names."""
         known = {one.name: one.agent for one in self.agents.values() if isinstance(one.agent, ToolAgent)}
         for name in known.keys() - {one.name for one in offered}:
             self.remove(name)
@@ -219,11 +219,11 @@ class Agents:
 
     @property
     def listed_agents(self) -> list[HostedAgent]:
-        """The agents that lists and the directory name."""
+        """The agents to include in lists and the directory."""
         return [one for one in self.agents.values() if one.is_listed]
 
     def _mount(self, name: str, place: str) -> HostedAgent:
-        """A remote agent under a name of this server."""
+        """A remote agent under a name on this server."""
         options = hosting_options(self.platform.settings)
         fixed_isolation(name, "a remote agent", None, options)
         deadline = deadline_of(name, None, options)
@@ -235,7 +235,7 @@ class Agents:
         )  # fmt: skip
 
     def replace(self, agent: HostedAgent) -> None:
-        """Host an agent in place of the one with its name, if there is one."""
+        """Host an agent, replacing the one with its name, if any."""
         self.agents[agent.name] = agent
         self._forget_cards()
 
@@ -267,7 +267,7 @@ class Agents:
 
     def _listing(self, agent: HostedAgent, url: str, site: str) -> Listing:
         card, own = self.cards.public(agent, site), agent.agent
-        if isinstance(own, ToolAgent):  # its room lists it; the card is added to that
+        if isinstance(own, ToolAgent):  # its room lists it; the card is added to that listing
             return replace(own.listing, modules=card_modules(card))
         return card_listing(url, card, getattr(own, "oasf_skills", ()), getattr(own, "oasf_domains", ()))
 
@@ -278,7 +278,7 @@ class Agents:
         return card.metadata.url.rpartition("/")[2]
 
     async def directory_entry(self, caller: Principal, card: CardRecord) -> dict[str, str]:
-        """Where the directory lists a registered card, as the caller may see it; or why it does not."""
+        """Where the directory lists a registered card, if the caller may see that, or why it does not."""
         if not card.is_listed:
             return {"status": "not listed", "reason": f"{caller.name!r} may not write in the directory room."}
         if not await self.platform.listings.caught_up(card_key(card.id), _LISTED_SECONDS):

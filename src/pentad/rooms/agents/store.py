@@ -1,8 +1,8 @@
 """Tasks and their events in SQL. Only this module writes `agent_tasks` and `agent_events`.
 
-Every function is part of a transaction. The row of a task hands out sequence numbers, so they have no gaps or
-duplicates however many processes append. The same statement rejects a task that has ended, so a terminal state never
-changes. The caller of `append` adds its own condition: that it holds the lease, or that no one does.
+Every function is part of a transaction. The task's row issues sequence numbers, so they have no gaps or duplicates
+however many processes append. The same statement rejects a task that has ended, so a terminal state never changes. The
+caller of `append` adds its own condition: that it holds the lease, or that no one does.
 """
 
 import base64
@@ -84,7 +84,7 @@ class Bounds:
 
 
 LAST_WORD: Final = Bounds(2**31, 2**40)
-"""For events of the engine itself: a task that has reached its bounds must still be able to end."""
+"""For the engine's own events: a task that has reached its limits must still be able to end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +107,14 @@ class Head:
     caller: bytes | None
     size: int
     suspended: int
-    """1 if the turn is not over, but no process has to run it."""
+    """1 if the turn is not over, but no process needs to run it."""
     code: str | None
     """The version of the agent's code that the turn is pinned to."""
     parent: str | None
     parent_step: str | None
     trace: str | None
     deadline: float | None
-    """When the caller wants the task to be over."""
+    """The caller's deadline for the task."""
 
     def blank(self) -> Task:
         """The task before its first event."""
@@ -141,7 +141,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """The result of an append: the numbered events, and the row as it is now."""
+    """The result of an append: the numbered events, and the current row."""
 
     events: list[Event]
     state: State
@@ -151,14 +151,14 @@ class Appended:
     children: int
     deadline: float | None
     needs: str
-    """The rooms that the turn needs, if it is suspended."""
+    """The rooms the turn needs, if it is suspended."""
 
 
 Claim = Literal["none", "take", "release"]
-"""What an append does with the lease: nothing, take it if it is free, or release it."""
+"""What an append does with the lease: nothing, take it if free, or release it."""
 
 Lease = tuple[str, bytes]
-"""The process that runs the turn, and the caller to run it for again."""
+"""The process that runs the turn, and the caller to run it for if it has to run again."""
 
 
 def create(
@@ -202,12 +202,13 @@ def append(
     only_in: State | None = None,
     deadline: float | None = None,
 ) -> Appended | None:
-    """Add events. Returns None if the task has ended, if another process holds it (`holder`), or if its state is
-    another (`only_in`). `lease` goes with `take`; `code` pins the turn; `deadline` is a new one."""
+    """Add events. Returns None if the task has ended, another process holds it (`holder`), or it is in a different
+    state (`only_in`). `lease` is for `take`; `code` pins the turn; `deadline` sets a new deadline.
+    """
     state, messages, size = _sums(bodies)
     sql = _GROW
     params: list[Value] = [len(bodies), messages, size + journal_bytes]
-    if state is not None:  # lists are ordered by the last change of state, so chunks of artifacts do not move a task
+    if state is not None:  # lists are ordered by the last state change, so artifact chunks do not move a task
         sql += ", state = ?, updated_at = ?"
         params += [state, at]
     if code is not None:
@@ -247,7 +248,7 @@ def append(
 
 
 def _tell(transaction: Transaction, task_id: str, owner: str, agent: str, state: State, at: float) -> None:
-    """Emit an event for the owner: a task is new, rests or has ended. Progress is in the task's own events."""
+    """Emit an event for the owner when a task is new, rests or has ended. Progress is in the task's own events."""
     kind = f"task.{state}"
     emit(transaction, "agents", kind, [f"agents://tasks/{task_id}"], audience=owner, at=at, data={"agent": agent})
 
@@ -259,7 +260,7 @@ def count_child(transaction: Transaction, parent: str, owner: str) -> bool:
 
 
 def take_over(transaction: Transaction, task_id: str, holder: str) -> bool:
-    """Make this process run the turn of one that ended; False if the turn is over after all."""
+    """Take over a turn from a process that ended; False if the turn is over after all."""
     return bool(
         transaction.run(
             f"UPDATE agent_tasks SET holder = ?, suspended = 0 WHERE id = ? AND {_UNFINISHED}",  # noqa: S608  a constant
@@ -269,9 +270,8 @@ def take_over(transaction: Transaction, task_id: str, holder: str) -> bool:
 
 
 def suspend(transaction: Transaction, task_id: str, seq: int, needs: Iterable[str]) -> bool:
-    """Leave the turn of a process that ended until something happens; False if something has, after the event `seq`.
-
-    Then a process goes on with it that has the rooms in `needs` open.
+    """Suspend the turn of a process that ended until something happens; False if something already has, after event
+    `seq`. A process that has the rooms in `needs` open will then continue it.
     """
     return bool(
         transaction.run(
@@ -283,14 +283,14 @@ def suspend(transaction: Transaction, task_id: str, seq: int, needs: Iterable[st
 
 
 def unpin(transaction: Transaction, task_id: str) -> bool:
-    """Let the turn go on with other code; False if there is no unfinished turn."""
+    """Let the turn continue with different code; False if there is no unfinished turn."""
     return bool(
         transaction.run(f"UPDATE agent_tasks SET code = NULL WHERE id = ? AND {_UNFINISHED}", task_id)  # noqa: S608  a constant
     )
 
 
 def waiting_since(rows: Rows, before: float, most: int) -> list[Head]:
-    """Tasks that have waited for their caller since before that time. Approvals have deadlines of their own."""
+    """Tasks that have waited for their caller since before a time. Approvals have their own deadlines."""
     found = rows.all(
         f"SELECT {HEAD_COLUMNS} FROM agent_tasks WHERE state IN ('input-required', 'auth-required')"  # noqa: S608  constants
         " AND updated_at < ? AND NOT EXISTS"
@@ -322,7 +322,7 @@ def total_bytes(bodies: Sequence[Encoded]) -> int:
 
 
 def _sums(bodies: Sequence[Encoded]) -> tuple[State | None, int, int]:
-    """The last state in the bodies, the number of messages, and their bytes."""
+    """The last state in the bodies, the number of messages, and their size in bytes."""
     state: State | None = None
     messages = size = 0
     for one in bodies:
@@ -380,7 +380,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class HeadPage:
-    """A page of rows, how many there are in all, and the cursor of the next page."""
+    """A page of rows, the total number, and the cursor of the next page."""
 
     heads: list[Head]
     total: int
@@ -408,7 +408,7 @@ def list_heads(rows: Rows, listing: Listing) -> HeadPage:
 
 
 WAITING: Final = "state = 'input-required'"
-"""Literal, like the index of waiting tasks: with a parameter SQLite would not use the index."""
+"""A literal, like in the index of waiting tasks: with a parameter, SQLite would not use the index."""
 
 
 def latest_heads(rows: Rows, owner: str, most: int, *, agent: str | None = None, waiting: bool = False) -> list[Head]:
@@ -447,7 +447,7 @@ def conversation_heads(rows: Rows, task: Task, limit: int, cursor: str | None) -
         raise InvalidInput(f"A page has 1 to {MAX_PAGE} tasks.", details={"reason": "page-size"})
     if cursor is not None:
         number, task_id = _read_cursor(cursor)
-    else:  # a task that is not stored yet is the last one
+    else:  # a task that is not stored yet counts as the last one
         number, task_id = rows.value("SELECT number FROM agent_tasks WHERE id = ?", task.id) or _AFTER_ALL, task.id
     found = rows.all(
         f"SELECT {HEAD_COLUMNS}, number FROM agent_tasks WHERE context = ? AND owner = ? AND id <> ?"  # noqa: S608  own words
@@ -475,7 +475,7 @@ def _read_cursor(text: str) -> tuple[float, str]:
 
 @lru_cache(1_024)
 def encode_caller(caller: Principal) -> bytes:
-    """The caller for the row of a task: a turn that runs again may do no more than the caller could then."""
+    """The caller as stored in a task's row: a turn that runs again may do no more than the caller could then."""
     return _ENCODE([caller.id, caller.name, sorted(caller.scopes), caller.kind, caller.credential, caller.user])
 
 

@@ -1,4 +1,4 @@
-"""The verbs of the agents room."""
+"""The agents room's commands."""
 
 from typing import Final
 
@@ -10,4 +10,4 @@ VERBS: Final[Verbs] = {
     ),
 }
 FIRST_CONTENT: Final = "pentad agents register CARD"
-"""Puts the first content into the room; for people who find it empty."""
+"""The command that adds the first content, suggested when the room is empty."""

@@ -182,9 +182,7 @@ class Inbox:
         return approval.state == "pending" and approval.expires_at > self._log.now()
 
     async def awaited(self, task: Task) -> Approval | None:
-        """The approval a task waits for, if any. The status alone is no proof, because agents can write anything
-        there.
-        """
+        """The approval a task waits for, if any. The status alone is no proof: agents can write anything there."""
         approval_id = approval_id_in(task)
         if approval_id is None:
             return None

@@ -27,9 +27,7 @@ class Verified(NamedTuple):
 
 
 def verify(card: Mapping[str, Any], keys: Mapping[str, Any]) -> Verified:
-    """The part of the card that one of the keys signed. `keys` is a JSON Web Key Set; Forbidden if none of them signed
-    it.
-    """
+    """The part of the card signed by one of the keys. `keys` is a JSON Web Key Set; Forbidden if none signed it."""
     from joserfc import jws
     from joserfc.errors import JoseError
     from joserfc.jwk import KeySet

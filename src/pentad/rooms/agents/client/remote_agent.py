@@ -255,8 +255,7 @@ class RemoteAgent:
                 if missed is not None and missed.state in RESTING:
                     yield missed
                     return
-                if missed is not None and self.dialect != "1.0":  # in these dialects a subscription begins with the
-                    # task
+                if missed is not None and self.dialect != "1.0":  # the subscription begins with the task
                     yield missed
             await asyncio.sleep(min(_FIRST_PAUSE * 2 ** (attempts - 2), _LONGEST_PAUSE) if attempts > 1 else 0)
             stream = client.subscribe(task_id, known)

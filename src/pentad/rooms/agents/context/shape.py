@@ -200,8 +200,7 @@ def plain(value: Any, place: Place, issues: Issues) -> Any:
 
 def _is_plain(root: Any) -> bool:
     try:
-        if _decode(_encode(root)) == root:  # a value that comes back unchanged is plain; most are, and this check is
-            # fast
+        if _decode(_encode(root)) == root:  # a value that comes back unchanged is plain; this fast check covers most
             return True
     except (msgspec.MsgspecError, TypeError, ValueError, OverflowError, RecursionError):
         pass

@@ -102,8 +102,7 @@ def _remote_name(place: str) -> str:
 def _import_agent(module_name: str, attribute: str) -> Any:
     here = str(Path.cwd())
     if here not in sys.path:
-        sys.path.insert(0, here)  # `pentad` is an installed script, so the current directory has to be added for
-        # imports
+        sys.path.insert(0, here)  # the `pentad` script does not have it on its path
     try:
         found: Any = importlib.import_module(module_name)
     except ImportError as error:

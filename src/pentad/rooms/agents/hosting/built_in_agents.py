@@ -24,10 +24,10 @@ _FORM: Final = '{"target_mcp_server_id": "pentad", "tool_name": "...", "argument
 
 
 class Echo(BaseA2AAgent):
-    """Echoes messages, for tests and demonstrations.
+    """Echoes messages, for tests and to see a server work.
 
-    The first word of a message can select other behaviour: `stream` returns the text word by word as an artifact, `ask`
-    asks before it answers, and `slow` waits until it is canceled or told to continue.
+    A word at the start of a message makes it do more: `stream` returns the text word by word as an artifact, `ask` asks
+    before it answers, `slow` waits until it is canceled or told to continue.
     """
 
     name: ClassVar[str] = "echo"

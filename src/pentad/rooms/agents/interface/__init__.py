@@ -1,1 +1,1 @@
-"""The ways into the room: MCP tools, resources and prompts, the agent protocols, the registry, pages."""
+"""The room's interfaces: MCP tools, resources and prompts, the agent protocols, the registry, pages."""

@@ -1,12 +1,12 @@
-"""The HTTP endpoint of the agents: their cards, and every dialect on one URL each.
+"""The agents' HTTP endpoint: their cards, and one URL per agent for all dialects.
 
     /.well-known/agent-card.json, /.well-known/jwks.json    the first agent's card, and the key that signs it
     /agents/<name>                                          an agent: JSON-RPC in all dialects, HTTP+JSON below it
     /agents/<name>/1.0/.well-known/agent-card.json          its card with the members of A2A 1.0 alone
     /a2a, /av                                               the first agent, or (`tenant`) any; the path names a dialect
 
-Access checks have run before. This module finds the agent, the codec and the operation of a request, and reports errors
-in the dialect of the request. `/x` and `/x/` are the same.
+Access checks have already run. This module finds the agent, codec and operation of a request, and reports errors in the
+request's dialect. `/x` and `/x/` are the same.
 """
 
 import re
@@ -97,7 +97,7 @@ class Reply:
 
 
 class AgentEndpoint:
-    """Everything agents answer over HTTP."""
+    """Serves all HTTP requests to agents."""
 
     def __init__(self, operations: Operations, agents: Mapping[str, HostedAgent], cards: Cards, limits: Limits) -> None:
         self._operations = operations
@@ -108,7 +108,7 @@ class AgentEndpoint:
         self._custom: dict[tuple[str, str], CustomMethod] = {}
 
     def mounts(self) -> list[Mount]:
-        """The paths this serves."""
+        """The paths this endpoint serves."""
         paths = (CARD_PATH, "/.well-known/agent.json", KEYS_PATH, "/a2a", "/av", "/agents")
         return [Mount(path, app=self.serve, is_public=is_public, error_response=error_response) for path in paths]
 
@@ -191,7 +191,7 @@ class AgentEndpoint:
             call = json_rpc.decode_call(request.exchange.body, self._limits)
             request_id = call.id
             operation, codec, handler = self._operation(request.agent, call.method)
-            scope["state"]["call"] = call.method  # only known methods: counters must not grow with invented names
+            scope["state"]["call"] = call.method  # only known methods, so that counters do not grow with made-up names
             request.codec = _codec(codec, request)
             active = self._negotiate(request, operation, call.method, scope)
             if call.id is None and operation in STREAMING:
@@ -398,7 +398,7 @@ def requested_version(headers: Mapping[bytes, bytes], query: bytes) -> str | Non
 
 
 def _asks_for_v10(headers: Mapping[bytes, bytes], query: bytes) -> bool:
-    """Whether a client asks for the card of A2A 1.0. A version we do not speak is no reason to refuse the card."""
+    """Whether a client asks for the A2A 1.0 card. An unsupported version is no reason to refuse the card."""
     try:
         return requested_version(headers, query) == "1.0"
     except Fault:
@@ -415,8 +415,9 @@ def requested_extensions(headers: Mapping[bytes, bytes]) -> tuple[str, ...]:
 
 
 def active_extensions(asked: Sequence[str], offered: Mapping[str, bool]) -> tuple[str, ...]:
-    """The active extensions among those asked for; a Fault if a required one is missing. `offered` says which are
-    required."""
+    """The active extensions among the requested ones; a Fault if a required one is missing. `offered` says which are
+    required.
+    """
     missing = [uri for uri, required in offered.items() if required and uri not in asked]
     if missing:
         raise Fault(

@@ -42,7 +42,7 @@ _TASK_ID: Final = "task_id"
 _LOOPBACK: Final = re.compile(r"(?:127(?:\.\d+){3}|\[::1\])(?=:|$)")
 Q = TypeVar("Q", SendRequest, TaskQuery, ListQuery, PushQuery, TaskPushConfig)
 Surface = Literal["", "av", "a2a"]
-"""The path a request came in on: one that names a dialect, or an agent's own, which all dialects share."""
+"""The path of a request: one that names a dialect, or an agent's own, which all dialects share."""
 
 
 def site_of(exchange: HttpExchange) -> str:
@@ -77,7 +77,7 @@ class AgentRequest:
 
     @property
     def binding(self) -> str:
-        """The binding of the protocol; the ids of messages count within one."""
+        """The protocol binding; message ids are unique within one."""
         return "grpc" if self.is_grpc else type(self.codec).__name__
 
     @property
@@ -97,7 +97,7 @@ class AgentRequest:
 
 @dataclass(slots=True, kw_only=True)
 class HttpRequest(AgentRequest):
-    """One that came over HTTP."""
+    """A request over HTTP."""
 
     exchange: HttpExchange
 
@@ -112,7 +112,7 @@ class Stream(NamedTuple):
     ends_at_rest: bool = False
     """Whether it ends when the task waits for the caller."""
     resumed: bool = False
-    """Whether it continues after an event the client has: it starts at once, even if nothing is new."""
+    """Whether it continues after an event the client has; then it starts at once, even if nothing is new."""
 
 
 class SingleEvent(NamedTuple):
@@ -240,7 +240,7 @@ class Operations:
         return request.codec.encode_push_list([*configs], query.task_id)
 
     async def delete_push(self, request: AgentRequest, params: Raw) -> Result:
-        """Deleting a config that is already gone succeeds."""
+        """Delete a config; succeeds if it is already gone."""
         query = _select(request, request.codec.decode_delete_push(params))
         try:
             agent = request.agent.name
@@ -259,7 +259,7 @@ class Operations:
         return self._cards.extended(request.agent, request.site, request.caller, v10_only=v10_only)
 
     async def _accept_context(self, request: AgentRequest, task_id: str, metadata: Json | None) -> None:
-        """Take the context that comes with a query into the task's conversation. That requires the right to write."""
+        """Add the context sent with a query to the task's conversation, which requires the right to write."""
         if metadata and (PLAIN_KEY in metadata or URI in metadata):
             if not request.caller.may("agents", "write"):
                 refuse_read_only(request.caller)

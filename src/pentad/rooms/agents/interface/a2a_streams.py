@@ -3,7 +3,7 @@
 The `id:` of an event is its number in the task's log, in every dialect. Its content is encoded once per dialect and
 shared by all readers; only the envelope is per reader.
 
-A client that disconnects, a server that stops and credentials that expire end it. Nothing is compressed or buffered.
+A stream ends when the client disconnects, the server stops, or credentials expire. Nothing is compressed or buffered.
 Errors before the first event are raised; later ones are reported in the stream, because the response has begun.
 """
 
@@ -127,7 +127,7 @@ class StreamResponse:
         self._quiet = True
 
     async def send_stream(self, writer: EventWriter, stream: Stream, headers: Sequence[tuple[bytes, bytes]]) -> None:
-        """Send all of a stream. Errors of the engine before the first event are raised, as nothing was sent yet."""
+        """Send a whole stream. Engine errors before the first event are raised, because nothing was sent yet."""
         events = stream.events
         try:
             first = stream.first

@@ -20,8 +20,9 @@ _KEPT: Final = "kept"
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """The first message of a task. `uris` is context by reference, `items` context sent along. `is_whole`: all of it is
-    still stored."""
+    """The first message of a task. `uris` is context by reference, `items` context sent along. `is_whole` means that
+    all of it is still stored.
+    """
 
     task: str
     text: str
@@ -32,7 +33,7 @@ class Attempt:
     is_whole: bool
 
     def value(self) -> dict[str, Any]:
-        """The text and references, for the form of a message."""
+        """The text and references, as the value of a message form."""
         return {"text": self.text, **({"context": list(self.uris)} if self.uris else {})}
 
     def fields(self, visit: ui.Visit) -> list[ui.Field]:
@@ -52,7 +53,7 @@ class Attempt:
         return [*group, ui.Hidden(_AGAIN, self.task)]
 
     async def arguments(self, agents: Agents, visit: ui.Visit) -> dict[str, Any]:
-        """What the visitor left checked, as arguments of the tool that sends tasks."""
+        """What the visitor left checked, as arguments of the send tool."""
         kept = [self._keeps(visit, number) for number in range(len(self.items) + len(self.files) + 1)]
         of_files = kept[len(self.items) :]
         items = {name: item for (name, item), wanted in zip(self.items.items(), kept, strict=False) if wanted}
@@ -68,14 +69,14 @@ class Attempt:
 
 
 def again(visit: ui.Visit, task: Task) -> list[ui.Block]:
-    """A link to the form with the same message, to check and send again."""
+    """A link to a form with the same message, to check and send again."""
     if _first(task) is None or not visit.principal.may("agents", "write"):
         return []
     return [ui.Links([ui.Cell("Try again", ui.Place(("cards", task.agent), {_AGAIN: task.id}))], actions=True)]
 
 
 async def attempt_of(agents: Agents, visit: ui.Visit) -> Attempt | None:
-    """The task that the visitor tries again, if any."""
+    """The task the visitor wants to try again, if any."""
     task_id = visit.typed(_AGAIN) or visit.asked(_AGAIN, 200)
     if not task_id:
         return None

@@ -1,6 +1,6 @@
 """Conversations with agents in the console, and the forms to answer and cancel tasks.
 
-Every change is a call of the room's tools, made for the visitor.
+Every change calls the room's tools as the visitor.
 """
 
 from base64 import b64decode
@@ -57,11 +57,11 @@ MESSAGE: Final = {
 _ITEM: Final = "/context/"
 _FOUND_AT_ONCE: Final = 5
 _NO_CONTEXT: Final = frozenset({"tool", "agent"})
-"""Search results that are no context for an agent."""
+"""Kinds of search results that cannot be an agent's context."""
 
 
 def task_forms(visit: ui.Visit, task: Task, *, asks_approval: bool = False) -> list[ui.Block]:
-    """Forms to answer and to cancel a task. One that asks for an approval is decided, not answered."""
+    """Forms to answer and cancel a task. A task that asks for an approval is decided rather than answered."""
     if task.state in TERMINAL or not visit.principal.may("agents", "write"):
         return []
     path = f"/console/agents/tasks/{task.id}"
@@ -136,7 +136,7 @@ async def chat(agents: Agents, visit: ui.Visit) -> ui.Sheet:
 
 
 async def say(agents: Agents, visit: ui.Visit) -> ui.Place | ui.Sheet:
-    """Send a message: the answer to a task that waits, or else a new task in the same conversation."""
+    """Send a message: the answer to a waiting task, otherwise a new task in the same conversation."""
     check_right(visit.principal, "agents", "write")
     card = await find_card(agents, visit.path["card"])
     name, context = agents.hosted_name(card), visit.typed("context")
@@ -191,14 +191,14 @@ def _typed_context(visit: ui.Visit) -> list[str]:
 
 
 async def _found(visit: ui.Visit) -> list[tuple[str, str]]:
-    """What the search finds for the words typed as context, each with its URI."""
+    """Search results for the words typed as context, each with its URI."""
     given = _typed_context(visit)
     words = next((text.strip()[:200] for text in given if text.strip() and not is_uri(text)), "")
     if not words:
         return []
     answer = await visit.call("search", {"query": words, "limit": _FOUND_AT_ONCE})
     return [
-        (str(hit["uri"]), f"{group['kind']}: {hit['title']} (for {words})")  # browsers show what has the typed words
+        (str(hit["uri"]), f"{group['kind']}: {hit['title']} (for {words})")  # browsers filter by these words
         for group in answer["groups"]
         if group["kind"] not in _NO_CONTEXT
         for hit in group["hits"]
@@ -206,7 +206,7 @@ async def _found(visit: ui.Visit) -> list[tuple[str, str]]:
 
 
 async def message_arguments(agents: Agents, visit: ui.Visit) -> dict[str, Any]:
-    """The typed message as arguments of the tool that sends tasks. Its files are stored."""
+    """The typed message as arguments of the send tool. Its files are stored."""
     text = _typed_text(MESSAGE, visit)
     typed = read_form(MESSAGE, visit.fields)
     uris = [str(one).strip() for one in typed.get("context") or ()]
@@ -273,7 +273,7 @@ def _messages(task: Task, agent: str, visit: ui.Visit) -> list[ui.Message]:
         below.insert(0, ui.Note(f"Waiting for {view.waiting_for}."))
     elif task.state not in TERMINAL:
         below.insert(0, ui.Note("Working …"))
-    if said and not results and not said[-1].own:  # the agent's last message is all there is
+    if said and not results and not said[-1].own:  # there is only the agent's last message
         *said, last = said
         results = list(last.blocks)
     return [*said, ui.Message(agent, ui.when(task.updated_at), [*results, *below])]
@@ -292,7 +292,7 @@ def message_files(message: Message) -> list[ui.Cell]:
 
 
 def _file(part: Part) -> ui.Cell:
-    """A file stored here is a download, a file elsewhere a link."""
+    """A download for a file stored here, a link for one stored elsewhere."""
     name = part.filename or "file"
     if part.url is UNSET:
         return ui.Cell(name)

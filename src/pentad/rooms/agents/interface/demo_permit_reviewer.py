@@ -1,4 +1,6 @@
-"""The agent of docs/tutorial.md: reviews a permit by rules that an avatar quotes, and files what a person approves."""
+"""The agent of docs/tutorial.md: reviews a permit by rules that an avatar quotes, and records decisions a person
+approves.
+"""
 
 import operator
 import re
@@ -76,7 +78,7 @@ class PermitReviewer(BaseA2AAgent):
 
 
 def _check(point: str, value: float | None, compare: Compare, answer: Mapping[str, Any]) -> dict[str, Any]:
-    """The value beside the rule that the avatar quotes first. The limit is the first number in the quote."""
+    """The value next to the rule the avatar quotes first. The limit is the first number in the quote."""
     cited: dict[str, Any] = next(iter(answer["citations"]), {"quote": "", "chunk_id": 0})
     limit = re.search(r"\d+", cited["quote"])
     met = None if value is None or limit is None else compare(value, float(limit[0]))

@@ -5,8 +5,8 @@
     GET    /api/agents/files/<id>                download
     DELETE /api/agents/files/<id>
 
-An upload is an application, because it reads the body as it arrives. The rest are routes, which browsers with a login
-can use as well.
+Uploading is a separate ASGI application, because it reads the body as it arrives. The rest are routes, which logged-in
+browsers can use too.
 """
 
 from collections import Counter
@@ -43,7 +43,7 @@ def file_routes(files: Files) -> list[BaseRoute]:
 
     async def download(request: Request, principal: Principal) -> Response:
         file = await files.find(principal.id, request.path_params["id"])
-        headers = {  # never something a browser would run: it is saved, and no other type is guessed
+        headers = {  # browsers save the file, never run it, and guess no other type
             "content-type": "".join(one for one in file.media_type if " " <= one <= "~"),
             "content-length": str(file.size),
             "content-disposition": f"attachment; filename*=UTF-8''{quote(file.name, safe='')}",
@@ -104,7 +104,7 @@ class Uploads:
             raise InvalidInput("A file is uploaded as it is.", hint="Leave out Content-Encoding.")
         name = parse_qs(scope["query_string"].decode("latin-1")).get("name", ["file"])[0]
         kind = headers.get(b"content-type", b"").decode("latin-1").strip() or None
-        exchange.release()  # uploads take long, and have a limit of their own
+        exchange.release()  # uploads take long, and have their own limit
         with self._one_more(owner):
             file = await self._files.write(owner, _body(receive), name=name, media_type=kind)
         if not (await exchange.principal_now()).may("agents", "write"):

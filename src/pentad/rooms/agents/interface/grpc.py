@@ -120,7 +120,7 @@ def _frames(stream: Stream, item: Event | Task) -> list[Any]:
 async def _until_stop(
     events: AsyncGenerator[Event | Task], stopping: asyncio.Event, still_may: Callable[[], Awaitable[None]]
 ) -> AsyncGenerator[Event | Task]:
-    """The events, until the server stops or the caller loses its rights, also if nothing happens."""
+    """The events, until the server stops or the caller loses its rights, even while nothing happens."""
     stop = asyncio.ensure_future(stopping.wait())
     following: asyncio.Future[Event | Task | None] | None = None
     try:

@@ -1,7 +1,7 @@
 """Where tasks and artifacts come from (`Room.lineage`).
 
-Nothing is stored for it: a task has its agent, owner and parent, its messages have the references of their context, and
-the journal has what the agent read, called and sent.
+Nothing extra is stored: a task has its agent, owner and parent, its messages have their contexts' references, and the
+journal has what the agent read, called and sent.
 """
 
 import re
@@ -96,7 +96,7 @@ def item_reference(item: Any) -> str:
 
 
 async def _used(agents: Agents, task_id: str) -> tuple[list[Link], str]:
-    """What the agent read, and what its tools' answers refer to, such as the passages an avatar cites."""
+    """What the agent read, and what its tools' answers refer to, such as passages an avatar cites."""
     neighbours = agents.platform.neighbours
     schemes = frozenset(neighbours.schemes())
     steps = await agents.platform.database.read(lambda rows: _steps(rows, task_id))

@@ -1,9 +1,9 @@
 """The room's tasks for MCP clients that support tasks: a call of agents_send_task can continue as its task.
 
 The task id is the room's, the state comes from the log, and the result is what the tool would have returned, so nothing
-else is stored. For a task of a remote agent only its place is stored, and the agent is asked. An agent that fails or
-rejects has still answered: `failed` is the protocol's word for a broken call, and is never used here. A task that waits
-for an approval is `working`, unless the caller may decide it and the client can show the form.
+else is stored. For a remote agent's task only its location is stored, and the agent is asked. If an agent fails or
+rejects, the call itself still succeeded: `failed` is the protocol's word for a broken call, and is never used here. A
+task that waits for an approval is `working`, unless the caller may decide it and the client can show the form.
 """
 
 from collections.abc import Callable, Mapping
@@ -63,11 +63,11 @@ class CallerTasks:
             return state_of(task, asks=can(_ASKS))
         found = _working(task)
         if not can(_ASKS) or not self._agents.tasks.approvals.may_decide(principal, approval):
-            return found  # it continues by itself after the decision
+            return found  # it continues on its own after the decision
         return replace(found, status="input_required", questions={approval.id: decision_question(approval)})
 
     async def update(self, principal: Principal, task_id: str, responses: Mapping[str, Any]) -> None:
-        """The answer becomes the next turn. Declining cancels the task, because no one else would answer."""
+        """Turn the answer into the next turn. Declining cancels the task, because no one else would answer."""
         if is_remote(task_id):
             remote = await self._agents.remote_tasks.get(principal, task_id)
             task, agent = await self._task_of(principal, remote), remote.agent
@@ -87,7 +87,7 @@ class CallerTasks:
         await delegate(self._agents, principal, request, seconds=0)
 
     async def _decide(self, principal: Principal, approval: Approval, responses: Mapping[str, Any]) -> None:
-        """Decide as the form says. Closing it leaves the approval to others."""
+        """Decide as the form says. Closing the form leaves the approval to others."""
         if approval.id not in responses:
             return
         given = decision_question(approval).read(responses[approval.id]).content
@@ -105,7 +105,7 @@ class CallerTasks:
                 await self._agents.tasks.cancel(principal, task_id)
 
     def address(self, task_id: str) -> str | None:
-        """None for a remote task, because nothing signals its changes."""
+        """The URI of a task; None for a remote task, because nothing signals its changes."""
         return None if is_remote(task_id) else TASKS + task_id
 
     async def defer(
@@ -133,7 +133,8 @@ def budget_metadata(characters: int) -> dict[str, Any] | None:
 
 def state_of(task: Task, *, asks: bool) -> TaskState:
     """A task in MCP's terms. If the client cannot ask a person, the agent's question is the result of the call, and
-    the model continues with the task id."""
+    the model continues with the task id.
+    """
     return _with_outcome(_working(task), task, task.agent, _budget(task), asks=asks, is_local=True)
 
 
@@ -148,7 +149,7 @@ def _working(task: Task) -> TaskState:
 
 
 def remote_state(task: Task, remote: RemoteTask, *, asks: bool) -> TaskState:
-    """The same for a task of a remote agent, under our id."""
+    """Like `state_of`, for a remote agent's task, with our id."""
     found = TaskState(
         id=remote.id,
         status="working",

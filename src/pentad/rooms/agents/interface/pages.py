@@ -174,7 +174,7 @@ def _skills_in(card: CardRecord) -> list[Mapping[str, Any]]:
 
 
 def _ways(visit: ui.Visit, waiting: str) -> list[ui.Cell]:
-    """What the visitor can do. Approvals that wait for them come first."""
+    """Links to what the visitor can do, with waiting approvals first."""
     ways = [ui.Cell("Register an agent", REGISTER)] if visit.principal.may("agents", "write") else []
     approvals = ui.Cell(waiting or "Approvals", APPROVALS)
     return [approvals, *ways] if waiting else [*ways, approvals]
@@ -192,7 +192,7 @@ def _example(card: Mapping[str, Any]) -> str:
 
 
 async def send(agents: Agents, visit: ui.Visit) -> ui.Place | ui.Sheet:
-    """Send what the form says. Leads to the task, or shows the answer of an agent that made none."""
+    """Send the form's message. Redirects to the task, or shows the answer if the agent created none."""
     check_right(visit.principal, "agents", "write")
     card = await find_card(agents, visit.path["card"])
     if (name := agents.hosted_name(card)) is None:
@@ -291,7 +291,7 @@ def _count(total: int) -> str:
 
 
 async def needs(agents: Agents, visit: ui.Visit) -> Sequence[tuple[ui.Cell, str]]:
-    """Approvals the visitor may decide, and tasks that wait for their answer."""
+    """Approvals the visitor may decide, and tasks that wait for the visitor's answer."""
     inbox = agents.tasks.approvals
     found = await inbox.list(visit.principal, limit=_AT_ONCE)
     asked = [one for one in found.approvals if inbox.may_decide(visit.principal, one)]
@@ -340,7 +340,7 @@ PAGES: Final[ui.Pages[Agents]] = ui.Pages(
 
 
 def _request(task: Task) -> list[ui.Block]:
-    """What the visitor asked for, unless the title says all of it."""
+    """What the visitor asked for, unless the title already says it all."""
     first = next((one for one in task.history if one.role == "user"), None)
     if first is None:
         return []
@@ -360,7 +360,7 @@ async def _events(agents: Agents, task: Task) -> list[ui.Block]:
 
 
 def _origin(task: Task) -> list[tuple[str, Any]]:
-    """The task that sent this one, and what of the budget it used."""
+    """The task that sent this one, and how much of the budget it used."""
     found: list[tuple[str, Any]] = []
     if task.origin is not None and task.origin.parent is not None:
         found.append(("Sent by", ui.Cell(task.origin.parent, ui.Place(("tasks", task.origin.parent)))))

@@ -1,6 +1,6 @@
-"""Tasks and cards as tools, resources and the command line show them, within a budget of characters.
+"""How tools, resources and the command line show tasks and cards, within a budget of characters.
 
-Text that exceeds the budget is cut and says so. The whole task is always at its own URI.
+Text that exceeds the budget is cut, with a note. The whole task is always available at its URI.
 """
 
 from collections.abc import Iterator, Mapping
@@ -114,7 +114,7 @@ class _Budget:
 
 
 def task_view(task: Task, agent: str, budget: int = DEFAULT_BUDGET, *, is_local: bool = True) -> TaskView:
-    """The task, cut to a budget of characters. `is_local`: we keep it, and it has a URI."""
+    """The task, cut to a budget of characters. `is_local` means that we store it, and it has a URI."""
     left = _Budget(budget)
     message = task.status_message or next((one for one in reversed(task.history) if one.role == "agent"), None)
     parts = () if message is None else message.parts
@@ -322,7 +322,7 @@ def _secrets_json(task: Task, key: str) -> list[dict[str, str]] | None:
     """The secrets that were masked, or found and left in place, in the user's last message."""
     message = next((one for one in reversed(task.history) if one.role == "user"), None)
     secrets = None if message is None else (message.metadata or {}).get(key)
-    with suppress(ValidationError):  # a caller may write there what it likes
+    with suppress(ValidationError):  # callers can write anything there
         return convert(secrets, list[dict[str, str]])
     return None
 

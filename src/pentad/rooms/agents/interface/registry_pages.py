@@ -72,7 +72,7 @@ def owner_forms(visit: ui.Visit, card: CardRecord) -> list[ui.Block]:
 
 
 async def send_remote(agents: Agents, card: CardRecord, visit: ui.Visit) -> ui.Sheet:
-    """Send a task to a remote agent; its answer so far, with a link to what follows."""
+    """Send a task to a remote agent; shows the answer so far, with a link to what follows."""
     arguments = {**await message_arguments(agents, visit), "agent": card.id, "seconds": _SEND_SECONDS}
     sent = await visit.call("agents_send_task", arguments)
     task, state = str(sent.get("task_id") or ""), str(sent.get("state") or "")

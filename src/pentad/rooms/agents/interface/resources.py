@@ -115,7 +115,7 @@ async def file(id: str, call: Call[Agents]) -> Contents:  # noqa: A002  the vari
 
 
 async def may_follow(service: Any, caller: Principal, variables: Mapping[str, str], _is_delivery: bool) -> None:
-    """Only its owner may subscribe to a task; for others it does not exist."""
+    """Whether the caller may subscribe to a task: only its owner may, and for others it does not exist."""
     agents: Agents = service
     await agents.tasks.get(caller, variables["task"])
 

@@ -1,7 +1,7 @@
 """REST: the registry with AgentVault's routes, the context linter, and temporary links to large content.
 
 Reading the registry is public; writing needs credentials with the right to write in the agents room. Errors have
-`detail`, as AgentVault's clients expect, and Pentad's own error beside it.
+`detail`, as AgentVault's clients expect, next to Pentad's own error.
 
 A temporary link serves a single item at an unguessable URL and reveals nothing about other items. Its path is a secret
 and appears in no log: the audit trail names calls by the mount's path, and errors leave it out.
@@ -65,7 +65,7 @@ def _is_post(method: str, _path: str) -> bool:
 
 
 def error_response(error: PentadError, _path: str) -> tuple[int, bytes]:
-    """An error as AgentVault's clients expect it, with Pentad's own beside it."""
+    """An error as AgentVault's clients expect it, next to Pentad's own error."""
     body: dict[str, Any] = {"detail": error.sentence(), "error": error.as_json()}
     return error.http_status, msgspec.json.encode(body)
 
@@ -268,7 +268,7 @@ def _flag(query: Query, name: str) -> bool | None:
 
 
 def number_in(text: str | None, name: str, default: int, least: int, most: int) -> int:
-    """The number in a parameter of a query."""
+    """The number in a query parameter."""
     if not text:
         return default
     if not (text.isascii() and text.isdigit() and len(text) < 17) or not least <= int(text) <= most:
@@ -316,7 +316,7 @@ def _level(given: str) -> Level:
 
 
 def download_headers(media_type: str | None) -> list[tuple[bytes, bytes]]:
-    """For foreign content: a browser saves it, runs nothing, and guesses no other type."""
+    """Headers for untrusted content: a browser saves it, runs nothing, and guesses no other type."""
     kind = re.sub(r"[^\x20-\x7e]", "", media_type or "") or "application/octet-stream"
     return [
         (b"content-type", kind.encode("ascii")),

@@ -1,4 +1,4 @@
-"""Agents and tasks as something the search over all rooms finds."""
+"""Makes agents and tasks findable in the search over all rooms."""
 
 from typing import Final
 
@@ -12,7 +12,7 @@ _TITLE: Final = 80
 
 
 async def find_agents(agents: Agents, request: SearchRequest) -> FoundItems:
-    """The agents that fit a request. Everyone who may read the room may read their cards."""
+    """The agents that match a request. Everyone who may read the room may read their cards."""
     query = CardQuery(text=request.text, owner=request.owner, since=request.since, until=request.until)
     found = await agents.registry.find(query, request.limit + 1)
     items = [
@@ -33,7 +33,7 @@ async def find_agents(agents: Agents, request: SearchRequest) -> FoundItems:
 
 
 async def find_tasks(agents: Agents, request: SearchRequest) -> FoundItems:
-    """The caller's own tasks that fit a request: nobody else may read them."""
+    """The caller's own tasks that match a request; nobody else may read them."""
     owner = request.caller.id
     if request.owner not in (None, owner):
         return FoundItems()

@@ -1,4 +1,4 @@
-"""REST: the caller's tasks, a task's trace, work for whichever agent fits, and the keys that sign cards."""
+"""REST: the caller's tasks, a task's trace, delegation to a suitable agent, and the keys that sign cards."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -28,7 +28,7 @@ _MAX_TASKS: Final = 100
 
 
 def task_routes(agents: Agents) -> list[BaseRoute]:
-    """What `pentad agents tasks`, `delegate` and `keys` call on a server, and other programs."""
+    """The routes that `pentad agents tasks`, `delegate` and `keys`, and other programs, call on a server."""
 
     async def tasks(request: Request, principal: Principal) -> dict[str, Any]:
         query = request.query_params

@@ -52,7 +52,7 @@ _MAX_AGENTS: Final = 100
 _LONGEST_WAIT: Final = 600.0
 _ASKED: Final = "approval_task"
 _QUICK_SECONDS: Final = 0.25
-"""How long a client with task support waits. A result within this time needs no second request."""
+"""How long a client with task support waits; a result within this time saves a second request."""
 
 AgentName = Annotated[
     str,
@@ -156,7 +156,7 @@ class SendArguments(Arguments):
 
 
 async def _show_task(call: Call[Agents], _arguments: Any, found: Mapping[str, Any]) -> "Sheet | None":
-    """The view of a task that we keep, with its trace, and forms to answer, approve or cancel it."""
+    """The view of a local task, with its trace, and forms to answer, approve or cancel it."""
     from pentad.kernel.pages import Visit
     from pentad.rooms.agents.interface.pages import task_sheet
 
@@ -217,7 +217,7 @@ async def _send(arguments: SendArguments, call: Call[Agents]) -> TaskView:
 
 
 async def _to_decide(call: Call[Agents], delegated: Delegation) -> Approval | None:
-    """The approval that the task waits for, if the caller may decide it in a form."""
+    """The approval the task waits for, if the caller may decide it in a form."""
     approvals = call.service.tasks.approvals
     if not can_ask(call) or not delegated.is_local or isinstance(delegated.result, Message):
         return None
@@ -226,7 +226,7 @@ async def _to_decide(call: Call[Agents], delegated: Delegation) -> Approval | No
 
 
 async def _asked_before(arguments: SendArguments, call: Call[Agents]) -> Delegation | None:
-    """The task whose approval the caller decides, now or in an earlier round of this call. Nothing is sent to it."""
+    """The task whose approval the caller decides, now or in an earlier round of this call. No message is sent to it."""
     known: str | None = call.state.get(_ASKED)
     if (task_id := known or arguments.task_id) is None or not can_ask(call):
         return None
@@ -258,7 +258,7 @@ def task_request(arguments: SendArguments) -> TaskRequest:
 
 
 _UNLISTED: Final = ("attempts", "wait", "seconds", "idempotency_key")
-"""Arguments of agents_delegate that its list leaves out, to keep it short."""
+"""Arguments of agents_delegate left out of its listing, to keep it short."""
 
 
 class DelegateArguments(Arguments):
@@ -377,7 +377,7 @@ _OPERATED: Final[dict[str, Any]] = {
     },
     "required": ["tasks", "total"],
 }
-"""Written by hand: the tasks are those of agents_get_task, and lists are paid for in every conversation."""
+"""Written by hand: tasks look as in agents_get_task, and every conversation pays for the tool list."""
 
 
 @tool(

@@ -9,11 +9,11 @@ from pentad.kernel.clock import parse_iso
 _STEP: Final = "\N{NO-BREAK SPACE}\N{NO-BREAK SPACE}"
 _LONGEST_NAME: Final = 120
 STATE_WORDS: Final = {"input-required": "waits for an answer", "auth-required": "waits for a login"}
-"""States whose protocol name says little to people."""
+"""Words for states whose protocol names mean little to people."""
 
 
 def trace_table(task: Mapping[str, Any]) -> ui.Table:
-    """The trace that `trace_json` makes. Each row says when the step started and how long it took."""
+    """The trace from `trace_json` as a table. Each row says when the step started and how long it took."""
     spans = list(_spans(task, 0))
     started = min(at for _, at, _, _, _ in spans)
     total = max([0.001, *(at - started + (seconds or 0.0) for _, at, seconds, _, _ in spans)])

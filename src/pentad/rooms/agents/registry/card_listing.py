@@ -13,12 +13,12 @@ _VERSION: Final = "1.0.0"
 
 
 def card_key(card_id: str) -> str:
-    """The key of a registered card. It is not the URL, which may change and which anyone may register."""
+    """The key of a registered card. Not the URL, which may change, and which anyone may register."""
     return f"agents://cards/{card_id}"
 
 
 def card_listing(key: str, card: Json, skills: Sequence[str] = (), domains: Sequence[str] = ()) -> Listing:
-    """The listing of a card. Its name is the readable id, which stays when the title changes."""
+    """The directory listing of a card. Its name is the readable id, which stays when the title changes."""
     metadata = metadata_of(card)
     provider = json_object(card.get("provider"))
     return Listing(

@@ -1,7 +1,7 @@
 """What searches and lists need to know about a card of any dialect.
 
-A card is stored as it came. It may belong to AgentVault, A2A 0.3, A2A 1.0, or all of them. This module reads what they
-have in common; it validates nothing.
+Cards are stored as received. A card may be for AgentVault, A2A 0.3, A2A 1.0, or all of them. This module reads what
+they have in common; it validates nothing.
 """
 
 import re
@@ -29,7 +29,7 @@ _NOT_IN_A_NAME: Final = re.compile(r"[^a-z0-9._-]+")
 
 @dataclass(frozen=True, slots=True)
 class CardMetadata:
-    """What a card says about itself."""
+    """The metadata of a card."""
 
     readable_id: str
     name: str

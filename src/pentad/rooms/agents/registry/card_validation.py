@@ -115,7 +115,7 @@ def _interfaces(given: Any) -> Iterator[Finding]:
 
 
 def _texts(card: Mapping[str, Any]) -> Iterator[Finding]:
-    """Values that no dialect forbids but no list could show."""
+    """Problems with values that no dialect forbids but that lists could not show."""
     readable = card.get("humanReadableId")
     if isinstance(readable, str) and not 0 < len(readable) <= _MAX_ID_LENGTH:
         yield finding("length", f"must have 1 to {_MAX_ID_LENGTH} characters", (None, "humanReadableId"))
@@ -124,7 +124,9 @@ def _texts(card: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _secrets(value: Any, place: Place = None) -> Iterator[Finding]:
-    """Texts that contain a secret, because cards are public. An object under such a name describes how to log in."""
+    """Problems with texts that contain a secret, because cards are public. An object with such a name describes how to
+    log in.
+    """
     if isinstance(value, str):
         for kind in dict.fromkeys(kind for kind, _, _ in found_in(value)):
             yield finding("secret", f"looks like a secret ({kind}), and everybody may read a card", place)
@@ -154,7 +156,7 @@ _KINDS: Final[dict[type, str]] = {str: "a text", dict: "an object", list: "a lis
 
 
 def _is_reachable(url: str) -> bool:
-    """https, or http to this machine; `localhost.example.com` is not this machine."""
+    """Whether a URL is https, or http to this machine; `localhost.example.com` is not this machine."""
     try:
         parts = urlsplit(url)
         host = parts.hostname

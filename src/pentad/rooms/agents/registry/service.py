@@ -32,7 +32,7 @@ _BATCH: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class CardPage:
-    """A page of cards and the total number. `no_good_match`: none of them is likely to be what was asked for."""
+    """A page of cards and the total number. `no_good_match` means that none is likely to be what was asked for."""
 
     cards: Sequence[CardRecord]
     total: int
@@ -66,11 +66,12 @@ class CardRegistry:
         self._index = index
         self._listings = listings
         self._indexed: Sequence[CardRecord] | None = None
-        """The hosted cards as this process put them into the index; None if it did not look yet."""
+        """The hosted cards as this process indexed them; None if it has not checked yet."""
 
     async def register(self, caller: Principal, card: Mapping[str, Any], *, list_it: bool = False) -> CardRecord:
         """Store a card. InvalidInput with every problem, Conflict if the readable id is taken. `list_it`: also list it
-        in the directory, if the caller may write there."""
+        in the directory, if the caller may write there.
+        """
         now, is_listed = self._clock.now(), list_it and caller.may("directory", "write")
         one = CardRecord(
             str(uuid7(self._clock)), caller.id, await _validated(card), True, now, now, is_listed=is_listed
@@ -89,7 +90,8 @@ class CardRegistry:
         list_it: bool = False,
     ) -> CardRecord:
         """Replace the given members, validate the whole card and store it. `is_active` restores a removed card, or
-        removes it."""
+        removes it.
+        """
         old = await self._own(caller, card_id)
         card = old.card if changes is None else await _validated({**old.card, **changes})
         active = old.is_active if is_active is None else is_active
@@ -112,7 +114,7 @@ class CardRegistry:
         await self.update(caller, card_id, None, is_active=False)
 
     async def get(self, card_id: str) -> CardRecord:
-        """A card by id, also a removed one."""
+        """A card by id, even a removed one."""
         for one in self._hosts():
             if one.id == card_id:
                 return one
@@ -158,7 +160,7 @@ class CardRegistry:
         return CardPage([card for card, _ in found.cards], len(found.ranking.hits), found.ranking.no_good_match)
 
     async def find(self, query: CardQuery, limit: int, offset: int = 0) -> "RankedCards":
-        """The cards that fit the text of a query, best match first, with the hit of each."""
+        """The cards that match a query's text, best match first, each with its hit."""
         await self._index_missing()
         hosted = {number_of(one.id): one for one in self._hosts() if query.fits(one)}
         stored = await self._database.read(lambda rows: store.numbers(rows, query))
@@ -169,7 +171,7 @@ class CardRegistry:
         return RankedCards([(known[hit.id], hit) for hit in page if hit.id in known], ranking)
 
     async def _index_missing(self) -> None:
-        """Index the cards of hosted agents, which no one registers, and once those of older versions."""
+        """Index the cards of hosted agents, which no one registers, and, once, those from older versions."""
         hosted = [*self._hosts()]
         if self._indexed == hosted:
             return

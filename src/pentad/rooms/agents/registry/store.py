@@ -37,8 +37,9 @@ class CardRecord:
 
 @dataclass(frozen=True, slots=True)
 class CardQuery:
-    """All conditions must hold. `phrase` must occur in name, description or readable id as it is. `text` is no
-    condition: it ranks cards by relevance, and leaves out those that have nothing to do with it."""
+    """All conditions must hold. `phrase` must occur literally in name, description or readable id. `text` is not a
+    condition: it ranks cards by relevance, and leaves out unrelated ones.
+    """
 
     text: str = ""
     phrase: str = ""
@@ -90,7 +91,7 @@ class CardQuery:
         )
 
     def where(self) -> tuple[str, list[Value]]:
-        """The same as a condition on `agent_cards`."""
+        """The query as a condition on `agent_cards`."""
         conditions: list[str] = []
         params: list[Any] = []
         if self.active_only:
@@ -199,7 +200,7 @@ def not_indexed(rows: Rows, most: int) -> list[CardRecord]:
 
 
 def set_numbers(transaction: Transaction, numbers: Mapping[str, int]) -> None:
-    """Note which cards are in the index, by id."""
+    """Record which cards are in the index, by id."""
     transaction.run_many(
         "UPDATE agent_cards SET number = ? WHERE id = ?", [(number, card_id) for card_id, number in numbers.items()]
     )

@@ -1,9 +1,8 @@
 """What tasks may use: calls, tokens and seconds, per task and per caller.
 
-A task's budget covers everything it starts. Limits come from the operator, from the message (`LIMITS_KEY` in its
-metadata) and from the agent that sent the task; the lowest counts. `agent_usage` has one row per turn with absolute
-numbers, so a turn that is replayed overwrites what it wrote. A task that exceeds a limit fails, and the agent cannot
-catch that.
+A task's budget covers everything it starts. Limits come from the operator, the message (`LIMITS_KEY` in its metadata)
+and the agent that sent the task; the lowest applies. `agent_usage` has one row per turn with absolute numbers, so a
+replayed turn overwrites what it wrote. A task that exceeds a limit fails, and the agent cannot catch that.
 """
 
 import asyncio
@@ -21,7 +20,7 @@ from pentad.rooms.agents.tasks.child_tasks import SUMS, ancestors, used_by_famil
 
 NAMES: Final = ("calls", "tokens", "seconds")
 _CALLS_PER_TASK: Final = 1_000
-"""If the operator sets no limit: no useful task makes so many, and an agent that runs in circles ends."""
+"""Used if the operator sets no limit: no useful task makes this many, and it stops an agent that runs in circles."""
 _MOST_TOKENS: Final = 10**12
 _DAY: Final = 86_400.0
 _STORE: Final = (
@@ -37,7 +36,7 @@ _OF_OWNER: Final = (
 
 
 class Usage(NamedTuple):
-    """Usage, or limits. Infinity means no limit."""
+    """Usage or limits. Infinity means no limit."""
 
     calls: float = 0
     tokens: float = 0
@@ -93,7 +92,7 @@ def _own_limits(metadata: Json | None) -> Usage:
     limits = json_object(json_object((metadata or {}).get(BUDGET_KEY)).get("limits"))
     try:
         return limits_in(limits) if limits else UNLIMITED
-    except InvalidInput:  # metadata of a caller that means something else by it
+    except InvalidInput:  # a caller's metadata that uses the key for something else
         return UNLIMITED
 
 
@@ -108,7 +107,7 @@ class Budgets:
 
     @property
     def limits_callers(self) -> bool:
-        """Whether callers have a budget at all."""
+        """Whether callers have a budget."""
         return self.per_caller != UNLIMITED
 
     async def check_caller(self, owner: str) -> None:
@@ -117,11 +116,11 @@ class Budgets:
 
     @property
     def counts_seconds(self) -> bool:
-        """Whether every turn counts, because callers have a budget of time."""
+        """Whether every turn is timed, because callers have a time budget."""
         return self.per_caller.seconds < math.inf
 
     def is_timed(self, task: Task) -> bool:
-        """Whether the turns of a task are timed at all; cheap, because every task asks."""
+        """Whether the turns of a task are timed; cheap, because it is called for every task."""
         return (
             self.per_task.seconds < math.inf
             or self.counts_seconds
@@ -137,11 +136,11 @@ class Budgets:
         return own.lowest(self.per_task) if is_root else own
 
     async def store(self, turn: "TurnBudget", *, check: bool) -> Usage:
-        """Write what a turn has used; returns the calls and tokens of its task and everything below, and the seconds of
+        """Store what a turn has used; returns the calls and tokens of its task and everything below, and the seconds of
         its own turns.
 
-        With `check`, LimitExceeded if that, or the use of a task above, or of the caller, exceeds its limit. Then
-        nothing is written.
+        With `check`, LimitExceeded, without storing anything, if that, or the usage of a task above or of the caller,
+        exceeds its limit.
         """
         now = self._clock.now()
 
@@ -211,16 +210,15 @@ class TurnBudget:
         return self._budgets.limits_of(self.task.metadata, is_root=is_root)
 
     def count_call(self) -> None:
-        """Count a call, also one that is replayed."""
+        """Count a call, even a replayed one."""
         self._calls += 1
 
     async def spend(self) -> None:
-        """Write what the turn has used so far, before the call it has just counted; LimitExceeded if that is too
-        much."""
+        """Store what the turn has used so far, including the call just counted; LimitExceeded if that is too much."""
         try:
             await self._budgets.store(self, check=True)
         except LimitExceeded:
-            self._calls -= 1  # it is not made
+            self._calls -= 1  # the call is not made
             raise
 
     def count_tokens(self, number: int) -> None:
@@ -236,7 +234,7 @@ class TurnBudget:
         return bool(self._calls or self._tokens) or BUDGET_KEY in (self.task.metadata or {})
 
     async def close(self) -> Json | None:
-        """Write what the turn has used; returns what the task shows, if anything."""
+        """Store what the turn has used; returns what the task shows, if anything."""
         if not self.is_shown and not self._budgets.counts_seconds:
             return None
         used = await self._budgets.store(self, check=False)
@@ -264,7 +262,7 @@ class TurnBudget:
             self._deadline = None
 
     def pause(self) -> None:
-        """The turn waits, for an answer, a time or another agent. Waiting does not count."""
+        """Stop counting while the turn waits for an answer, a time or another agent."""
         self._paused_at = time.monotonic()
         if self._deadline is not None and not self._deadline.expired():
             self._deadline.reschedule(None)

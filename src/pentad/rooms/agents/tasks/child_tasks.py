@@ -1,7 +1,8 @@
 """Tasks that agents start: parents and children, and their traces.
 
-A child belongs to the caller of its parent and ends with it. A task is a span of a trace (W3C), and so is each call its
-agent makes. Their ids are hashes of what they name, so nothing has to be stored, and a replay has the same ones.
+A child belongs to the caller of its parent, and ends with the parent. Each task is a span of a trace (W3C), and so is
+each call its agent makes. Span ids are hashes of what they name, so nothing has to be stored, and a replay has the same
+ids.
 """
 
 from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
@@ -24,15 +25,15 @@ CHILDREN: Final = "agents.children"
 """The job that ends the children of a task, whose id is the key."""
 DEEPEST: Final = 6
 MOST_TASKS: Final = 500
-"""How many tasks of a tree are read."""
+"""How many tasks of a tree to read."""
 MOST_CALLS: Final = 1_000
-"""How many calls of a task are read."""
+"""How many calls of a task to read."""
 
 SUMS: Final = (
     "CAST(coalesce(sum(calls), 0) AS BIGINT), CAST(coalesce(sum(tokens), 0) AS BIGINT), coalesce(sum(seconds), 0)"
 )
 """Calls, tokens and seconds in `agent_usage`."""
-_BELOW: Final = (  # CROSS JOIN with it: SQLite then begins with the family, and not with all tasks there are
+_BELOW: Final = (  # CROSS JOIN with it makes SQLite start with the family rather than with all tasks
     "WITH RECURSIVE family(member, depth) AS ("
     " SELECT id, 0 FROM agent_tasks WHERE id = ?"
     " UNION ALL SELECT t.id, f.depth + 1 FROM agent_tasks t JOIN family f ON t.parent = f.member)"
@@ -60,22 +61,22 @@ class AgentCall:
     step: str | None
     trace: str
     on_remote_task: Callable[[str, str], Awaitable[None]] | None = None
-    """Called with the agent and the id of a task that a remote agent has accepted."""
+    """Called with the agent and task id once a remote agent has accepted a task."""
     is_stopped: Callable[[], bool] = lambda: False
-    """Whether the run that makes the call was stopped. Then a task that the call started is not canceled with it: if
-    the run's task has ended, a job ends its children; if the server stops, another run waits for them."""
+    """Whether the run that makes the call was stopped. Then the call's tasks are not canceled with it: if the run's
+    task has ended, a job ends its children; if the server stops, another run waits for them."""
 
     def origin(self) -> Origin:
         return Origin(self.task, self.step, self.trace)
 
 
 current_call: Final[ContextVar[AgentCall | None]] = ContextVar("current_call", default=None)
-"""Set while an agent's call runs: a task that is started meanwhile is a child of the agent's task."""
+"""Set while an agent's call runs: a task started meanwhile is a child of the agent's task."""
 
 
 @contextmanager
 def making_call(call: AgentCall, principal: str) -> Generator[None]:
-    """Make a call inside the block: it continues the trace, and what it starts belongs to the task."""
+    """Make a call inside the block. It continues the trace, and whatever it starts belongs to the task."""
     mark = RequestMark(call.task, call.trace[3:35], call.trace, principal=principal)
     call_before, mark_before = current_call.set(call), request_mark.set(mark)
     made_before = made_by.set(f"agents://tasks/{call.task}#{call.step or ''}")
@@ -88,7 +89,7 @@ def making_call(call: AgentCall, principal: str) -> Generator[None]:
 
 
 def trace_of(task_id: str, origin: Origin | None) -> TraceParent:
-    """The task as a span. Without a trace of its caller, the trace begins with the task."""
+    """The task as a span. Without a trace from its caller, the trace begins with the task."""
     above = None if origin is None else parse_traceparent(origin.trace)
     trace_id, sampled = (_hash(task_id, 16), True) if above is None else (above.trace_id, above.sampled)
     return TraceParent(trace_id, _hash(task_id, 8), sampled)
@@ -132,7 +133,7 @@ def adopt(transaction: Transaction, parent: str, owner: str) -> None:
 
 
 def find_child(rows: Rows, parent: str, step: str) -> str | None:
-    """The child that this call of the parent made before, if any."""
+    """The child this call of the parent already created, if any."""
     return rows.value("SELECT id FROM agent_tasks WHERE parent = ? AND parent_step = ?", parent, step)
 
 
@@ -141,8 +142,7 @@ def open_children(rows: Rows, parent: str) -> list[str]:
 
 
 def open_remote_children(rows: Rows, parent: str) -> list[tuple[str, str]]:
-    """The tasks that a task sent to remote agents and that have not ended, as far as its journal knows: the agent and
-    the id there."""
+    """The unfinished tasks a task sent to remote agents, according to its journal: the agent, and the id there."""
     found = rows.all(
         f"SELECT result FROM agent_steps WHERE task_id = ? AND {_SENDS} AND result IS NOT NULL"  # noqa: S608  a constant
         " ORDER BY at, turn, number",
@@ -180,7 +180,7 @@ class CallSpan:
 
 
 def origin_trace(rows: Rows, uri: str) -> str | None:
-    """The trace that the first task above the task of a URI was started in (`Room.origin`)."""
+    """The trace in which the topmost ancestor of a URI's task was started (`Room.origin`)."""
     task_id = uri.removeprefix(_TASKS).partition("#")[0].partition("/")[0]
     above = rows.all(_ABOVE, task_id) if uri.startswith(_TASKS) else []
     return rows.value("SELECT trace FROM agent_tasks WHERE id = ?", above[-1][0]) if above else None
@@ -199,7 +199,7 @@ class TaskSpan:
 
 @dataclass(frozen=True, slots=True)
 class TaskTrace:
-    """A task and everything it started. `is_cut`: there are more tasks than are read."""
+    """A task and everything it started. `is_cut` means that there are more tasks than were read."""
 
     trace_id: str
     task: TaskSpan
@@ -275,7 +275,7 @@ def _add_calls(rows: Rows, span: TaskSpan, started: Mapping[tuple[str | None, st
 
 
 def _remote_task(view: Any) -> Json | None:
-    """The result of a send, if a remote agent keeps the task."""
+    """The result of a send, if a remote agent has the task."""
     sent = json_object(view)
     if not sent.get("task_id") or "resource" in sent:
         return None

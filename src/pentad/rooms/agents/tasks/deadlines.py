@@ -1,9 +1,9 @@
 """Ends turns that take too long, and tasks whose questions no one answers.
 
-An agent's deadline counts from the caller's last message, and not while the turn waits for an answer, an event or a
-time. A caller's deadline is for the whole task, whatever it does. The job of a turn comes three times: at 80 % of the
-time it warns, at the end it asks the agent to stop, and after a grace period it ends the task. All of it is in the log,
-so it does not matter which process runs the agent, or whether that process still answers.
+An agent's deadline counts from the caller's last message, except while the turn waits for an answer, an event or a
+time. A caller's deadline is for the whole task, whatever it does. A turn's job runs three times: at 80 % of the time it
+warns, at the end it asks the agent to stop, and after a grace period it ends the task. All of this is in the log, so it
+does not matter which process runs the agent, or whether that process still responds.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ from pentad.rooms.agents.tasks.task_log import DEADLINE, TaskLog
 _WARN_AT: Final = 0.8
 _LONGEST: Final = 10 * 365 * 86_400.0
 _LOOK_SECONDS: Final = 60.0
-"""How often, at most, a turn that waits for an event is looked at."""
+"""The shortest interval between checks of a turn that waits for an event."""
 _BATCH: Final = 200
 _DAY: Final = 86_400.0
 
@@ -42,7 +42,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def arm(tx: Transaction, jobs: JobQueue, task_id: str, now: float, seconds: float | None, end: float | None) -> None:
-    """Watch a turn that begins or continues now. `seconds` is the agent's deadline, `end` the caller's."""
+    """Watch a turn that starts or continues now. `seconds` is the agent's deadline, `end` the caller's."""
     until = _until(now, seconds, end)
     if until is not None:
         plan = Plan(since=now, seconds=seconds)
@@ -77,7 +77,7 @@ class _Turn:
     waited_until: float
     """When it last stopped waiting."""
     due_at: float | None
-    """When what it waits for comes at the latest."""
+    """The latest time at which its wait ends."""
 
 
 class Deadlines:
@@ -89,7 +89,7 @@ class Deadlines:
         self._abandoned = log.limits.abandoned_days * _DAY
 
     async def run(self, job: JobRun) -> Again | None:
-        """Warn, stop or end one turn, whichever is due."""
+        """Warn about, stop or end a turn, whichever is due."""
         task_id, now = job.key or "", self._log.clock.now()
         plan = msgspec.convert(job.payload, Plan)
         turn = await self._log.database.read(lambda rows: _read_turn(rows, task_id))
@@ -124,7 +124,7 @@ class Deadlines:
         return None
 
     def _look_again(self, turn: _Turn, plan: Plan, now: float) -> Again | None:
-        """A waiting turn has time. The next message from the caller arms the deadline again."""
+        """A waiting turn is not timed. The next message from the caller sets the deadline again."""
         end = turn.head.deadline
         times = [] if end is None else [end]
         if plan.seconds is not None and turn.head.state not in INTERRUPTED:
@@ -146,7 +146,7 @@ class Deadlines:
         return ended
 
     async def _append(self, job: JobRun, head: Head, state: State, text: str, stage: str) -> None:
-        """Add a status to a turn that is still in its state."""
+        """Add a status to a turn if its state has not changed."""
         body = StatusEvent(state, _message(head, text, stage), {DEADLINE_KEY: stage})
         await self._commit(job, head, body, ends=False)
 

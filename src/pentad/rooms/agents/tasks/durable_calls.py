@@ -1,8 +1,8 @@
 """The durable calls of a run, and the replay of an earlier one.
 
-A call and its result go into the journal with the events of the run. A run that replays an earlier one (`replay_from`)
-gets the results from there, and emits nothing that is already in the log. `docs/decisions/025-durable-agents.md` has
-the rules.
+Calls and their results go into the journal with the events of the run. A run that replays an earlier one
+(`replay_from`) gets the results from there, and does not repeat events already in the log.
+`docs/decisions/025-durable-agents.md` has the rules.
 """
 
 import asyncio
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from pentad.rooms.agents.tasks.task_log import TaskLog
 
 _LONGEST_SLEEP: Final = 60.0
-"""Sleeps are cut into pieces, because the clock of a machine can be set."""
+"""Sleeps are split into pieces, because a machine's clock can be changed."""
 
 
 class DurableCalls(RunEvents):
@@ -84,7 +84,7 @@ class DurableCalls(RunEvents):
     ) -> None:
         super().__init__(log, hosted, task, max_bytes=max_bytes, began=began)
         self.caller = self.saved_caller = caller
-        """`saved_caller` has the rights the turn started with, `caller` those that are left; recovery updates them."""
+        """`saved_caller` has the rights the turn started with, `caller` the remaining ones; recovery updates them."""
         self._started_at = started_at
         self._inbox: list[tuple[int, Message]] = []
 
@@ -97,14 +97,14 @@ class DurableCalls(RunEvents):
 
     @property
     def only_waits(self) -> bool:
-        """Whether the turn waits for a message or a time, and does nothing else as far as the journal knows."""
+        """Whether, according to the journal, the turn only waits for a message or a time."""
         return self._waiting_calls > 0 and self._working_calls == 0
 
     def replay_from(self, steps: Sequence[Step], events: Sequence[Event], *, matching: bool) -> None:
-        """Go on from what earlier runs of the turn did: their steps and the events since the turn began.
+        """Continue from what earlier runs of the turn did: their steps, and the events since the turn began.
 
-        With `matching` the agent does everything again, so its events are compared with the log; without, it knows
-        that it was interrupted and goes on by itself.
+        With `matching`, the agent repeats everything, so its events are compared with the log; otherwise it knows that
+        it was interrupted, and continues on its own.
         """
         self.journal = Journal(steps)
         heard = heard_messages(steps)
@@ -252,12 +252,12 @@ class DurableCalls(RunEvents):
                 self._asking = None
 
     def _ask_again(self, question: StatusEvent) -> None:
-        """An earlier run has asked already; a replay checks that it asks the same."""
+        """An earlier run has already asked; check that the replay asks the same."""
         if self._replay is not None:
             self.emit(question)
 
     def _find_answer(self) -> None:
-        """An answer that came while no process ran the turn."""
+        """An answer that arrived while no process was running the turn."""
         for seq, message in self._inbox:
             if seq > self._asked_at:
                 self._inbox.remove((seq, message))
@@ -282,7 +282,7 @@ class DurableCalls(RunEvents):
             raise
         self.state = "working"
         self._write_step(step.succeeded(to_builtins(found)))
-        await self._written()  # before the agent acts on it: what it does then must not happen twice
+        await self._written()  # stored before the agent acts on it, so that nothing happens twice
         return to_builtins(found)
 
     async def _decided(self, request: ApprovalRequest, step: Step) -> Decision:
@@ -317,13 +317,13 @@ class DurableCalls(RunEvents):
         return f"{self.began}.{number}"
 
     def noted(self, number: int) -> Any:
-        """What an earlier run stored about a durable call that its process did not finish."""
+        """What an earlier run stored about a durable call its process did not finish."""
         return self._opened_journal().noted(number)
 
     async def note_remote_child(self, step: Step) -> None:
-        """Store the task that a remote agent has accepted for a running call; the result of the call will replace it.
+        """Store the task a remote agent accepted for a running call; the call's result will replace it.
 
-        Conflict if this task has ended. A run that was stopped stores it all the same: the child must not be lost.
+        Conflict if this task has ended. A stopped run stores it anyway, so that the child is not lost.
         """
         self._write_step(step)
         await self._log.add_remote_child(self, step)
@@ -381,14 +381,15 @@ class DurableCalls(RunEvents):
             self._working_calls -= 1
 
     def _give_up(self, step: Step) -> None:
-        """The agent itself has canceled a call, by a timeout of its own or because another call failed."""
+        """Handle a call the agent itself canceled, by its own timeout or because another call failed."""
         if not self.stopped:
             self._write_step(step.canceled())
 
     async def _recall(self, step: Step) -> Any:
-        """What a call returned or raised in an earlier run. One that was canceled is canceled again: the agent's own
-        task by what its timeout raised, another one as it was then."""
-        await asyncio.sleep(0)  # as in the first run, tasks that the agent has made begin while it waits
+        """Return or raise what a call did in an earlier run. A canceled call is canceled again: with TimeoutError in
+        the agent's own asyncio task, elsewhere with CancelledError.
+        """
+        await asyncio.sleep(0)  # as in the first run, tasks created by the agent start while it waits
         if not step.was_canceled:
             return step.value()
         if asyncio.current_task() is self.handle:
@@ -406,7 +407,7 @@ class DurableCalls(RunEvents):
                 raise self._stop_replay(changed) from None
 
     def _is_in_log(self, replay: Replay, body: Body) -> bool:
-        """Whether an earlier run has emitted this. TurnOver if it emitted something else."""
+        """Whether an earlier run emitted this. TurnOver if it emitted something else."""
         if body == WORKING:
             return replay.is_behind or self.state == "working"
         try:
@@ -419,7 +420,7 @@ class DurableCalls(RunEvents):
         return TurnOver(self._code_changed)
 
     def _check_replay(self) -> None:
-        """At the end of a replay, this run must have repeated everything that earlier runs did."""
+        """Check, at the end of a replay, that this run has repeated everything earlier runs did."""
         if self._replay is None:
             return
         try:

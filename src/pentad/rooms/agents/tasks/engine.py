@@ -1,8 +1,8 @@
-"""The task engine: operations, tools and push notifications call it. It knows no wire format.
+"""The task engine, called by operations, tools and push notifications. Independent of wire formats.
 
-A send creates a task or continues one; the agent runs in the process that received the send. Events are in the log
-before anyone sees them. Only its owner and administrators can see a task. Any process can serve any task: waiting,
-following and canceling go through the log and the hub, wherever the agent runs.
+A send creates or continues a task; the agent runs in the process that received the send. Events are logged before
+anyone sees them. Only its owner and administrators can see a task. Any process can serve any task: waiting, following
+and canceling go through the log and the hub, wherever the agent runs.
 """
 
 import asyncio
@@ -110,15 +110,16 @@ class Tasks:
             self.deliveries = PushDeliveries(log, fetcher, push_key, site=site, sign=sign, private=private)
 
     async def open(self) -> None:
-        """Listen for events of other processes, and look after the turns that run here."""
+        """Listen for events from other processes, and manage the turns running here."""
         self._log.listen()
         self.recovery.start()
         self.watchdog.start()
         self._draining = start_task(self._drain(), "agents-drain")
 
     async def close(self) -> None:
-        """Stop every run, after the turns had time to finish if the server was told to stop. Unfinished tasks are
-        released at once, so that another process can take them over."""
+        """Stop all runs, giving turns time to finish first if the server was told to stop. Unfinished tasks are
+        released at once, so another process can take them over.
+        """
         if self._draining is not None:
             if not self._stopping.is_set():
                 self._draining.cancel()
@@ -128,7 +129,7 @@ class Tasks:
         await self._log.stop()
 
     async def _drain(self) -> None:
-        """When the server is told to stop, wait until every turn is over or only waits, or the time is up."""
+        """When the server is told to stop, wait until every turn is over or only waiting, or the time is up."""
         await self._stopping.wait()
         until = self._log.clock.monotonic() + self._drain_seconds
         while self._log.busy_runs and self._log.clock.monotonic() < until:  # noqa: ASYNC110  a run can become idle in many ways
@@ -152,14 +153,14 @@ class Tasks:
     ) -> Task | Message:
         """Start a task, or (`task_id`) continue one. With `wait` it returns when the task rests, otherwise at once.
 
-        With `may_approve` the message can decide an approval that the task waits for. It is for messages from outside:
-        an agent that acts for an approver must not approve anything.
+        With `may_approve`, the message can decide an approval the task waits for. It is for messages from outside: an
+        agent that acts for an approver must not approve anything.
 
         `wait=None` is for callers that follow from the start. It returns the task as it was before the agent did
         anything, so `follow(after=task.seq)` yields every later event, however fast the agent is.
 
-        If an agent sends the task, `origin` names the parent. If that call has already made a task, because the parent
-        runs again after a crash, that task is returned as it is.
+        If an agent sends the task, `origin` names the parent. If that call has already created a task, because the
+        parent runs again after a crash, that task is returned unchanged.
 
         A second send with one of the `keys` (`send_keys`) starts nothing and returns the result of the first.
         """
@@ -238,7 +239,7 @@ class Tasks:
         return await self._log.database.read(lambda rows: find_child(rows, parent, step))
 
     async def end_children(self, task_id: str) -> None:
-        """Cancel the children of a task that has ended. They cancel theirs."""
+        """Cancel the children of a task that has ended. The children cancel theirs."""
         for child in await self._log.database.read(lambda rows: open_children(rows, task_id)):
             with suppress(Conflict):  # it has ended meanwhile
                 await self._end(await self._log.any_task(child))
@@ -247,12 +248,12 @@ class Tasks:
                 await self._cancel_remote(agent, child)
 
     async def trace(self, caller: Principal, task_id: str) -> TaskTrace:
-        """The task with everything it started."""
+        """The trace of a task, with everything it started."""
         await self._log.owned(caller, task_id)
         return await self._log.database.read(lambda rows: read_trace(rows, task_id))
 
     async def _has_gone_on(self, task_id: str) -> bool:
-        """Whether the owner has used the task's id, which proves that the first answer arrived."""
+        """Whether the owner has used the task's id, proving that the first answer arrived."""
         try:
             task = await self._log.any_task(task_id)
         except NotFound:
@@ -281,7 +282,8 @@ class Tasks:
 
     async def accept_context(self, caller: Principal, message: Message, dialect: Dialect) -> Message:
         """Check and store the context of a message; returns the message to store. AgentVault's callers get lenient
-        checks, so that everything AgentVault accepts is accepted."""
+        checks, so that everything AgentVault accepts is accepted.
+        """
         return await self._log.contexts.accept(caller, message, "lenient" if dialect == "agentvault" else None)
 
     async def _decide(
@@ -307,7 +309,7 @@ class Tasks:
     async def _decide_for_other(
         self, caller: Principal, approval_id: str, answer: tuple[bool, str], pending: PendingSend | None
     ) -> Message:
-        """Decide about the task of another owner, which the caller does not see."""
+        """Decide an approval of another owner's task, which the caller cannot see."""
         reply: Message | None = None
 
         def store_keys(tx: Transaction, approval: Approval) -> None:
@@ -322,12 +324,13 @@ class Tasks:
         return reply or decided_message(decided)
 
     async def get(self, caller: Principal, task_id: str, *, agent: str | None = None) -> Task:
-        """The task as it is now."""
+        """The current state of a task."""
         return await self._log.owned(caller, task_id, agent)
 
     async def cancel(self, caller: Principal, task_id: str, *, agent: str | None = None) -> Task:
         """Cancel a task wherever it runs; a canceled task stays as it is. Conflict (`not-cancelable`) if it has ended
-        otherwise."""
+        otherwise.
+        """
         return await self._end(await self._log.owned(caller, task_id, agent))
 
     async def _end(self, task: Task) -> Task:
@@ -338,7 +341,7 @@ class Tasks:
         appended = await self._log.append(task.id, [StatusEvent("canceled")], claim="release")
         if appended is None:
             ended = await self._log.any_task(task.id)
-            if ended.state != "canceled":  # the agent may have been quicker to say so
+            if ended.state != "canceled":  # the agent may have reported it first
                 raise not_cancelable(ended.state)
             return ended
         return await self._log.task(task.id, at_least=appended.events[-1].seq)
@@ -359,7 +362,7 @@ class Tasks:
         return None if head is None else head.code
 
     async def migrate(self, operator: Principal, task_id: str) -> None:
-        """Let a turn go on with the code that is hosted now, for administrators. The replay is still checked."""
+        """Let a turn continue with the currently hosted code, for administrators. The replay is still checked."""
         await self.inspect(operator, task_id)
         if not await self._log.database.write(lambda tx: self._log.unpin_in(tx, task_id)):
             raise Conflict("The task has no turn that could go on.", details={"reason": "not-running"})
@@ -396,7 +399,7 @@ class Tasks:
     async def latest(
         self, caller: Principal, most: int, *, agent: str | None = None, waiting: bool = False
     ) -> Sequence[Task]:
-        """The caller's last changed tasks, with an agent or waiting for an answer, however many there are."""
+        """The caller's latest changed tasks that are with an agent or waiting for an answer; they are not counted."""
         heads = await self._log.database.read(
             lambda rows: latest_heads(rows, caller.id, most, agent=agent, waiting=waiting)
         )
@@ -418,8 +421,8 @@ class Tasks:
     ) -> AsyncGenerator[Event | Task]:
         """The task and then its events (`after` is None), or only the events after a number. Ends with the task.
 
-        With `rest` it also ends when the task waits for the caller. With `after` that means a later wait: a caller who
-        has just answered follows what comes next.
+        With `rest`, it also ends when the task waits for the caller. With `after`, that means a later wait, so a caller
+        who has just answered can follow what comes next.
         """
         log = self._log
         with log.hub.following(task_id) as follower:
@@ -501,7 +504,7 @@ def _ends(event: Event, *, rest: bool) -> bool:
 
 
 def jobs_of(tasks: Callable[[S], Tasks]) -> tuple[Job[S], ...]:
-    """The jobs of the engine that a room's service has."""
+    """The jobs of the engine in a room's service."""
 
     def job(name: str, handle: Callable[[Tasks, JobRun], Awaitable[Again | None]], **options: Any) -> Job[S]:
         async def run(service: S, run: JobRun) -> Again | None:

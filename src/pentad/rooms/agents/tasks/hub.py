@@ -1,7 +1,7 @@
-"""Followers of tasks in this process, and a ring of the newest events of each task that they share.
+"""Followers of tasks in this process, and the ring of each task's newest events that they share.
 
-A follower has no queue, only a position. It reads later events from the ring, or from the log if the ring does not
-reach back that far or the event came from another process. So nothing is lost, and a slow reader costs no memory. Only
+A follower has no queue, only a position. It reads later events from the ring, or from the log if the ring does not go
+back far enough or the event came from another process. So nothing is lost, and a slow reader costs no memory. Only
 committed events are published here.
 """
 
@@ -74,7 +74,7 @@ class Hub:
                 del self._followers[task_id]
 
     def publish(self, task_id: str, events: Sequence[Event], size: int) -> None:
-        """Publish events this process has committed. Two commits may arrive in the wrong order."""
+        """Publish events this process has committed. Commits may arrive out of order."""
         ring = self._rings.get(task_id)
         if ring is None:
             ring = self._rings[task_id] = _Ring()
@@ -84,7 +84,7 @@ class Hub:
             self._rings.move_to_end(task_id)
         recent = ring.events
         if recent and recent[-1].seq + 1 != events[0].seq:
-            recent.clear()  # a gap: events of another process lie between, or two commits came in the wrong order
+            recent.clear()  # a gap: another process wrote events in between, or two commits arrived out of order
             self._size -= ring.size
             ring.size = 0
         recent.extend(events)
@@ -102,7 +102,7 @@ class Hub:
             follower.notify(seq)
 
     def after(self, task_id: str, seq: int) -> list[Event] | None:
-        """The events after a number, if the ring has them; None if only the log does."""
+        """The events after a number if the ring has them; None if only the log does."""
         ring = self._rings.get(task_id)
         if ring is None or not ring.events or ring.events[0].seq > seq + 1:
             return None
@@ -112,7 +112,7 @@ class Hub:
         return [ring.events[position] for position in range(skipped, len(ring.events))]
 
     def _shorten(self, ring: _Ring) -> None:
-        """Drop the older half, and half of the size, because only the total size is known."""
+        """Drop the older half, and half of the recorded size, because only the total size is known."""
         for _ in range(len(ring.events) - _RING_EVENTS // 2):
             ring.events.popleft()
         dropped = ring.size // 2

@@ -1,13 +1,13 @@
-"""Idempotent sends: a message that is sent again gets its first result instead of starting another turn.
+"""Idempotent sends: a repeated message gets the first result instead of starting another turn.
 
 A send has up to two keys: the id its sender gave the message, and the header `Idempotency-Key`. They are stored in the
 transaction that stores the message, so neither exists without the other. A key belongs to one owner and one agent, and
 lasts for `repeat_seconds`.
 
-An idempotency key, and the id of a message to a task, name one message: with another one they are refused. Senders are
-less careful with the ids of messages that start tasks; A2A's own test kit uses one id for many messages. So such a
-message counts as repeated only if the whole request is the same, and only until its sender shows that it has the
-answer: once the task was continued or canceled, the message starts another one.
+An idempotency key, and the id of a message to an existing task, identify one message: with a different one they are
+refused. Senders are less careful with the ids of messages that start tasks; A2A's own test kit uses one id for many
+messages. So such a message counts as repeated only if the whole request is the same, and only until its sender shows
+that it has the answer: once the task was continued or canceled, the message starts a new one.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ class AlreadySent(Conflict):
 
 
 def send_keys(message_id: str | None, idempotency_key: str | None, binding: str = "") -> tuple[SendKey, ...]:
-    """The keys of a send, from what its sender chose."""
+    """The keys of a send, from the ids its sender chose."""
     keys = [] if message_id is None else [SendKey("id", message_id, binding)]
     if idempotency_key is not None:
         if not idempotency_key or len(idempotency_key) > _LONGEST or not idempotency_key.isprintable():
@@ -96,7 +96,7 @@ class PendingSend:
                 raise AlreadySent("The message was sent twice at the same time.", hint="Send it again.")
 
     def end(self) -> None:
-        """The send is stored, or has failed. Ending it twice changes nothing."""
+        """Mark the send as stored or failed. Calling this twice does no harm."""
         keys, self._keys = self._keys, ()
         for key in keys:
             del self._all[key]
@@ -104,7 +104,7 @@ class PendingSend:
             self._over.set_result(None)
 
     async def wait(self) -> None:
-        """Wait for the end of this send, which has not ended yet."""
+        """Wait for this unfinished send to end."""
         if self._over is None:
             self._over = asyncio.get_running_loop().create_future()
         await asyncio.shield(self._over)
@@ -129,10 +129,9 @@ class Sends:
         mode: Sequence[object],
         has_gone_on: Callable[[str], Awaitable[bool]],
     ) -> FirstSend | PendingSend:
-        """The first send with one of these keys, if there is one; otherwise this is the first, and the caller ends it.
-
-        `mode` is what else makes the request: how to wait, for example. `has_gone_on` says of a task whether its owner
-        did something with it since. Conflict if a key was used for another message.
+        """The first send with one of these keys, if any; otherwise this is the first, and the caller ends it. `mode` is
+        the rest of the request, such as how to wait. `has_gone_on` says whether a task's owner has used it since.
+        Conflict if a key was used for another message.
         """
         request = _digest(_encode_sorted(msgspec.structs.replace(message, id="")))
         hashed = [_digest(_encode((owner, agent, *_scope(key, message, request, mode)))) for key in keys]
@@ -158,7 +157,7 @@ class Sends:
 
 
 def _scope(key: SendKey, message: Message, request: bytes, mode: Sequence[object]) -> tuple[object, ...]:
-    """What a key is unique in, and its value."""
+    """The scope in which a key is unique, and its value."""
     if key.kind == "key":
         return "key", key.value
     if message.task_id is not None:
@@ -183,9 +182,10 @@ def _digest(text: bytes) -> bytes:
 
 
 def forget_old_sends(tx: Transaction, until: float, most: int, after: bytes) -> bytes | None:
-    """Look at some keys after this one, and delete those that no longer count; returns the last one, None at the end.
+    """Check some keys after this one, and delete expired ones; returns the last one, None at the end.
 
-    Every send would have to maintain an index by time; only this needs one, and it can look at all keys instead.
+    There is no index by time, because every send would have to maintain it; only this needs one, and it can scan all
+    keys instead.
     """
     found = tx.all("SELECT key, at FROM agent_sends WHERE key > ? ORDER BY key LIMIT ?", after, most)
     tx.run_many("DELETE FROM agent_sends WHERE key = ?", [(key,) for key, at in found if at < until])

@@ -1,8 +1,8 @@
-"""The journal of a turn: its durable calls in the order they began, with their results.
+"""The journal of a turn: its durable calls with their results, in the order they began.
 
 A run numbers its durable calls, those of `turn.gather` by branch. If an earlier run of the turn made the call with that
-number, the journal has its row, and a call that has ended returns what it returned then. Kind and name must be the same
-as then: if they are not, the agent's code has changed, and the turn cannot go on.
+number, the journal has its row, and a finished call returns what it returned then. Kind and name must match; otherwise
+the agent's code has changed, and the turn cannot continue.
 """
 
 import hashlib
@@ -38,9 +38,9 @@ MAX_NAME: Final = 200
 _ROW_BYTES: Final = 100
 _HASH_DIGITS: Final = 12
 _IN_BRANCH: Final = 2**61
-"""Numbers of calls in branches begin here."""
+"""Call numbers in branches start here."""
 _branch: Final[ContextVar[str]] = ContextVar("journal_branch", default="")
-"""The branch of the turn that runs; empty for the turn itself."""
+"""The running branch of the turn; empty for the turn itself."""
 _CANCELED: Final = b'{"type":"CancelledError"}'
 _DECODE: Final = msgspec.json.Decoder().decode
 _UPSERT: Final = (
@@ -63,7 +63,7 @@ class Step(msgspec.Struct, frozen=True):
     begun: bool = False
     ended: bool = False
     at: float | None = None
-    """When it began, if that was in this run."""
+    """When it began, if in this run."""
 
     @property
     def size(self) -> int:
@@ -79,7 +79,7 @@ class Step(msgspec.Struct, frozen=True):
         return replace(self, result=msgspec.json.encode(result), begun=True, ended=True)
 
     def noted(self, value: Any) -> "Step":
-        """The step with a value that is known before it ends."""
+        """The step with a value known before it ends."""
         return replace(self, result=msgspec.json.encode(value), begun=True)
 
     def canceled(self) -> "Step":
@@ -95,7 +95,7 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class CodeChanged(Exception):
-    """The agent does not do what it did in an earlier run of the same turn."""
+    """The agent does not repeat what it did in an earlier run of the same turn."""
 
     def __init__(self, what: str) -> None:
         super().__init__(f"The agent's code has changed since this turn began: {what}")
@@ -115,7 +115,7 @@ class Journal:
         """Whether the store knows the code that this turn is pinned to."""
 
     def next(self, kind: str, name: str, now: float | None = None) -> Step:
-        """The next durable call, as an earlier run left it or new; CodeChanged if the earlier run did another one."""
+        """The next durable call, new or as an earlier run left it; CodeChanged if that run made a different one."""
         number, branch = self.next_number(), _branch.get()
         self._counts[branch] += 1
         self._made.add(number)
@@ -131,7 +131,8 @@ class Journal:
 
     def next_number(self) -> int:
         """The number of the next durable call. The turn counts 1, 2, 3; in a branch a number is a hash of its place, so
-        that branches may take turns in any order."""
+        that branches may take turns in any order.
+        """
         branch = _branch.get()
         count = self._counts[branch] + 1
         if not branch:
@@ -140,12 +141,12 @@ class Journal:
         return int.from_bytes(digest, "big") >> 2 | _IN_BRANCH
 
     def noted(self, number: int) -> Any:
-        """What an earlier run stored about a call that had not ended; None if nothing."""
+        """What an earlier run stored about an unfinished call; None if nothing."""
         known = self._known.get(number)
         return None if known is None or known.ended else known.value()
 
     def branches(self, count: int) -> list[AbstractContextManager[None]]:
-        """Branches of the turn that run at once, each with durable calls of its own."""
+        """Parallel branches of the turn, each with its own durable calls."""
         branch = _branch.get()
         self._counts[f"{branch}+"] += 1
         fork = f"{branch}{self._counts[branch]}+{self._counts[f'{branch}+']}"
@@ -181,12 +182,12 @@ def leave_branches() -> None:
 
 
 def needs_pin(steps: Iterable[Step]) -> bool:
-    """Whether there is anything but questions, approvals and files, so that only the same code may go on."""
+    """Whether there is anything besides questions, approvals and files, so that only the same code may continue."""
     return any(step.kind not in ASKING and step.kind != FILE for step in steps)
 
 
 def heard_messages(steps: Iterable[Step]) -> set[int]:
-    """The messages that were answers or events to a turn."""
+    """The messages a turn has received as answers or events."""
     return {step.value() for step in steps if step.kind in (QUESTION, "wait") and step.ended and step.error is None}
 
 
@@ -224,7 +225,7 @@ def code_of(hosted: HostedAgent) -> str:
 
 
 def is_same_code(hosted: HostedAgent, pinned: str) -> bool:
-    """Whether a turn pinned to that code may go on with this agent. A declared version decides alone."""
+    """Whether a turn pinned to that code may continue with this agent. If a version is declared, it alone decides."""
     if _declares_version(hosted.agent):
         return pinned.rpartition("+")[0] == hosted.version
     return pinned == code_of(hosted)
@@ -240,7 +241,7 @@ def _declares_version(agent: Any) -> bool:
 def _module_hash(name: str) -> str:
     try:
         source = inspect.getsource(sys.modules[name])
-    except (KeyError, OSError, TypeError):  # made by a program, or typed into a console
+    except (KeyError, OSError, TypeError):  # generated code, or code typed into a console
         source = name
     return hashlib.sha256(source.encode()).hexdigest()[:_HASH_DIGITS]
 
@@ -273,7 +274,7 @@ def interrupted(name: str) -> StepInterrupted:
 
 
 def step_failed(name: str, error: Exception) -> Exception:
-    """What a call raises for an error of its work: the same now and in a replay."""
+    """The exception a call raises for an error in its work, identical in a replay."""
     if isinstance(error, PentadError | StepFailed | TimeoutError):
         return error
     incident = internal_error(error, f"The step {name!r} of an agent").incident

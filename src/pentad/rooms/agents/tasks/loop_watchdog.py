@@ -1,4 +1,4 @@
-"""Measures from a thread how late the event loop is, and names the agent that blocks it.
+"""Measures from a thread how far the event loop lags, and names the agent that blocks it.
 
 An `async def` agent that computes or calls blocking code stops everything else in its process. Nothing can interrupt
 it, but the log names it at once, and the health of the room reports it for a while.
@@ -32,7 +32,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One time the loop was blocked."""
+    """One occasion when the loop was blocked."""
 
     culprit: str
     seconds: float
@@ -45,10 +45,10 @@ class LoopWatchdog:
 
     def __init__(self, agents: Mapping[str, HostedAgent], *, every: float = _EVERY, blocked: float = _BLOCKED) -> None:
         self.lag = 0.0
-        """How late the loop was at the last look."""
+        """The lag of the loop at the last check."""
         self.last: Block | None = None
         self.blocked_seconds = 0.0
-        """In all, since the start."""
+        """Total since the start."""
         self._agents = agents
         self._every = every
         self._blocked = blocked
@@ -95,7 +95,7 @@ class LoopWatchdog:
         _logger.warning("The event loop was blocked for %.1f s by %s.", self.lag, culprit)
 
     def _culprit(self, thread: int) -> str:
-        """Who keeps the thread of the loop busy: the agent, and the line of code."""
+        """What keeps the loop's thread busy: the agent, and the line of code."""
         frame = sys._current_frames().get(thread)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  there is no other way
         if frame is None:
             return "an unknown part"

@@ -6,12 +6,11 @@ has none. They also carry the token, the credentials and
 
     x-a2a-notification-signature: <a detached JWS over the same bytes, by the key that signs the cards>
 
-for receivers that set no token, or do not trust a secret that travels with the request. Its header says where the
-public key is. Before each request the owner of the task must still have the right to read it; otherwise deliveries
-stop.
+for receivers that set no token, or do not trust a secret sent with the request. Its header says where the public key
+is. Before each request, the task's owner must still have the right to read it; otherwise deliveries stop.
 
-The fetcher decides which URLs may be reached: when a config is set and again at every delivery, because a host name may
-point somewhere else by then. Tokens and credentials are returned only to the caller that sets them.
+The fetcher decides which URLs are allowed, when a config is set and again at every delivery, because a host name may
+resolve differently by then. Tokens and credentials are returned only to the caller that sets them.
 """
 
 import base64
@@ -71,7 +70,8 @@ _logger = logging.getLogger(__name__)
 
 class PushConfigs:
     """The configs of tasks, for their owners. Configs of the agents in `private` may name private addresses; that is
-    for tests."""
+    for tests.
+    """
 
     def __init__(self, log: TaskLog, fetcher: Fetcher | None = None, private: AbstractSet[str] = frozenset()) -> None:
         self._log = log
@@ -117,8 +117,9 @@ class PushConfigs:
     async def get(
         self, caller: Principal, task_id: str, config_id: str | None = None, *, agent: str | None = None
     ) -> PushConfig:
-        """One config without its secrets. The first one if there is no id, or if the id is `default` and unknown:
-        clients that assume one config per task use that id."""
+        """One config without its secrets. Without an id, or if the id `default` is unknown, the first one: clients that
+        assume one config per task use that id.
+        """
         configs = {one.id: one for one in await self.list(caller, task_id, agent=agent)}
         if config_id in configs:
             return configs[config_id]
@@ -137,7 +138,7 @@ class PushConfigs:
         return await self._log.database.read(lambda rows: configs_of(rows, self._log.secret_box, task_id))
 
     async def delete(self, caller: Principal, task_id: str, config_id: str, *, agent: str | None = None) -> None:
-        """Delete one config. `default` is also the only one, whatever its id."""
+        """Delete one config. `default` also means the only config, whatever its id."""
         configs = await self.list(caller, task_id, agent=agent)
         if config_id == DEFAULT_ID and len(configs) == 1:
             config_id = configs[0].id
@@ -211,7 +212,7 @@ class PushDeliveries:
         def work(transaction: Transaction) -> None:
             run.check(transaction)
             save_progress(transaction, one, delivered, stopped)
-            if stopped is not None:  # events that were appended meanwhile are not delivered either
+            if stopped is not None:  # events appended meanwhile are not delivered either
                 self._log.jobs.cancel(transaction, PUSH_JOB, run.key or "")
 
         await self._log.database.write(work)
@@ -256,7 +257,7 @@ class PushDeliveries:
 
 
 def encode_notification(site: str, dialect: Dialect, task: Task, event: Event) -> bytes | None:
-    """The body of a notification, given the task after the event; None if the dialect does not report the event.
+    """The body of a notification, given the task after the event; None if the dialect does not report this event.
 
     A2A 1.0 gets the same objects as in streams, 0.3 the whole task, AgentVault the event as its streams name it.
     """

@@ -1,9 +1,9 @@
 """Push notification configs in SQL: where to send notifications, and how far the receiver has been notified.
 
-The column `told` is the last delivered event. Only the job of a config moves it, and only forward, so a receiver gets
-every event in order, at least once. The job is queued in the transaction that appends an event, so no event is missed.
-A stopped config keeps the reason in `problem` until it is set again. Configs contain tokens and credentials and are
-sealed as a whole.
+The column `told` is the last delivered event. Only a config's job moves it, and only forward, so a receiver gets every
+event in order, at least once. The job is queued in the transaction that appends an event, so no event is missed. A
+stopped config keeps the reason in `problem` until it is set again. Configs contain tokens and credentials, so they are
+encrypted as a whole.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,8 @@ _SELECT: Final = (
     " LEFT JOIN jobs j ON j.name = 'agents.push' AND j.key = p.task || ' ' || p.id WHERE p.task = ?"
 )
 _TICK: Final = 0.001
-"""Times have milliseconds. Each config of a task gets its own, because a request without an id means the first one."""
+"""Times have milliseconds. Each config of a task gets a distinct time, because a request without an id means the first
+one."""
 
 
 PushState = Literal["told", "waiting", "failing", "dead", "stopped"]
@@ -36,7 +37,8 @@ PushState = Literal["told", "waiting", "failing", "dead", "stopped"]
 @dataclass(frozen=True, slots=True)
 class PushStatus:
     """A config, and whether its events are delivered (`told`), waiting, failing (and retried), dead (all attempts
-    failed) or stopped (the owner may no longer read the task)."""
+    failed) or stopped (the owner may no longer read the task).
+    """
 
     task: str
     config: PushConfig
@@ -78,7 +80,7 @@ def insert_config(
         task_id, config.id, body, delivered, created,
     )  # fmt: skip
     key = job_key(task_id, config.id)
-    jobs.cancel(transaction, PUSH_JOB, key)  # or it would wait for the retry of the replaced config
+    jobs.cancel(transaction, PUSH_JOB, key)  # otherwise it would wait for the replaced config's retry
     jobs.enqueue(transaction, PUSH_JOB, key=key)
 
 
@@ -90,7 +92,7 @@ def enqueue_pushes(transaction: Transaction, jobs: JobQueue, task_id: str) -> No
 
 
 def update_count(transaction: Transaction, task_id: str) -> None:
-    """Store the number of configs in the row of the task; appends look only there."""
+    """Store the number of configs in the task's row, the only place appends check."""
     transaction.run(
         "UPDATE agent_tasks SET pushes = (SELECT count(*) FROM agent_pushes WHERE task = ?) WHERE id = ?",
         task_id, task_id,

@@ -1,16 +1,16 @@
-"""Takes over the turns of processes that ended, and keeps the rights of running turns up to date.
+"""Takes over turns of processes that ended, and keeps the rights of running turns up to date.
 
-A running turn is a job that its process holds. If the process dies or gives it back, a worker claims the job here:
+A running turn is a job held by its process. If the process dies or gives the job back, a worker claims it here:
 
-- A turn is taken over by a process that has the rooms of the one that began it: its agent may use any of them.
-- A turn that only waits, for an answer, an event or a time, is suspended. A message or the time queues its job again.
+- A turn is taken over by a process with the same rooms as the one that began it, because its agent may use any of them.
+- A turn that only waits for an answer, an event or a time is suspended. A message or the time queues its job again.
 - A turn with durable calls, or whose question has been answered, is replayed: it runs again from its start, with the
   results of its durable calls, and emits only what is not in the log yet. Only the code that began it may do that.
-- The turn of a `restartable` agent runs again with `turn.resumed`, and goes on by itself.
+- The turn of a `restartable` agent runs again with `turn.resumed`, and continues on its own.
 - Any other task fails with a message that says why, so that no caller waits for it.
 
-A turn has the rights its caller had when it started, as far as they are left. They are checked when it is resumed, and
-every few seconds while it runs. If its owner is gone, the task fails.
+A turn has those rights its caller had at the start and still has. They are checked when it is resumed, and every few
+seconds while it runs. If its owner is gone, the task fails.
 """
 
 import asyncio
@@ -57,9 +57,9 @@ from pentad.rooms.agents.tasks.turn_runner import Run
 
 _CHECK_SECONDS: Final = 10.0
 _OTHER_PROCESS_SECONDS: Final = 2.0
-"""How soon another process may try a task whose agent, or its code, is not hosted here."""
+"""How soon another process may try a task whose agent or code is not hosted here."""
 _OTHER_CODE_SECONDS: Final = 60.0
-"""How soon it is tried again if no process has had that code for a while."""
+"""How soon to retry if no process has had that code for a while."""
 
 _NOT_RESTARTABLE: Final = (
     "The server process that ran this task ended before it was done, and the agent cannot be run again."
@@ -101,7 +101,7 @@ class Recovery:
                 _logger.exception("Checking running tasks failed.")
 
     async def refresh_rights(self) -> None:
-        """Give running turns the rights their callers have now. If the owner is gone, the task fails."""
+        """Update running turns to their callers' current rights. If the owner is gone, the task fails."""
         log = self._log
         runs = [run for run in log.runs.values() if run.stored]
         if not runs:
@@ -118,7 +118,7 @@ class Recovery:
                 await self._fail(run.task, owner_is_gone(run.task.owner))
 
     async def release_strays(self) -> None:
-        """Release turns that this process holds but does not run, if seen twice: the run broke, or never started."""
+        """Release turns this process holds but does not run, if seen twice: the run broke, or never started."""
         log = self._log
         held = await log.database.read(lambda rows: log.jobs.held(rows, TURN))
         strays = held - log.runs.keys()
@@ -127,7 +127,7 @@ class Recovery:
             await log.database.write(lambda tx: log.jobs.give_back(tx, TURN, sorted(left)))
 
     async def run(self, job: JobRun) -> Again | None:
-        """The job: suspend or continue a turn that no process runs, or end its task."""
+        """The job: suspend or continue a turn no process is running, or end its task."""
         log, now = self._log, self._log.clock.now()
         turn = await log.database.read(lambda rows: _read_turn(rows, job.key or ""))
         if turn is None:
@@ -135,7 +135,7 @@ class Recovery:
         if turn.only_waits(now):
             return await log.database.write(lambda tx: _suspend(tx, job, turn, now))
         hosted = self._agents.get(turn.head.agent)
-        # Not before our own start: agents may be hosted a moment after it.
+        # Count from our own start at the earliest: agents may be hosted a moment after it.
         since = max(job.payload if isinstance(job.payload, float) else now, self._started)
         if hosted is None and now - since < self._limits.orphan_seconds:
             return Again(now + _OTHER_PROCESS_SECONDS, since)
@@ -143,7 +143,7 @@ class Recovery:
             pause = _OTHER_PROCESS_SECONDS if now - since < _OTHER_CODE_SECONDS else _OTHER_CODE_SECONDS
             return Again(now + pause, since)
         tries = turn.count_tries(job.payload)
-        job.finished = True  # from here on this process holds the job itself
+        job.finished = True  # from here on this process itself holds the job
         if not await log.database.write(lambda tx: self._take(tx, job, tries)):
             return None
         why = _UNKNOWN if hosted is None else _NOT_RESTARTABLE
@@ -156,7 +156,7 @@ class Recovery:
         return None
 
     def _take(self, transaction: Transaction, job: JobRun, tries: tuple[int, int]) -> bool:
-        """Hold the turn here, so that the log rejects events of the old process; False if it has ended after all."""
+        """Take the turn's lease, so the log rejects events from the old process; False if it has ended after all."""
         job.check(transaction)
         taken = store.take_over(transaction, job.key or "", self._log.origin)
         if taken:
@@ -166,7 +166,7 @@ class Recovery:
         return taken
 
     async def _fail(self, task: Task, why: str) -> None:
-        """End a task that this process holds. Its run, if there is one, is stopped."""
+        """End a task this process holds. Its run, if any, is stopped."""
         log = self._log
         message = Message(
             id=f"{task.id}.end", role="agent", parts=(Part(text=why),), task_id=task.id, context_id=task.context_id
@@ -219,7 +219,7 @@ class _Turn:
     """Whether an approval was decided without the turn knowing, or never got into the inbox."""
 
     def only_waits(self, now: float) -> bool:
-        """Whether there is nothing to do until a message or a time comes."""
+        """Whether there is nothing to do until a message arrives or a time is reached."""
         waiting = [step for step in self.steps if not step.ended]
         if self.has_decision or not waiting or any(step.kind not in WAITING for step in waiting):
             return False
@@ -235,12 +235,13 @@ class _Turn:
 
     @property
     def can_be_replayed(self) -> bool:
-        """Whether the agent uses steps, or was interrupted while it asked. A question, an approval or a file alone does
-        not mean that the work after it can be repeated."""
+        """Whether the agent uses steps, or was interrupted while asking. A question, an approval or a file alone does
+        not mean that the work after it can be repeated.
+        """
         return any(step.kind != FILE and (step.kind not in ASKING or not step.ended) for step in self.steps)
 
     def count_tries(self, payload: Any) -> tuple[int, int]:
-        """How often the turn was taken over in a row without getting any further, and how far it got."""
+        """How often in a row the turn was taken over without progress, and how far it got."""
         progress = self.head.seq + sum(step.ended for step in self.steps)
         if not isinstance(payload, list):
             return 1, progress
@@ -266,7 +267,7 @@ def _read_turn(rows: Rows, task_id: str) -> _Turn | None:
 def _suspend(transaction: Transaction, job: JobRun, turn: _Turn, now: float) -> Again | None:
     job.check(transaction)
     if not store.suspend(transaction, turn.head.id, turn.head.seq, job.needs):
-        return Again(now)  # a message has just come
+        return Again(now)  # a message has just arrived
     if (due := turn.due_at) is not None:
         return Again(due, due)
     job.finish(transaction)

@@ -1,7 +1,7 @@
 """Tasks of remote agents: our id, and the agent's own id for it.
 
-`RemoteTasks` are those of MCP clients. The agent keeps the task itself and is asked for it every time; a row is kept
-for a week. `ForwardedTasks` are those of agents mounted here: the task is in our log, and a row says where it is done.
+`RemoteTasks` are those of MCP clients. The agent stores the task and is asked for it every time; a row is kept for a
+week. `ForwardedTasks` are those of agents mounted here: the task is in our log, and a row says where the work is done.
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ class RemoteTask(Struct, frozen=True):
     """The agent as the caller named it."""
     task: str
     budget: int
-    """The characters its answer may have."""
+    """The most characters its answer may have."""
     created_at: float
     expires_at: float
 
@@ -63,7 +63,7 @@ class RemoteTasks:
         return made
 
     async def get(self, caller: Principal, task_id: str) -> RemoteTask:
-        """NotFound if it does not exist, belongs to another owner, or has expired."""
+        """A row; NotFound if it does not exist, belongs to another owner, or has expired."""
         row = None
         with suppress(InvalidInput):  # an id no store could hold
             row = await self._database.lookup(
@@ -77,15 +77,15 @@ class RemoteTasks:
 
 
 class ForwardedTask(Struct, frozen=True):
-    """Where a task of a mounted agent is done."""
+    """Where the work for a mounted agent's task is done."""
 
     task: str
     url: str
     remote_task: str
     remote_context: str
-    """The conversation there; empty if it is not known."""
+    """The remote conversation; empty if not known."""
     message: str
-    """The last message that was passed on."""
+    """The last message passed on."""
 
 
 class ForwardedTasks:
@@ -106,7 +106,7 @@ class ForwardedTasks:
         )  # fmt: skip
 
     async def close(self, task_id: str) -> None:
-        """The remote task has ended."""
+        """Record that the remote task has ended."""
         await self._database.write(
             lambda tx: tx.run("UPDATE agent_forwarded_tasks SET is_open = 0 WHERE task = ?", task_id)
         )
@@ -118,12 +118,12 @@ class ForwardedTasks:
         return None if row is None else ForwardedTask(*row)
 
     async def ended(self, agent: str, since: float, most: int) -> list[ForwardedTask]:
-        """Tasks of an agent that have ended here since then, and perhaps not there."""
+        """Tasks of an agent that ended here since a time, but perhaps not there."""
         found = await self._database.read(lambda rows: rows.all(_ENDED, agent, since, most))
         return [ForwardedTask(*row) for row in found]
 
     async def remote_context(self, task: Task, url: str) -> str | None:
-        """The conversation there that belongs to the conversation of a task here. Owners never share one."""
+        """The remote conversation for the conversation of a local task. Owners never share one."""
         sql = (
             "SELECT forwarded.remote_context FROM agent_tasks AS tasks"
             " JOIN agent_forwarded_tasks AS forwarded ON forwarded.task = tasks.id"
@@ -136,7 +136,7 @@ class ForwardedTasks:
         return found or None
 
     async def remote_ids(self, owner: str, url: str, tasks: Sequence[str]) -> tuple[str, ...]:
-        """The ids there of an owner's tasks. Others are left out."""
+        """The remote ids of an owner's tasks. Others are left out."""
         sql = (
             "SELECT forwarded.remote_task FROM agent_tasks AS tasks"
             " JOIN agent_forwarded_tasks AS forwarded ON forwarded.task = tasks.id"

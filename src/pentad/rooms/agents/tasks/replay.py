@@ -1,4 +1,4 @@
-"""The replay of a turn: an agent that runs again must emit again what the log already has."""
+"""Replays of turns: an agent that runs again must again emit what the log already has."""
 
 import asyncio
 from collections import deque
@@ -20,7 +20,7 @@ _LONGEST_EXCERPT: Final = 200
 
 
 class Replay:
-    """The events that earlier runs of a turn emitted and this one has not emitted yet."""
+    """The events earlier runs of a turn emitted and this one has not emitted yet."""
 
     def __init__(self, events: Sequence[Event]) -> None:
         self._left = deque(_comparable(one.body) for one in events if _is_said(one.body))
@@ -44,7 +44,8 @@ class Replay:
 
     async def caught_up(self) -> None:
         """Wait until everything in the log has been emitted again, before anything new happens. CodeChanged if that
-        fails."""
+        fails.
+        """
         if self._left:
             with suppress(TimeoutError):
                 async with asyncio.timeout(CATCH_UP_SECONDS):
@@ -58,8 +59,9 @@ class Replay:
 
 
 def _is_said(body: Body) -> bool:
-    """Whether the agent emitted this. Bare states come from the engine when an agent pauses; others from the inbox and
-    from deadlines."""
+    """Whether the agent emitted this. Bare states come from the engine when an agent pauses, others from the inbox and
+    deadlines.
+    """
     if isinstance(body, MessageEvent):
         return body.message.role == "agent"
     if is_about_approval(body) or DEADLINE_KEY in (body.metadata or {}):
@@ -68,7 +70,7 @@ def _is_said(body: Body) -> bool:
 
 
 def _comparable(body: Body) -> bytes:
-    """An event without the ids of its messages, which count what was said before."""
+    """An event without its message ids, which depend on what was said before."""
     if not isinstance(body, ArtifactEvent) and body.message is not None:
         body = replace(body, message=replace(body.message, id=""))
     return encode_body(body).json

@@ -1,9 +1,9 @@
 """Deletes old data, if the operator sets `keep_days`; otherwise everything is kept.
 
-A task is deleted that many days after it ended, with its events, steps, usage, push configs and approvals; the context
-of a conversation with the last of its tasks; a stored content when it was not used for that long and no unfinished task
-may need it. Unfinished tasks stay, however old. Temporary links, files that no task uses, the rows of remote tasks and
-the keys of sends expire regardless of the setting.
+A task is deleted that many days after it ended, with its events, steps, usage, push configs and approvals. A
+conversation's context is deleted with the last of its tasks, and a stored content when it was not used for that long
+and no unfinished task may need it. Unfinished tasks stay, however old. Temporary links, unused files, rows of remote
+tasks and keys of sends expire regardless of the setting.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,7 +1,7 @@
-"""Calls that an agent makes to rooms: tools, resources, the search, other agents.
+"""Calls from agents to rooms: tools, resources, search, other agents.
 
-Every call passes the dispatcher (`Platform.neighbours`) with the caller's current rights, like a call from outside. The
-journal records it, it counts against the budget, and it is a span of the task's trace.
+Every call goes through the dispatcher (`Platform.neighbours`) with the caller's current rights, like a call from
+outside. The journal records it, it counts against the budget, and it is a span in the task's trace.
 """
 
 import base64
@@ -52,7 +52,7 @@ class RoomCalls:
         return await self._durable_call("tool", name, lambda: self._tool(name, arguments), repeatable=repeatable)
 
     async def _send_by_tool(self, arguments: Mapping[str, Any]) -> Any:
-        """What the tool returns. The task belongs to this one, as one of `send` does."""
+        """The result of the send tool. The task belongs to this one, like those of `send`."""
         number = self._run.next_number()
 
         async def work() -> Any:
@@ -106,7 +106,7 @@ class RoomCalls:
             while view["state"] not in RESTING:
                 query = {"task_id": view["task_id"], "seconds": _LONGEST_WAIT, "max_characters": _MOST_CHARACTERS}
                 if "resource" not in view:
-                    query["agent"] = chosen  # a remote agent keeps the task
+                    query["agent"] = chosen  # a remote agent has the task
                 view = await self._tool(_GET, query)
             return {**view, "agent": chosen}
 
@@ -114,7 +114,7 @@ class RoomCalls:
         return msgspec.convert(view, ChildTask)
 
     async def _choose(self, description: str, *, hosted: bool) -> str:
-        """The agent that fits a description best. Never this agent: it would send the task in a circle."""
+        """The agent that best matches a description. Never this agent itself, which would send the task in a circle."""
         own = self._run.hosted.name
         found = await self._tool(_LIST, {"query": description, "limit": _CANDIDATES})
         fitting = [
@@ -178,7 +178,7 @@ class RoomCalls:
         name = "".join(one if one.isprintable() else " " for one in name[:MAX_NAME])
 
         async def note_remote_task(agent: str, task_id: str) -> None:
-            """The remote task ends with this one from now on, even if this process does not live to see it."""
+            """Make the remote task end with this one, even if this process ends first."""
             view = {"agent": agent, "task_id": task_id, "state": "working"}
             await run.note_remote_child(Step(number, kind, name).noted(view))
 

@@ -1,8 +1,8 @@
-"""The events of a run: those it has not stored yet, and those that others have appended to its task.
+"""The events of a run: those not stored yet, and those others appended to its task.
 
-Events between two awaits are one batch and one transaction, together with the steps of the journal. Until the task is
-stored (`stored` is False) they are only collected, so that an agent that answers at once costs a single transaction. A
-run that has lost its lease, or whose task has ended, is stopped: its agent gets a cancellation.
+Events between two awaits are one batch and one transaction, together with the journal's steps. Until the task is stored
+(`stored` is False) they are only collected, so an agent that answers at once costs a single transaction. A run that has
+lost its lease, or whose task has ended, is stopped by canceling its agent.
 """
 
 import asyncio
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 WORKING: Final = StatusEvent("working")
 FIRST_PAUSE: Final = 0.05
 LONGEST_PAUSE: Final = 2.0
-"""How long to wait before a write is tried again: at first, and at most."""
+"""The initial and the longest wait before retrying a write."""
 _MAX_QUEUED: Final = 256
 _MAX_QUEUED_BYTES: Final = 256 * 1024
-"""How many events, and how many bytes of them, wait for the log before the agent has to. The batches of an agent that
-writes without end are no larger, because other writers wait for each of them."""
+"""How many events, and bytes of events, may be queued for the log before the agent has to wait. Batches are no larger,
+because other writers wait for each of them."""
 _BURST_BYTES: Final = 8 * 1024 * 1024
 _BYTES_PER_SECOND: Final = 4 * 1024 * 1024
-"""How fast one turn may write after its first bytes: the log is shared."""
+"""How fast one turn may write after an initial amount, because the log is shared."""
 _MAX_LOOKS: Final = 10_000
 
 _logger = logging.getLogger(__name__)
@@ -59,8 +59,8 @@ class RunEvents:
     _flush_is_due = False
     _canceled: asyncio.Event | None = None
     _is_over = False
-    """Whether the turn is over, so that its last events release it. A stopped run is done, too, but another run
-    continues the turn."""
+    """Whether the turn is over, so its last events release it. A stopped run is done too, but another run continues the
+    turn."""
 
     def __init__(
         self, log: "TaskLog", hosted: "HostedAgent", task: Task, *, max_bytes: int, began: int | None = None
@@ -85,7 +85,7 @@ class RunEvents:
 
     @property
     def canceled(self) -> asyncio.Event:
-        """Set when the turn is stopped. Made on demand: few agents look at it."""
+        """Set when the turn is stopped. Created on demand, because few agents use it."""
         if self._canceled is None:
             self._canceled = asyncio.Event()
         return self._canceled
@@ -98,7 +98,7 @@ class RunEvents:
         return self._take_outbox(), self._take_steps()
 
     def created(self, events: Sequence[Event]) -> None:
-        """The task is stored, with the events so far."""
+        """Called when the task is stored, with the events so far."""
         self.stored = True
         self.seen = max(self.seen, events[-1].seq)
         if self.creating is not None and not self.creating.done():
@@ -106,14 +106,14 @@ class RunEvents:
         self._flush()
 
     def abandon(self) -> None:
-        """The task could not be stored, so the run ends."""
+        """End the run because the task could not be stored."""
         self._take_outbox()
         self.stop()
         if self.creating is not None and not self.creating.done():
             self.creating.set_result(None)
 
     def stop(self) -> None:
-        """Stop the agent: canceled, taken over, or the server stops. The log entry is up to the caller."""
+        """Stop the agent: canceled, taken over, or the server stops. The caller writes any log entry."""
         self.stopped = True
         self.canceled.set()
         if self.handle is not None and not self.done:
@@ -169,7 +169,7 @@ class RunEvents:
         if self.journal is not None:
             self.journal.write(step)
             if self.stored and self._flushing is None and not self._flush_is_due:
-                # the end of a call is often written with the beginning of the next one
+                # the end of a call is often written together with the start of the next one
                 self._flush_is_due = True
                 asyncio.get_running_loop().call_soon(self._flush_now)
 
@@ -198,27 +198,27 @@ class RunEvents:
             await asyncio.wait([self._flushing])
 
     async def _written(self) -> None:
-        """Wait until everything so far is committed. Raises CancelledError if it never will be."""
+        """Wait until everything so far is committed. Raises CancelledError if that will never happen."""
         while not self.stopped and (not self.stored or self._flushing is not None or self._has_unwritten):
             if self._flushing is not None:
                 await asyncio.shield(self._flushing)
             elif not self.stored:
                 await self._until_created()
             elif self._write_at_once():
-                await asyncio.sleep(0)  # an agent that takes one step after another must not keep others waiting
+                await asyncio.sleep(0)  # an agent that makes one step after another must not keep others waiting
             else:
                 self._flush()
         if self.stopped:
             raise asyncio.CancelledError
 
     def _write_at_once(self) -> bool:
-        """Commit steps without a task of their own, if the store can do that without waiting."""
+        """Commit steps without a separate asyncio task, if the store can do that without waiting."""
         journal = self.journal
         if journal is None or self.outbox or self._is_over or self.state in TERMINAL:
             return False
         try:
             held = self._log.append_steps_at_once(self, journal.unwritten)
-        except PentadError:  # nothing is written; the usual way meets it again, and knows what to do about it
+        except PentadError:  # nothing was written; the normal path will hit the same error and handle it
             return False
         if held is None:
             return False
@@ -228,7 +228,7 @@ class RunEvents:
         return True
 
     async def _until_created(self) -> None:
-        """Wait for the transaction that stores the task, a step at a time."""
+        """Wait for the transaction that stores the task, step by step."""
         if self.creating is not None and not self.creating.done():
             await asyncio.shield(self.creating)
         else:
@@ -251,7 +251,7 @@ class RunEvents:
             self._flushing = None
 
     def _pause_after(self, size: int) -> float:
-        """How long a turn that has written so many bytes has to wait before the next ones."""
+        """How long a turn has to wait before its next write, given the bytes written so far."""
         now = asyncio.get_running_loop().time()
         self._written_bytes = max(0.0, self._written_bytes - (now - self._written_at) * _BYTES_PER_SECOND) + size
         self._written_at = now
@@ -285,7 +285,7 @@ class RunEvents:
             return None
 
     def _mark_written(self, events: list[Event]) -> None:
-        """Our own events are known. If there are others before them, read those."""
+        """Our own events are already known. If there are others before them, read those."""
         if not events:
             return
         if events[0].seq == self.seen + 1:
@@ -327,12 +327,12 @@ class RunEvents:
             self._take_event(event)
 
     def _take_event(self, event: Event) -> None:
-        """React to an event that another part of the engine has appended."""
+        """React to an event another part of the engine appended."""
         raise NotImplementedError
 
 
 def check_size(body: Body, most: int) -> None:
-    """Reject obviously too large events before encoding them, which would block the event loop."""
+    """Reject obviously oversized events before encoding them, which would block the event loop."""
     parts = body.artifact.parts if isinstance(body, ArtifactEvent) else body.message.parts if body.message else ()
     for part in parts:
         for value in (part.text, part.raw, part.url, part.data):

@@ -1,7 +1,7 @@
 """Starts turns: creates a task or appends to one, and starts the agent's run.
 
-The hot path is an agent that answers at once. It takes its first step before anything is written, so the task and all
-its events are one transaction. Otherwise the task is stored at the agent's first pause, under a lease, and continues
+The hot path is an agent that answers at once. It runs its first step before anything is written, so the task and all
+its events are one transaction. Otherwise the task is stored at the agent's first pause, with a lease, and continues
 from there.
 """
 
@@ -53,13 +53,13 @@ from pentad.rooms.agents.tasks.task_log import TaskLog
 from pentad.rooms.agents.tasks.turn_runner import Run
 
 _LARGE: Final = 4 * 1024
-"""Messages above this size may contain a context that is stored outside the log."""
+"""Messages above this size may contain a context stored outside the log."""
 
 _BRIEF: Final = 64 * 1024
-"""Up to this size a write is quick."""
+"""Up to this size, a write is fast."""
 _OPEN_SECONDS: Final = 5.0
 _ALL_SECONDS: Final = 300.0
-"""How long counts of open and of all tasks are used before the store is asked again."""
+"""How long counts of open and of all tasks are used before counting again."""
 _MAX_OWNERS: Final = 10_000
 
 
@@ -136,7 +136,7 @@ class Submission:
         return apply_events(task, events[:1]) if wait is None else made
 
     async def _parent_deadline(self, parent: str) -> float | None:
-        """When the parent has to be over, and so its child. LimitExceeded if the child would be too deep."""
+        """The parent's deadline, which also applies to its child. LimitExceeded if the child would be too deep."""
 
         def work(rows: Rows) -> float | None:
             check_depth(rows, parent)
@@ -146,7 +146,7 @@ class Submission:
         return await self._log.database.read(work)
 
     async def _reply(self, reply: Message, pending: PendingSend | None) -> Message:
-        """An answer without a task. It is stored only if the message can be sent again."""
+        """Return an answer without a task. It is stored only if the message may be sent again."""
         reply = msgspec.structs.replace(reply, task_id=None)
         if pending is not None:
             await self._log.database.write(lambda tx: pending.store(tx, None, 0, reply), brief=True)
@@ -194,7 +194,7 @@ class Submission:
         return seq
 
     async def start_run(self, run: Run, seen: int) -> None:
-        """Start the run of a task that is already stored and held by this process."""
+        """Start the run of a task already stored and held by this process."""
         run.stored, run.seen = True, seen
         self._log.runs[run.task.id] = run
         await run.first_step()
@@ -202,8 +202,9 @@ class Submission:
             run.emit(StatusEvent("working"))
 
     async def allows_cancel(self, task: Task) -> bool:
-        """Whether the agent accepts a cancellation. Only agents that manage their own tasks are asked: those that
-        choose the ids have them in the process of the run, others anywhere."""
+        """Whether the agent accepts a cancellation. Only agents that manage their own tasks are asked. Agents that
+        choose the task ids can be asked only in the process of the run, others in any process.
+        """
         hosted = self._agents.get(task.agent)
         if hosted is None or hosted.cancel is None or (hosted.accept is not None and task.id not in self._log.runs):
             return True
@@ -224,7 +225,7 @@ class Submission:
         events = await self._create(task, bodies, size, push, pending)
         made = apply_events(task, events)
         is_over = run.state in TERMINAL
-        if not (wait and is_over):  # a waiting caller has it already, and it will not change
+        if not (wait and is_over):  # a waiting caller already has it, and it will not change
             self._log.cache.put(made, size)
         if wait is None:
             self._log.hub.publish(task.id, events, size)
@@ -276,7 +277,7 @@ class Submission:
                 arm(transaction, log.jobs, task.id, now, run and run.hosted.deadline, task.deadline)
             return events
 
-        # sends that come together share a commit
+        # simultaneous sends share a commit
         events = await log.database.write(work, brief=not self._stepping and size <= _BRIEF)
         if pending is not None:
             pending.end()
@@ -316,7 +317,7 @@ def _is_over(last: Body) -> bool:
 
 
 def _with_ids(message: Message, task: Task) -> Message:
-    """The message with the ids of its task."""
+    """The message with its task's ids filled in."""
     if message.task_id == task.id and message.context_id == task.context_id:
         return message
     return msgspec.structs.replace(message, task_id=task.id, context_id=task.context_id)
@@ -331,10 +332,11 @@ class _Counts:
 
 
 class TaskQuotas:
-    """How many tasks each owner has, unfinished and in total, as far as this process knows.
+    """The number of unfinished and total tasks of each owner, as known to this process.
 
-    The store is counted now and then and this process counts in between, so a new task costs no query. Several
-    processes together may exceed a limit by what they start within a few seconds: it bounds growth, it is not exact.
+    The tasks in the store are counted from time to time, and this process counts in between, so a new task costs no
+    query. Several processes together may exceed a limit by what they start within a few seconds: it limits growth, and
+    is not exact.
     """
 
     def __init__(self, database: Database, clock: Clock, *, max_open: int, max_total: int) -> None:
@@ -364,7 +366,7 @@ class TaskQuotas:
         counts.all += 1
 
     def opened(self, owner: str) -> None:
-        """A task was stored that has not ended yet."""
+        """Count a newly stored, unfinished task."""
         if (counts := self._owners.get(owner)) is not None:
             counts.open += 1
 

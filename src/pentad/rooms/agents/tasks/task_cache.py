@@ -1,6 +1,6 @@
-"""Tasks this process has recently created or read, already folded. The log stays the only source of truth.
+"""Caches recently created or read tasks, already folded. The log stays the only source of truth.
 
-An entry is used only if its number is known to be the latest, or if its state can no longer change.
+An entry is used only if its event number is known to be the latest, or its state can no longer change.
 """
 
 from collections import OrderedDict
@@ -35,7 +35,7 @@ class TaskCache:
         self._grew(size)
 
     def grow(self, task_id: str, events: Sequence[Event], size: int) -> None:
-        """Add events to a task. They are folded in on the next read."""
+        """Add events to a task, to be folded in on the next read."""
         entry = self._entries.get(task_id)
         if entry is None:
             return

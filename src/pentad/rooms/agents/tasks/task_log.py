@@ -1,8 +1,7 @@
-"""The task log as one process sees it: commits, then publishes, and reads through a cache.
+"""The task log of one process: commits, then publishes, and reads through a cache.
 
-This is the only module that knows both the store and the readers of events in this process: the followers in the hub
-and the run of the task. A running turn is a job that this process holds. If the process dies, another one
-claims it.
+Only this module knows both the store and the readers of events in this process: the followers in the hub, and the
+task's run. A running turn is a job held by this process. If the process dies, another one claims it.
 """
 
 import asyncio
@@ -55,7 +54,7 @@ TURN: Final = "agents.turn"
 DEADLINE: Final = "agents.deadlines"
 """The time limit of that turn, or of its task (`deadlines.py`)."""
 RECHECK_SECONDS: Final = 15.0
-"""How long a follower relies on signals before it asks the store."""
+"""How long a follower relies on signals before it checks the store."""
 _PAGE: Final = 500
 _ALL: Final = 2**31
 _BRIEF: Final = 64 * 1024
@@ -63,10 +62,10 @@ _STOP_SECONDS: Final = 5.0
 
 
 class MessageContexts(Protocol):
-    """The contexts of messages, which the engine never looks into: what agents receive, and what goes into the log."""
+    """Message contexts, which are opaque to the engine: what agents receive, and what goes into the log."""
 
     async def accept(self, caller: Principal, message: Message, level: Level | None = None) -> Message:
-        """The message to store; InvalidInput with every problem of its context. None is the operator's level."""
+        """The message to store; InvalidInput with all problems of its context. None means the operator's level."""
         ...
 
     def of_message(self, message: Message, caller: Principal) -> Any:
@@ -78,11 +77,11 @@ class MessageContexts(Protocol):
         ...
 
     async def with_contents(self, message: Message, caller: Principal) -> Message:
-        """A message whose context has every stored content in place, for agents that follow no references."""
+        """A message with all stored contents of its context inlined, for agents that do not follow references."""
         ...
 
     def to_log(self, message: Message) -> Message:
-        """The message for the log: a large context is stored once and replaced by a reference."""
+        """The message for the log: a large context is stored once, and replaced by a reference."""
         ...
 
     async def from_log(self, message: Message, caller: Principal) -> Message:
@@ -143,12 +142,12 @@ class TaskLog:
         if left:
             try:
                 await self.database.write(lambda transaction: self.jobs.give_back(transaction, TURN, left))
-            except PentadError as error:  # another process claims them when our heartbeat is missing
+            except PentadError as error:  # another process claims them if our heartbeat stops
                 log_failure(error, "Giving back the tasks of this process")
 
     @property
     def busy_runs(self) -> list[Run]:
-        """The runs that do something; the others wait for a message or a time."""
+        """The active runs; the others wait for a message or a time."""
         return [run for run in self.runs.values() if not run.only_waits]
 
     def now(self) -> float:
@@ -159,12 +158,12 @@ class TaskLog:
     async def head(self, task_id: str) -> Head | None:
         try:
             row = await self.database.lookup(store.HEAD_SQL, task_id)
-        except InvalidInput:  # an id no store could hold
+        except InvalidInput:  # an id that no store could contain
             return None
         return None if row is None else Head(*row)
 
     async def owned(self, caller: Principal, task_id: str, agent: str | None = None) -> Task:
-        """A task of the caller as it is now; NotFound for anyone else's."""
+        """The current state of a caller's task; NotFound for anyone else's."""
         task = self.cache.get(task_id)
         if task is None or task.state not in TERMINAL:
             head = await self.head(task_id)
@@ -176,14 +175,14 @@ class TaskLog:
         return task
 
     async def any_task(self, task_id: str) -> Task:
-        """A task of any owner as it is now. Only for administrators."""
+        """The current state of any owner's task. Only for administrators."""
         head = await self.head(task_id)
         if head is None:
             raise task_not_found(task_id)
         return await self._read_up_to(head)
 
     async def task(self, task_id: str, *, at_least: int) -> Task:
-        """The task including the event `at_least`, which is known to be in the log."""
+        """The task, including at least the event `at_least`, which is known to be in the log."""
         task = self.cache.get(task_id)
         if task is not None and task.seq >= at_least:
             return task
@@ -193,7 +192,7 @@ class TaskLog:
         return await self._read_up_to(head)
 
     async def task_at(self, task_id: str, seq: int) -> Task:
-        """The task as it was after that event."""
+        """The task right after an event."""
         if (task := self.cache.get(task_id)) is not None and task.seq == seq:
             return task
 
@@ -242,7 +241,7 @@ class TaskLog:
                         return task
 
     async def refresh_follower(self, follower: Follower, task_id: str) -> None:
-        """Ask the store for the latest event, in case a signal was lost."""
+        """Read the latest event from the store, in case a signal was lost."""
         head = await self.head(task_id)
         if head is None:
             raise task_not_found(task_id)
@@ -314,7 +313,7 @@ class TaskLog:
         return appended
 
     def unpin_in(self, transaction: Transaction, task_id: str) -> bool:
-        """Let a turn go on with any code, and try at once; False if there is no unfinished turn."""
+        """Let a turn continue with any code, and try at once; False if there is no unfinished turn."""
         if not store.unpin(transaction, task_id):
             return False
         if self.jobs.is_queued(transaction, TURN, task_id):
@@ -330,7 +329,7 @@ class TaskLog:
         holder: str | None = None,
         state: State | None = None,
     ) -> Appended | None:
-        """Commit events that do not come from a run: a caller's message, a cancellation, the end of an orphan."""
+        """Commit events from outside a run: a caller's message, a cancellation, the end of an orphaned task."""
         batch = [encode_body(body) for body in bodies]
         now = self.now()
         appended = await self.database.write(
@@ -365,8 +364,9 @@ class TaskLog:
         return RoomCalls(run, self)
 
     async def add_remote_child(self, run: RunEvents, step: Step) -> None:
-        """Count a task that a remote agent has accepted for the run, and store the step that names it. Conflict if the
-        run's task has ended."""
+        """Count a task a remote agent accepted for the run, and store the step that names it. Conflict if the run's
+        task has ended.
+        """
         parent, now = run.task, self.now()
 
         def work(transaction: Transaction) -> None:
@@ -379,7 +379,7 @@ class TaskLog:
         self, run: RunEvents, batch: Sequence[Encoded], steps: Sequence[Step], *, last: bool
     ) -> list[Event] | None:
         """Commit events and steps, and publish the events; None if the run has lost its lease."""
-        # a step is small, and the agent waits for it
+        # steps are small, and the agent waits for them
         is_brief = bool(steps) and store.total_bytes(batch) + _bytes(steps) <= _BRIEF
         appended = await self.database.write(self._batch(run, batch, steps, last=last), brief=is_brief)
         if appended is None:
@@ -399,7 +399,7 @@ class TaskLog:
     def _batch(
         self, run: RunEvents, batch: Sequence[Encoded], steps: Sequence[Step], *, last: bool = False
     ) -> Callable[[Transaction], Appended | None]:
-        """The unit of work that appends what a run has done."""
+        """The unit of work that appends a run's events and steps."""
         now = self.now()
         final = batch[-1].body if batch else None
         is_over = isinstance(final, StatusEvent) and final.state in TERMINAL
@@ -434,7 +434,7 @@ class TaskLog:
     async def wait_for_decision(
         self, task: Task, caller: Principal, request: ApprovalRequest, place: str
     ) -> Decision | None:
-        """Ask for an approval, once for each place in the journal, and wait; None if the run has lost its lease."""
+        """Ask for an approval, once per place in the journal, and wait; None if the run has lost its lease."""
         with self.hub.following(task.id) as follower:
             approval = await self.approvals.ask(task, caller, request, place)
             while approval is not None and approval.state == "pending":
@@ -445,7 +445,7 @@ class TaskLog:
         return None if approval is None else approval.decision
 
     async def withdraw_approval(self, task_id: str, place: str) -> None:
-        """The agent no longer waits for an approval."""
+        """Withdraw an approval the agent no longer waits for."""
         try:
             await self.approvals.withdraw(task_id, place)
         except PentadError as error:
@@ -464,7 +464,7 @@ def _pin(run: RunEvents, steps: Sequence[Step]) -> str | None:
 
 
 def _note_pin(run: RunEvents, steps: Sequence[Step]) -> None:
-    """The steps are stored, and with them the code of the turn."""
+    """Record that the steps are stored, and with them the turn's code."""
     if run.journal is not None and not run.journal.pinned:
         run.journal.pinned = needs_pin(steps)
 

@@ -1,8 +1,8 @@
 """Finds a caller's own tasks by their words.
 
 Tasks are indexed when their owner searches, so sending one costs nothing extra. A search first indexes what changed
-since the last one, up to a bound; a job does the rest, and until then the answer says that it is incomplete. Words are
-weighted by the caller's own tasks alone, so other callers' tasks have no influence.
+since the last one, up to a limit; a job does the rest, and until then answers say that they are incomplete. Words are
+weighted only by the caller's own tasks, so other callers' tasks have no influence.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ _AT_ONCE: Final = 1_000
 """How many tasks a search indexes before it answers."""
 _BATCH: Final = 200
 _OVERLAP: Final = 120.0
-"""Seconds before the last indexed task that are searched again: clocks differ, and a write may be late."""
+"""How many seconds before the last indexed task to check again, because clocks differ and writes may be late."""
 _LONGEST_TEXT: Final = 10_000
 _LARGEST_EVENT: Final = 100_000
 _MOST_EVENTS: Final = 500
@@ -84,7 +84,7 @@ class TaskSearch:
     async def find(
         self, owner: str, query: str, limit: int, since: float | None, until: float | None
     ) -> tuple[list[FoundTask], bool]:
-        """The owner's tasks that fit a query, best first, and whether all of them are indexed."""
+        """The owner's tasks that match a query, best first, and whether all tasks are indexed."""
         complete = await self._catch_up(owner)
         times = since or 0.0, until or _FOR_EVER
         dialect = self._database.dialect
@@ -103,7 +103,7 @@ class TaskSearch:
         return False
 
     async def _take_in(self, owner: str) -> bool:
-        """Index a batch of tasks; whether there may be more."""
+        """Index a batch of tasks; returns whether there may be more."""
         behind = await self._database.read(lambda rows: _behind(rows, owner))
         if behind:
             dialect = self._database.dialect
@@ -164,7 +164,7 @@ def _part_texts(parts: Sequence[Part]) -> list[str]:
 
 
 def _strings(value: Any) -> list[str]:
-    """The texts in a JSON value; nested values were bounded when they were received."""
+    """The texts in a JSON value, whose nesting was limited when it was received."""
     if isinstance(value, str):
         return [value]
     inner: list[Any] = []

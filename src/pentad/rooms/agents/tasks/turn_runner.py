@@ -1,4 +1,4 @@
-"""One run of one turn: runs the agent, and ends the turn with what the agent returns or raises.
+"""Runs one turn: runs the agent, and ends the turn with what the agent returns or raises.
 
 `run_events.py` has its events, `durable_calls.py` its durable calls and its messages.
 """
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pentad.rooms.agents.tasks.task_log import TaskLog
 
 _THREAD_SECONDS: Final = 0.01
-"""How long the first step of an agent in a thread may take. If it is done by then, its task is one transaction."""
+"""How long the first step of an agent in a thread may take. If it finishes in time, its task is one transaction."""
 _CUT_SHORT: Final = "The agent's work was cut short."
 _LATE: Final = "The agent did not finish before its deadline."
 _OUT_OF_TIME: Final = "The task has used up its budget of seconds."
@@ -48,7 +48,7 @@ class Run(DurableCalls):
 
     state: State
     reply: Message | None = None
-    """An answer for which no task is made."""
+    """An answer without a task."""
     _late = False
 
     def __init__(
@@ -101,7 +101,7 @@ class Run(DurableCalls):
         """Start, and let the agent run until its first pause. If the caller gives up before that, the run stops."""
         self.handle = asyncio.get_running_loop().create_task(self.execute())
         try:
-            await asyncio.sleep(0)  # the agent takes its first step here
+            await asyncio.sleep(0)  # the agent runs its first step here
             if self.hosted.isolation == "thread" and not self.done:
                 await asyncio.wait([self.handle], timeout=_THREAD_SECONDS)
         except asyncio.CancelledError:
@@ -111,7 +111,7 @@ class Run(DurableCalls):
 
     async def execute(self) -> None:
         """Run the agent to the end of the turn."""
-        current_call.set(None)  # the call that started this task is not a call of its own agent
+        current_call.set(None)  # the call that started this task is not one of its own agent's calls
         leave_branches()
         try:
             final = self._result(await self._run_agent())
@@ -165,7 +165,7 @@ class Run(DurableCalls):
         return self.turn.finished(result)
 
     async def _with_budget(self, final: StatusEvent, budget: "TurnBudget") -> StatusEvent:
-        """The final status, with what the task has used. A turn that used nothing says nothing about it."""
+        """The final status, with what the task has used, if anything."""
         try:
             shown = await budget.close()
         except Exception as error:  # noqa: BLE001  the result matters more
@@ -174,7 +174,7 @@ class Run(DurableCalls):
         return final if shown is None else replace(final, metadata={**(final.metadata or {}), BUDGET_KEY: shown})
 
     def _finish(self, final: StatusEvent) -> None:
-        """Put the final status into the outbox; nothing is accepted after it."""
+        """Queue the final status; nothing is accepted after it."""
         self.done = self._is_over = True
         if self.state in TERMINAL:
             return
@@ -200,7 +200,7 @@ class Run(DurableCalls):
                 self._time_up()
 
     def _time_up(self) -> None:
-        """The deadline has passed: the agent gets a cancellation. What it returns nevertheless counts."""
+        """Cancel the agent because the deadline has passed. If it still returns something, that counts."""
         self._late = True
         self.canceled.set()
         if self.handle is not None:

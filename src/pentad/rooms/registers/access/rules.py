@@ -4,11 +4,11 @@ The rules, in order:
 
 1. An administrator of the room may do everything.
 2. Everybody may read what `public` may read, in every organisation. Anything else needs the room's scope: `read` for
-reading, `write` for all other rights.
+   reading, `write` for all other rights.
 3. Everything else is limited to its organisation: registers, schemas and objects.
 4. If the authorization blocks of the register and the schema name a right, each block that names it must grant it. If
-neither names it, the scope suffices. The exception is `define`: only the owner of a register or schema and the groups
-named in its block have it.
+   neither names it, the scope suffices. The exception is `define`: only the owner of a register or schema and the
+   groups named in its block have it.
 5. The owner of an object keeps all rights on it.
 
 If a caller may not see something, the answer is NotFound, never Forbidden. No I/O: memberships are in memory.

@@ -559,8 +559,7 @@ async def _show_objects(call: Call[Registers], arguments: ObjectsArguments, foun
 )
 async def objects(arguments: ObjectsArguments, call: Call[Registers]) -> ToolResult:
     """Query and change objects of a schema; every change is kept and can be undone. uses/used: what it refers to/what
-    refers to it; can_delete: what deletion would touch; verify: is its history intact; changes: all changes.
-    """
+    refers to it; can_delete: what deletion would touch; verify: is its history intact; changes: all changes."""
     caller = Caller.of(call, arguments.reason)
     return ToolResult(structured=await ObjectActions(call.service, caller, arguments).run())
 

@@ -83,8 +83,7 @@ def _read_schema() -> dict[str, Any]:
 async def transfer(arguments: TransferArguments, call: Call[Registers]) -> ToolResult:
     """Import objects from a file or export them to one, in the background. Returns the state, or the result if it ends
     soon; ask for the status later, or cancel. undo takes back what an import wrote. Read an export's file as the
-    resource at its uri. Reference columns may name a unique property of the target: applicant.bsn.
-    """
+    resource at its uri. Reference columns may name a unique property of the target: applicant.bsn."""
     _READS.refuse_unread(arguments, arguments.action)
     transfers, caller = call.service.transfers, Caller.of(call, arguments.reason)
     if arguments.action == "list":

@@ -80,7 +80,7 @@ _ACTIONS: Final[Mapping[Verb, str]] = {"create": "create", "find": "list", "get"
 
 
 class _Typed(Arguments):
-    """The base of the generated models; only the names in the schema matter."""
+    """The base of the generated models; only the names in the schema count."""
 
     model_config = ConfigDict(populate_by_name=False, protected_namespaces=())
 

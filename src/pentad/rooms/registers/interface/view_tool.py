@@ -91,8 +91,7 @@ class ViewsArguments(Arguments):
 )
 async def views(arguments: ViewsArguments, call: Call[Registers]) -> ToolResult:
     """Saved queries with columns, expressions and rollups over relations. run returns the rows of a view; update keeps
-    what you leave out.
-    """
+    what you leave out."""
     check_budget(arguments.max_tokens)
     _READS.refuse_unread(arguments, arguments.action)
     return ToolResult(structured=await _act(call.service, Caller.of(call), arguments))

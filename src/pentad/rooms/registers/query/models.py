@@ -3,7 +3,7 @@
 A filter is either true or false for an object, never unknown, so `Not` is its exact complement:
 
 * Comparisons are typed: text compares only with text (by bytes), numbers with numbers, booleans with booleans, and
-instants with date-time texts, by the moment they denote.
+  instants with date-time texts, by the moment they denote.
 * Null means "null or missing". `ne`, `In(negated)` and `Exists(False)` are the complements of their opposites.
 * `Like` and the text form of `Contains` ignore the case of a-z; no other case is folded.
 """
@@ -90,7 +90,7 @@ class Empty:
 
 @dataclass(frozen=True, slots=True)
 class AnyElement:
-    """The array at a path has an object the part is true of; the paths of the part begin in that object."""
+    """Some object in the array at a path matches the part; the part's paths start in that object."""
 
     path: Path
     part: "Filter"

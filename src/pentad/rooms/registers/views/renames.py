@@ -191,9 +191,7 @@ class _Renamer:
         return result
 
     def _rollup(self, schema: QuerySchema, source: str, column: dict[str, Any]) -> dict[str, Any]:
-        """A rollup's filter, and the value that decides which object is the latest; both use the related schema's
-        names.
-        """
+        """A rollup's filter, and the value that decides which object is latest; both use the related schema's names."""
         try:
             at = resolve_field(schema, source)
             if at.is_relation or at.is_reference:

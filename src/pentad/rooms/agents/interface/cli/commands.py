@@ -1,7 +1,7 @@
 """`pentad agents`: find agents, send them tasks, manage tasks, register cards; here, or on a server with --url.
 
-Without --url it works on the store, as its owner: the agents of the settings run in this process, and tasks of a server
-on the same store can be watched and canceled too.
+Without --url it works on the store as its owner: the configured agents run in this process, and tasks of a server on
+the same store can be watched and canceled too.
 """
 
 import asyncio
@@ -486,13 +486,13 @@ def _call_tool(target: "Target", tool: str, arguments: Mapping[str, Any]) -> dic
 
 
 def _with(target: "Target", work: "Callable[[Client], Coroutine[Any, Any, T]]") -> T:
-    """Run work with a client, on the given server or in this process."""
+    """Run a function with a client, on the given server or in this process."""
     with _hints_for_people():
         return target.run(work, "agents", "directory")
 
 
 def within(settings: "Settings", work: "Callable[[Agents], Coroutine[Any, Any, T]]") -> T:
-    """Run work with the opened room. The other rooms are open, too: contexts refer to them, and agents use them."""
+    """Run a function with the opened room. The other rooms are open too: contexts and agents use them."""
     with _hints_for_people():
         return run_in_room(settings, work, "agents", beside_all=True)
 

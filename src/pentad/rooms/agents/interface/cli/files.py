@@ -1,4 +1,4 @@
-"""Files on the command line: sent with a task, and downloaded; in the store of this machine, or on a server."""
+"""Files on the command line: sends them with a task and downloads them, in the local store or on a server."""
 
 import asyncio
 import mimetypes
@@ -15,7 +15,7 @@ _UPLOAD: Final = "/api/agents/upload"
 
 
 async def store_files(room: "Agents", files: Sequence[Path]) -> list[str]:
-    """The URLs of files that are put into the store."""
+    """Put files into the store; returns their URLs."""
     from pentad.kernel.principal import LOCAL
 
     made = [await room.files.write(LOCAL.id, one, name=one.name, media_type=_media_type(one)) for one in files]
@@ -23,7 +23,7 @@ async def store_files(room: "Agents", files: Sequence[Path]) -> list[str]:
 
 
 async def upload_files(client: "Client", files: Sequence[Path]) -> list[str]:
-    """The URLs of files that are uploaded to a server."""
+    """Upload files to a server; returns their URLs."""
     urls: list[str] = []
     for one in files:
         body = await asyncio.to_thread(one.read_bytes)
