@@ -75,9 +75,15 @@ async def test_a_conversation_goes_on_after_a_rating(house: House) -> None:
     assert passages
     assert [one for one in rated.html.values("a", "href") if f"{HOME}/passages/" in one] == passages
     assert {"Sources", "Confidence"} <= set(rated.html.texts)
-    changed = await post(rita, f"{HOME}/chat", {**fields, "given": BREAKOUT})
-    assert changed.status == 200
-    assert "Thank you." in changed.html.text
+    other = json.loads(said.hidden("given"))
+    other["citations"][0]["quote"] = BREAKOUT
+    for number, status in ((10**9, 200), (10**30, 422)):
+        other["citations"][0]["chunk_id"] = number
+        changed = await post(rita, f"{HOME}/chat", {**fields, "given": json.dumps(other)})
+        assert changed.status == status
+        assert (BREAKOUT in changed.html.text) == (status == 200)
+    without = await post(rita, f"{HOME}/chat", {**fields, "given": "nothing"})
+    assert "Thank you." in without.html.text
 
 
 @pytest.mark.requirement("console:avatars:add")

@@ -1,13 +1,16 @@
 """The pages of metrics: alerts and silences, links to them, exports as files, coverage."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from pentad.console.resource_pages import ResourcePages
-from pentad.kernel.pages import Place
+from pentad.kernel.errors import InvalidInput
+from pentad.kernel.pages import Cell, Download, Links, Note, Place, Told, Visit
 from pentad.kernel.principal import LOCAL
-from pentad.rooms.metrics.interface.pages import PAGES
+from pentad.rooms.metrics.interface.pages import PAGES, exported
 from pentad.rooms.metrics.loaders.formats import FORMATS
 from pentad.rooms.metrics.service import Metrics
 from tests.behaviour.http_wire import send
@@ -123,6 +126,21 @@ async def test_an_export_can_be_downloaded_within_the_rights_of_the_caller(house
     stranger = send(house.front, "GET", f"{path}csv")
     await stranger.body()
     assert stranger.status == 401
+
+
+@pytest.mark.requirement("metrics:export")
+async def test_an_export_that_is_too_large_for_its_page_can_be_downloaded(house: House) -> None:
+    async def refuse(name: str, arguments: Mapping[str, Any], *, progress: Told | None = None) -> Mapping[str, Any]:
+        raise InvalidInput("The export has 9000 records.", hint="Raise max_tokens.")
+
+    visit = Visit(LOCAL, path={"collector": "host"}, query={"format": "otlp"}, call=refuse)
+    sheet = await exported(house.app.rooms[0].service, visit)
+    (download,) = [one for block in sheet.blocks if isinstance(block, Links) for one in block.links]
+    assert isinstance(download, Cell)
+    assert download.link == Download("/api/metrics/export", {"collector": "host", "format": "otlp"})
+    assert Note("The export has 9000 records.") in sheet.blocks
+    with pytest.raises(InvalidInput):
+        await exported(house.app.rooms[0].service, replace(visit, query={"format": "xml"}))
 
 
 @pytest.mark.requirement("metrics:gaps")

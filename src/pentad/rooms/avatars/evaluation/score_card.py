@@ -83,8 +83,9 @@ class ScoreCard:
         }  # fmt: skip
 
 
-def read_goals(given: Sequence[str]) -> dict[str, float]:
-    """Goals written as `mutation.swap=0.9`. Unknown figures are refused."""
+def read_goals(given: Sequence[str], *, with_questions: bool) -> dict[str, float]:
+    """Goals written as `mutation.swap=0.9`. Figures that the evaluation cannot have are refused."""
+    known = [name for name in FIGURES if with_questions or not name.startswith("questions.")]
     goals: dict[str, float] = {}
     for text in given:
         name, sign, value = text.partition("=")
@@ -94,7 +95,7 @@ def read_goals(given: Sequence[str]) -> dict[str, float]:
             goal = -1.0
         if not sign or not 0 <= goal <= 1:
             raise InvalidInput(f"{text[:80]!r} is not a goal.", hint="Write ID=NUMBER from 0 to 1: mutation.swap=0.9")
-        _check_figure(name.strip(), FIGURES)
+        _check_figure(name.strip(), known)
         goals[name.strip()] = goal
     return goals
 

@@ -149,9 +149,8 @@ def routes(metrics: Metrics) -> list[BaseRoute]:
         return {"recorded": await metrics.poll(collector, request.query_params.get("bg") or None)}
 
     async def query(request: Request, _principal: Principal) -> dict[str, Any]:
-        return await query_view(
-            metrics, _arguments(QueryArguments, request), Origin(credentials=_credentials(request))
-        )  # fmt: skip
+        origin = Origin(credentials=_credentials(request))
+        return await query_view(metrics, _arguments(QueryArguments, request), origin)
 
     async def export(request: Request, _principal: Principal) -> Response:
         given = _arguments(ExportFileArguments, request)
