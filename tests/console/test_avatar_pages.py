@@ -65,12 +65,25 @@ async def test_a_conversation_goes_on_after_a_rating(house: House) -> None:
     rita = await house.browser("rita")
     said = await post(rita, f"{HOME}/chat", {"question": QUESTION})
     assert said.status == 200
-    fields = {"rate": "yes", "answer": said.hidden("answer"), "turns": said.hidden("turns")}
+    fields = {"rate": "yes", **{name: said.hidden(name) for name in ("answer", "turns", "given")}}
     rated = await post(rita, f"{HOME}/chat", fields)
     assert rated.status == 200, rated.html.text
     assert "Thank you." in rated.html.text
     assert QUESTION in rated.html.texts
     assert rated.hidden("turns") == said.hidden("turns")
+    passages = [one for one in said.html.values("a", "href") if f"{HOME}/passages/" in one]
+    assert passages
+    assert [one for one in rated.html.values("a", "href") if f"{HOME}/passages/" in one] == passages
+    assert {"Sources", "Confidence"} <= set(rated.html.texts)
+    other = json.loads(said.hidden("given"))
+    other["citations"][0]["quote"] = BREAKOUT
+    for number, status in ((10**9, 200), (10**30, 422)):
+        other["citations"][0]["chunk_id"] = number
+        changed = await post(rita, f"{HOME}/chat", {**fields, "given": json.dumps(other)})
+        assert changed.status == status
+        assert (BREAKOUT in changed.html.text) == (status == 200)
+    without = await post(rita, f"{HOME}/chat", {**fields, "given": "nothing"})
+    assert "Thank you." in without.html.text
 
 
 @pytest.mark.requirement("console:avatars:add")
@@ -158,7 +171,8 @@ async def test_an_author_evaluates_an_avatar_on_its_page(house: House) -> None:
     bad = await post(root, path, {"questions": b64encode(b"nothing").decode()})
     assert bad.status == 422
     done = await post(root, path, {"questions": b64encode(json.dumps(questions).encode()).decode()})
-    assert "Testing " in done.html.text
+    assert "Finding the right passage: " in done.html.text
+    assert "right passage ranked first" in done.html.texts
     assert any(text in done.html.texts for text in ("All goals are met.", "Some goals are not met."))
-    assert "Questions" in done.html.texts
+    assert "Your own questions" in done.html.texts
     assert "Generation" in (await rita.get(path)).html.texts

@@ -1,12 +1,23 @@
-"""Alerts on the pages of metrics: silenced, and heard again."""
+"""The pages of metrics: alerts and silences, links to them, exports as files, coverage."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from pentad.console.resource_pages import ResourcePages
+from pentad.kernel.errors import InvalidInput
+from pentad.kernel.pages import Cell, Download, Links, Note, Place, Told, Visit
+from pentad.kernel.principal import LOCAL
+from pentad.rooms.metrics.interface.pages import PAGES, exported
+from pentad.rooms.metrics.loaders.formats import FORMATS
 from pentad.rooms.metrics.service import Metrics
+from tests.behaviour.http_wire import send
 from tests.console.house import House, csrf_of, open_house
 from tests.console.reading import is_inert
+from tests.console.test_console import basic
+from tests.http.browsing import PASSWORD
 
 pytestmark = pytest.mark.anyio
 
@@ -72,3 +83,73 @@ async def test_a_length_that_is_none_is_told_on_the_page(house: House) -> None:
     answer = await root.post(f"{PAGE}/silence", {"for": "ever", "csrf": await csrf_of(root)})
     assert answer.status == 422
     assert f"{PAGE}/silence" in answer.html.values("form", "action")
+
+
+@pytest.mark.requirement("console:home:latest")
+@pytest.mark.requirement("console:resource-links")
+async def test_uris_of_metrics_link_to_their_pages(house: House) -> None:
+    root = await house.browser("root")
+    await house.app.neighbours.call_tool(LOCAL, "getPlatformMetricByKey", {"collector": "host", "metricKey": "memory"})
+    home = await root.get("/")
+    assert "/console/metrics/host" in home.html.values("a", "href")
+    find = ResourcePages({"metrics": PAGES}).find
+    for uri, parts in (
+        ("metrics://catalog", ()),
+        ("metrics://alerts", ()),
+        ("metrics://host/default", ("host",)),
+        ("metrics://catalog/host/memory.percent", ("host", "memory.percent")),
+        ("metrics://host/default/memory.percent", ("host", "memory.percent")),
+    ):
+        assert find(uri) == Place(parts, room="metrics"), uri
+
+
+@pytest.mark.requirement("metrics:export")
+async def test_an_export_can_be_downloaded_within_the_rights_of_the_caller(house: House) -> None:
+    rita = await house.browser("rita")
+    page = await rita.get("/console/metrics/host/export?format=csv")
+    is_inert(page.html)
+    (path,) = [one for one in page.html.values("a", "href") if one.startswith("/api/metrics/export?")]
+    answer = await rita.get(path)
+    assert (answer.status, answer.http.headers["content-type"]) == (200, "text/csv; charset=utf-8")
+    assert answer.http.headers["content-disposition"] == "attachment; filename*=UTF-8''host.csv"
+    assert answer.body.startswith("name,value,")
+    assert "memory.percent" in answer.body
+    as_rita = {"authorization": basic("rita", PASSWORD)}
+    path = "/api/metrics/export?collector=host&keys=memory.percent&format="
+    for form in FORMATS:
+        file = send(house.front, "GET", f"{path}{form}", as_rita)
+        assert await file.body(), form
+        assert file.status == 200, form
+    wrong = send(house.front, "GET", f"{path}xml", as_rita)
+    assert b"format" in await wrong.body()
+    assert wrong.status == 422
+    stranger = send(house.front, "GET", f"{path}csv")
+    await stranger.body()
+    assert stranger.status == 401
+
+
+@pytest.mark.requirement("metrics:export")
+async def test_an_export_that_is_too_large_for_its_page_can_be_downloaded(house: House) -> None:
+    async def refuse(name: str, arguments: Mapping[str, Any], *, progress: Told | None = None) -> Mapping[str, Any]:
+        raise InvalidInput("The export has 9000 records.", hint="Raise max_tokens.")
+
+    visit = Visit(LOCAL, path={"collector": "host"}, query={"format": "otlp"}, call=refuse)
+    sheet = await exported(house.app.rooms[0].service, visit)
+    (download,) = [one for block in sheet.blocks if isinstance(block, Links) for one in block.links]
+    assert isinstance(download, Cell)
+    assert download.link == Download("/api/metrics/export", {"collector": "host", "format": "otlp"})
+    assert Note("The export has 9000 records.") in sheet.blocks
+    with pytest.raises(InvalidInput):
+        await exported(house.app.rooms[0].service, replace(visit, query={"format": "xml"}))
+
+
+@pytest.mark.requirement("metrics:gaps")
+async def test_time_before_the_first_record_is_not_covered(house: House) -> None:
+    root = await house.browser("root")
+    page = await root.get(PAGE)
+    assert "First record" in page.html.texts
+    assert "<1%" in page.html.texts
+    assert "100%" not in page.html.texts
+    as_json = (await root.get(f"{PAGE}.json")).body
+    assert "First record" in as_json
+    assert "<1%" in as_json

@@ -19,7 +19,7 @@ class ResourcePages:
 
     def __init__(self, rooms: Mapping[str, Pages[Any]]) -> None:
         self._patterns = [
-            (_pattern(uri), tuple(path.split("/")), room)
+            (_pattern(uri), tuple(filter(None, path.split("/"))), room)
             for room, pages in rooms.items()
             for uri, path in pages.resources.items()
         ]

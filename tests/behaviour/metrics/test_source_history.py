@@ -52,6 +52,7 @@ async def test_tool_and_page_have_what_prometheus_remembers_and_its_hole_is_a_ga
             assert gap["from"] < iso(clock.now() - 5 * 3_600) < gap["to"]
             page = (await send(front_of(app), "GET", "/console/metrics/prometheus/targets.up?span=24h").body()).decode()
             assert "Gaps" in page
+            assert "First record" not in page, "Prometheus has the time before the first poll"
             assert "Forecast" in page
 
 

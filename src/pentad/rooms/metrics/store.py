@@ -134,6 +134,16 @@ def first(rows: Rows, collector: str) -> float | None:
     return min((at for at in moments if at is not None), default=None)
 
 
+def first_number(rows: Rows, series: int) -> float | None:
+    """When the first number of a series was recorded; of a roll-up, when its time begins."""
+    moments = [
+        rows.value("SELECT min(at) FROM metric_samples WHERE series = ? AND text IS NULL", series),
+        rows.value("SELECT min(at) FROM metric_rollups WHERE series = ? AND step = ?", series, HOUR),
+        rows.value("SELECT min(at) FROM metric_rollups WHERE series = ? AND step = ?", series, DAY),
+    ]
+    return min((at for at in moments if at is not None), default=None)
+
+
 def points(rows: Rows, series: int, begin: float, end: float) -> list[Point]:
     """The points of a series from `begin` to before `end`, oldest first, from samples and roll-ups."""
     rolled = rows.all(

@@ -7,7 +7,14 @@ import pytest
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.avatars.evaluation.author_questions import has_answer, read_questions
 from pentad.rooms.avatars.evaluation.intervals import auroc_interval, resampled_interval, share_interval
-from pentad.rooms.avatars.evaluation.score_card import ScoreCard, calibration, read_goals, separation, share
+from pentad.rooms.avatars.evaluation.score_card import (
+    FIGURES,
+    ScoreCard,
+    calibration,
+    read_goals,
+    separation,
+    share,
+)
 
 
 @pytest.mark.requirement("avatars:eval:intervals")
@@ -39,10 +46,23 @@ def test_a_goal_is_a_floor_or_a_ceiling_and_can_be_replaced():
     with pytest.raises(InvalidInput, match="no figure") as refused:
         card.with_goals({"mutation.swip": 0.9})
     assert "mutation.swap" in str(refused.value.hint)
-    assert read_goals(["a.b=0.5", "c.d=1"]) == {"a.b": 0.5, "c.d": 1.0}
-    for wrong in ("a.b", "a.b=x", "a.b=2", "a.b=-1", "a.b=nan"):
+    assert read_goals(["mutation.swap=0.5", "retrieval.mrr=1"], with_questions=False) == {
+        "mutation.swap": 0.5,
+        "retrieval.mrr": 1.0,
+    }
+    name = "mutation.swap"
+    for wrong in (name, f"{name}=x", f"{name}=2", f"{name}=-1", f"{name}=nan"):
         with pytest.raises(InvalidInput):
-            read_goals([wrong])
+            read_goals([wrong], with_questions=True)
+
+
+@pytest.mark.requirement("avatars:eval:gate")
+def test_a_goal_for_an_unknown_figure_names_the_known_ones():
+    with pytest.raises(InvalidInput, match="no figure") as refused:
+        read_goals(["mutation.swop=0.9"], with_questions=True)
+    assert all(name in str(refused.value.hint) for name in FIGURES)
+    with pytest.raises(InvalidInput, match="no figure"):
+        read_goals(["questions.high=0.9"], with_questions=False)
 
 
 def test_a_figure_without_cases_has_no_goal():

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pentad.rooms.avatars.evaluation.score_card import FIGURES
 from tests.behaviour.avatars.folders import beekeeper, keeper
 from tests.cli.processes import run
 from tests.terminal.test_running_servers import leave_file
@@ -142,6 +143,8 @@ def test_an_authors_questions_and_goals_decide_whether_a_build_fails(home: Path,
     unknown = avatars(home, "eval", "--avatar", "ida-brandt", "--goal", "mutation.swop=0.9")
     assert unknown.returncode != 0
     assert "mutation.swap" in unknown.stderr
+    assert "calibration.coverage" in unknown.stderr, "all ids are listed"
+    assert {line["id"] for line in card["lines"]} <= set(FIGURES)
     questions.write_text('[{"question": "x"}]', encoding="utf-8")
     assert "Question 1" in avatars(home, *given).stderr
 

@@ -82,6 +82,26 @@ async def test_time_nobody_polled_is_a_gap(polled: Polled):
 
 
 @pytest.mark.requirement("metrics:gaps")
+async def test_a_line_says_when_its_records_begin_within_the_period(polled: Polled):
+    await polled.poll(0, busy=5)
+    await polled.poll(60, busy=5, used=1)
+    assert (await polled.line("busy", NOON - 3_600)).since == NOON
+    assert (await polled.line("used", NOON - 3_600)).since == NOON + 60
+    assert (await polled.line("busy", NOON + 30)).since is None, "it is older than the period"
+    await roll_up_all(polled.database, Retention(), NOON + 30 * DAY)
+    assert (await polled.line("busy", NOON - 3_600)).since == NOON, "roll-ups count"
+    assert (await polled.line("busy", NOON + 30)).since is None
+
+
+@pytest.mark.requirement("metrics:gaps")
+async def test_a_figure_that_never_had_a_number_covers_nothing(polled: Polled):
+    await polled.poll(0, snapshot(NOON, state="failed", busy=None))
+    polled.clock.turn(60)
+    line = await polled.line("busy", NOON - 3_600)
+    assert (line.points, line.since) == ([], NOON + 61)
+
+
+@pytest.mark.requirement("metrics:gaps")
 async def test_polls_that_are_missing_now_are_a_gap_that_lasts(polled: Polled):
     await polled.poll(0, busy=5)
     polled.clock.turn(3_600)

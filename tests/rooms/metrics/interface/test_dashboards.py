@@ -4,7 +4,9 @@ import pytest
 
 from pentad.kernel.pages import Cell, Links, Visit
 from pentad.kernel.principal import LOCAL
-from pentad.rooms.metrics.interface.dashboards import duration, last_span, period_of, time_picker
+from pentad.rooms.metrics.history.history_lines import HistoryLine
+from pentad.rooms.metrics.interface.dashboards import covered_share, duration, last_span, period_of, time_picker
+from pentad.rooms.metrics.store import Gap, Series
 
 NOW = 1_800_000_000.0
 
@@ -43,3 +45,22 @@ def test_the_chosen_span_is_no_link() -> None:
 )
 def test_lengths_of_time_are_told_in_their_largest_unit(seconds: float, text: str) -> None:
     assert duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("since", "gaps", "text"),
+    [
+        (None, [], "100%"),
+        (750.0, [], "25%"),
+        (750.0, [Gap(0, 800, "failed")], "20%"),
+        (1_000.0, [Gap(500, None, "failed")], "0%"),
+        (None, [Gap(999, None, "failed")], "99%"),
+        (None, [Gap(-50, 999, "failed")], "<1%"),
+    ],
+)
+@pytest.mark.requirement("metrics:gaps")
+def test_coverage_counts_neither_gaps_nor_the_time_before_the_first_record(
+    since: float | None, gaps: list[Gap], text: str
+) -> None:
+    series = Series(1, "host", "", "memory.percent", (), "gauge", "%")
+    assert covered_share(HistoryLine(series=series, gaps=gaps, since=since), 0, 1_000) == text

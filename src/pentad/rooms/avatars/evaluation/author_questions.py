@@ -123,14 +123,14 @@ def question_lines(asked: Sequence[Asked]) -> list[Line]:
     lines = [
         share("questions.first_quote", "answer in the first quote", sum(one.right(1) for one in yes), count, 0.45),
         share("questions.any_quote", "answer in any quote", sum(one.right() for one in yes), count, 0.7),
-        share("questions.refused", "answerable refused", sum(one.answer.abstained for one in yes), count),
-        share("questions.high", "high, of the answerable", sum(one.answer.confidence == "high" for one in yes), count,
-              0.2),
-        share("questions.high_right", "high and right", sum(one.right() for one in high), len(high), 0.95),
-        share("questions.unanswerable", "unanswerable refused or low",
+        share("questions.refused", "answerable question declined", sum(one.answer.abstained for one in yes), count),
+        share("questions.high", "answerable with high confidence",
+              sum(one.answer.confidence == "high" for one in yes), count, 0.2),
+        share("questions.high_right", "high confidence and right", sum(one.right() for one in high), len(high), 0.95),
+        share("questions.unanswerable", "unanswerable: declined or unsure",
               sum(one.answer.confidence in _SILENT for one in no), len(no), 0.5),
-        share("questions.unanswerable_high", "unanswerable high",
+        share("questions.unanswerable_high", "unanswerable with high confidence",
               sum(one.answer.confidence == "high" for one in no), len(no), 0.025, at_most=True),
-        calibration("questions.calibration", "calibration error (ECE)", given),
+        calibration("questions.calibration", "error of answer confidence (ECE)", given),
     ]  # fmt: skip
     return [line for line in lines if line.of]

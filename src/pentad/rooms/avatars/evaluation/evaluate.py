@@ -82,8 +82,8 @@ class _Evaluation:
             self.step("retrieval", done, len(made))
         five = sum(rank >= 1 / 5 for rank in ranks)
         self.card.lines += [
-            share("retrieval.first", "its passage first", sum(rank == 1 for rank in ranks), len(ranks)),
-            share("retrieval.five", "its passage among five", five, len(ranks), 0.8),
+            share("retrieval.first", "right passage ranked first", sum(rank == 1 for rank in ranks), len(ranks)),
+            share("retrieval.five", "right passage among the first five", five, len(ranks), 0.8),
             mean("retrieval.mrr", "mean reciprocal rank", ranks),
         ]
         return tried
@@ -100,10 +100,10 @@ class _Evaluation:
         high = [place for answer, place in given if answer.confidence == "high"]
         count = len(given)
         self.card.lines += [
-            share("answer.first_quote", "its sentence quoted first", sum(place == 1 for _, place in given), count),
-            share("answer.any_quote", "its sentence quoted", sum(place > 0 for _, place in given), count, 0.7),
-            share("answer.high", "high", len(high), count),
-            share("answer.high_right", "high and its sentence quoted", sum(place > 0 for place in high), len(high)),
+            share("answer.first_quote", "right sentence quoted first", sum(place == 1 for _, place in given), count),
+            share("answer.any_quote", "right sentence quoted", sum(place > 0 for _, place in given), count, 0.7),
+            share("answer.high", "answered with high confidence", len(high), count),
+            share("answer.high_right", "high confidence, right sentence", sum(place > 0 for place in high), len(high)),
         ]
         return [(answer.confidence_score, place > 0) for answer, place in given]
 
@@ -134,11 +134,13 @@ class _Evaluation:
         answered = sum(one.answers for one in covered)
         silent = sum(not one.answers for one in foreign)
         yes, no = [one.probability for one in covered], [one.probability for one in foreign]
-        self.card.lines.append(share("abstention.own", "own question answered", answered, len(covered), 0.6))
+        self.card.lines.append(
+            share("abstention.own", "question from the corpus answered", answered, len(covered), 0.6)
+        )
         if foreign:
             self.card.lines += [
-                share("abstention.foreign", "foreign question refused", silent, len(foreign), 0.95),
-                separation("abstention.auroc", "separation (AUROC)", yes, no, 0.95),
+                share("abstention.foreign", "off-topic question declined", silent, len(foreign), 0.95),
+                separation("abstention.auroc", "separates own from off-topic (AUROC)", yes, no, 0.95),
             ]
 
     async def left_out(self, made: Sequence[_Made]) -> None:
@@ -153,7 +155,7 @@ class _Evaluation:
             corpus = WithoutDocument(self.avatar, documents.without(one.document))
             silent += (await AnswerPipeline(corpus, self.similarity).answer(one.question)).confidence in _SILENT
         if usable:
-            name = "without its document refused or low"
+            name = "source removed: declined or unsure"
             self.card.lines.append(share("abstention.left_out", name, silent, len(usable)))
 
 
@@ -179,8 +181,8 @@ async def evaluate(
         await run.left_out(made)
         tried = [*((one.probability, True) for one in covered), *((one.probability, False) for one in foreign)]
         card.lines += [
-            calibration("calibration.coverage", "calibration error (ECE)", tried),
-            calibration("calibration.answers", "of the confidence of answers", answered),
+            calibration("calibration.coverage", "error of coverage probability (ECE)", tried),
+            calibration("calibration.answers", "error of answer confidence (ECE)", answered),
         ]
         card.lines += await mutation_lines(avatar, passages, similarity, partial(step, "mutation"))
     else:

@@ -10,6 +10,17 @@ from pentad.rooms.avatars.evaluation.intervals import Interval, auroc_interval, 
 
 Group = Literal["retrieval", "answer", "abstention", "calibration", "mutation", "questions"]
 _BINS: Final = 10
+FIGURES: Final = (
+    *(f"retrieval.{name}" for name in ("first", "five", "mrr")),
+    *(f"answer.{name}" for name in ("first_quote", "any_quote", "high", "high_right")),
+    *(f"abstention.{name}" for name in ("own", "foreign", "auroc", "left_out")),
+    *(f"calibration.{name}" for name in ("coverage", "answers")),
+    *(f"mutation.{name}" for name in ("true", "shortened", "paraphrased")),
+    *(f"mutation.{name}" for name in ("number", "quote", "citation", "name", "swap", "clause", "negation")),
+    *(f"questions.{name}" for name in ("first_quote", "any_quote", "refused", "high", "high_right")),
+    *(f"questions.{name}" for name in ("unanswerable", "unanswerable_high", "calibration")),
+)
+"""The ids of all figures. A small corpus may lack some; those of `questions` need an author's questions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +69,10 @@ class ScoreCard:
         return all(line.passed for line in self.lines)
 
     def with_goals(self, goals: Mapping[str, float]) -> "ScoreCard":
-        """The same figures with other goals, by id. A goal for a figure that there is not is an error."""
-        known = {line.id for line in self.lines}
+        """The same figures with other goals, by id. A goal for a figure that is not on the card is an error."""
+        known = sorted({line.id for line in self.lines})
         for name in goals:
-            if name not in known:
-                hint = did_you_mean(name, sorted(known)) or f"There are {', '.join(sorted(known))}."
-                raise InvalidInput(f"The evaluation has no figure {name[:60]!r}.", hint=hint)
+            _check_figure(name, known)
         lines = [replace(line, goal=goals.get(line.id, line.goal)) for line in self.lines]
         return replace(self, lines=lines)
 
@@ -74,8 +83,9 @@ class ScoreCard:
         }  # fmt: skip
 
 
-def read_goals(given: Sequence[str]) -> dict[str, float]:
-    """Goals written as `mutation.swap=0.9`."""
+def read_goals(given: Sequence[str], *, with_questions: bool) -> dict[str, float]:
+    """Goals written as `mutation.swap=0.9`. Figures that the evaluation cannot have are refused."""
+    known = [name for name in FIGURES if with_questions or not name.startswith("questions.")]
     goals: dict[str, float] = {}
     for text in given:
         name, sign, value = text.partition("=")
@@ -85,8 +95,15 @@ def read_goals(given: Sequence[str]) -> dict[str, float]:
             goal = -1.0
         if not sign or not 0 <= goal <= 1:
             raise InvalidInput(f"{text[:80]!r} is not a goal.", hint="Write ID=NUMBER from 0 to 1: mutation.swap=0.9")
+        _check_figure(name.strip(), known)
         goals[name.strip()] = goal
     return goals
+
+
+def _check_figure(name: str, known: Sequence[str]) -> None:
+    if name not in known:
+        hint = " ".join(filter(None, (did_you_mean(name, known), f"There are {', '.join(known)}.")))
+        raise InvalidInput(f"The evaluation has no figure {name[:60]!r}.", hint=hint)
 
 
 def share(id_: str, name: str, hits: float, of: int, goal: float | None = None, *, at_most: bool = False) -> Line:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 import msgspec
+from pydantic import ValidationError
 
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.growth import Tell, growth
@@ -40,6 +41,8 @@ from pentad.rooms.avatars.service import Avatars
 
 _QUESTION: Final = "question"
 _TURNS: Final = "turns"
+_GIVEN: Final = "given"
+"""The answer that a rating is about, as JSON. The page shows it again with its sources."""
 _MOST_CHARACTERS: Final = 12_000
 """How much of a conversation the form keeps. The oldest turns are dropped first."""
 _LONGEST_TURN: Final = 2_000
@@ -54,7 +57,7 @@ class _Turn(msgspec.Struct):
 async def chat(avatars: Avatars, visit: Visit) -> Sheet:
     """A conversation with an avatar. An error keeps what was said so far."""
     avatar = await avatars.open(visit.path["avatar"])
-    return _sheet(avatar, visit, _turns(visit), (), visit.typed(_QUESTION))
+    return await _sheet(avatar, visit, (), visit.typed(_QUESTION))
 
 
 async def say(avatars: Avatars, visit: Visit) -> Sheet | Growing:
@@ -63,7 +66,7 @@ async def say(avatars: Avatars, visit: Visit) -> Sheet | Growing:
     question, turns = visit.typed(_QUESTION), _turns(visit)
     if visit.typed(RATE):
         await send_rating(visit)
-        return _sheet(avatar, visit, turns, [Note(THANKS, "good")])
+        return await _sheet(avatar, visit, [Note(THANKS, "good")])
     if not question:
         problem = {"path": _QUESTION, "message": "The question is empty. Type one."}
         raise InvalidInput("The question is empty.", details={"problems": [problem]})
@@ -78,17 +81,24 @@ async def say(avatars: Avatars, visit: Visit) -> Sheet | Growing:
         answer = AnswerView.model_validate(await visit.call(ASK, arguments, progress=told))
         said = [*asked, _Turn("assistant", answer.response[:_LONGEST_TURN])]
         spoken = Conversation([Message(avatar.persona.name, "", await answer_blocks(avatar, answer, question))])
-        rating = rating_form(visit, answer, f"{path_of(avatar.id)}/chat", [Hidden(_TURNS, _kept(said))])
+        kept = [Hidden(_TURNS, _kept(said)), Hidden(_GIVEN, answer.model_dump_json())]
+        rating = rating_form(visit, answer, f"{path_of(avatar.id)}/chat", kept)
         return [spoken, *rating, *_next(avatar, visit, said, focus=True)]
 
     so_far = Sheet(_title(avatar), [_conversation(avatar, visit, asked)], trail=_way_back(avatar))
     return Growing(so_far, growth(work), _next(avatar, visit, turns, question))
 
 
-def _sheet(
-    avatar: AvatarSnapshot, visit: Visit, turns: Sequence[_Turn], below: Sequence[Block], typed: str = ""
-) -> Sheet:
-    blocks = [_conversation(avatar, visit, turns), *below, *_next(avatar, visit, turns, typed)]
+async def _sheet(avatar: AvatarSnapshot, visit: Visit, below: Sequence[Block], typed: str = "") -> Sheet:
+    """The conversation so far. After a rating the last answer has its sources, as before it."""
+    turns, given = _turns(visit), _given(visit)
+    if given is None or len(turns) < 2:
+        shown: list[Block] = [_conversation(avatar, visit, turns)]
+    else:
+        answered = await answer_blocks(avatar, given, turns[-2].content)
+        spoken = Conversation([Message(avatar.persona.name, "", answered)])
+        shown = [_conversation(avatar, visit, turns[:-1]), spoken]
+    blocks = [*shown, *below, *_next(avatar, visit, turns, typed)]
     return Sheet(_title(avatar), blocks, trail=_way_back(avatar))
 
 
@@ -131,6 +141,14 @@ def _turns(visit: Visit) -> list[_Turn]:
         return msgspec.json.decode(text, type=list[_Turn]) if text else []
     except msgspec.MsgspecError:
         return []
+
+
+def _given(visit: Visit) -> AnswerView | None:
+    """The rated answer, from the form. Visitors can change only their own."""
+    try:
+        return AnswerView.model_validate_json(visit.fields.get(_GIVEN, ""))
+    except ValidationError:
+        return None
 
 
 def _kept(turns: Sequence[_Turn]) -> str:

@@ -32,6 +32,16 @@ _TITLE: Final = "Evaluation"
 _LEAD: Final = "How often the avatar finds, quotes and declines correctly, tested on questions about its own corpus."
 
 
+_GROUPS: Final = {
+    "retrieval": "Finding the right passage",
+    "answer": "Quoting the right sentence",
+    "abstention": "Answering only what the corpus covers",
+    "calibration": "Whether confidence matches the results",
+    "mutation": "Catching altered statements",
+    "questions": "Your own questions",
+}
+
+
 async def one_evaluation(avatars: Avatars, visit: Visit) -> Sheet:
     """The last score card of an avatar."""
     avatar = await avatars.open(visit.path["avatar"])
@@ -60,7 +70,7 @@ async def run_evaluation(avatars: Avatars, visit: Visit) -> Growing:
 
     async def work(tell: Tell) -> Sequence[Block]:
         def told(group: str, done: int, total: int) -> None:
-            tell(Step(f"Testing {group}: {done:,} of {total:,}. Leaving this page stops it.", done, total))
+            tell(Step(f"{_GROUPS[group]}: {done:,} of {total:,}. Leaving this page stops it.", done, total))
 
         async with in_turn(avatars, tell):
             await avatars.evaluate(avatar.id, told, questions)
@@ -88,7 +98,7 @@ def _card(avatar: AvatarSnapshot, card: Mapping[str, Any]) -> list[Block]:
     stale = [] if card["generation"] == avatar.avatar.generation else [Note("The corpus has changed since.", "bad")]
     made = f"{str(card['at'])[:16].replace('T', ' ')} UTC"
     facts = Facts([("Evaluated", made), ("Search", card["retrieval"]), ("Generation", str(card["generation"]))])
-    sections = [Section(name.capitalize(), [Table(columns, rows)]) for name, rows in groups.items()]
+    sections = [Section(_GROUPS.get(name, name), [Table(columns, rows)]) for name, rows in groups.items()]
     return [state, *stale, *sections, *(Note(text) for text in card["notes"]), facts]
 
 

@@ -69,7 +69,8 @@ def command_routes(avatars: Avatars) -> list[BaseRoute]:
 
         query, body = request.query_params, await request.body()
         await avatars.open(query.get("avatar") or None)  # a missing avatar is reported before bad questions
-        questions, goals = read_questions(body) if body else (), read_goals(query.getlist("goal"))
+        questions = read_questions(body) if body else ()
+        goals = read_goals(query.getlist("goal"), with_questions=bool(questions))
         async with one_at_a_time:
             card = await avatars.evaluate(query.get("avatar") or None, questions=questions, goals=goals)
         return card.as_json()

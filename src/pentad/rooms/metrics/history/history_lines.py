@@ -29,6 +29,8 @@ class HistoryLine(msgspec.Struct, kw_only=True):
     forecast: Forecast | None = None
     gaps: list[Gap] = msgspec.field(default_factory=list[Gap])
     """When points are missing, and why."""
+    since: float | None = None
+    """When the first number was recorded, if that was within the period; the end of the period if none ever was."""
     earlier_gaps: int = 0
     """How many gaps before these were left out."""
     limit: float | None = None
@@ -76,8 +78,18 @@ def read_line(rows: Rows, series: Series, begin: float, end: float, *, step: int
         rates=rates(points, gaps) if is_counter else [],
         rise=total_rise(found) if is_counter else None,
         gaps=gaps,
+        since=_since(rows, series, points, begin, end),
         earlier=earlier,
     )
+
+
+def _since(rows: Rows, series: Series, points: Sequence[Point], begin: float, end: float) -> float | None:
+    if points and points[0].at <= begin:
+        return None
+    first = store.first_number(rows, series.id)
+    if first is None:
+        return end
+    return None if first <= begin else min(first, end)
 
 
 def earlier_note(lines: Sequence[HistoryLine]) -> list[str]:

@@ -72,7 +72,7 @@ async def read_history(
     if not found:
         return recorded
     remembered = [
-        HistoryLine(series=series, points=points, gaps=holes(points, width))
+        HistoryLine(series=series, points=points, gaps=holes(points, width), since=_since(points, begin, width))
         for series, points in found
         if has_labels(series.labels, labels or {})
     ]
@@ -91,6 +91,11 @@ def holes(points: Sequence[Point], step: float) -> list[Gap]:
         for before, after in pairwise(points)
         if after.at - before.at > _HOLE_STEPS * step
     ]
+
+
+def _since(points: Sequence[Point], begin: float, step: float) -> float | None:
+    """When the points of a source begin, if they are missing at the start of the period."""
+    return points[0].at if points and points[0].at - begin > _HOLE_STEPS * step else None
 
 
 def merge_lines(
@@ -118,7 +123,10 @@ def _merged_line(ours: HistoryLine, theirs: HistoryLine | None, step: float, end
         and not any(_is_inside(point.last_at, gap) for point in own)
     ]
     gaps = sorted([*explained, *unexplained], key=lambda gap: gap.begin)
-    return msgspec.structs.replace(ours, points=points, gaps=gaps, rates=rates(points, gaps) if ours.rates else [])
+    since = None if ours.since is None or theirs.since is None else min(ours.since, theirs.since)
+    return msgspec.structs.replace(
+        ours, points=points, gaps=gaps, since=since, rates=rates(points, gaps) if ours.rates else []
+    )  # fmt: skip
 
 
 def _is_near(at: float, times: Sequence[float], step: float) -> bool:

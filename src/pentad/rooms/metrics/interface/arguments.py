@@ -188,12 +188,17 @@ class ExplainArguments(ScopedArguments):
     max_tokens: Annotated[int, Field(ge=100, le=1_000_000)] = TOKENS
 
 
-class ExportArguments(ScopedArguments):
-    """Arguments of exportMetrics."""
+class ExportFileArguments(ScopedArguments):
+    """Parameters of an export as a file, which has no size limit."""
 
     format: Format = "json"
-    max_tokens: Annotated[int, Field(ge=100, le=10_000_000)] = EXPORT_TOKENS
     keys: Annotated[OneOrMore | None, Field(description="Only these metric keys.")] = None
+
+
+class ExportArguments(ExportFileArguments):
+    """Arguments of exportMetrics."""
+
+    max_tokens: Annotated[int, Field(ge=100, le=10_000_000)] = EXPORT_TOKENS
 
 
 class LoadArguments(ScopedArguments):

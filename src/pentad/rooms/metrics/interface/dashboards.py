@@ -3,6 +3,7 @@
 Both use the same blocks. A link to a page also has a tool call, for views.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -233,15 +234,25 @@ def _coverage_table(lines: Sequence[HistoryLine], begin: float, end: float) -> T
             if known
             else [""] * 4
         )
-        rows.append((name, f"{_known_share(line.gaps, begin, end):.0%}", *spread))
-    names = ("Covered", "Last", "Lowest", "Mean", "Highest")
-    return Table(("Line", *(Column(name, True) for name in names)), sorted(rows))
+        rows.append((name, covered_share(line, begin, end), _first_record(line, end), *spread))
+    names = ("Last", "Lowest", "Mean", "Highest")
+    first = Column("First record", short=True)
+    return filled_table(("Line", Column("Covered", True), first, *(Column(name, True) for name in names)), sorted(rows))
 
 
-def _known_share(gaps: Sequence[Gap], begin: float, end: float) -> float:
-    """The share of the period outside gaps."""
-    missing = sum(max(0.0, min(end, end if gap.end is None else gap.end) - max(begin, gap.begin)) for gap in gaps)
-    return max(0.0, 1 - missing / (end - begin))
+def covered_share(line: HistoryLine, begin: float, end: float) -> str:
+    """The share of the period after the first record and outside gaps, rounded down."""
+    since = begin if line.since is None else max(begin, line.since)
+    missing = sum(max(0.0, min(end, end if gap.end is None else gap.end) - max(since, gap.begin)) for gap in line.gaps)
+    share = max(0.0, (end - since - missing) / (end - begin))
+    return "<1%" if 0 < share < 0.01 else f"{math.floor(share * 100)}%"
+
+
+def _first_record(line: HistoryLine, end: float) -> str:
+    """When the records begin, if that is within the period."""
+    if line.since is None:
+        return ""
+    return "none" if line.since >= end else when(line.since)
 
 
 def _gap_table(gaps: Sequence[tuple[HistoryLine, Gap]], end: float) -> Table:

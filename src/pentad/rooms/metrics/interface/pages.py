@@ -8,7 +8,7 @@ as the tools do.
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from pentad.kernel.errors import PentadError
+from pentad.kernel.errors import InvalidInput, PentadError
 from pentad.kernel.page_values import label, scalar_text
 from pentad.kernel.pages import (
     Action,
@@ -21,6 +21,7 @@ from pentad.kernel.pages import (
     Choice,
     Code,
     Column,
+    Download,
     Facts,
     Form,
     Hint,
@@ -37,6 +38,7 @@ from pentad.kernel.pages import (
     when,
 )
 from pentad.rooms.metrics.history.collector_health import CollectorHealth
+from pentad.rooms.metrics.history.metric_history import ALERTS_URI
 from pentad.rooms.metrics.interface.alert_pages import (
     alert_count,
     alert_sections,
@@ -64,7 +66,7 @@ from pentad.rooms.metrics.interface.dashboards import (
 )
 from pentad.rooms.metrics.interface.needs import needs
 from pentad.rooms.metrics.interface.presentation import label_text, metric_name, metric_names
-from pentad.rooms.metrics.loaders.formats import FORMATS
+from pentad.rooms.metrics.loaders.formats import EXPORT_PATH, FORMATS
 from pentad.rooms.metrics.models import Info
 from pentad.rooms.metrics.service import Metrics
 from pentad.rooms.metrics.verbs import FIRST_CONTENT
@@ -237,11 +239,23 @@ async def exported(metrics: Metrics, visit: Visit) -> Sheet:
     choice = Choice("format", "Format", [(name, name) for name in FORMATS], form)
     blocks: list[Block] = [Form([choice], [Button("Export")], method="get")]
     if form:
-        found = await visit.call("exportMetrics", {"collector": info.id, "format": form, "max_tokens": 25_000})
-        facts = Facts([("Records", f"{found['records']:,}"), ("Type", str(found["contentType"]))])
-        blocks += [facts, Code(str(found["body"]), copy=True)]
+        blocks += await _export_blocks(visit, info.id, form)
     lead = "Current figures in the format of another system."
     return Sheet(f"Export {info.title}", blocks, lead=lead, trail=[Cell(info.title, Place((info.id,)))])
+
+
+async def _export_blocks(visit: Visit, collector: str, form: str) -> list[Block]:
+    """An export as text, and as a file. One that is too large for a page can still be downloaded."""
+    query = {"collector": collector, "format": form}
+    download = Links([Cell(f"Download as {form}", Download(EXPORT_PATH, query))], actions=True)
+    try:
+        found = await visit.call("exportMetrics", query)
+    except InvalidInput as error:
+        if form not in FORMATS:
+            raise
+        return [download, Note(error.message)]
+    facts = Facts([("Records", f"{found['records']:,}"), ("Type", str(found["contentType"]))])
+    return [download, facts, Code(str(found["body"]), copy=True)]
 
 
 async def changes(metrics: Metrics, visit: Visit) -> Sheet:
@@ -290,6 +304,13 @@ PAGES: Final[Pages[Metrics]] = Pages(
         Action("silences", overview, end_silence, ""),
     ],
     needs=needs,
+    resources={
+        "metrics://catalog": "",
+        "metrics://catalog/{collector}/{key}": "{collector}/{key}",
+        ALERTS_URI: "",
+        "metrics://{collector}/{bg}": "{collector}",
+        "metrics://{collector}/{bg}/{key}": "{collector}/{key}",
+    },
 )
 
 

@@ -1,7 +1,8 @@
-"""REST routes: queries, changes, keys, PromQL, `POST /api/metrics/poll`, and the page that Prometheus scrapes."""
+"""REST routes: queries, changes, keys, exports, PromQL, `POST /api/metrics/poll`, and the page for Prometheus."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, TypeVar
+from urllib.parse import quote
 
 from pydantic import ValidationError
 from starlette.requests import Request
@@ -13,7 +14,13 @@ from pentad.kernel.principal import Principal
 from pentad.mcp.arguments import Arguments, argument_error
 from pentad.platform import Operation, Parameter, protected_route
 from pentad.rooms.metrics.history.scrape import OPENMETRICS, PLAIN_TEXT
-from pentad.rooms.metrics.interface.arguments import HEADERS, ChangesArguments, ListKeysArguments, QueryArguments
+from pentad.rooms.metrics.interface.arguments import (
+    HEADERS,
+    ChangesArguments,
+    ExportFileArguments,
+    ListKeysArguments,
+    QueryArguments,
+)
 from pentad.rooms.metrics.interface.promql_tools import (
     PrometheusMetricsArguments,
     PromqlArguments,
@@ -21,6 +28,7 @@ from pentad.rooms.metrics.interface.promql_tools import (
     run_query,
 )
 from pentad.rooms.metrics.interface.questions import Origin, changes_view, keys_view, query_view
+from pentad.rooms.metrics.loaders.formats import EXPORT_PATH, FORMATS, SUFFIXES
 from pentad.rooms.metrics.metric_keys import split_list
 from pentad.rooms.metrics.service import Metrics
 
@@ -80,6 +88,23 @@ _KEYS: Final = Operation(
         Parameter("offset", "How many keys to pass over.", "integer", minimum=0),
     ),
 )
+_EXPORT: Final = Operation(
+    "The figures of a collector as a file, in another system's format.",
+    "metrics",
+    (
+        _COLLECTOR,
+        Parameter("format", "The format; default json.", choices=FORMATS),
+        Parameter("keys", "Only these metric keys, separated by commas."),
+        _BG,
+        Parameter("recursive", "Include the groups below it; default true.", "boolean"),
+        Parameter("environment", "Only these environments, by name, id or type."),
+        Parameter("region", "Only these regions."),
+        Parameter("compat", "The Metrics Toolkit's numbers, or the right ones.", choices=("legacy", "current")),
+        Parameter("timeout_seconds", "Answer with what has arrived by then.", "number"),
+    ),
+    produces=["application/json", "application/x-ndjson", "text/csv", "text/plain"],
+    headers=["Content-Disposition"],
+)
 _SCRAPE: Final = Operation(
     "What the last poll of each collector recorded, for Prometheus; asks no source.",
     "metrics",
@@ -124,8 +149,24 @@ def routes(metrics: Metrics) -> list[BaseRoute]:
         return {"recorded": await metrics.poll(collector, request.query_params.get("bg") or None)}
 
     async def query(request: Request, _principal: Principal) -> dict[str, Any]:
-        credentials = {name: value for name in HEADERS if (value := request.headers.get(name))}
-        return await query_view(metrics, _arguments(QueryArguments, request), Origin(credentials=credentials or None))
+        origin = Origin(credentials=_credentials(request))
+        return await query_view(metrics, _arguments(QueryArguments, request), origin)
+
+    async def export(request: Request, _principal: Principal) -> Response:
+        given = _arguments(ExportFileArguments, request)
+        (one,) = metrics.select_collectors([given.one_collector()])
+        options = given.query_options()
+        options.update(
+            keys=split_list(given.keys), compat=metrics.compat(one, given.compat), credentials=_credentials(request)
+        )
+        found, _ = await metrics.export(one, metrics.query(one, **options), given.format)
+        name = quote(f"{one}.{SUFFIXES[given.format]}", safe="")
+        headers = {
+            "cache-control": "no-store",
+            "content-disposition": f"attachment; filename*=UTF-8''{name}",
+            "x-content-type-options": "nosniff",
+        }
+        return Response(found.body, headers=headers, media_type=found.content_type)
 
     def answer(
         model: type[A], view: Callable[[Metrics, A], Awaitable[Mapping[str, Any]]]
@@ -156,6 +197,7 @@ def routes(metrics: Metrics) -> list[BaseRoute]:
         protected_route("GET", "/api/metrics/keys", "metrics:read", _KEYS, answer(ListKeysArguments, keys_view)),
         protected_route("GET", "/api/metrics/promql", "metrics:read", _PROMQL, promql),
         protected_route("GET", "/api/metrics/promql/metrics", "metrics:read", _PROMETHEUS_METRICS, prometheus_metrics),
+        protected_route("GET", EXPORT_PATH, "metrics:read", _EXPORT, export),
         protected_route("GET", "/metrics/collectors", "metrics:read", _SCRAPE, scrape),
         protected_route("POST", "/api/metrics/poll", "metrics:write", _POLL, poll),
     ]
@@ -173,6 +215,11 @@ def _arguments(model: type[A], request: Request) -> A:
         return model.model_validate(given)
     except ValidationError as error:
         raise argument_error(model, error, given) from None
+
+
+def _credentials(request: Request) -> dict[str, str] | None:
+    """The credentials in the request's headers, for this request only."""
+    return {name: value for name in HEADERS if (value := request.headers.get(name))} or None
 
 
 def _accepts_openmetrics(accept: str) -> bool:

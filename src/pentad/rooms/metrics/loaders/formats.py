@@ -77,6 +77,13 @@ def _attributes(values: Mapping[str, str]) -> list[dict[str, Any]]:
 Format = Literal["csv", "json", "ndjson", "prometheus", "otlp", "splunk", "elastic", "webhook"]
 FORMATS: Final[tuple[str, ...]] = get_args(Format)
 COLUMNS: Final = ("name", "value", "businessGroup", "date", "group", "environmentType", "environmentName")
+EXPORT_PATH: Final = "/api/metrics/export"
+"""The route that returns an export as a file."""
+SUFFIXES: Final[Mapping[Format, str]] = {
+    "csv": "csv", "json": "json", "ndjson": "ndjson", "prometheus": "prom", "otlp": "otlp.json",
+    "splunk": "splunk.json", "elastic": "elastic.ndjson", "webhook": "webhook.json",
+}  # fmt: skip
+"""How the names of exported files end."""
 _DANGEROUS: Final = ("=", "+", "-", "@", "\t", "\r")
 _NDJSON: Final = "application/x-ndjson"
 

@@ -138,7 +138,8 @@ async def _evaluated(
     from pentad.rooms.avatars.evaluation.author_questions import read_questions
     from pentad.rooms.avatars.evaluation.score_card import read_goals
 
-    questions, wanted = () if written is None else read_questions(written), read_goals(goals)
+    questions = () if written is None else read_questions(written)
+    wanted = read_goals(goals, with_questions=bool(questions))
     with progress_bar() as told:
         return (await room.evaluate(avatar_id, told, questions, wanted)).as_json()
 
