@@ -111,7 +111,7 @@ def test_what_is_certain_is_fixed_at_a_button(log_in: LogIn, two: Sequence[str],
         {"go": f"{two[0]}/edit"},
         {"press": "As JSON"},
         {"fill": {"Record": record("example.org/told", "v3.0.0", authors="one person")}},
-        {"press": "Fix what is certain"},
+        {"press": "Apply safe fixes"},
     )
     assert "applied. Nothing is stored yet." in fixed["text"]
 

@@ -162,7 +162,7 @@ async def test_the_trail_is_filtered_linked_paged_and_exported(house: House) -> 
     refused = await auditor.get("/console/audit?room=console&outcome=403")
     assert "GET /console/admin" in refused.body
     assert (await auditor.get("/console/audit?since=whenever")).status == 422
-    assert "The chain is whole." in (await auditor.get("/console/audit/verification")).body
+    assert "The chain is intact." in (await auditor.get("/console/audit/verification")).body
     await house.app.audit.flush()
     events = {(one.principal, one.tool) for one in await house.app.audit.recent(1000)}
     assert {("user:auditor", what) for what in ("audit read", "audit exported", "audit verified")} <= events

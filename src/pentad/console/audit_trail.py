@@ -69,7 +69,7 @@ class TrailPages:
         head = visit.asked("head")
         found = await self._admin.trail.verify(visit.principal, head or None)
         if found["ok"]:
-            note = Note("The chain is whole." + (" It contains that head." if head else ""), "good")
+            note = Note("The chain is intact." + (" It contains that head." if head else ""), "good")
         else:
             note = Note(f"The chain is broken. {found['fault']}", "bad")
         removed: str = found["checkpoint"] or ""

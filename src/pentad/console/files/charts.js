@@ -108,6 +108,8 @@ const drawCharts = (() => {
     ];
     const axis = { stroke: soft, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } };
     const value = (_, y) => written(y, entry.spec.unit);
+    // Wide enough for labels such as "34.5 GB".
+    const widest = (_, texts) => Math.max(60, 16 + 8 * Math.max(0, ...(texts ?? []).map((one) => one.length)));
     // The axis is the chosen span until the reader zooms in.
     const span = (plot, low, high) => {
       const xs = plot.data[0];
@@ -117,7 +119,7 @@ const drawCharts = (() => {
       width: figure.clientWidth, height: HEIGHT,
       scales: { x: { time: entry.spec.time, range: span }, y: { range: () => entry.spec.range } },
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
-      axes: [entry.spec.time ? { ...axis, values: times } : axis, { ...axis, size: 60, values: (_, splits) => labels(splits, entry.spec.unit) }],
+      axes: [entry.spec.time ? { ...axis, values: times } : axis, { ...axis, size: widest, values: (_, splits) => labels(splits, entry.spec.unit) }],
       hooks: { drawClear: [overlay(entry)], setCursor: [reason(entry)] },
       series: [
         entry.spec.time ? { value: "{YYYY}-{MM}-{DD} {HH}:{mm}:{ss} UTC" } : {},

@@ -148,7 +148,7 @@ async def _editor(visit: Visit, title: str, text: str, path: str, trail: Sequenc
     was_json = bool(visit.posted) and visit.typed(_AS) != _FIELDS
     as_json = record is None or do == _JSON or (was_json and do != _FIELDS)
     form = _json_form(given, path) if as_json or record is None else _fields_form(visit, record, given, path)
-    return Sheet(title, [form, Section("What a check says", _findings(found), anchor=_CHECK)], trail=trail)
+    return Sheet(title, [form, Section("Validation", _findings(found), anchor=_CHECK)], trail=trail)
 
 
 def _json_form(text: str, path: str) -> Form:
@@ -170,7 +170,7 @@ def _fields_form(visit: Visit, record: Mapping[str, Any], text: str, path: str) 
 def _buttons(other: str, value: str) -> list[Button]:
     return [
         Button("Save as a new record", "do", "save"),
-        Button("Fix what is certain", "do", "fix", kind="plain"),
+        Button("Apply safe fixes", "do", "fix", kind="plain"),
         Button("Check", "do", _CHECK, kind="plain"),
         Button(other, "do", value, kind="plain"),
     ]
@@ -260,7 +260,7 @@ def _outcomes(outcomes: Sequence[Mapping[str, Any]]) -> list[Block]:
 
 
 def _import_form(visit: Visit, text: str = "") -> Form:
-    formats = [("", "detect it"), *((one, one) for one in _FORMATS)]
+    formats = [("", "Detect"), *((one, one) for one in _FORMATS)]
     name = Hidden(f"{FILE_NAME}file", visit.fields.get(f"{FILE_NAME}file", ""))
     source = [Hidden("text", text), name] if text else [
         FileField("file", "File"),

@@ -109,7 +109,7 @@ async def deleted_objects(registers: Registers, visit: Visit) -> Sheet:
     table = Table(
         ("Object", "UUID", Column("Changed", short=True)),
         [(name, uuid, when(one.updated_at)) for (uuid, name), one in zip(names, objects, strict=True)],
-        "No deleted object waits here.",
+        "There are no deleted objects.",
     )
     blocks: list[Block] = [table]
     if objects and page.may("delete"):
