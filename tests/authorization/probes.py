@@ -47,8 +47,14 @@ _NOT_JUDGED: Final = frozenset(
 """Codes of errors that say nothing about access."""
 _INTERNAL_ERROR: Final = -32603
 _SILENT_SECONDS: Final = 2.0
+_STATUS_LOST: Final = "Internal error from Core"
+"""What grpcio's client says when its own sending fails."""
 _PLACE: Final = re.compile(r"\{([a-z_]+)\}")
 _NO_BODY: Final = frozenset({"GET", "DELETE"})
+
+
+class _StatusLostError(Exception):
+    """A call ended, and the client does not know how."""
 
 
 def verdict_of_status(status: int, where: Any) -> Verdict:
@@ -175,6 +181,14 @@ class Probe:
         return "hidden" if error["code"] == _TASK_NOT_FOUND else "ok"
 
     async def _grpc(self, name: str) -> Verdict:
+        """Tries again if grpcio lost the status: a server may end a call while the client still sends, and then the
+        client sometimes raises this error of its own instead of the refusal."""
+        for _ in range(4):
+            with contextlib.suppress(_StatusLostError):
+                return await self._grpc_once(name)
+        return await self._grpc_once(name)
+
+    async def _grpc_once(self, name: str) -> Verdict:
         app = self._house.app
         shape = grpc_methods(app)[name].shape
         metadata = [(key, value) for key, value in self._caller.headers.items()]
@@ -198,6 +212,8 @@ class Probe:
                         with contextlib.suppress(TimeoutError):
                             await asyncio.wait_for(call.read(), _SILENT_SECONDS)
             except aio.AioRpcError as error:
+                if error.details() == _STATUS_LOST:
+                    raise _StatusLostError from error
                 if error.code() in _SAYS_NOTHING:
                     raise
                 return _BY_GRPC.get(error.code(), "ok")

@@ -131,7 +131,7 @@ async def test_the_score_card_is_the_same_twice_and_every_spoilt_statement_is_ca
     for name in ("changed number caught", "altered quote caught", "wrong citation caught", "false name caught"):
         assert figures[name].value == 1.0, name
         assert figures[name].of > 0
-    assert figures["its passage among five"].value >= 0.9
+    assert figures["right passage among the first five"].value >= 0.9
     assert figures["foreign question refused"].value >= 0.95
 
 
