@@ -132,7 +132,7 @@ async def test_the_score_card_is_the_same_twice_and_every_spoilt_statement_is_ca
         assert figures[name].value == 1.0, name
         assert figures[name].of > 0
     assert figures["right passage among the first five"].value >= 0.9
-    assert figures["foreign question refused"].value >= 0.95
+    assert figures["off-topic question declined"].value >= 0.95
 
 
 @pytest.mark.requirement("avatars:feedback:calibration")
