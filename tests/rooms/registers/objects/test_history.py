@@ -9,6 +9,7 @@ from pentad.kernel.clock import iso
 from pentad.kernel.errors import Conflict, InvalidInput, NotFound
 from pentad.kernel.ports import Transaction
 from pentad.rooms.registers.models import Caller, Operation, Pair
+from pentad.rooms.registers.objects.history import FIND_HISTORY
 from pentad.rooms.registers.query.datetimes import parse_as_of
 from pentad.rooms.registers.query.models import AggregateQuery, AsOf, Metric, Query
 from pentad.rooms.registers.service import Registers
@@ -266,3 +267,11 @@ async def test_nothing_is_missed_or_told_twice_while_others_write(registers: Reg
                 break
             heard += [change.seq for change in changes]
     assert len(heard) == len(set(heard)) == 180
+
+
+@pytest.mark.parametrize("stores", ["sqlite"], indirect=True)
+async def test_the_history_of_an_object_is_found_by_its_uuid_alone(registers: Registers):
+    plan = await registers.objects._database.read(
+        lambda rows: rows.all(f"EXPLAIN QUERY PLAN {FIND_HISTORY}", "any", 1, 1)
+    )
+    assert "object_changes_of (uuid=?)" in str(plan)

@@ -41,6 +41,8 @@ from pentad.rooms.registers.query.datetimes import parse_time
 from pentad.rooms.registers.query.models import AsOf
 from pentad.rooms.registers.schema_locks import check_current
 
+FIND_HISTORY: Final = "SELECT uuid FROM object_changes WHERE uuid = ? AND +register = ? AND +schema = ? LIMIT 1"
+"""The `+` makes SQLite look up the uuid. Without it, SQLite reads all changes of the register and schema."""
 _PORTION: Final = 200
 _MOST_EXAMINED: Final = 5_000
 _NEUTRAL: Final = frozenset({"lock", "unlock"})
@@ -386,8 +388,7 @@ class History:
     ) -> tuple[str, StoredObject | None]:  # fmt: skip
         """The object and its uuid. The object is None if it was purged; only administrators see that history."""
         if is_admin(caller.principal) and isinstance(ref, str):
-            sql = "SELECT uuid FROM object_changes WHERE uuid = ? AND register = ? AND schema = ? LIMIT 1"
-            uuid = rows.value(sql, ref.lower().replace("\0", ""), pair.register.id, pair.schema.id)
+            uuid = rows.value(FIND_HISTORY, ref.lower().replace("\0", ""), pair.register.id, pair.schema.id)
             if uuid is not None and not store.existing_by_uuid(rows, [uuid]):
                 return str(uuid), None
         stored = self._find(rows, caller, pair, ref).stored
