@@ -1,7 +1,7 @@
 """`python -m benchmarks [PART ...] [--json FILE]`: set up, measure, print a table for each part.
 
-A part is a module with `measure(effort) -> list[Figure]`; a room adds its own with one line in PARTS. The exit code
-says whether the benchmarks ran, not whether the goals were met.
+A part is a module with `measure(effort)`, which returns or yields figures; a room adds its own with one line in PARTS.
+The exit code says whether the benchmarks ran, not whether the goals were met.
 """
 
 import argparse
@@ -46,8 +46,12 @@ def main() -> None:
     effort = Effort(given.rounds, given.seconds, given.objects, given.large)
     figures: list[Figure] = []
     for part in given.parts or PARTS:
-        measured = import_module(PARTS[part]).measure(effort)
-        print(table(measured, RIVAL), flush=True)  # at once: a later part may fail
+        measured: list[Figure] = []
+        try:
+            for figure in import_module(PARTS[part]).measure(effort):
+                measured.append(figure)  # noqa: PERF402  a list would lose what was measured before an error
+        finally:
+            print(table(measured, RIVAL), flush=True)  # at once: a later part may fail
         figures += measured
     if not pinned:
         print("\nServers and load shared one core: read the ratios with care.")

@@ -2,6 +2,8 @@
 grow.
 """
 
+from collections.abc import Iterator
+
 from benchmarks.directory.registry import listing
 from benchmarks.directory.searching import searching
 from benchmarks.directory.validation import validating
@@ -10,6 +12,7 @@ from benchmarks.effort import Effort
 from benchmarks.table import Figure
 
 
-def measure(effort: Effort) -> list[Figure]:
-    """Every figure of this part."""
-    return [*validating(effort), *over_the_wire(effort), *searching(effort), *listing(effort)]
+def measure(effort: Effort) -> Iterator[Figure]:
+    """Every figure of this part, as soon as it is measured."""
+    for battery in (validating, over_the_wire, searching, listing):
+        yield from battery(effort)

@@ -74,12 +74,14 @@ async def _asked(database: Database, size: int, turns: int) -> Lane:
     clock, entries = SystemClock(), ServerEntries()
     registry = Registry(database, clock, entries, States(database, clock, entries))
     lane = Lane(size)
+    places = sorted(name(number) for number in range(_SMALL))[:-_PAGE]
+    """Names with a full page behind them, at every size."""
 
     async def changes(_turn: int) -> ServerPage:
         return await registry.page(ServerQuery(updated_since=_SINCE), _PAGE)
 
     async def page(turn: int) -> ServerPage:
-        return await registry.page(ServerQuery(version="latest"), _PAGE, (name(turn * 37 % _SMALL), ""))
+        return await registry.page(ServerQuery(version="latest"), _PAGE, (places[turn * 37 % len(places)], ""))
 
     async def one(turn: int) -> ServerPage:
         return ServerPage([await registry.get(name(turn * 37 % _SMALL), "latest")])
