@@ -243,3 +243,10 @@ async def test_a_login_ends_here_also_when_the_server_is_away() -> None:
 def test_an_origin_is_written_in_one_way() -> None:
     assert origin_of("HTTP://LOCALHOST:80/x?y#z") == "http://localhost"
     assert origin_of("http://[::1]:8700/mcp") == "http://[::1]:8700"
+
+
+def test_an_address_with_a_user_name_says_where_the_name_belongs() -> None:
+    with pytest.raises(InvalidInput, match="contains a user name") as found:
+        origin_of("http://ada:secret@localhost:8700")
+    assert "--user" in (found.value.hint or "")
+    assert "secret" not in str(found.value)

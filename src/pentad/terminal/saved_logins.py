@@ -144,8 +144,12 @@ def origin_of(url: str) -> str:
         port = parts.port
     except ValueError:
         parts, port = urlsplit(""), None
-    if parts.scheme not in _PORTS or not parts.hostname or parts.username is not None:
+    if parts.scheme not in _PORTS or not parts.hostname:
         raise InvalidInput("That is not a server's address.", hint="Write https://pentad.example.com.")
+    if parts.username is not None:
+        raise InvalidInput(
+            "The server's address contains a user name.", hint="Leave it out; --user NAME tells who calls."
+        )
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return f"{parts.scheme}://{host}" + ("" if port in (None, _PORTS[parts.scheme]) else f":{port}")
 
