@@ -32,7 +32,7 @@ class Echo(BaseA2AAgent):
 
     name: ClassVar[str] = "echo"
     title: ClassVar[str] = "Echo"
-    description: ClassVar[str] = "Says back what it hears."
+    description: ClassVar[str] = "Echoes the message."
     tags: ClassVar[Sequence[str]] = ("test",)
     oasf_skills: ClassVar[Sequence[str]] = ("dialogue_generation",)
     oasf_domains: ClassVar[Sequence[str]] = ("software_engineering",)
@@ -41,7 +41,7 @@ class Echo(BaseA2AAgent):
         {
             "id": "echo",
             "name": "Echo",
-            "description": "Says back what it hears: at once, word by word (stream), when asked (ask), or late (slow).",
+            "description": "Echoes the message: at once, word by word (stream), after a question (ask), or late (slow).",
             "tags": ["test"],
             "examples": ["Hello", "stream one two three", "ask", "slow"],
         },
