@@ -18,6 +18,7 @@ import msgspec
 from pentad.access.provider_endpoints import ProviderEndpoints, ProviderMetadata
 from pentad.access.tokens import RefusedToken, claim_at, words_of
 from pentad.access.user_identities import IdentityProvider, LoginRefused, ProvenIdentity
+from pentad.kernel import base64url
 from pentad.kernel.clock import Clock, Randomness, SystemClock, SystemRandomness
 from pentad.kernel.ports import Database, Fetcher, Transaction
 
@@ -83,7 +84,7 @@ class ProviderLogins:
             "scope": " ".join(self.provider.scopes),
             "state": state,
             "nonce": nonce,
-            "code_challenge": _text(hashlib.sha256(verifier.encode()).digest()),
+            "code_challenge": base64url.encode(hashlib.sha256(verifier.encode()).digest()),
             "code_challenge_method": "S256",
         }
         sign = "&" if urlsplit(metadata.authorization_endpoint).query else "?"
@@ -200,7 +201,7 @@ class ProviderLogins:
         return ProvenIdentity(self.provider.issuer, claims["sub"], groups, known[0], verified, next_path)
 
     def _random(self) -> str:
-        return _text(self._randomness.token_bytes(32))
+        return base64url.encode(self._randomness.token_bytes(32))
 
 
 def _out_of_place(reason: str) -> LoginRefused:
@@ -215,7 +216,3 @@ def _has_several(audience: object) -> bool:
 
 def _digest(state: str) -> bytes:
     return hashlib.sha256(state.encode()).digest()
-
-
-def _text(value: bytes) -> str:
-    return base64.urlsafe_b64encode(value).rstrip(b"=").decode("ascii")

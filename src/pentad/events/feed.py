@@ -4,8 +4,6 @@ A cursor contains the position in every source. Events of one source keep its or
 time. Each source applies the caller's rights in its query.
 """
 
-import base64
-import binascii
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
@@ -14,6 +12,7 @@ import msgspec
 from msgspec import Struct, field
 
 from pentad.events.outbox import ADMINS, events_after, latest_events, newest, oldest_time, remove_before
+from pentad.kernel import base64url
 from pentad.kernel.clock import Clock, iso
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.events import Event
@@ -279,7 +278,7 @@ def _fits(pattern: str, text: str) -> bool:
 
 
 def _write(positions: Mapping[str, str]) -> str:
-    return base64.urlsafe_b64encode(msgspec.json.encode(dict(sorted(positions.items())))).decode().rstrip("=")
+    return base64url.encode(msgspec.json.encode(dict(sorted(positions.items()))))
 
 
 def parse_cursor(cursor: str | None) -> dict[str, str]:
@@ -287,9 +286,8 @@ def parse_cursor(cursor: str | None) -> dict[str, str]:
     if not cursor:
         return {}
     try:
-        padded = cursor + "=" * (-len(cursor) % 4)
-        return msgspec.json.decode(base64.urlsafe_b64decode(padded), type=dict[str, str])
-    except (binascii.Error, ValueError, msgspec.MsgspecError):
+        return msgspec.json.decode(base64url.decode(cursor), type=dict[str, str])
+    except (ValueError, msgspec.MsgspecError):
         raise InvalidInput(
             "The cursor is not valid.",
             hint="Pass the cursor of an earlier answer or `now`, or leave it out to start at the beginning.",

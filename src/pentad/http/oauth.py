@@ -33,6 +33,7 @@ from pentad.access.users import user_principal_id
 from pentad.app import App
 from pentad.http.guards.credentials import address_of, client_of
 from pentad.http.protected_resources import WELL_KNOWN, ProtectedResources
+from pentad.kernel import base64url
 from pentad.kernel.errors import InvalidInput, Overloaded, PentadError, RateLimited, Unauthenticated
 from pentad.kernel.principal import ANONYMOUS, Principal
 from pentad.platform import Operation, described
@@ -311,8 +312,8 @@ def _subject(assertion: str) -> str | None:
     """The unverified subject of an assertion, used only to choose the keys."""
     try:
         part = assertion.split(".")[1]
-        claims = msgspec.json.decode(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)), type=Mapping[str, Any])
-    except (IndexError, binascii.Error, msgspec.MsgspecError, UnicodeError, ValueError, RecursionError):
+        claims = msgspec.json.decode(base64url.decode(part), type=Mapping[str, Any])
+    except (IndexError, msgspec.MsgspecError, ValueError, RecursionError):
         return None
     subject = claims.get("sub")
     return subject if isinstance(subject, str) else None

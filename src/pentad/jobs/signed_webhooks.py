@@ -16,12 +16,12 @@ import hashlib
 import hmac
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
 from typing import Final
 
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import InvalidInput, PentadError
 from pentad.kernel.ports import Fetcher
+from pentad.kernel.retry_after import retry_after
 
 SECRET_PREFIX: Final = "whsec_"  # noqa: S105  how a secret begins, not one
 MOST_RETRY_AFTER: Final = 86_400.0
@@ -84,21 +84,8 @@ async def deliver(fetcher: Fetcher, clock: Clock, message: Message) -> Attempt:
         return Attempt(answer.status, "The address redirects, and deliveries do not follow redirects.")
     if 200 <= answer.status < 300:
         return Attempt(answer.status, None)
-    pause = retry_after(answer.headers.get("retry-after"), clock.now())
+    pause = min(retry_after(answer.headers.get("retry-after"), clock) or 0.0, MOST_RETRY_AFTER)
     return Attempt(answer.status, f"The address answered {answer.status}.", pause)
-
-
-def retry_after(value: str | None, now: float) -> float:
-    """The pause of a Retry-After header (seconds or a date); 0 if it is missing or invalid."""
-    if value is None:
-        return 0.0
-    text = value.strip()
-    if text.isascii() and text.isdigit():
-        return min(float(text), MOST_RETRY_AFTER)
-    try:
-        return min(max(parsedate_to_datetime(text).timestamp() - now, 0.0), MOST_RETRY_AFTER)
-    except (ValueError, OverflowError):
-        return 0.0
 
 
 def signed_bytes(message_id: str, stamp: int, body: bytes) -> bytes:

@@ -4,11 +4,12 @@ The digest is not a secret; it only detects cursors that were changed or belong 
 rights, and its values must still be checked.
 """
 
-import base64
 import hashlib
 import json
 from collections.abc import Sequence
 from typing import Any, Final, cast
+
+from pentad.kernel import base64url
 
 _DIGEST_BYTES: Final = 9
 
@@ -16,14 +17,14 @@ _DIGEST_BYTES: Final = 9
 def write_cursor(query: tuple[object, ...], position: Sequence[str | float | None]) -> str:
     """The cursor that continues after a position; `query` holds everything that identifies the query."""
     payload = json.dumps(position, ensure_ascii=False, separators=(",", ":")).encode()
-    return base64.urlsafe_b64encode(_digest(query, payload) + payload).rstrip(b"=").decode()
+    return base64url.encode(_digest(query, payload) + payload)
 
 
 def read_cursor(query: tuple[object, ...], cursor: str, longest: int) -> list[Any]:
     """The values of the position; ValueError if it is not a cursor of this query."""
     if len(cursor) > longest:
         raise ValueError(cursor)
-    raw = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
+    raw = base64url.decode(cursor)
     payload = raw[_DIGEST_BYTES:]
     if raw[:_DIGEST_BYTES] != _digest(query, payload):
         raise ValueError(cursor)

@@ -1,8 +1,8 @@
 """Identifiers: sortable ones for rows (UUIDv7), unguessable ones for handles."""
 
-import base64
 import uuid
 
+from pentad.kernel import base64url
 from pentad.kernel.clock import Clock, Randomness, SystemClock, SystemRandomness
 
 _CLOCK = SystemClock()
@@ -32,4 +32,4 @@ def opaque_id(randomness: Randomness = _RANDOMNESS, size: int = 24) -> str:
     It begins with a letter, so that no command line mistakes it for an option: clearing the first bit leaves A to f.
     """
     noise = randomness.token_bytes(size)
-    return base64.urlsafe_b64encode(bytes((noise[0] & 0x7F,)) + noise[1:]).rstrip(b"=").decode("ascii")
+    return base64url.encode(bytes((noise[0] & 0x7F,)) + noise[1:])

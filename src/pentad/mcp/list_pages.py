@@ -5,8 +5,6 @@ the rights it was made with: if they change between two pages, the caller has to
 entries.
 """
 
-import base64
-import binascii
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -15,6 +13,7 @@ import msgspec
 import msgspec.structs
 from msgspec import Struct
 
+from pentad.kernel import base64url
 from pentad.kernel.lru import LruCache
 from pentad.kernel.principal import Action, Principal
 from pentad.mcp.content import Annotations
@@ -129,16 +128,15 @@ class Cursor(NamedTuple):
 
 def make_cursor(method: str, tag: str, position: int, inner: str | None = None) -> str:
     """An opaque cursor, valid for this list and for callers with the same rights."""
-    return base64.urlsafe_b64encode(msgspec.json.encode([method, tag, position, inner])).decode("ascii")
+    return base64url.encode(msgspec.json.encode([method, tag, position, inner]))
 
 
 def read_cursor(cursor: str, method: str, tag: str) -> Cursor:
     try:
         made_by, made_for, position, inner = msgspec.json.decode(
-            base64.b64decode(cursor.encode("ascii"), altchars=b"-_", validate=True),
-            type=tuple[str, str, int, str | None],
+            base64url.decode(cursor), type=tuple[str, str, int, str | None]
         )
-    except (binascii.Error, ValueError, msgspec.MsgspecError):
+    except (ValueError, msgspec.MsgspecError):
         made_by, made_for, position, inner = "", "", -1, None
     if made_by != method:
         raise ProtocolError(

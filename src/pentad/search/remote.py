@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from pentad.kernel.default_limits import MIB
 from pentad.kernel.errors import Misconfigured, PentadError, RateLimited, Unavailable
+from pentad.kernel.retry_after import retry_after
 from pentad.search.models.tokens import normalised
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class RemoteEmbedder:
             )
             if answer.status == 200:
                 return answer
-            wait = _retry_after(answer) or _FIRST_PAUSE * 2 ** (attempt - 1)
+            wait = retry_after(answer.headers.get("retry-after")) or _FIRST_PAUSE * 2 ** (attempt - 1)
             may_pass = answer.status == _TOO_MANY or answer.status >= 500
             if not may_pass or attempt == _ATTEMPTS or wait > _LONGEST_PAUSE:
                 raise _refusal(answer, wait)
@@ -105,12 +106,6 @@ class RemoteEmbedder:
         if not np.isfinite(sizes).all() or not sizes.all():
             raise _foreign("gave a vector without a direction")
         return (rows / sizes).astype("<f4").tobytes()
-
-
-def _retry_after(answer: "Fetched") -> float | None:
-    """Seconds to wait, if the endpoint gives them as a number."""
-    text = next((value for name, value in answer.headers.items() if name.lower() == "retry-after"), "")
-    return float(text) if text.strip().isdigit() else None
 
 
 def _refusal(answer: "Fetched", wait: float) -> PentadError:

@@ -8,7 +8,6 @@ grant, because someone else has the code.
 - A token's rights are computed at each call: the granted rights that the user still has.
 """
 
-import base64
 import hashlib
 import hmac
 import re
@@ -25,6 +24,7 @@ from pentad.access.oauth.resources import audience, narrowed_resources
 from pentad.access.oauth.store import StoredCode, StoredGrant, StoredToken
 from pentad.access.scopes import exceeding, narrowed, scopes_from_text, scopes_of, scopes_to_text
 from pentad.access.users import user_principal_id
+from pentad.kernel import base64url
 from pentad.kernel.clock import Clock, Randomness, SystemClock, SystemRandomness
 from pentad.kernel.errors import NotFound, PentadError
 from pentad.kernel.ids import opaque_id
@@ -434,8 +434,8 @@ def _fits_challenge(verifier: str, challenge: str) -> bool:
     """Check PKCE with S256 (RFC 7636, 4.6), the only supported method."""
     if not _VERIFIER.fullmatch(verifier):
         return False
-    hashed = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode("ascii")).digest()).rstrip(b"=")
-    return hmac.compare_digest(hashed, challenge.encode("ascii"))
+    hashed = base64url.encode(hashlib.sha256(verifier.encode("ascii")).digest())
+    return hmac.compare_digest(hashed, challenge)
 
 
 def _grant(stored: StoredGrant) -> Grant:

@@ -5,7 +5,6 @@ one signature per form: the whole card, its A2A 1.0 members, and its 0.3 members
 6979), so every process serves the same bytes and ETag.
 """
 
-import base64
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -16,6 +15,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
+from pentad.kernel import base64url
 from pentad.kernel.errors import Misconfigured
 from pentad.kernel.jcs import canonical
 
@@ -116,7 +116,7 @@ class CardSigner:
         from joserfc.jwk import ECKey
 
         number = self._key.private_numbers().private_value
-        return ECKey.import_key({**self._public, "d": _b64(_bytes(number)), "kid": self.kid})
+        return ECKey.import_key({**self._public, "d": base64url.encode(_bytes(number)), "kid": self.kid})
 
     def signed(self, card: Mapping[str, Any], keys_url: str) -> dict[str, Any]:
         """The card with its signatures."""
@@ -134,12 +134,12 @@ class CardSigner:
 
     def _jws(self, payload: bytes, keys_url: str) -> tuple[str, str]:
         header = {"alg": "ES256", "typ": "JOSE", "kid": self.kid, "jku": keys_url}
-        protected = _b64(msgspec.json.encode(header))
+        protected = base64url.encode(msgspec.json.encode(header))
         der = self._key.sign(
-            f"{protected}.{_b64(payload)}".encode(), ec.ECDSA(hashes.SHA256(), deterministic_signing=True)
+            f"{protected}.{base64url.encode(payload)}".encode(), ec.ECDSA(hashes.SHA256(), deterministic_signing=True)
         )
         r, s = decode_dss_signature(der)
-        return protected, _b64(_bytes(r) + _bytes(s))
+        return protected, base64url.encode(_bytes(r) + _bytes(s))
 
 
 def v10_members(card: Mapping[str, Any]) -> dict[str, Any]:
@@ -254,16 +254,12 @@ def _public_key(public: str) -> ec.EllipticCurvePublicKey:
 
 def _jwk(key: ec.EllipticCurvePublicKey) -> dict[str, str]:
     point = key.public_numbers()
-    return {"crv": "P-256", "kty": "EC", "x": _b64(_bytes(point.x)), "y": _b64(_bytes(point.y))}
+    return {"crv": "P-256", "kty": "EC", "x": base64url.encode(_bytes(point.x)), "y": base64url.encode(_bytes(point.y))}
 
 
 def _kid(public: Mapping[str, str]) -> str:
-    return _b64(hashlib.sha256(canonical(public)).digest())
+    return base64url.encode(hashlib.sha256(canonical(public)).digest())
 
 
 def _bytes(number: int) -> bytes:
     return number.to_bytes(_SIZE, "big")
-
-
-def _b64(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")

@@ -5,8 +5,6 @@ however many processes append. The same statement rejects a task that has ended,
 caller of `append` adds its own condition: that it holds the lease, or that no one does.
 """
 
-import base64
-import binascii
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,6 +13,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from pentad.events.outbox import emit
+from pentad.kernel import base64url
 from pentad.kernel.errors import InvalidInput, LimitExceeded
 from pentad.kernel.ports import Rows, Transaction, Value
 from pentad.kernel.principal import ANONYMOUS, Principal
@@ -459,14 +458,14 @@ def conversation_heads(rows: Rows, task: Task, limit: int, cursor: str | None) -
 
 
 def _cursor(at: float, task_id: str) -> str:
-    return base64.urlsafe_b64encode(f"{at!r} {task_id}".encode()).decode().rstrip("=")
+    return base64url.encode(f"{at!r} {task_id}".encode())
 
 
 def _read_cursor(text: str) -> tuple[float, str]:
     try:
-        at, _, task_id = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode().partition(" ")
+        at, _, task_id = base64url.decode(text).decode().partition(" ")
         return float(at), task_id
-    except (ValueError, binascii.Error):
+    except ValueError:
         raise InvalidInput(
             "The cursor is not valid.", hint="Pass the cursor of the previous page unchanged.",
             details={"reason": "bad-cursor"},

@@ -13,7 +13,7 @@ from pentad.kernel.clock import SystemClock
 from pentad.net.fetch import HttpFetcher
 from pentad.rooms.metrics.collectors.contract import Upstream
 from pentad.rooms.metrics.engine import upstream
-from pentad.rooms.metrics.engine.upstream import UpstreamPool, UpstreamSession, retry_after
+from pentad.rooms.metrics.engine.upstream import UpstreamPool, UpstreamSession, requested_pause
 from pentad.rooms.metrics.models import FetchError, Problem
 from tests.rooms.metrics.sources import Handler, HttpSource, Request, Response, http_source
 
@@ -38,6 +38,13 @@ async def asking(
             yield source, UpstreamSession(UpstreamPool(fetcher, clock, limit=limit, trusted=trusted), deadline=deadline)
         finally:
             await fetcher.close()
+
+
+class FixedClock(SystemClock):
+    """Stands still."""
+
+    def now(self) -> float:
+        return 1_700_000_000.0
 
 
 class Turns:
@@ -237,4 +244,4 @@ async def test_a_login_that_stays_refused_is_no_permission():
     ({"x-ratelimit-reset": "2023-11-14T22:14Z"}, 40.0),
 ])  # fmt: skip
 def test_a_reset_is_read_however_it_is_written(headers: Mapping[str, str], seconds: float | None):
-    assert retry_after(headers, 1_700_000_000.0) == seconds
+    assert requested_pause(headers, FixedClock()) == seconds

@@ -4,10 +4,10 @@ Signers do not always sign the whole card (`card_signing.signed_forms`), so only
 count. The key URL in a signature is never followed: anyone who can forge a card can forge that too.
 """
 
-import base64
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
+from pentad.kernel import base64url
 from pentad.kernel.errors import Forbidden, InvalidInput, PentadError
 from pentad.kernel.jcs import canonical
 from pentad.rooms.agents.client.card_endpoints import agent_name
@@ -40,7 +40,7 @@ def verify(card: Mapping[str, Any], keys: Mapping[str, Any]) -> Verified:
     signatures = cast("list[Any]", found)[:_MOST] if isinstance(found, list) else []
     bare = {name: value for name, value in card.items() if name != "signatures"}
     for form in _forms(bare):
-        payload = base64.urlsafe_b64encode(form.payload).rstrip(b"=").decode("ascii")
+        payload = base64url.encode(form.payload)
         for one in signatures:
             entry: Mapping[str, Any] = cast("Mapping[str, Any]", one) if isinstance(one, Mapping) else {}
             protected, signature = entry.get("protected"), entry.get("signature")

@@ -13,6 +13,7 @@ from pentad.agentvault.exceptions import A2AAuthenticationError
 from pentad.kernel.errors import Forbidden, LimitExceeded
 from pentad.kernel.ids import uuid7
 from pentad.kernel.json import check_bounds
+from pentad.kernel.retry_after import retry_after
 from pentad.net.event_stream import ServerEvent
 from pentad.rooms.agents.codecs.errors import decode_http_error, decode_rpc_error, invalid_answer
 from pentad.rooms.agents.models import Dialect
@@ -124,7 +125,7 @@ class Transport:
             content: Any = _any.decode(self.bounded(body))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             content = body[:ERROR_BYTES].decode("utf-8", "replace")
-        return decode_http_error(self.peer, status, content, headers.get("retry-after"))
+        return decode_http_error(self.peer, status, content, retry_after(headers.get("retry-after")))
 
 
 @contextmanager

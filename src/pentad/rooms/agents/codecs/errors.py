@@ -225,15 +225,14 @@ def decode_rpc_error(peer: str, error: Any, dialect: Dialect) -> PentadError:
     return _raised(peer, *_known(kind or "agent-error"), code, members.get("message"), members.get("data"))
 
 
-def decode_http_error(peer: str, status: int, body: Any, retry_after: str | None) -> PentadError:
-    """Convert an HTTP error to one of Pentad's errors; `body` is its JSON, or its text."""
+def decode_http_error(peer: str, status: int, body: Any, pause: float | None) -> PentadError:
+    """Convert an HTTP error to one of Pentad's errors; `body` is its JSON, or its text, `pause` its Retry-After."""
     error = json_object(json_object(body).get("error"))
     kind: Kind | None = None
     for reason in _reasons(error.get("details")):
         kind = kind or _A2A_REASONS.get(reason)
     if kind is None and status in (429, 503):
-        seconds = float(retry_after) if retry_after is not None and retry_after.isdigit() else 1.0
-        return errors.Overloaded(f"{peer} is overloaded (HTTP {status}).", retry_after=seconds)
+        return errors.Overloaded(f"{peer} is overloaded (HTTP {status}).", retry_after=1.0 if pause is None else pause)
     message = error.get("message") if "message" in error else body if isinstance(body, str) else None
     known = _known(kind) if kind else _STATUSES.get(status) or _known("agent-error")
     return _raised(peer, *known, status, message, error.get("details"))

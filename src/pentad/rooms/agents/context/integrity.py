@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 
+from pentad.kernel import base64url
 from pentad.kernel.errors import Conflict, InvalidInput, PentadError
 from pentad.kernel.jcs import canonical
 
@@ -104,7 +105,6 @@ def signature(items: Mapping[str, Any], key: "Key", algorithm: str = "Ed25519") 
 
 def verify_signature(items: Mapping[str, Any], detached: Any, keys: "Sequence[Key]") -> None:
     """Raise Conflict unless one of the keys made this signature over these items."""
-    import base64
     import warnings
 
     from joserfc import jws
@@ -113,7 +113,7 @@ def verify_signature(items: Mapping[str, Any], detached: Any, keys: "Sequence[Ke
     parts = detached.split("..") if isinstance(detached, str) else []
     if len(parts) != 2:
         raise _tampered("the signature is missing or not a detached JWS", ["/integrity/jws"])
-    payload = base64.urlsafe_b64encode(canonical({"items": dict(items)})).rstrip(b"=").decode("ascii")
+    payload = base64url.encode(canonical({"items": dict(items)}))
     whole = f"{parts[0]}.{payload}.{parts[1]}"
     for key in keys:
         try:

@@ -41,7 +41,7 @@ class Echo(BaseA2AAgent):
         {
             "id": "echo",
             "name": "Echo",
-            "description": "Echoes the message: at once, word by word (stream), after a question (ask), or late (slow).",
+            "description": "Echoes the message: at once, word by word (stream), after a question (ask) or late (slow).",
             "tags": ["test"],
             "examples": ["Hello", "stream one two three", "ask", "slow"],
         },

@@ -6,11 +6,12 @@ committed events are published here.
 """
 
 import asyncio
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Final
 
+from pentad.kernel.lru import LruCache
 from pentad.rooms.agents.models import Event
 
 _RING_EVENTS: Final = 512
@@ -57,8 +58,7 @@ class Hub:
 
     def __init__(self) -> None:
         self._followers: dict[str, set[Follower]] = {}
-        self._rings: OrderedDict[str, _Ring] = OrderedDict()
-        self._size = 0
+        self._rings = LruCache[str, _Ring](_ALL_BYTES, lambda ring: max(ring.size, _ALL_BYTES // _ALL_TASKS))
 
     @contextmanager
     def following(self, task_id: str) -> Generator[Follower]:
@@ -75,25 +75,18 @@ class Hub:
 
     def publish(self, task_id: str, events: Sequence[Event], size: int) -> None:
         """Publish events this process has committed. Commits may arrive out of order."""
-        ring = self._rings.get(task_id)
-        if ring is None:
-            ring = self._rings[task_id] = _Ring()
-            if len(self._rings) > _ALL_TASKS:
-                self._evict()
-        else:
-            self._rings.move_to_end(task_id)
+        ring = self._rings.pop(task_id) or _Ring()  # the cache measures rings when they come and go
         recent = ring.events
         if recent and recent[-1].seq + 1 != events[0].seq:
             recent.clear()  # a gap: another process wrote events in between, or two commits arrived out of order
-            self._size -= ring.size
             ring.size = 0
         recent.extend(events)
         ring.size += size
-        self._size += size
         if len(recent) > _RING_EVENTS:
-            self._shorten(ring)
-        while self._size > _ALL_BYTES and self._rings:
-            self._evict()
+            _shorten(ring)
+        self._rings.put(task_id, ring)
+        if ring.size > _ALL_BYTES:
+            self._rings.pop(task_id)
         self.notify(task_id, events[-1].seq)
 
     def notify(self, task_id: str, seq: int) -> None:
@@ -103,7 +96,7 @@ class Hub:
 
     def after(self, task_id: str, seq: int) -> list[Event] | None:
         """The events after a number if the ring has them; None if only the log does."""
-        ring = self._rings.get(task_id)
+        ring = self._rings.peek(task_id)
         if ring is None or not ring.events or ring.events[0].seq > seq + 1:
             return None
         skipped = seq + 1 - ring.events[0].seq
@@ -111,14 +104,9 @@ class Hub:
             return None
         return [ring.events[position] for position in range(skipped, len(ring.events))]
 
-    def _shorten(self, ring: _Ring) -> None:
-        """Drop the older half, and half of the recorded size, because only the total size is known."""
-        for _ in range(len(ring.events) - _RING_EVENTS // 2):
-            ring.events.popleft()
-        dropped = ring.size // 2
-        ring.size -= dropped
-        self._size -= dropped
 
-    def _evict(self) -> None:
-        _, ring = self._rings.popitem(last=False)
-        self._size -= ring.size
+def _shorten(ring: _Ring) -> None:
+    """Drop the older half, and half of the recorded size, because only the total size is known."""
+    for _ in range(len(ring.events) - _RING_EVENTS // 2):
+        ring.events.popleft()
+    ring.size -= ring.size // 2

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
+from pentad.kernel import base64url
 from pentad.kernel.clock import Clock, Randomness, SystemRandomness
 from pentad.kernel.errors import PentadError, Unauthenticated, Unavailable
 from pentad.kernel.ids import opaque_id
@@ -201,8 +202,8 @@ class Login:
         self._settings = settings
         self._issuer = issuer
         self._on_token = on_token
-        self._state = _base64url(random.token_bytes(32))
-        self._verifier = _base64url(random.token_bytes(48))
+        self._state = base64url.encode(random.token_bytes(32))
+        self._verifier = base64url.encode(random.token_bytes(48))
         self._used = False
         self._over = asyncio.Event()
         self._server: asyncio.Server | None = None
@@ -223,7 +224,7 @@ class Login:
             "redirect_uri": settings.redirect_uri,
             "scope": settings.scopes or _SCOPES,
             "state": self._state,
-            "code_challenge": _base64url(hashlib.sha256(self._verifier.encode()).digest()),
+            "code_challenge": base64url.encode(hashlib.sha256(self._verifier.encode()).digest()),
             "code_challenge_method": "S256",
             **({"audience": settings.audience} if settings.audience else {}),
         }
@@ -306,10 +307,6 @@ class Login:
             self.failure = error
             return 400, f"The login failed. {error.message} You can close this page."
         return 200, "You are logged in. You can close this page."
-
-
-def _base64url(raw: bytes) -> str:
-    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
 
 
 class TokenFile:

@@ -4,14 +4,13 @@ A domain publishes its keys as a JWK set at `/.well-known/jwks.json`. The resolv
 internet access and for tests.
 """
 
-import base64
-import binascii
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, cast
 
 import msgspec
 
+from pentad.kernel import base64url
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import PentadError, Unavailable
 from pentad.kernel.json import check_bounds
@@ -124,7 +123,7 @@ def keys_of(key_set: Mapping[str, Any]) -> Iterator[DomainKey]:
             continue
         try:
             key = known(build(jwk))
-        except (PentadError, ValueError, KeyError, binascii.Error):
+        except (PentadError, ValueError, KeyError):
             continue
         key_id: Any = jwk.get("kid")
         can_be_shown = isinstance(key_id, str) and key_id and key_id.isprintable()
@@ -171,4 +170,4 @@ def _number(text: Any) -> int:
 def _octets(text: Any) -> bytes:
     if not isinstance(text, str) or len(text) > _LONGEST_NUMBER or not text.isascii():
         raise ValueError
-    return base64.b64decode(text.rstrip("=") + "=" * (-len(text.rstrip("=")) % 4), altchars=b"-_", validate=True)
+    return base64url.decode(text)

@@ -6,19 +6,18 @@ and names only: queries, headers and bodies may hold secrets.
 """
 
 import asyncio
-import math
 import random
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
-from email.utils import parsedate_to_datetime
+from contextlib import asynccontextmanager
 from typing import Any, Final, Unpack
 from urllib.parse import urlencode, urlsplit
 
 import msgspec
 
-from pentad.kernel.clock import Clock, parse_iso
+from pentad.kernel.clock import Clock
 from pentad.kernel.errors import DeadlineExceeded, Forbidden, LimitExceeded, PentadError
 from pentad.kernel.ports import Fetched, Fetcher
+from pentad.kernel.retry_after import retry_after
 from pentad.rooms.metrics.collectors.contract import (
     JsonRequestOptions,
     Login,
@@ -90,8 +89,6 @@ LONGEST_WAIT: Final = 90.0
 REQUEST_SECONDS: Final = 30.0
 ANSWER_BYTES: Final = 16 * 1024 * 1024
 RETRIED: Final = frozenset({429, 500, 502, 503, 504})
-EPOCH_BEGINS: Final = 1_000_000_000
-"""A larger number in a rate-limit header is a point in time, a smaller one a number of seconds."""
 
 _KINDS: Final[dict[int, ProblemKind]] = {
     401: "permission", 403: "permission", 404: "unsupported", 405: "unsupported", 410: "unsupported",
@@ -216,7 +213,7 @@ class UpstreamSession:
             if 200 <= answer.status < 300:
                 return answer
             self.throttled += is_rate_limited(answer)
-            if is_rate_limited(answer) and waits and retry_after(answer.headers, self.clock.now()) is not None:
+            if is_rate_limited(answer) and waits and requested_pause(answer.headers, self.clock) is not None:
                 waits -= 1  # many requests wait for the same moment, and only some of them get through
             else:
                 tries -= 1
@@ -248,7 +245,7 @@ class UpstreamSession:
         if not is_rate_limited(answer):
             await self._back_off(request, attempt, problem_kind(answer), describe_status(answer), answer.status)
             return
-        seconds = retry_after(answer.headers, self.clock.now())
+        seconds = requested_pause(answer.headers, self.clock)
         wait = _backoff_seconds(attempt) if seconds is None else seconds + random.random() * 0.1  # noqa: S311  jitter
         if wait > LONGEST_WAIT or (self.deadline is not None and self.clock.monotonic() + wait >= self.deadline):
             raise request.error("rate", describe_status(answer), answer.status)
@@ -312,32 +309,13 @@ def is_rate_limited(answer: Fetched) -> bool:
     )
 
 
+def requested_pause(headers: Mapping[str, str], clock: Clock) -> float | None:
+    """How many seconds the host asks us to wait; None if it does not say."""
+    return retry_after(_retry_header(headers), clock)
+
+
 def _retry_header(headers: Mapping[str, str]) -> str | None:
     return headers.get("retry-after") or headers.get("x-ratelimit-reset") or headers.get("ratelimit-reset")
-
-
-def retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """How many seconds the host asks us to wait; None if it does not say."""
-    text = _retry_header(headers)
-    if text is None:
-        return None
-    number = _reset_number(text)
-    if number is None or not math.isfinite(number):
-        return None
-    return max(0.0, number - now if number > EPOCH_BEGINS else number)
-
-
-def _reset_number(text: str) -> float | None:
-    """A number of seconds, or a point in time: an HTTP date (RFC 9110) or an ISO time, as Jira Cloud writes it."""
-    readers: tuple[Callable[[str], float], ...] = (
-        float,
-        lambda date: parsedate_to_datetime(date).timestamp(),
-        lambda date: parse_iso(date).timestamp(),
-    )
-    for read in readers:
-        with suppress(ValueError):
-            return read(text)
-    return None
 
 
 def describe_status(answer: Fetched) -> str:

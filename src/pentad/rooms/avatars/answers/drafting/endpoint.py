@@ -10,6 +10,7 @@ from typing import Any, Final, Literal, cast
 
 from pentad.kernel.errors import Misconfigured, Unavailable
 from pentad.kernel.ports import Fetched, Fetcher
+from pentad.kernel.retry_after import retry_after
 from pentad.rooms.avatars.answers.drafting.drafter import Prompt
 from pentad.rooms.avatars.settings import AvatarsSettings
 
@@ -141,8 +142,5 @@ def _text(kind: Kind, answer: Any) -> str | None:
 
 
 def _wait(answer: Fetched, otherwise: float) -> float:
-    given = {name.lower(): value for name, value in answer.headers.items()}.get("retry-after", "")
-    try:
-        return min(max(float(given), 0.0), _LONGEST_WAIT)
-    except ValueError:
-        return otherwise
+    asked = retry_after(answer.headers.get("retry-after"))
+    return otherwise if asked is None else min(asked, _LONGEST_WAIT)
