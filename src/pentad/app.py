@@ -88,7 +88,7 @@ if TYPE_CHECKING:
     from pentad.mcp.sessions import SessionStore
     from pentad.mcp.stream_log import StreamLog
     from pentad.room_search.search import RoomSearch
-    from pentad.room_search.tools import ToolIndex
+    from pentad.room_search.tool_source import ToolIndex
     from pentad.search.minilm import MiniLM
     from pentad.search.remote import RemoteEmbedder
 
@@ -275,7 +275,7 @@ class App:
         from pentad.mcp.lineage import lineage
         from pentad.mcp.tool_search import SEARCH_TOOLS, tool_resource
         from pentad.room_search.tool import CoreTools, search
-        from pentad.room_search.tools import ToolIndex
+        from pentad.room_search.tool_source import ToolIndex
 
         tools = ToolIndex(registry, self.search)
         service = CoreTools(registry, tools, self._search_of(registry, tools), self.lineage, self.rules)
@@ -291,13 +291,13 @@ class App:
     @cached_property
     def room_search(self) -> "RoomSearch":
         """The search over all rooms, for REST, the console and the command line."""
-        from pentad.room_search.tools import ToolIndex
+        from pentad.room_search.tool_source import ToolIndex
 
         return self._search_of(self.within.registry, ToolIndex(self.within.registry, self.search))
 
     def _search_of(self, registry: Registry, tools: "ToolIndex") -> "RoomSearch":
         from pentad.room_search.search import RoomSearch
-        from pentad.room_search.tools import TOOLS
+        from pentad.room_search.tool_source import TOOLS
 
         served = {id(opened) for opened in registry.rooms}
         rooms = [opened for opened in self.rooms if id(opened) in served]

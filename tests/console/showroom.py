@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
 from pentad.kernel.errors import Conflict, InvalidInput, NotFound
-from pentad.kernel.growth import Tell, growth
+from pentad.kernel.page_progress import Tell, growth
 from pentad.kernel.pages import (
     Action,
     Block,

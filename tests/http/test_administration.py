@@ -345,7 +345,7 @@ async def test_an_export_is_json_lines_and_the_chain_can_be_verified(house: Hous
 async def test_following_shows_what_happens_and_ends_with_the_right_to_see_it(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pentad.administration.trail.FOLLOW_SECONDS", 0.01)
+    monkeypatch.setattr("pentad.administration.audit_trail.FOLLOW_SECONDS", 0.01)
     _, page = await house.ask("auditor", "GET", "/api/admin/audit")
     path = f"/api/admin/audit/export?room=pages&follow=true&after={page['head']}"
     answer = send(house.front, "GET", path, house.headers["auditor"])

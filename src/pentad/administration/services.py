@@ -11,10 +11,10 @@ from pentad.access.oauth.clients import Clients
 from pentad.access.oauth.grants import Grants
 from pentad.access.users import Users
 from pentad.administration.accounts import Accounts, CheckPassword
+from pentad.administration.audit_trail import Trail
 from pentad.administration.logins import Logins
 from pentad.administration.server import ServerAdministration
 from pentad.administration.traces import Traces
-from pentad.administration.trail import Trail
 from pentad.jobs.queue import JobQueue
 from pentad.kernel.clock import Clock
 from pentad.kernel.ports import Database

@@ -20,7 +20,7 @@ from pentad.kernel.pages import (
     Visit,
 )
 from pentad.room_search.search import LONGEST_QUERY, Answer, Filters, Group, RankedItem, RoomSearch
-from pentad.room_search.tools import TOOLS as TOOL_SOURCE
+from pentad.room_search.tool_source import TOOLS as TOOL_SOURCE
 from pentad.search.scoring import Reason
 
 _PATH: Final = f"/console/{SEARCH}"

@@ -14,9 +14,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
+from pentad.administration.audit_trail import PAGE
 from pentad.administration.rights import ACCESS, AUDIT, require
 from pentad.administration.services import Administration
-from pentad.administration.trail import PAGE
 from pentad.http.guards.credentials import client_of
 from pentad.http.login import link_path
 from pentad.kernel.errors import InvalidInput

@@ -25,7 +25,7 @@ from pentad.rooms.agents.context.context_store import ContentStore
 from pentad.rooms.agents.context.extension import declaration
 from pentad.rooms.agents.context.temporary_links import TemporaryLinks
 from pentad.rooms.agents.context.versions import ContextVersions
-from pentad.rooms.agents.delegator import Delegator
+from pentad.rooms.agents.delegator_agent import Delegator
 from pentad.rooms.agents.files import Files
 from pentad.rooms.agents.gateway import Gateway, MountedAgent
 from pentad.rooms.agents.hosting.agent_specs import load_all

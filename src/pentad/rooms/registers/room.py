@@ -19,8 +19,8 @@ from pentad.rooms.registers.query.search_words import SEARCHABLE
 from pentad.rooms.registers.service import Registers
 from pentad.rooms.registers.transfer.transfer_jobs import JOB as TRANSFERS
 from pentad.rooms.registers.verbs import FIRST_CONTENT, VERBS
+from pentad.rooms.registers.webhooks.service import JOB as WEBHOOKS
 from pentad.rooms.registers.webhooks.targets import BODY as WEBHOOK_BODY
-from pentad.rooms.registers.webhooks.webhooks import JOB as WEBHOOKS
 
 if TYPE_CHECKING:
     from pentad.kernel.pages import Pages

@@ -20,7 +20,7 @@ from pentad.rooms.registers.views.live import LiveViews
 from pentad.rooms.registers.views.service import Views
 from pentad.rooms.registers.webhooks.deliveries import MessageBuilder
 from pentad.rooms.registers.webhooks.delivery_job import WebhookDeliveries, WebhookWatcher
-from pentad.rooms.registers.webhooks.webhooks import Webhooks
+from pentad.rooms.registers.webhooks.service import Webhooks
 
 
 class Registers:

@@ -102,7 +102,7 @@ async def test_a_webhook_takes_the_right_to_define_what_it_is_on(registers: Regi
 
 
 async def test_who_is_no_administrator_has_few_webhooks(registers: Registers, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("pentad.rooms.registers.webhooks.webhooks.MOST_OF_ONE", 1)
+    monkeypatch.setattr("pentad.rooms.registers.webhooks.service.MOST_OF_ONE", 1)
     await desk(registers)
     await registers.webhooks.create(WRITER, {"url": URL, "register": "desk"})
     with pytest.raises(LimitExceeded):

@@ -17,7 +17,7 @@ from pentad.kernel.errors import Forbidden, InvalidInput, LimitExceeded, NotFoun
 from pentad.kernel.ports import Transaction
 from pentad.rooms.registers.models import Operation, Pair
 from pentad.rooms.registers.service import Registers
-from pentad.rooms.registers.webhooks import webhooks as webhook_service
+from pentad.rooms.registers.webhooks import service as webhook_service
 from pentad.rooms.registers.webhooks.deliveries import Delivery
 from tests.jobs.working import die
 from tests.receiving import receiving

@@ -26,7 +26,7 @@ from pentad.rooms.agents.delegation import (
     is_local,
     read_delegated,
 )
-from pentad.rooms.agents.delegator import DELEGATOR, MOST_ATTEMPTS
+from pentad.rooms.agents.delegator_agent import DELEGATOR, MOST_ATTEMPTS
 from pentad.rooms.agents.interface.approvals import approvals, can_ask, decide_in_form, may_approve
 from pentad.rooms.agents.interface.mcp_tasks import CallerTasks, budget_metadata
 from pentad.rooms.agents.interface.presentation import (

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from pentad.kernel.counts import counted
 from pentad.kernel.errors import InvalidInput
-from pentad.kernel.growth import Tell, growth
+from pentad.kernel.page_progress import Tell, growth
 from pentad.kernel.pages import (
     FILE_NAME,
     Block,

@@ -11,7 +11,7 @@ import msgspec
 from pydantic import ValidationError
 
 from pentad.kernel.errors import InvalidInput
-from pentad.kernel.growth import Tell, growth
+from pentad.kernel.page_progress import Tell, growth
 from pentad.kernel.pages import (
     Block,
     Button,

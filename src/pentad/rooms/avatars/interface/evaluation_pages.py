@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from pentad.kernel.growth import Tell, growth
+from pentad.kernel.page_progress import Tell, growth
 from pentad.kernel.pages import (
     Block,
     Button,

@@ -64,8 +64,7 @@ from pentad.rooms.metrics.interface.dashboards import (
     value_text,
     with_earlier,
 )
-from pentad.rooms.metrics.interface.needs import needs
-from pentad.rooms.metrics.interface.presentation import label_text, metric_name, metric_names
+from pentad.rooms.metrics.interface.presentation import full_name, label_text, metric_name, metric_names
 from pentad.rooms.metrics.loaders.formats import EXPORT_PATH, FORMATS
 from pentad.rooms.metrics.models import Info
 from pentad.rooms.metrics.service import Metrics
@@ -75,6 +74,7 @@ REFRESH: Final = 5.0
 LOCAL: Final = ("host", "pentad")
 _ASKED_FOR: Final = frozenset({"collector", "metric", "key", "businessGroupId"})
 """Members that the page shows anyway, or that nobody reads."""
+_MOST_AT_HOME: Final = 5
 _CUT: Final = ("values", "facts")
 """Lists of an explanation that may be cut."""
 
@@ -288,6 +288,20 @@ async def figures(metrics: Metrics, _visit: Visit) -> Sequence[tuple[str, str]]:
     return [("collectors", f"{len(ready):,}"), ("alert" if len(alerts) == 1 else "alerts", f"{len(alerts):,}")]
 
 
+async def raised_alerts(metrics: Metrics, _visit: Visit) -> Sequence[tuple[Cell, str]]:
+    """The raised alerts, the worst first, for the console's home page."""
+    alerts, infos = await metrics.history.alerts(), metrics.infos()
+    rows = [
+        (
+            Cell(full_name(infos, one.collector, one.key), Place((one.collector, one.key))),
+            f"{one.level} since {when(one.since)}" + (f", {labels}" if (labels := label_text(one.labels)) else ""),
+        )
+        for one in alerts[:_MOST_AT_HOME]
+    ]
+    rest = len(alerts) - len(rows)
+    return [*rows, (Cell("All alerts", Place()), f"{rest:,} more")] if rest else rows
+
+
 PAGES: Final[Pages[Metrics]] = Pages(
     [
         Page("", overview),
@@ -303,7 +317,7 @@ PAGES: Final[Pages[Metrics]] = Pages(
         Action("{collector}/{key}/silence", one_metric, silence, "{collector}/{key}"),
         Action("silences", overview, end_silence, ""),
     ],
-    needs=needs,
+    needs=raised_alerts,
     resources={
         "metrics://catalog": "",
         "metrics://catalog/{collector}/{key}": "{collector}/{key}",

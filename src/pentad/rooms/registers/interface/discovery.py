@@ -22,7 +22,7 @@ from pentad.rooms.registers.access.rules import ROOM
 from pentad.rooms.registers.interface.openregister import PREFIXES
 from pentad.rooms.registers.interface.rest.request import caller_of
 from pentad.rooms.registers.interface.rest.responses import json_response
-from pentad.rooms.registers.interface.rest.route import RestRoute
+from pentad.rooms.registers.interface.rest.route_group import RestRoute
 from pentad.rooms.registers.models import Caller
 from pentad.rooms.registers.service import Registers
 

@@ -34,8 +34,8 @@ from pentad.rooms.registers.webhooks.deliveries import (
     next_due,
     update_delivery,
 )
+from pentad.rooms.registers.webhooks.service import CHANNEL, JOB
 from pentad.rooms.registers.webhooks.targets import Webhook, enabled_webhooks, find_webhook, store_target
-from pentad.rooms.registers.webhooks.webhooks import CHANNEL, JOB
 
 MOST_FAILURES: Final = 20
 """A webhook is disabled after this many failed attempts in a row."""

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from pentad.rooms.registers.interface.rest.route import RestRoute
+from pentad.rooms.registers.interface.rest.route_group import RestRoute
 from pentad.rooms.registers.interface.rest.routes import TABLE
 from tests.rooms.registers.site import Object, Site
 

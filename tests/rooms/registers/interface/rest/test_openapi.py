@@ -14,7 +14,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from pentad.kernel.errors import Misconfigured
 from pentad.rooms.registers.interface.rest.catalogue import list_registers
-from pentad.rooms.registers.interface.rest.route import IGNORED, RestRoute
+from pentad.rooms.registers.interface.rest.route_group import IGNORED, RestRoute
 from pentad.rooms.registers.interface.rest.routes import TABLE
 from pentad.rooms.registers.models import Caller
 from pentad.rooms.registers.transfer.transfer_jobs import JOB

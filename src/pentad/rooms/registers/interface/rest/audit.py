@@ -11,7 +11,7 @@ from pentad.rooms.registers.interface.rest.models import Open
 from pentad.rooms.registers.interface.rest.objects import ITEM
 from pentad.rooms.registers.interface.rest.request import MOST_VERSIONS, RestRequest
 from pentad.rooms.registers.interface.rest.responses import json_response
-from pentad.rooms.registers.interface.rest.route import PAGING, RouteGroup
+from pentad.rooms.registers.interface.rest.route_group import PAGING, RouteGroup
 from pentad.rooms.registers.objects.change_log import Change
 
 _CURSOR: Final = Parameter("_cursor", "The cursor of the last answer.")

@@ -10,7 +10,7 @@ from pentad.rooms.registers.interface.rest.models import AsGiven, Name, Whole
 from pentad.rooms.registers.interface.rest.objects import KEY, business, named_uuid
 from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import json_response
-from pentad.rooms.registers.interface.rest.route import RouteGroup
+from pentad.rooms.registers.interface.rest.route_group import RouteGroup
 from pentad.rooms.registers.models import Operation, Pair
 from pentad.rooms.registers.objects.plans import MOST_OPERATIONS as MOST_PLANNED
 from pentad.rooms.registers.objects.service import MOST_OPERATIONS

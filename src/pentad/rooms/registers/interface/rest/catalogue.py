@@ -25,7 +25,7 @@ from pentad.rooms.registers.interface.rest.models import (
 from pentad.rooms.registers.interface.rest.openapi import json_schema, register_document
 from pentad.rooms.registers.interface.rest.request import MOST_VERSIONS, RestRequest
 from pentad.rooms.registers.interface.rest.responses import etag, json_response, not_modified, page_body, whole_list
-from pentad.rooms.registers.interface.rest.route import CONFIRM, IF_MATCH, IF_NONE_MATCH, PAGING, RouteGroup
+from pentad.rooms.registers.interface.rest.route_group import CONFIRM, IF_MATCH, IF_NONE_MATCH, PAGING, RouteGroup
 from pentad.rooms.registers.models import Pair, Register, Schema, prune
 from pentad.rooms.registers.query.datetimes import parse_time
 

@@ -21,7 +21,7 @@ from pentad.rooms.registers.attachments.upload_links import PATH as UPLOADS
 from pentad.rooms.registers.interface.rest.models import WindowAnswer
 from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import json_response, no_content, whole_list
-from pentad.rooms.registers.interface.rest.route import RouteGroup
+from pentad.rooms.registers.interface.rest.route_group import RouteGroup
 from pentad.rooms.registers.models import Caller, StoredObject
 from pentad.rooms.registers.service import Registers
 

@@ -16,7 +16,7 @@ from pentad.rooms.registers.interface.rest.extend_and_unset import EXTEND, UNSET
 from pentad.rooms.registers.interface.rest.models import ObjectAnswer, ObjectPageAnswer, Open, Whole
 from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import etag, json_response, no_content, not_modified, page_body
-from pentad.rooms.registers.interface.rest.route import IF_MATCH, IF_NONE_MATCH, PAGING, RouteGroup
+from pentad.rooms.registers.interface.rest.route_group import IF_MATCH, IF_NONE_MATCH, PAGING, RouteGroup
 from pentad.rooms.registers.models import Action, Operation, Pair, StoredObject
 from pentad.rooms.registers.objects.history import NothingToUndo
 from pentad.rooms.registers.objects.neighbours import Direction

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from pentad.rooms.registers.access.organisations import require_admin
 from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import json_response, no_content
-from pentad.rooms.registers.interface.rest.route import PAGING, RouteGroup
+from pentad.rooms.registers.interface.rest.route_group import PAGING, RouteGroup
 
 ROUTES: Final = RouteGroup("organisations")
 

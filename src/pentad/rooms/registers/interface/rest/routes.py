@@ -18,7 +18,7 @@ from pentad.rooms.registers.interface.rest import (
     views,
     webhooks,
 )
-from pentad.rooms.registers.interface.rest.route import RestRoute, build
+from pentad.rooms.registers.interface.rest.route_group import RestRoute, build
 from pentad.rooms.registers.service import Registers
 
 TABLE: Final[tuple[RestRoute, ...]] = (

@@ -12,7 +12,7 @@ from pentad.rooms.registers.interface.rest.catalogue import report_response, res
 from pentad.rooms.registers.interface.rest.models import Open, SchemaAnswer, SchemaReportAnswer, Whole, WindowAnswer
 from pentad.rooms.registers.interface.rest.request import MOST_VERSIONS, RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import json_response, page_body
-from pentad.rooms.registers.interface.rest.route import IF_MATCH, PAGING, RouteGroup
+from pentad.rooms.registers.interface.rest.route_group import IF_MATCH, PAGING, RouteGroup
 from pentad.rooms.registers.models import Caller
 
 _HERE: Final = "/schemas/{id}"

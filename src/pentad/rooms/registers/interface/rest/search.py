@@ -18,7 +18,7 @@ from pentad.rooms.registers.interface.rest.models import Name, ObjectAnswer, Obj
 from pentad.rooms.registers.interface.rest.objects import PAIR
 from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import json_response, page_body
-from pentad.rooms.registers.interface.rest.route import PAGING, RouteGroup
+from pentad.rooms.registers.interface.rest.route_group import PAGING, RouteGroup
 from pentad.rooms.registers.models import Pair, StoredObject
 from pentad.rooms.registers.presentation import present_raw
 from pentad.rooms.registers.query.models import Query, QueryResult

@@ -15,7 +15,7 @@ from pentad.rooms.registers.access.authorization import Right
 from pentad.rooms.registers.interface.rest.models import Open, OpenRegisterError
 from pentad.rooms.registers.interface.rest.request import RestRequest
 from pentad.rooms.registers.interface.rest.responses import json_response
-from pentad.rooms.registers.interface.rest.route import RouteGroup
+from pentad.rooms.registers.interface.rest.route_group import RouteGroup
 from pentad.rooms.registers.models import Pair
 from pentad.rooms.registers.query.filters import read_bool
 from pentad.rooms.registers.transfer.formats import MEDIA_TYPES, Format, format_named

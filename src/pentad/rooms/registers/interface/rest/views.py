@@ -10,7 +10,7 @@ from pentad.platform import Parameter
 from pentad.rooms.registers.interface.rest.models import WindowAnswer
 from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import etag, json_response, no_content, whole_list
-from pentad.rooms.registers.interface.rest.route import IF_MATCH, RouteGroup
+from pentad.rooms.registers.interface.rest.route_group import IF_MATCH, RouteGroup
 from pentad.rooms.registers.interface.rest.transfer import FILE_TYPES, FORMAT, file_response, json_parameter
 from pentad.rooms.registers.interface.view_tool import ViewData, save_view
 from pentad.rooms.registers.query.models import LARGEST_LIMIT

@@ -9,8 +9,8 @@ from pentad.kernel.errors import NotFound
 from pentad.rooms.registers.interface.rest.models import Name, Open, WindowAnswer
 from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import json_response, no_content, whole_list
-from pentad.rooms.registers.interface.rest.route import PAGING, RouteGroup
-from pentad.rooms.registers.webhooks.webhooks import refuse_strangers
+from pentad.rooms.registers.interface.rest.route_group import PAGING, RouteGroup
+from pentad.rooms.registers.webhooks.service import refuse_strangers
 
 ROUTES: Final = RouteGroup("webhooks")
 
