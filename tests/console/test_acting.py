@@ -277,6 +277,16 @@ async def test_the_home_page_says_what_waits(root: Browser) -> None:
     assert "Nothing waits for you." in (await root.get("/")).html.text
 
 
+@pytest.mark.requirement("console:needs")
+async def test_the_home_page_says_why_a_job_failed(house: House, root: Browser) -> None:
+    jobs = house.app.jobs
+    await house.app.database.write(lambda tx: jobs.enqueue(tx, "t.deliver", key="hook"))
+    (run,) = await house.app.database.write(lambda tx: jobs.claim(tx, "t.deliver", 1))
+    await house.app.database.write(lambda tx: jobs.bury(tx, run, "The receiver answered 410."))
+    text = (await root.get("/")).html.text
+    assert "t.deliver hookfailed for good: The receiver answered 410." in text
+
+
 def multipart(*parts: tuple[str, str]) -> bytes:
     """A form with files as browsers send it; each part has its parameters and its content."""
     written = "".join(

@@ -171,9 +171,12 @@ async def test_the_trail_is_filtered_linked_paged_and_exported(house: House) -> 
 @pytest.mark.requirement("console:home:latest")
 async def test_the_home_page_shows_administrators_who_logged_in_and_others_nothing_of_it(house: House) -> None:
     root, rita = await house.browser("root"), await house.browser("rita")
+    assert (await Browser(house.front).log_in("auditor", "wrong")).status == 401
     await house.app.audit.flush()
-    latest = (await root.get("/")).html.text.partition("What happened lately")[2]
-    assert "login" in latest
+    latest = (await root.get("/")).html.text.partition("What happened lately")[2].partition("Calls")[0]
+    assert "loginrootroot" in latest
+    assert "loginritarita" in latest
+    assert "login failed: wrong name or passwordauditoranonymous" in latest
     assert "GET /" not in latest
     assert "Nothing yet. Changes in all rooms appear here." in (await rita.get("/")).html.text
 

@@ -20,6 +20,7 @@ from pentad.settings.model import Settings
 from tests.behaviour.clients import HTTP_MODERN, HttpClient
 from tests.behaviour.connecting import connect_http, front_of
 from tests.behaviour.http_wire import Event, HttpAnswer, send
+from tests.http.browsing import Browser
 from tests.http.conftest import UNHURRIED
 from tests.http.test_administration import PASSWORD, basic
 from tests.stores import app_database
@@ -117,6 +118,22 @@ async def test_logins_and_administration_are_told_to_readers_of_the_trail(site: 
     _, found = await site.page("root", "?room=access")
     assert "key created" in [one["data"]["action"] for one in found["events"]]
     assert (await site.told("ada", "?room=access")) == []
+
+
+@pytest.mark.requirement("events:logins")
+async def test_logins_in_a_browser_and_failed_ones_are_told_but_calls_are_not(site: Site) -> None:
+    browser = Browser(front_of(site.app))
+    assert (await browser.log_in("ada", "wrong")).status == 401
+    assert (await browser.log_in("ada")).status == 303
+    await browser.get("/console/admin")
+    await site.app.audit.flush()
+    _, found = await site.page("root", "?room=access")
+    logins = [(one["subject"], one["data"]) for one in found["events"] if one["data"]["action"] == "login"]
+    assert logins == [
+        ("user:ada", {"action": "login", "outcome": "unauthenticated", "reason": "password"}),
+        ("user:ada", {"action": "login", "outcome": "ok", "reason": "password"}),
+    ]
+    assert not any(one["data"]["action"].startswith(("GET", "POST")) for one in found["events"])
 
 
 @pytest.mark.requirement("events:rights", "events:feed")

@@ -57,14 +57,19 @@ def _events(batch: int, encoded: bytes) -> list[tuple[int, Event]]:
         (
             place,
             Event(
-                EVENTS, KIND, entry.target or entry.login, entry.at, f"{batch}-{place}", entry.principal,
+                EVENTS, KIND, entry.target or _account(entry.login), entry.at, f"{batch}-{place}", entry.principal,
                 position_in(entry.trace) if entry.trace else "",
                 {"action": entry.tool, "outcome": entry.outcome, **({"reason": entry.reason} if entry.reason else {})},
             ),
         )
         for place, entry in enumerate(decode_entries(encoded), 1)
-        if entry.room == EVENTS and not entry.transport
+        if entry.room == EVENTS and (entry.login or not entry.transport)  # a call has a transport, as a login does
     ]  # fmt: skip
+
+
+def _account(login: str) -> str:
+    """The account that a login claimed: `user ada` is `user:ada`."""
+    return f"user:{login.removeprefix('user ')}" if login.startswith("user ") else login
 
 
 def _parse(position: str) -> tuple[int, int]:

@@ -8,6 +8,7 @@ from pentad.administration.rights import ACCESS, AUDIT
 from pentad.app import App
 from pentad.console.admin_page import ACCOUNT, ADMIN, TOOLS
 from pentad.console.connect import connect_section
+from pentad.console.rendering import cut
 from pentad.kernel.errors import PentadError
 from pentad.kernel.events import Event
 from pentad.kernel.pages import (
@@ -39,7 +40,15 @@ from pentad.terminal.program import NAME, program
 _MOST_JOBS: Final = 5
 _RECENT: Final = 8
 _LONGEST_NAME: Final = 80
+_LONGEST_REASON: Final = 200
 _HOURS: Final = 48
+_LOGIN: Final = "login"
+_REFUSALS: Final = {
+    "password": "wrong name or password",
+    "closed": "too many wrong passwords",
+    "link": "the link was used before or has expired",
+}
+"""Reasons of failed logins, in words."""
 
 
 PlaceOf = Callable[[str], Place | None]
@@ -89,12 +98,15 @@ def _in_room(link: Link | None, room: str) -> Link | None:
 
 
 async def _failed_jobs(app: App, visit: Visit) -> list[tuple[Text, ...]]:
-    """Background work that failed for good, for administrators."""
+    """Background work that failed for good, and why, for administrators."""
     if not visit.principal.may(ACCESS, "admin"):
         return []
     found = await app.administration.server.jobs(visit.principal, state="dead", limit=_MOST_JOBS)
     return [
-        (Cell(f"{one['name']} {one['key'] or ''}".rstrip(), Place(("jobs", one["id"]), room=ADMIN)), "failed for good")
+        (
+            Cell(f"{one['name']} {one['key'] or ''}".rstrip(), Place(("jobs", one["id"]), room=ADMIN)),
+            f"failed for good: {cut(one['error'], _LONGEST_REASON)}" if one["error"] else "failed for good",
+        )
         for one in found["jobs"]
     ]
 
@@ -128,11 +140,27 @@ def _happenings(events: Sequence[Event]) -> list[_Happening]:
             continue
         seen.add(event.subject)
         last = found[-1].event if found else None
-        if last is not None and (last.type, last.principal) == (event.type, event.principal):
+        if last is not None and _alike(last) == _alike(event):
             found[-1].more += 1
         else:
             found.append(_Happening(event))
     return found[:_RECENT]
+
+
+def _alike(event: Event) -> tuple[str, ...]:
+    """What consecutive events that are shown as one have in common."""
+    return event.type, event.principal, *(str(event.data.get(name, "")) for name in ("action", "outcome"))
+
+
+def _about(event: Event, kinds: Mapping[str, Mapping[str, str]]) -> str:
+    """What happened: a logged action with the reason if it failed, or the description of the kind of event."""
+    action = event.data.get("action")
+    if not action:
+        return kinds.get(event.room, {}).get(event.kind, event.kind)
+    if event.data.get("outcome", "ok") == "ok":
+        return str(action)
+    reason = str(event.data.get("reason") or event.data["outcome"])
+    return f"{action} failed: {_REFUSALS.get(reason, reason) if action == _LOGIN else reason}"
 
 
 def _is_reading(event: Event) -> bool:
@@ -147,7 +175,7 @@ async def _latest(app: App, visit: Visit, place_of: PlaceOf) -> Section:
     rows = [
         (
             when(one.event.at),
-            one.event.data.get("action") or kinds.get(one.event.room, {}).get(one.event.kind, one.event.kind),
+            _about(one.event, kinds),
             await _subject(app, visit, one.event, place_of),
             f"and {one.more:,} more" if one.more else "",
             one.event.principal.removeprefix("user:"),
@@ -171,7 +199,7 @@ async def _subject(app: App, visit: Visit, event: Event, place_of: PlaceOf) -> T
     except PentadError:  # it was deleted, or its room has no name for it
         return event.subject.rpartition("/")[2]
     label = graph.things[0].label or event.subject
-    return Cell(label if len(label) <= _LONGEST_NAME else label[:_LONGEST_NAME].rstrip() + "…", place)
+    return Cell(cut(label, _LONGEST_NAME), place)
 
 
 def _usable(opened: OpenRoom, visit: Visit) -> list[Tool]:

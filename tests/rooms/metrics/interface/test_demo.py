@@ -6,6 +6,7 @@ import pytest
 
 from pentad.app import App, open_app
 from pentad.kernel.ports import Rows
+from pentad.rooms.metrics.history.collector_health import PollOutcome
 from pentad.rooms.metrics.interface.demo import DAY, HISTORY_DAYS, ORG
 from pentad.rooms.metrics.models import Sample, Snapshot
 from pentad.rooms.metrics.room import fill
@@ -175,6 +176,17 @@ async def test_a_history_is_asked_by_the_name_or_id_of_a_group(metrics: Metrics,
     changes = await metrics.history.changes(["ch"], now - 13 * DAY, now, scope="Lumen Orchards")
     assert {dict(change.labels)["businessGroup"] for change in changes.changes} == {"Lumen Orchards"}
     assert (await metrics.history.lines("ch", [USED], now - 15 * DAY, now, scope="nobody")).lines == []
+
+
+@pytest.mark.requirement("console:needs")
+async def test_the_home_page_names_the_collectors_that_fail_and_why(app: App, metrics: Metrics) -> None:
+    info, now = metrics.info("host"), metrics.now()
+    done = PollOutcome(scope="", state="failing", at=now, seconds=0.1, problem="The source did not answer.")
+    await metrics.history.record_failure(info, done)
+    home = await Browser(app, front_of(app)).get("/")
+    assert f"{info.title}polls fail since" in home.page.text
+    assert "The source did not answer." in home.page.text
+    assert "/console/metrics/host" in home.page.values("a", "href")
 
 
 @pytest.mark.requirement("console:needs")

@@ -75,6 +75,7 @@ LOCAL: Final = ("host", "pentad")
 _ASKED_FOR: Final = frozenset({"collector", "metric", "key", "businessGroupId"})
 """Members that the page shows anyway, or that nobody reads."""
 _MOST_AT_HOME: Final = 5
+_FAILING: Final = {"failing": "polls fail", "late": "polls are overdue"}
 _CUT: Final = ("values", "facts")
 """Lists of an explanation that may be cut."""
 
@@ -288,18 +289,29 @@ async def figures(metrics: Metrics, _visit: Visit) -> Sequence[tuple[str, str]]:
     return [("collectors", f"{len(ready):,}"), ("alert" if len(alerts) == 1 else "alerts", f"{len(alerts):,}")]
 
 
-async def raised_alerts(metrics: Metrics, _visit: Visit) -> Sequence[tuple[Cell, str]]:
-    """The raised alerts, the worst first, for the console's home page."""
+async def needs(metrics: Metrics, _visit: Visit) -> Sequence[tuple[Cell, str]]:
+    """The collectors that fail, then the raised alerts, the worst first, for the console's home page."""
     alerts, infos = await metrics.history.alerts(), metrics.infos()
+    titles = {info.id: info.title for info in infos}
+    failing = [one for one in await metrics.history.health() if one.state in _FAILING]
     rows = [
+        (
+            Cell(f"{titles.get(one.collector, one.collector)} {one.scope}".rstrip(), Place((one.collector,))),
+            f"{_FAILING[one.state]} since {when(one.since)}" + (f": {one.problem}" if one.problem else ""),
+        )
+        for one in failing[:_MOST_AT_HOME]
+    ]
+    if len(failing) > _MOST_AT_HOME:
+        rows.append((Cell("All collectors", Place()), f"{len(failing) - _MOST_AT_HOME:,} more without fresh figures"))
+    rows += [
         (
             Cell(full_name(infos, one.collector, one.key), Place((one.collector, one.key))),
             f"{one.level} since {when(one.since)}" + (f", {labels}" if (labels := label_text(one.labels)) else ""),
         )
         for one in alerts[:_MOST_AT_HOME]
     ]
-    rest = len(alerts) - len(rows)
-    return [*rows, (Cell("All alerts", Place()), f"{rest:,} more")] if rest else rows
+    rest = len(alerts) - _MOST_AT_HOME
+    return [*rows, (Cell("All alerts", Place()), f"{rest:,} more")] if rest > 0 else rows
 
 
 PAGES: Final[Pages[Metrics]] = Pages(
@@ -317,7 +329,7 @@ PAGES: Final[Pages[Metrics]] = Pages(
         Action("{collector}/{key}/silence", one_metric, silence, "{collector}/{key}"),
         Action("silences", overview, end_silence, ""),
     ],
-    needs=raised_alerts,
+    needs=needs,
     resources={
         "metrics://catalog": "",
         "metrics://catalog/{collector}/{key}": "{collector}/{key}",
