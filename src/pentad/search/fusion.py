@@ -272,8 +272,8 @@ class VectorQuery:
         """The nearest documents by id with their cosines, best first; only related ones, unless `related` is False.
         With `allowed`, only these documents take part."""
         mask = self.members.mask(allowed)
-        if self.up_to is not None:
-            early = self.members.ids <= self.up_to
+        early = None if self.up_to is None else self.members.ids <= self.up_to
+        if early is not None and not early.all():
             mask = early if mask is None else mask & early
         near = self.vectors.nearest(self.rows, self.collection, self.members, mask, self.query, most)
         ids, least = self.members.ids[near.documents], self.scale.related if related else -1.0

@@ -74,8 +74,12 @@ class PgVectors:
         self, rows: Rows, collection: Collection, members: Members, allowed: Mask | None, query: Matrix, count: int
     ) -> Near:
         wanted = count
+        through_index = self._uses_index(rows, collection, members, allowed)
         while True:
-            found = self._found(rows, collection, members, allowed, query, wanted)
+            found = _through_index(rows, collection, query, wanted) if through_index else None
+            # The index stops early, and does not reach each one of many equal vectors.
+            if found is None or len(found) < min(wanted, collection.vectors):
+                through_index, found = False, _exactly(rows, collection, members, allowed, query, wanted)
             near = best_windows(*_unpacked(found, query), members, count)
             # Several windows of one document may crowd others out; fetch more until there are enough documents.
             if near.documents.size >= count or len(found) < wanted:
@@ -99,23 +103,14 @@ class PgVectors:
             )  # fmt: skip
         return best_windows(*_unpacked(found, query), members, None)
 
-    def _found(
-        self, rows: Rows, collection: Collection, members: Members, allowed: Mask | None, query: Matrix, count: int
-    ) -> list[tuple[Any, ...]]:
-        """Rows of vectors, nearest first; ties by number."""
-        narrowed = allowed is not None and allowed is not members.present
-        left = int(np.count_nonzero(allowed)) if allowed is not None and narrowed else None
-        text = f"[{_written(query)}]"
-        if left is None and collection.vectors > self.exact_up_to and indexed(rows, collection):
-            return _through_index(rows, collection, text, count)
-        chosen, given = "", ()
-        if allowed is not None and narrowed:
-            chosen, given = " AND document = ANY (?::bigint[])", (_array(np.flatnonzero(allowed).tolist()),)
-        return rows.all(
-            "SELECT document, array_send(embedding) FROM search_vectors"  # noqa: S608  only fixed parts
-            f" WHERE collection = ?{chosen} ORDER BY embedding::vector <#> ?::vector, document, part LIMIT ?",
-            collection.number, *given, text, count,
-        )  # fmt: skip
+    def _uses_index(self, rows: Rows, collection: Collection, members: Members, allowed: Mask | None) -> bool:
+        is_open = _narrowed(members, allowed) is None
+        return is_open and collection.vectors > self.exact_up_to and indexed(rows, collection)
+
+
+def _narrowed(members: Members, allowed: Mask | None) -> Mask | None:
+    """The documents that may take part; None if all that exist may."""
+    return None if allowed is members.present else allowed
 
 
 def index_name(collection: int) -> str:
@@ -154,7 +149,22 @@ def strays(rows: Rows) -> list[str]:
     return sorted(name for (name,) in found if name not in live)
 
 
-def _through_index(rows: Rows, collection: Collection, query: str, count: int) -> list[tuple[Any, ...]]:
+def _exactly(
+    rows: Rows, collection: Collection, members: Members, allowed: Mask | None, query: Matrix, count: int
+) -> list[tuple[Any, ...]]:
+    """Rows of vectors, nearest first; ties by number."""
+    chosen, given = "", ()
+    if (narrowed := _narrowed(members, allowed)) is not None:
+        chosen, given = " AND document = ANY (?::bigint[])", (_array(np.flatnonzero(narrowed).tolist()),)
+    return rows.all(
+        "SELECT document, array_send(embedding) FROM search_vectors"  # noqa: S608  only fixed parts
+        f" WHERE collection = ?{chosen} ORDER BY embedding::vector <#> ?::vector, document, part LIMIT ?",
+        collection.number, *given, _text(query), count,
+    )  # fmt: skip
+
+
+def _through_index(rows: Rows, collection: Collection, query: Matrix, count: int) -> list[tuple[Any, ...]]:
+    """Rows of vectors, nearly the nearest first. May be fewer than there are."""
     size = collection.dimensions
     rows.all("SELECT set_config('hnsw.ef_search', ?, true)", str(min(_MOST_SEARCHED, max(_LEAST_SEARCHED, 2 * count))))
     rows.all("SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true)")
@@ -162,7 +172,7 @@ def _through_index(rows: Rows, collection: Collection, query: str, count: int) -
     return rows.all(
         f"SELECT document, array_send(embedding) FROM search_vectors WHERE collection = {collection.number}"  # noqa: S608  numbers
         f" ORDER BY embedding::vector({size}) <#> ?::vector({size}) LIMIT ?",
-        query, count,
+        _text(query), count,
     )  # fmt: skip
 
 
@@ -173,6 +183,10 @@ def _unpacked(found: Sequence[tuple[Any, ...]], query: Matrix) -> tuple[NDArray[
     pairs = np.frombuffer(data, ">f4").reshape(len(found), query.size, 2)
     vectors = pairs[:, :, 1].astype(np.float32)
     return documents, np.einsum("ij,j->i", vectors.astype(np.float64), query.astype(np.float64)), vectors
+
+
+def _text(query: Matrix) -> str:
+    return f"[{_written(query)}]"
 
 
 def _written(row: Matrix) -> str:

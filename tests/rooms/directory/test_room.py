@@ -144,6 +144,25 @@ async def test_who_may_read_may_not_write(tmp_path: Path) -> None:
         assert "directory:write" in refused[1][1]
 
 
+@pytest.mark.requirement("dir:delete:rights")
+async def test_a_record_is_deleted_over_http_by_its_author_or_an_administrator_alone(tmp_path: Path) -> None:
+    chosen = Settings(data=tmp_path, rooms=("directory",), auth="required")
+    scopes = {"author": SCOPES["writer"], "other": SCOPES["writer"], "admin": ["directory:*"]}
+    async with open_app(chosen) as app:
+        keys = {name: (await app.api_keys.create(name, scopes=given)).token for name, given in scopes.items()}
+
+        async def answer(who: str, tool: str, **arguments: Any) -> Any:
+            client = await connect_http(app, Wire("session", "2025-11-25"), authorization=f"Bearer {keys[who]}")
+            reply = await client.call(tool, arguments)
+            await client.close()
+            return reply.text if reply.result["isError"] else reply.result["structuredContent"]
+
+        for allowed in ("author", "admin"):
+            cid = (await answer("author", "agntcy_dir_push_record", record_json=json.dumps(agent())))["cid"]
+            assert "someone else's" in await answer("other", "directory_delete", reference=cid)
+            assert await answer(allowed, "directory_delete", reference=cid) == {"cid": cid, "deleted": True}
+
+
 async def test_the_room_serves_grpc_and_tells_its_health(tmp_path: Path) -> None:
     port = free_port()
     chosen = Settings(data=tmp_path, rooms=("directory",), auth="none", grpc_port=port)

@@ -19,7 +19,7 @@ from pentad.rooms.directory import store
 from pentad.rooms.directory.models import PUBLIC_KEY, SCAN_REPORT, SIGNATURE
 from pentad.rooms.directory.records.changes import note_changes
 from pentad.rooms.directory.records.namespaces import namespaces
-from pentad.rooms.directory.records.service import LARGEST_RECORD
+from pentad.rooms.directory.records.service import LARGEST_RECORD, check_author
 from pentad.rooms.directory.records.trust_marks import VisibilityObserver, quarantine_unchecked
 
 TYPES: Final = (PUBLIC_KEY, SIGNATURE, SCAN_REPORT)
@@ -114,11 +114,16 @@ class Referrers:
     async def delete(
         self, who: Principal, record_cid: str, kind: str | None = None, ref: str | None = None
     ) -> list[str]:  # fmt: skip
-        """Remove referrers of a record. Returns the CIDs of those removed."""
+        """Remove referrers of a record. Returns the CIDs of those removed. Forbidden if one of them is by someone else,
+        unless the caller pushed the record or is an administrator."""
 
         def work(tx: Transaction) -> list[str]:
             store.lock_terms(tx, self._database.dialect)
             gone = self.read(tx, record_cid, kind, ref)
+            author = tx.value("SELECT pushed_by FROM directory_records WHERE cid = ?", record_cid)
+            for one in gone:
+                by = tx.value("SELECT pushed_by FROM directory_referrers WHERE cid = ?", one.cid)
+                check_author(who, f"The referrer {one.cid}", by, author)
             self.remove(tx, record_cid, gone)
             return [referrer.cid for referrer in gone]
 

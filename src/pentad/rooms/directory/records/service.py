@@ -13,7 +13,7 @@ import msgspec
 from pentad.kernel.cid import canonical_json, cid_of, is_cid
 from pentad.kernel.clock import Clock
 from pentad.kernel.default_limits import MIB
-from pentad.kernel.errors import InvalidInput, LimitExceeded, NotFound, Unavailable
+from pentad.kernel.errors import Forbidden, InvalidInput, LimitExceeded, NotFound, Unavailable
 from pentad.kernel.ports import Database, Row, Rows, Transaction
 from pentad.kernel.principal import Principal
 from pentad.mcp.changes import list_changed, resource_updated
@@ -93,6 +93,16 @@ _NO_ROW: Final = 2**63 - 1
 def may_approve(who: Principal) -> bool:
     """Whether records pushed by this caller are approved at once."""
     return who.may("directory", "admin")
+
+
+def check_author(who: Principal, what: str, *authors: str) -> None:
+    """Forbidden unless the caller is one of these authors or an administrator of the directory."""
+    if who.id not in authors and not may_approve(who):
+        raise Forbidden(
+            f"{what} is someone else's.",
+            hint="Ask its author, or an administrator of the directory.",
+            details={"required_scope": "directory:admin"},
+        )
 
 
 class RecordObserver(Protocol):
@@ -214,11 +224,14 @@ class Records:
         return (await self._database.read(lambda rows: trust_marks(rows, [cid]))).get(cid, TrustMark())
 
     async def delete(self, who: Principal, cid: str) -> bool:
-        """Delete a record with its referrers; False if it did not exist. Conflict if the server lists it."""
+        """Delete a record with its referrers; False if it did not exist. Forbidden for all but its author and
+        administrators; Conflict if the server lists it."""
         _required(cid)
 
         def work(tx: Transaction) -> bool:
             self.lock(tx)
+            if (author := tx.value("SELECT pushed_by FROM directory_records WHERE cid = ?", cid)) is not None:
+                check_author(who, f"The record {cid}", author)
             listed.check_unlisted(tx, cid)
             return self.erase(tx, cid)
 

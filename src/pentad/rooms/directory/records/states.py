@@ -18,7 +18,7 @@ from pentad.mcp.rights import refuse_read_only
 from pentad.rooms.directory import store
 from pentad.rooms.directory.models import STATES, State
 from pentad.rooms.directory.records.changes import NOT_SHARED, note_changes
-from pentad.rooms.directory.records.service import may_approve, record_not_found
+from pentad.rooms.directory.records.service import check_author, may_approve, record_not_found
 from pentad.rooms.directory.records.trust_marks import VisibilityObserver
 
 LONGEST_REASON: Final = 500
@@ -157,16 +157,10 @@ def allowed_states(who: Principal, record: RecordState) -> list[State]:
 def _check_allowed(who: Principal, state: State, pushed_by: str, what: str) -> None:
     if may_approve(who):
         return
-    details = {"required_scope": "directory:admin"}
     if state == "approved":
         raise Forbidden(
             "Only an administrator of the directory may approve records.",
             hint="Propose it; ask for directory:admin to approve it.",
-            details=details,
+            details={"required_scope": "directory:admin"},
         )
-    if pushed_by != who.id:
-        raise Forbidden(
-            f"{what} was pushed by someone else.",
-            hint="Its author or an administrator of the directory changes its state.",
-            details=details,
-        )
+    check_author(who, what, pushed_by)

@@ -28,7 +28,7 @@ from pentad.net.urls import canonical_host
 from pentad.rooms.directory.models import Record
 from pentad.rooms.directory.records.events import Events, EventType
 from pentad.rooms.directory.records.job_requests import JobRequests
-from pentad.rooms.directory.records.service import Records
+from pentad.rooms.directory.records.service import Records, check_author
 from pentad.rooms.directory.store import chunks
 
 _PORTS: Final = {"http": 80, "https": 443}
@@ -220,6 +220,7 @@ class Syncs(JobRequests[Sync]):
     async def delete(self, who: Principal, key: str) -> None:
         """Delete a sync in any state. A running one stops after the portion it is fetching."""
         sync = await self.get(key)
+        check_author(who, f"The sync {key}", sync.created_by)
         busy = sync.status is SyncStatus.IN_PROGRESS
         status = int(SyncStatus.DELETE_PENDING if busy else SyncStatus.DELETED)
         await self._database.write(lambda tx: tx.run(_CHANGE, status, self._clock.now(), key))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from google.protobuf.message import Message
+from google.protobuf.struct_pb2 import Struct
 from grpc import StatusCode, aio, ssl_channel_credentials
 
 from pentad.access.failed_logins import PAIR_ALLOWED
@@ -20,13 +21,14 @@ from pentad.net.grpc_calls import address_of
 from pentad.net.grpc_server import open_grpc
 from pentad.platform import MountContext
 from pentad.rooms.directory.interface.grpc.server import is_login_waived
+from pentad.rooms.directory.records.referrers import SIGNATURE
 from pentad.rooms.directory.remote.client import LOST_STATUS
-from pentad.rooms.directory.wire.protos import events_pb2, search_pb2
+from pentad.rooms.directory.wire.protos import core_pb2, events_pb2, search_pb2, store_pb2
 from pentad.settings.model import Settings
 from tests.ports import free_port
 from tests.room_settings import room_settings
 from tests.rooms.directory.interface.grpc.certificates import Authority
-from tests.rooms.directory.interface.grpc.site import METHODS, ROOM, Site, Wire, open_site, record_of
+from tests.rooms.directory.interface.grpc.site import METHODS, ROOM, Site, Wire, open_site, record_of, ref
 from tests.rooms.directory.records.parts import agent
 
 pytestmark = pytest.mark.anyio
@@ -83,6 +85,50 @@ async def test_scopes_decide_what_a_caller_may_do(guarded: Site) -> None:
     assert refusal.code is StatusCode.PERMISSION_DENIED
     assert refusal.text == "not allowed to access /agntcy.dir.store.v1.StoreService/Push"
     assert (await stranger.refused(COUNT, EVERYTHING)).code is StatusCode.PERMISSION_DENIED
+
+
+@pytest.mark.requirement("dir:delete:rights")
+async def test_records_signatures_and_syncs_are_deleted_by_their_authors_and_administrators_alone(
+    guarded: Site,
+) -> None:
+    created = guarded.app.api_keys.create
+    scopes = {"other": ["directory:read", "directory:write"], "admin": ["directory:*"]}
+    tokens = {name: (await created(name, scopes=given)).token for name, given in scopes.items()}
+    other, admin = (
+        Wire(guarded.wire.channel, [("authorization", f"Bearer {tokens[name]}")]) for name in ("other", "admin")
+    )
+    author = guarded.as_role("writer")
+    mine, second = await author.push(agent(), agent())
+
+    async def sign(wire: Wire) -> core_pb2.ReferrerRef:
+        statement = Struct()
+        statement.update({"signature": str(id(wire))})
+        push = store_pb2.PushReferrerRequest(record_ref=ref(mine), type=SIGNATURE.encode(), data=statement)
+        return (await wire.one("StoreService/PushReferrer", push)).referrer_ref
+
+    def unsign(statement: core_pb2.ReferrerRef | None = None) -> store_pb2.DeleteReferrerRequest:
+        return store_pb2.DeleteReferrerRequest(record=ref(mine), referrer_ref=statement)
+
+    by_author, by_other, by_admin = await sign(author), await sign(other), await sign(admin)
+    sync = store_pb2.CreateSyncRequest(remote_directory_url="http://127.0.0.1:9")
+    begun = store_pb2.DeleteSyncRequest(sync_id=(await author.one("SyncService/CreateSync", sync)).sync_id)
+    for name, request in (
+        ("StoreService/Delete", ref(mine)),
+        ("StoreService/DeleteReferrer", unsign(by_author)),
+        ("StoreService/DeleteReferrer", unsign()),
+        ("SyncService/DeleteSync", begun),
+    ):
+        refusal = await other.refused(name, request)
+        assert refusal.code is StatusCode.PERMISSION_DENIED
+        assert "someone else's" in refusal.text
+    kept = await author.all("StoreService/PullReferrer", store_pb2.PullReferrerRequest(record_ref=ref(mine)))
+    assert len(kept) == 3
+    assert list((await other.one("StoreService/DeleteReferrer", unsign(by_other))).referrer_refs) == [by_other]
+    assert list((await author.one("StoreService/DeleteReferrer", unsign(by_admin))).referrer_refs) == [by_admin]
+    await author.one("SyncService/DeleteSync", begun)
+    await author.one("StoreService/Delete", ref(mine))
+    await admin.one("StoreService/Delete", ref(second))
+    assert await guarded.directory.records.known([mine, second]) == set()
 
 
 async def test_calls_are_in_the_audit_trail_with_how_they_ended(guarded: Site) -> None:
