@@ -9,6 +9,7 @@ from typing import Final
 
 from pentad.kernel.words import folded
 from pentad.rooms.avatars.verification import polarity
+from pentad.rooms.avatars.verification.clause_mixing import mixed
 from pentad.rooms.avatars.verification.clauses import clauses, content_words
 from pentad.rooms.avatars.verification.evidence import Sentence
 from pentad.rooms.avatars.verification.facts import names_in
@@ -32,6 +33,8 @@ def clause_doubts(claim: str, cited: Sequence[Sentence], weights: Rarity) -> lis
     if len(pieces) > _MOST_CLAUSES:
         return ["it is too long to be checked clause by clause"]
     doubts = [doubt for piece in pieces for doubt in _doubts_of(piece, cited, weights)]
+    clashes = mixed(claim, [sentence.text for sentence in cited])
+    doubts += [f"{clause[:80]!r} mixes clauses that tell of different things" for clause in clashes]
     if _has_new_words(claim, cited):
         doubts.append("words in a row are not in the cited sentences")
     return list(dict.fromkeys(doubts))
@@ -60,11 +63,14 @@ def _same_clause(clause: str, sentence: Sentence, weights: Rarity) -> str:
 
 
 def _names_elsewhere(clause: str, best: Sentence, cited: Sequence[Sentence]) -> list[str]:
-    """Names that are in another cited sentence than the one that tells what the clause tells."""
+    """Names that are in another cited sentence than the one that tells what the clause tells, unless the other one
+    goes on about somebody: `She was born in Halvesand.`"""
     if len(cited) < 2 or _PRONOUNS & set(best.words):
         return []
     theirs = {_plain(word) for word in best.words}
-    return [name.written for name in names_in(clause) if name.certain and not {_plain(w) for w in name.words} & theirs]
+    continued = {_plain(word) for sentence in cited if sentence.words[0] in _PRONOUNS for word in sentence.words}
+    names = [(name, {_plain(word) for word in name.words}) for name in names_in(clause) if name.certain]
+    return [name.written for name, words in names if not words & (theirs | continued)]
 
 
 def _has_new_words(claim: str, cited: Sequence[Sentence]) -> bool:

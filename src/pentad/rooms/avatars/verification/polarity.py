@@ -33,9 +33,7 @@ _PAIRS: Final = (
     "hot cold", "heavier lighter", "heavy light", "near far", "upper lower", "left right", "buy sell", "bought sold",
     "enter leave", "arrive leave", "love hate", "war peace", "happy unhappy", "wet dry",
 )  # fmt: skip
-_CONDITIONS: Final = frozenset(("if", "unless", "whether", "suppose", "supposedly"))
-_SHORT_ENDING: Final = 6
-_CLOSE: Final = 3
+CONDITIONS: Final = frozenset(("if", "unless", "whether", "suppose", "supposedly"))
 _PREFIXES: Final = ("un", "in", "im", "ir", "il", "non", "dis")
 
 
@@ -63,14 +61,14 @@ def opposed(statement: Sequence[str], source: Sequence[str]) -> str | None:
 
 def differ_in_negation(statement: Sequence[str], source: Sequence[str]) -> bool:
     """Whether two lists have the same words except for their negations."""
-    bare = [[word for word in each if not _is_negation(word)] for each in (statement, source)]
+    bare = [[word for word in each if not is_negation(word)] for each in (statement, source)]
     return bare[0] == bare[1] and len(statement) != len(source)
 
 
 def changes_meaning(given: Iterable[str], true: Iterable[str]) -> bool:
     """Whether replacing one of these words by the other reverses the meaning."""
     mine, theirs = list(given), list(true)
-    if any(_is_negation(word) for word in (*mine, *theirs)):
+    if any(is_negation(word) for word in (*mine, *theirs)):
         return True
     return difference(mine, theirs) is not None
 
@@ -86,20 +84,11 @@ def _opposites() -> dict[str, set[str]]:
     return found
 
 
-def negates(before: Sequence[str]) -> bool:
-    """Whether the words just before negate what follows."""
-    return any(_is_negation(word) or word in _CONDITIONS for word in before[-6:])
-
-
-def negated_after(after: Sequence[str]) -> bool:
-    """Whether the words that end a sentence take back what was said before them: `... he does not`."""
-    return any(_is_negation(word) for word in (after if len(after) <= _SHORT_ENDING else after[:_CLOSE]))
-
-
 def negations(words: Sequence[str]) -> int:
     """How many negations there are."""
-    return sum(_is_negation(word) for word in words)
+    return sum(is_negation(word) for word in words)
 
 
-def _is_negation(word: str) -> bool:
+def is_negation(word: str) -> bool:
+    """Whether a word denies something."""
     return word in _NEGATIONS or word.endswith("n't")

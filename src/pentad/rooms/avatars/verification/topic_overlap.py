@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from pentad.rooms.avatars.verification.verb_forms import stem_of_verb
 from pentad.search.text import query_terms, terms
 
 SURE_COVERAGE: Final = 0.75
@@ -41,16 +42,16 @@ def rarity(texts: Iterable[Sequence[str]]) -> Rarity:
     having: Counter[str] = Counter()
     count = 0
     for stems in texts:
-        having.update(set(stems))
+        having.update({stem_of_verb(each) for each in stems})
         count += 1
     return Rarity(count, having)
 
 
 def coverage(statement: str, sources: Iterable[str], weights: Rarity, ignored: frozenset[str] = frozenset()) -> float:
     """The weighted share of a statement's words that the cited sentences contain."""
-    mine = [term for term in query_terms(statement) if term not in ignored]
+    mine = dict.fromkeys(stem_of_verb(term) for term in query_terms(statement) if term not in ignored)
     total = sum(weights.of(term) for term in mine)
     if not total:
         return 1.0
-    theirs = {term for source in sources for term in terms(source)}
+    theirs = {stem_of_verb(term) for source in sources for term in terms(source)}
     return sum(weights.of(term) for term in mine if term in theirs) / total

@@ -18,11 +18,12 @@ from pentad.rooms.avatars.verification.comparisons import compared_otherwise
 from pentad.rooms.avatars.verification.drafts import Draft, Statement, by_name, resolve
 from pentad.rooms.avatars.verification.evidence import Sentence
 from pentad.rooms.avatars.verification.facts import addresses, check_facts, names_in
+from pentad.rooms.avatars.verification.negation_scope import left_out
 from pentad.rooms.avatars.verification.quotes import Quote, check_quote, is_long, located, quotes_in
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
 from pentad.rooms.avatars.verification.topic_overlap import SURE_COVERAGE, Thresholds, coverage, rarity
 from pentad.rooms.avatars.verification.word_order import exchanged
-from pentad.rooms.avatars.verification.wording import find_run, normal_words
+from pentad.rooms.avatars.verification.wording import normal_words
 from pentad.search.text import terms
 
 _VERBS: Final = (
@@ -267,13 +268,8 @@ class Verifier:
     def _in_context(checked: Checked, spans: Sequence[str]) -> Checked:
         """A quotation that cuts off the `not` of its sentence, before or after it, reverses the meaning."""
         for span, sentence in product(spans, checked.sentences):
-            words = normal_words(span)
-            at = find_run(words, sentence.words)
-            if at is None or polarity.negations(words):
-                continue
-            before, after = sentence.words[:at], sentence.words[at + len(words) :]
-            if polarity.negates(before) or polarity.negated_after(after):
-                problem = f"a negation {'before' if polarity.negates(before) else 'after'} these words was left out"
+            if (side := left_out(span, sentence.text)) is not None:
+                problem = f"a negation {side} these words was left out"
                 return replace(checked, verdict="unsure", problems=(*checked.problems, problem), contradicts=True)
         return checked
 

@@ -1,23 +1,31 @@
 """Detects exchanged roles: a statement with a sentence's words, but with doer and object in each other's place.
 
-Moving a phrase to the front keeps the order of the rest. Exchanging two words around a third reverses all three, and
-so does the passive voice, where it is right. Where only names differ from the source's words, they are compared one by
-one.
+Moving a phrase to the front keeps the order of the rest. Exchanging two words around a third reverses all three. A
+passive that names its doer is first put in the order of the active voice. Where only names differ from the source's
+words, they are compared one by one.
 """
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from itertools import accumulate
 from typing import Final
 
+from pentad.rooms.avatars.verification.clauses import clauses
 from pentad.rooms.avatars.verification.numbers import is_number, numbers_in
+from pentad.rooms.avatars.verification.verb_forms import verb_stem
 from pentad.rooms.avatars.verification.wording import cased_words, normal_words
-from pentad.search.text import STOP_WORDS, stem
+from pentad.search.text import STOP_WORDS
 
 _LEAST_IN_ORDER: Final = 0.6
 _FEWEST_ALIKE: Final = 5
-_DOER_WORDS: Final = 2
-_AGENT: Final = re.compile(r"\b(\w+(?:ed|en|wn|ne|ght|de|ld|nd|pt|st|ut|un))\s+(?:\w+\s+)?by\b")
+_PASSIVE: Final = re.compile(
+    r"^(?P<undergoer>.*?)\b(?:(?:am|is|are|was|were|been|being|be)\s+(?:\w+ly\s+)?(?P<verb>\w+)(?P<between>(?:\s+\w+){0,4}?)"
+    r"|(?P<participle>\w+(?:ed|en|wn|ne|ght|de|ld|nd|pt|st|ut|un)))"
+    r"\s+by\s+(?P<doer>.+?)(?P<rest>(?:\s+(?:in|on|at|after|before|to|for|from|with|during|when|while|as|because|that|which"
+    r"|who|until|under|near|into)\b.*)?)$"
+)
+_MANNER: Final = re.compile(r"^(?:hand|means|way|mail|post|chance|accident|default|then|now|noon|night|\w+ing|\d.*)\b")
 
 Token = tuple[str, int]
 
@@ -29,40 +37,41 @@ def exchanged(statement: str, source: str) -> bool:
     shared = [token for token in mine if token in places]
     order = [places[token] for token in shared]
     if len(order) >= 3 and _longest_rising(order) < _LEAST_IN_ORDER * len(order):
-        return True
-    if _numbers_exchanged(statement, source) or _names_exchanged(statement, source):
-        return True
-    passive, active = _agent_verb(statement), _agent_verb(source)
-    if (passive is None) == (active is None):
-        return _has_reversal(order)
-    verb = stem(passive or active or "")
-    if any(token[0] == verb for token in shared[1:-1]):
-        return not _has_reversal(order)
-    return passive is not None and _doer_comes_last(statement, mine, places)
+        return not _is_moved_clause(order, source)
+    return _has_reversal(order) or _numbers_exchanged(statement, source) or _names_exchanged(statement, source)
 
 
-def _doer_comes_last(statement: str, mine: Sequence[Token], places: Mapping[Token, int]) -> bool:
-    """Whether the doer of a passive stands behind what it is done to in the source, which has the verb in another form
-    and no passive: `A was beaten by B` for `A beat B`."""
-    words = " ".join(normal_words(statement))
-    match = _AGENT.search(words)
-    if match is None:
-        return False
-    before, upto = len(_tokens(words[: match.start()])), len(_tokens(words[: match.end()]))
-    undergoing, doing = mine[:before], mine[upto : upto + _DOER_WORDS]
-    common = {root for root, _ in undergoing} & {root for root, _ in doing}
-    first = [[places[one] for one in some if one in places and one[0] not in common] for some in (undergoing, doing)]
-    return all(first) and min(first[0]) < min(first[1])
+def _is_moved_clause(order: Sequence[int], source: str) -> bool:
+    """Whether all that differs is that a clause of the source stands before another one: `B, if A` for `If A, B`."""
+    turn = next(place for place in range(1, len(order)) if order[place] < order[place - 1])
+    ends = list(accumulate(len(_tokens(clause)) for clause in clauses(source)))
+    return (
+        [*order[turn:], *order[:turn]] == sorted(order)
+        and any(order[-1] < end <= order[0] for end in ends)
+    )  # fmt: skip
+
+
+def active_words(text: str) -> list[str]:
+    """The words of a text, clause by clause, with passives in the order of the active voice: doer, verb, undergoer."""
+    return [word for clause in clauses(text) for word in _active(" ".join(normal_words(clause))).split()]
+
+
+def _active(clause: str) -> str:
+    match = _PASSIVE.match(clause)
+    if match is None or _MANNER.match(match["doer"]):
+        return clause
+    verb = match["verb"] or match["participle"]
+    return f"{match['doer']} {verb} {match['undergoer']} {match['between'] or ''} {match['rest']}"
 
 
 def _tokens(text: str) -> list[Token]:
     """The content words, each with how often it came before."""
     seen: Counter[str] = Counter()
     found: list[Token] = []
-    for word in normal_words(text):
+    for word in active_words(text):
         if word in STOP_WORDS or is_number(word):
             continue
-        root = stem(word.removesuffix("'s"))
+        root = verb_stem(word.removesuffix("'s"))
         found.append((root, seen[root]))
         seen[root] += 1
     return found
@@ -82,12 +91,6 @@ def _has_reversal(order: Sequence[int]) -> bool:
             return True
         highest = max(highest, place)
     return False
-
-
-def _agent_verb(text: str) -> str | None:
-    """The verb of a passive with its doer: `was founded by`."""
-    match = _AGENT.search(" ".join(normal_words(text)))
-    return None if match is None else match[1]
 
 
 def _numbers_exchanged(statement: str, source: str) -> bool:
