@@ -101,10 +101,7 @@ def absence_note(
 ) -> str:
     """Why no series is left: these filters exclude all recorded ones, or the metrics are never recorded."""
     if known:
-        asked = [
-            *([f"bg {scope[:80]!r}"] if scope else []),
-            *(f"{name} {text[:80]!r}" for name, text in labels.items()),
-        ]
+        asked = [f"{name} {text[:80]!r}" for name, text in (("bg", scope or ""), *labels.items()) if text]
         names = {text for one in known for name, text in one.labels if name in labels}
         shown = [*(recorded_groups(known) if scope else []), *sorted(names)[:_MOST_NAMES]]
         recorded = f"The history has: {', '.join(shown)}." if shown else "The history does not distinguish these."

@@ -273,9 +273,8 @@ class MetricHistory:
         unrecorded: list[str] = []
         recorded = await self._database.read(work)
         if scope is not None:
-            _refuse_unknown_scope(
-                scope, [one.series for values in recorded.values() for part in values for one in part]
-            )
+            every = [one.series for old, new in recorded.values() for one in (*old, *new)]
+            _refuse_unknown_scope(scope, every)
         for collector, (old, new) in recorded.items():
             first, last = ([one for one in values if _is_in_scope(one.series, scope)] for values in (old, new))
             if not any(not keys or one.series.key in names[collector] for one in old):
