@@ -13,7 +13,7 @@ from pentad.settings.model import Settings
 from tests.behaviour.clients import HTTP_MODERN
 from tests.behaviour.connecting import connect_http
 
-pytestmark = [pytest.mark.anyio, pytest.mark.requirement("metrics:history:filters")]
+pytestmark = pytest.mark.anyio
 KEY = "applications.production.applicationsTotal"
 
 
@@ -45,6 +45,7 @@ async def notes(app: App, **given: Any) -> str:
     return " ".join(result["structuredContent"]["notes"])
 
 
+@pytest.mark.requirement("metrics:history:filters")
 async def test_an_environment_that_is_not_in_the_history_is_named_with_those_that_are(app: App) -> None:
     told = await notes(app, metricKey=KEY, environment="Lvie")
     assert told == (
@@ -54,15 +55,18 @@ async def test_an_environment_that_is_not_in_the_history_is_named_with_those_tha
     assert [one["labels"]["environmentName"] for one in found["structuredContent"]["series"]] == ["Live"]
 
 
+@pytest.mark.requirement("metrics:history:filters")
 async def test_a_group_that_is_not_in_the_history_is_named_with_those_that_are(app: App) -> None:
     told = await notes(app, metricKey=KEY, bg="Salse")
     assert told == "These metrics are recorded, but nothing matches bg 'Salse'. The history has: Sales."
 
 
+@pytest.mark.requirement("metrics:history:filters")
 async def test_a_metric_that_was_never_recorded_says_so(app: App) -> None:
     assert "Nothing has been recorded yet" in await notes(app, metricKey="networking.vpcsUsed", environment="Live")
 
 
+@pytest.mark.requirement("metrics:history:filters")
 async def test_nothing_changed_is_not_said_of_a_group_without_a_record(app: App) -> None:
     result = await called(app, "whatChanged", since="30m", bg="Salse")
     assert result["isError"] is True
@@ -71,6 +75,7 @@ async def test_nothing_changed_is_not_said_of_a_group_without_a_record(app: App)
     assert (changed["total"], "notRecorded" in changed) == (2, False)
 
 
+@pytest.mark.requirement("metrics:history:filters")
 async def test_metrics_without_a_record_are_not_among_those_that_did_not_change(app: App) -> None:
     found = (await called(app, "whatChanged", since="30m", collector="ch", metricKey="networking.vpcsUsed"))[
         "structuredContent"
