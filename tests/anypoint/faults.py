@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 Kind = Literal[
     "status", "slow", "reset", "invalid-json", "html", "wrong-types", "truncated", "duplicates", "total-changes",
-    "expired",
+    "expired", "ends-early",
 ]  # fmt: skip
 
 

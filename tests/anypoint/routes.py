@@ -210,7 +210,9 @@ def _page(asked: PlatformRequest, route: str, items: list[Any], fault: Fault | N
 
 
 def _cut(items: list[Any], offset: int, limit: int, fault: Fault | None) -> list[Any]:
-    """A page; with duplicates it begins a few items before where it should."""
+    """A page; with duplicates it begins a few items before where it should. A list that ends early lacks its last."""
+    if fault is not None and fault.kind == "ends-early":
+        items = items[:-1]
     start = max(0, offset - 3) if fault is not None and fault.kind == "duplicates" else offset
     return items[start : start + limit]
 

@@ -103,6 +103,39 @@ async def test_a_failing_collector_is_seen_everywhere_and_so_is_its_recovery(
             assert (await operator.ready())["rooms"]["metrics"]["failing_collectors"][0]["state"] == "late"
 
 
+@pytest.mark.requirement("metrics:polling:source")
+async def test_a_poll_asks_the_source_although_a_query_has_just_filled_the_cache(tmp_path: Path) -> None:
+    answers = [WELL]
+
+    async def prometheus(_asked: Request) -> Response:
+        return answers[-1]
+
+    clock = TurnedClock()
+    async with http_source(prometheus) as source:
+        tables = {"metrics": {"prometheus_url": source.url, "poll": UNPOLLED}}
+        settings = Settings(data=tmp_path, rooms=("metrics",), auth="none", room_tables=tables)
+        async with open_app(settings, clock=clock) as app:
+            metrics: Metrics = app.rooms[0].service
+            metrics.history.intervals = {"prometheus": 5.0}
+            operator = Operator(app)
+            await metrics.collect("prometheus", metrics.query("prometheus"))
+            clock.turn(5)
+            asked = len(source.asked)
+            await metrics.poll("prometheus")
+            assert len(source.asked) == 2 * asked
+            (line, _) = (
+                await metrics.history.lines("prometheus", ["targets"], clock.now() - 60, clock.now() + 1)
+            ).lines
+            assert [point.last_at for point in line.points] == [clock.now()]
+
+            await metrics.collect("prometheus", metrics.query("prometheus"))
+            answers.append(LOGIN_PAGE)
+            clock.turn(5)
+            await metrics.poll("prometheus")
+            assert await operator.scraped("pentad_collector_up") == 0
+            assert (await operator.ready())["rooms"]["metrics"]["status"] == "collectors_failing"
+
+
 @pytest.mark.requirement("metrics:collectors:health")
 async def test_throttled_requests_are_counted(tmp_path: Path) -> None:
     answers = [WELL, Response(429, headers={"retry-after": "0"})]

@@ -132,6 +132,8 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the answer also lists the items behind its figures, which may need more facts."""
     credentials: Mapping[str, str] | None = None
     deadline: float | None = None
+    fresh: bool = False
+    """Whether every fact is requested from the source, even if one is cached: a poll measures the source."""
     now: float = 0.0
     """The wall-clock time of the query; formulas such as "the last 30 days" count from it."""
 

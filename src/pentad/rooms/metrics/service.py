@@ -175,11 +175,12 @@ class Metrics:
         return await self.engine.dry_run(collector, query)
 
     async def poll(self, collector: str, bg: str | None = None) -> int:
-        """Collect all figures of a collector, and record them and the outcome; returns the number of samples."""
+        """Collect all figures of a collector from its source, never from the cache, and record them and the outcome;
+        returns the number of samples."""
         info, began, at = self.info(collector), self.platform.clock.monotonic(), self.now()
         before = {one.name: one.state for one in await self.history.health()}
         try:
-            answer = await self.collect(info.id, self.query(info.id, bg=bg, seconds=POLL_SECONDS))
+            answer = await self.collect(info.id, self.query(info.id, bg=bg, seconds=POLL_SECONDS, fresh=True))
         except Exception as error:
             message = error.sentence() if isinstance(error, PentadError) else type(error).__name__
             seconds = self.platform.clock.monotonic() - began

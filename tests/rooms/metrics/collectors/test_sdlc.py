@@ -30,6 +30,8 @@ PLACES = {
 NONE: Any = None
 LOGIN_PAGES: set[str] = set()
 """Paths that answer with a web page."""
+ANSWERS: dict[str, Any] = {}
+"""Other answers, by path."""
 
 
 def days_ago(days: int) -> str:
@@ -106,6 +108,8 @@ async def _answer(request: web.BaseRequest) -> web.Response:
     path, query = request.path, request.query
     if path in LOGIN_PAGES:
         return web.Response(text="<html>Sign in</html>", content_type="text/html")
+    if path in ANSWERS:
+        return web.json_response(ANSWERS[path])
     if path == "/splunk/views":
         text = LAST_OF_FEED if query.get("offset") == "3" else FEED
         return web.Response(text=text, content_type="application/atom+xml")
@@ -251,6 +255,69 @@ async def test_more_pages_than_are_read_are_a_problem_and_no_smaller_figure(monk
     assert found["jiraMetrics"]["totalJiraTasksInSprint"] is None
     assert found["jiraMetrics"]["totalJiraTasksInBacklog"] == 41, "Jira counts these itself"
     assert all("narrow the query" in problem.message for problem in answer.snapshot.problems)
+
+
+TASK: dict[str, Any] = {"id": "1", "fields": {"issuetype": {"name": "Task"}, "status": {"name": "Done"}}}
+ENDS_EARLY: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "the last page is missing": ("bitbucket", "/bitbucket/repos", {"size": 25, "isLastPage": False}),
+    "the next page is the same": (
+        "confluence", "/wiki/rest/api/content/search",
+        {"results": [_page(1, 5, 5, "Pia")], "_links": {"next": "/rest/api/content/search", "context": "/wiki"}},
+    ),
+    "the link is unreadable": (
+        "confluence", "/wiki/rest/api/content/search", {"results": [_page(1, 5, 5, "Pia")], "_links": {"next": 7}},
+    ),
+    "the token is missing": ("jira", "/jira/rest/api/3/search/jql", {"issues": [TASK], "isLast": False}),
+    "the total is larger": ("jira", "/jira/rest/api/2/search", {"issues": [], "total": 12}),
+    "the total is missing": ("jira", "/jira/rest/api/2/search", {"issues": [TASK]}),
+    "items are missing": ("azuredevops", "/azure/_apis/wit/workitems", {"value": []}),
+    "an entry is not an object": ("jenkins", "/jenkins/api/json", {"jobs": ["nightly"]}),
+}  # fmt: skip
+
+
+@pytest.mark.requirement("metrics:lists:complete")
+@pytest.mark.parametrize("case", ENDS_EARLY)
+async def test_a_list_that_ends_early_is_a_problem_and_no_smaller_figure(
+    case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    system, path, given = ENDS_EARLY[case]
+    monkeypatch.setattr(sys.modules[__name__], "ANSWERS", {path: given})
+    async with engine({system: {}}) as one:
+        answer = await ask(one)
+    assert answer.snapshot.problems, "the reason is told"
+    lost = {sample.key: sample.state for sample in answer.snapshot.samples if sample.value is None}
+    assert lost
+    assert set(lost.values()) == {"failed"}
+    counted = {sample.key: sample.value for sample in answer.snapshot.samples if sample.key not in lost}
+    assert not [key for key, value in counted.items() if value == 0], "and nothing is zero instead"
+
+
+@pytest.mark.requirement("metrics:lists:complete")
+async def test_a_feed_that_ends_before_its_total_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "LAST_OF_FEED", _feed())
+    async with engine({"splunk": {}}) as one:
+        answer = await ask(one)
+    assert answer.snapshot.tree["sdlcMetrics"]["splunkMetrics"]["totalDashboards"] is None
+    assert "ends after 3 of 4 views" in answer.snapshot.problems[0].message
+
+
+@pytest.mark.requirement("metrics:sdlc:authors")
+async def test_authors_of_confluence_data_center_are_counted_by_user_name_or_key(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    people: list[dict[str, str]] = [
+        {"username": "pia", "userKey": "8a1"}, {"username": "pia", "userKey": "8a1"}, {"userKey": "8a2"}
+    ]  # fmt: skip
+    pages = [_page(number, 2, 2, "") for number in range(len(people))]
+    for page, person in zip(pages, people, strict=True):
+        page["history"]["createdBy"] = person
+    answers = {"/wiki/rest/api/content/search": {"results": pages, "_links": {}}}
+    monkeypatch.setattr(sys.modules[__name__], "ANSWERS", answers)
+    async with engine({"confluence": {}}) as one:
+        answer = await ask(one)
+    assert answer.snapshot.tree["sdlcMetrics"]["confluenceMetrics"]["topContributorsInLast30Days"] == {
+        "pia": 2, "8a2": 1
+    }  # fmt: skip
 
 
 @pytest.mark.requirement("metrics:sdlc")

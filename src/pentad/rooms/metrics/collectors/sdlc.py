@@ -89,11 +89,16 @@ class SystemApi:
         """More than is read at once: a count that stops there would be wrong."""
         return self.unexpected(f"There are more than {read} {what}; narrow the query of this system.")
 
+    def incomplete(self, read: int, what: str, total: int | None = None) -> FetchError:
+        """The list ends before the system says it does."""
+        of = "" if total is None else f" of {total}"
+        return self.unexpected(f"The list ends after {read}{of} {what}, but the system says there are more.")
+
     def entries(self, answer: Any, name: str) -> list[dict[str, Any]]:
         found = cast("dict[str, Any]", answer).get(name) if isinstance(answer, dict) else None
-        if not isinstance(found, list):
+        if not isinstance(found, list) or any(not isinstance(entry, dict) for entry in cast("list[Any]", found)):
             raise self.unexpected(f"The answer has no list of {name}.")
-        return [cast("dict[str, Any]", entry) for entry in cast("list[Any]", found) if isinstance(entry, dict)]
+        return cast("list[dict[str, Any]]", found)
 
 
 async def _bitbucket(api: SystemApi) -> Any:
@@ -104,9 +109,11 @@ async def _bitbucket(api: SystemApi) -> Any:
         if not isinstance(size, int):
             raise api.unexpected("The answer does not say how many repositories there are.")
         total += size
-        following = get_path(answer, "nextPageStart")
-        if get_path(answer, "isLastPage") is not False or not isinstance(following, int) or following <= start:
+        if get_path(answer, "isLastPage") is not False:
             return total
+        following = get_path(answer, "nextPageStart")
+        if not isinstance(following, int) or following <= start:
+            raise api.incomplete(total, "repositories")
         start = following
     raise api.too_many(total, "repositories")
 
@@ -121,15 +128,23 @@ async def _confluence(api: SystemApi) -> Any:
         for page in api.entries(answer, "results"):
             pages[page.get("id")] = {
                 "created": get_path(page, "history", "createdDate"),
-                "by": get_path(page, "history", "createdBy", "publicName"),
+                "by": _author(get_path(page, "history", "createdBy")),
                 "updated": get_path(page, "history", "lastUpdated", "when"),
             }
         following = get_path(answer, "_links", "next")
-        if len(pages) == before or not isinstance(following, str) or not following.startswith("/"):
+        if following is None:
             return list(pages.values())
+        if len(pages) == before or not isinstance(following, str) or not following.startswith("/"):
+            raise api.incomplete(len(pages), "pages")
         context = get_path(answer, "_links", "context") or ""
         answer = await api.get("", url=f"{parts.scheme}://{parts.netloc}{context}{following}")
     raise api.too_many(len(pages), "pages")
+
+
+def _author(person: Any) -> str | None:
+    """Confluence Cloud has public names and account ids. Confluence Data Center has user names and keys instead."""
+    names = (get_path(person, name) for name in ("publicName", "displayName", "username", "userKey", "accountId"))
+    return next((str(name) for name in names if name), None)
 
 
 async def _jenkins(api: SystemApi) -> Any:
@@ -169,8 +184,10 @@ async def _jira_cloud_tasks(api: SystemApi, query: str) -> tuple[Tasks, int]:
         answer = await api.get("/rest/api/3/search/jql", wanted)
         _add_tasks(tasks, api.entries(answer, "issues"))
         token = get_path(answer, "nextPageToken")
-        if not isinstance(token, str) or not token or token == wanted.get("nextPageToken"):
+        if token is None and get_path(answer, "isLast") is not False:
             return tasks, len(tasks)
+        if not isinstance(token, str) or not token or token == wanted.get("nextPageToken"):
+            raise api.incomplete(len(tasks), "tasks")
         wanted["nextPageToken"] = token
     raise api.too_many(len(tasks), "tasks")
 
@@ -183,11 +200,15 @@ async def _jira_data_center_tasks(api: SystemApi, query: str, *, only_total: boo
         wanted: dict[str, str | int] = {"jql": query, "startAt": start, "maxResults": 100, "fields": _TASK_FIELDS}
         answer = await api.get("/rest/api/2/search", wanted)
         found = api.entries(answer, "issues")
-        total = int(get_path(answer, "total") or 0)
+        total = get_path(answer, "total")
+        if not isinstance(total, int):
+            raise api.unexpected("The answer does not say how many tasks there are.")
         _add_tasks(tasks, found)
         start += len(found)
-        if not found or start >= total or only_total:
+        if start >= total or only_total:
             return tasks, total
+        if not found:
+            raise api.incomplete(start, "tasks", total)
     raise api.too_many(len(tasks), "tasks")
 
 
@@ -202,8 +223,12 @@ async def _splunk(api: SystemApi) -> Any:
         found = [_view(entry) for entry in feed.iter() if _local(entry) == "entry"]
         views += found
         total = next((one.text or "" for one in feed.iter() if _local(one) == "totalResults"), "")
-        if not found or not total.isdecimal() or len(views) >= int(total):
+        if not total.isdecimal():
+            raise api.unexpected("The feed does not say how many views there are.")
+        if len(views) >= int(total):
             return views
+        if not found:
+            raise api.incomplete(len(views), "views", int(total))
     raise api.too_many(len(views), "views")
 
 
@@ -234,8 +259,11 @@ def _azure_tasks(query: str) -> Callable[[SystemApi], Awaitable[Any]]:
         ids = [str(item.get("id")) for item in api.entries(answer, "workItems")]
         tasks: list[dict[str, Any]] = []
         for start in range(0, len(ids), WORK_ITEMS):
-            chosen = ",".join(ids[start : start + WORK_ITEMS])
-            found = api.entries(await api.get("/wit/workitems", {"ids": chosen, "api-version": "6.0"}), "value")
+            chosen = ids[start : start + WORK_ITEMS]
+            answer = await api.get("/wit/workitems", {"ids": ",".join(chosen), "api-version": "6.0"})
+            found = api.entries(answer, "value")
+            if len(found) < len(chosen):
+                raise api.incomplete(len(tasks) + len(found), "work items", len(ids))
             tasks += [
                 {
                     "type": get_path(item, "fields", "System.WorkItemType"),
@@ -276,8 +304,10 @@ async def _azure_pipeline_ids(api: SystemApi) -> list[int]:
         answer, headers = await api.get_with_headers("/pipelines", params)
         ids |= dict.fromkeys(int(pipeline["id"]) for pipeline in api.entries(answer, "value"))
         token = headers.get("x-ms-continuationtoken")
-        if not token or token == params.get("continuationToken"):
+        if not token:
             return list(ids)
+        if token == params.get("continuationToken"):
+            raise api.incomplete(len(ids), "pipelines")
         params["continuationToken"] = token
     raise api.too_many(len(ids), "pipelines")
 

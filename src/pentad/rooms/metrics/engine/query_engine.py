@@ -42,6 +42,7 @@ class QueryOptions(TypedDict, total=False):
     compat: Literal["legacy"] | None
     credentials: Mapping[str, str] | None
     seconds: float | None
+    fresh: bool
 
 
 def build_query(info: Info, clock: Clock, **options: Unpack[QueryOptions]) -> Query:
@@ -61,6 +62,7 @@ def build_query(info: Info, clock: Clock, **options: Unpack[QueryOptions]) -> Qu
         compat=options.get("compat"),
         credentials=options.get("credentials"),
         deadline=None if seconds is None else clock.monotonic() + seconds,
+        fresh=options.get("fresh", False),
         now=clock.now(),
     )
 

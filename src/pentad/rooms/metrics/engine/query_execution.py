@@ -164,7 +164,7 @@ class QueryExecution:
         while self._waiting and len(self._leave) < self._width:
             fact = self._waiting.popleft()
             key = (self._info.family or self._info.id, self._credentials_key, fact)
-            if (known := self._cache.get_fresh(key)) is not None:
+            if not self._query.fresh and (known := self._cache.get_fresh(key)) is not None:
                 self._learn(fact, known, cached=True)
                 continue
             ttl = self._info.ttls.get(fact.name, self._info.ttl)

@@ -1,6 +1,6 @@
 """Lines of a history: the points of one series in a period with gaps, rates, its limit and a forecast."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -13,6 +13,7 @@ from pentad.rooms.metrics.history.forecast import Forecast, forecast
 from pentad.rooms.metrics.models import Metric, Scalar
 from pentad.rooms.metrics.store import Gap, Point, Series
 
+_MOST_NAMES: Final = 10
 _LIMIT_SECONDS: Final = 30 * 86_400
 """How old the last known value of a limit may be."""
 
@@ -60,6 +61,9 @@ class HistoryLines(msgspec.Struct, kw_only=True):
     lines: list[HistoryLine]
     left_out: int
     notes: list[str] = msgspec.field(default_factory=list[str])
+    absence: str = ""
+    """Why there are no lines, if not because nothing was recorded: the filters match nothing, or the history does not
+    record these metrics."""
 
 
 def read_line(rows: Rows, series: Series, begin: float, end: float, *, step: int | None, most: int) -> HistoryLine:
@@ -90,6 +94,27 @@ def _since(rows: Rows, series: Series, points: Sequence[Point], begin: float, en
     if first is None:
         return end
     return None if first <= begin else min(first, end)
+
+
+def absence_note(
+    known: Sequence[Series], scope: str | None, labels: Mapping[str, str], metrics: Sequence[Metric]
+) -> str:
+    """Why no series is left: these filters exclude all recorded ones, or the metrics are never recorded."""
+    if known:
+        asked = [f"{name} {text[:80]!r}" for name, text in (("bg", scope or ""), *labels.items()) if text]
+        names = {text for one in known for name, text in one.labels if name in labels}
+        shown = [*(recorded_groups(known) if scope else []), *sorted(names)[:_MOST_NAMES]]
+        recorded = f"The history has: {', '.join(shown)}." if shown else "The history does not distinguish these."
+        return f"These metrics are recorded, but nothing matches {' and '.join(asked)}. {recorded}"
+    if metrics and not any(metric.kept for metric in metrics):
+        return "The history does not record these metrics, because their labels differ each time."
+    return ""
+
+
+def recorded_groups(known: Iterable[Series]) -> list[str]:
+    """The names of some business groups in the history."""
+    names = {dict(one.labels).get("businessGroup") or one.scope for one in known}
+    return sorted(name for name in names if name)[:_MOST_NAMES]
 
 
 def earlier_note(lines: Sequence[HistoryLine]) -> list[str]:

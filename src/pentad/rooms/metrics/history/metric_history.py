@@ -47,10 +47,12 @@ from pentad.rooms.metrics.history.forecast import Forecast
 from pentad.rooms.metrics.history.history_lines import (
     HistoryLine,
     HistoryLines,
+    absence_note,
     earlier_note,
     last_limit,
     line_forecast,
     read_line,
+    recorded_groups,
 )
 from pentad.rooms.metrics.history.recording import (
     FAILED,
@@ -216,7 +218,10 @@ class MetricHistory:
                     found = store.points(rows, line.series.id, begin, end)
                     line.forecast = line_forecast(found, line, metric, now)
             left_out = max(0, len(matching) - MOST_SERIES)
-            return HistoryLines(begin=begin, end=end, lines=lines, left_out=left_out, notes=earlier_note(lines))
+            absence = "" if lines else absence_note(known, scope, labels or {}, [metrics[name] for name in names])
+            return HistoryLines(
+                begin=begin, end=end, lines=lines, left_out=left_out, notes=earlier_note(lines), absence=absence
+            )
 
         return await self._database.read(work)
 
@@ -266,17 +271,21 @@ class MetricHistory:
 
         changes: list[Change] = []
         unrecorded: list[str] = []
-        for collector, (old, new) in (await self._database.read(work)).items():
+        recorded = await self._database.read(work)
+        if scope is not None:
+            every = [one.series for old, new in recorded.values() for one in (*old, *new)]
+            _refuse_unknown_scope(scope, every)
+        for collector, (old, new) in recorded.items():
             first, last = ([one for one in values if _is_in_scope(one.series, scope)] for values in (old, new))
-            if not first:
+            if not any(not keys or one.series.key in names[collector] for one in old):
                 unrecorded.append(collector)
-            found = compare_values(values_of(first), values_of(last)) if first else []
+            found = compare_values(values_of(first), values_of(last)) if old else []
             changes += [
                 msgspec.structs.replace(change, collector=collector)
                 for change in without_explained(found)
                 if not keys or change.key in names[collector]
             ]
-        if collectors and len(unrecorded) == len(infos):
+        if collectors and not keys and len(unrecorded) == len(infos):
             raise await self._nothing_so_old(infos)
         return Changes(changes=largest_first(changes), unrecorded=unrecorded)
 
@@ -377,6 +386,15 @@ def _is_in_scope(series: Series, scope: str | None) -> bool:
         return True
     wanted = scope.casefold()
     return any(name in _GROUP_LABELS and text.casefold() == wanted for name, text in series.labels)
+
+
+def _refuse_unknown_scope(scope: str, known: Sequence[Series]) -> None:
+    """Refuse a business group without any record: "nothing changed" would be wrong."""
+    if known and not any(_is_in_scope(one, scope) for one in known):
+        raise NotFound(
+            f"There is no record of the business group {scope[:80]!r}.",
+            hint=f"The history has: {', '.join(recorded_groups(known)) or 'no groups'}.",
+        )
 
 
 def _resolved_keys(infos: Sequence[Info], keys: Sequence[str]) -> dict[str, frozenset[str]]:

@@ -153,7 +153,7 @@ def metric_blocks(
         )
         blocks += charts(metrics, f"{metric_name(info, key)}. {period.title}", some) or _too_few(some)
     if not found.lines:
-        blocks.append(nothing_recorded(info.id))
+        blocks.append(Note(found.absence) if found.absence else nothing_recorded(info.id))
     if found.left_out:
         blocks.append(Note(f"{found.left_out:,} more lines are not drawn."))
     blocks += [Note(note) for note in found.notes]

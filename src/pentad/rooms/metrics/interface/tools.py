@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 _MOST_CHANGES: Final = 1_000
 _MOST_CHARTS: Final = 12
 _FEWEST_POINTS: Final = 5
+_NOTHING: Final = "Nothing has been recorded yet. Polls record figures; set their interval in `[rooms.metrics.poll]`."
 _SAFETY: Final = 0.8
 """Leaves room, because merged points are larger than single samples."""
 
@@ -112,7 +113,7 @@ async def get_metric_history(arguments: HistoryArguments, call: Call[Metrics]) -
     if found.left_out:
         notes += [f"{found.left_out} more lines were left out; name an environment or a narrower key."]
     if not found.lines:
-        notes += ["Nothing has been recorded yet. Polls record figures; set their interval in `[rooms.metrics.poll]`."]
+        notes.append(found.absence or _NOTHING)
     if notes:
         view["notes"] = notes
     blocks: list[Content] = [Text(text=to_json(view))]

@@ -65,6 +65,34 @@ async def test_what_is_asked_by_key_keeps_its_state() -> None:
     assert {match.path.rsplit(".", 1)[-1] for match in matches} == {"applicationsTotal"}, "a state is no figure"
 
 
+@pytest.mark.requirement("metrics:lists:complete")
+@pytest.mark.parametrize(
+    ("route", "collector", "key"),
+    [("members", "core", "users.total"), ("apis", "apm", "apis.production.total"), ("clients", "apc", "clients")],
+)
+async def test_a_list_with_fewer_entries_than_its_total_is_a_problem_and_no_smaller_figure(
+    route: str, collector: str, key: str
+) -> None:
+    platform = Platform(World(), faults=[Fault(route, "ends-early")])
+    async with platform_engine(platform, USER) as one:
+        answer = await one.ask(collector, key)
+    assert {(sample.value, sample.state) for sample in answer.snapshot.samples} == {(None, "failed")}
+    assert all("The list ends after" in problem.message for problem in answer.snapshot.problems)
+    assert answer.snapshot.problems
+
+
+@pytest.mark.requirement("metrics:anypoint:faults")
+async def test_design_center_without_a_list_is_a_problem_and_no_zero() -> None:
+    platform = Platform(World(), faults=[Fault("projects", "invalid-json")])
+    async with platform_engine(platform) as one:
+        before = await one.ask("dc", "designCenterMetrics.total")
+        platform.faults.set([{"route": "projects", "kind": "wrong-types"}])
+        after = await one.ask("dc", "designCenterMetrics.total")
+    for answer in (before, after):
+        assert {(sample.value, sample.state) for sample in answer.snapshot.samples} == {(None, "failed")}
+        assert answer.snapshot.problems
+
+
 @pytest.mark.requirement("metrics:anypoint:faults")
 async def test_one_refused_policy_call_makes_its_figures_partial() -> None:
     platform = Platform(World(), faults=[Fault("policies", status=403, times=1)])

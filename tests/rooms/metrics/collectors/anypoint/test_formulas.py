@@ -77,9 +77,14 @@ async def test_design_projects_are_counted_by_type() -> None:
 
 
 @pytest.mark.requirement("metrics:anypoint:formulas")
-async def test_what_is_no_list_of_projects_counts_as_none() -> None:
-    entry = await tree("dc", projects={"message": "no"})
-    assert entry["designCenterMetrics"]["total"] == 0
+async def test_what_is_no_list_of_projects_counts_as_none_only_in_legacy_mode() -> None:
+    async with platform_engine(Platform(Recorded(projects={"message": "no"}))) as one:
+        right = await one.ask("dc", recursive=False)
+        legacy = await one.ask("dc", recursive=False, compat="legacy")
+    (problem,) = right.snapshot.problems
+    assert (problem.call, problem.message) == ("dc.projects", "A list was expected.")
+    totals = [one.snapshot.tree[0]["designCenterMetrics"]["total"] for one in (right, legacy)]
+    assert totals == [None, 0]
 
 
 @pytest.mark.requirement("metrics:anypoint:formulas")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pentad.rooms.metrics.collectors.anypoint.platform_api import AT_ONCE, Page, fetch_all_pages
+from pentad.rooms.metrics.collectors.anypoint.pagination import AT_ONCE, IncompleteList, Page, fetch_all_pages
 
 
 def run(coroutine: Any) -> Any:
@@ -38,12 +38,14 @@ def test_every_entry_is_found_once_however_long_the_pages_are(
 
 
 @pytest.mark.parametrize("total", [1_000_000, 10**12])
-def test_a_total_that_is_far_too_large_costs_few_calls(total: int) -> None:
+@pytest.mark.requirement("metrics:lists:complete")
+def test_a_total_that_is_far_too_large_costs_few_calls_and_the_list_is_incomplete(total: int) -> None:
     asked: list[int] = []
 
     async def page(offset: int) -> Page:
         asked.append(offset)
         return [{"id": number} for number in range(offset, min(offset + 10, 25))], total
 
-    assert len(run(fetch_all_pages(page, lambda item: item["id"]))) == 25
+    with pytest.raises(IncompleteList, match=f"ends after 25 of {total}"):
+        run(fetch_all_pages(page, lambda item: item["id"]))
     assert len(asked) <= 2 * AT_ONCE + 1

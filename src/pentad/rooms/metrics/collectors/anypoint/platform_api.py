@@ -4,8 +4,6 @@ A query for raw answers has its own facts (`params` contain `raw`), which keep e
 others keep only what the formulas read. The vendor's object-store statistics have a host of their own.
 """
 
-import asyncio
-import math
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -15,46 +13,18 @@ from urllib.parse import quote, urlsplit
 
 from pentad.kernel.errors import Misconfigured
 from pentad.rooms.metrics.collectors.anypoint.login import Login
+from pentad.rooms.metrics.collectors.anypoint.pagination import (
+    IncompleteList,
+    Item,
+    Page,
+    check_complete,
+    fetch_all_pages,
+)
 from pentad.rooms.metrics.collectors.anypoint.preview_api import PREVIEW_FETCHERS
 from pentad.rooms.metrics.collectors.anypoint.response_projection import FIELDS, project, project_group, redact
 from pentad.rooms.metrics.collectors.contract import Upstream
 from pentad.rooms.metrics.models import Fact, FetchError
 from pentad.rooms.metrics.settings import MetricsSettings
-
-Item = dict[str, Any]
-Page = tuple[list[Item], int | None]
-MOST_PAGES: Final = 1_000
-AT_ONCE: Final = 8
-"""Few, so that a wrong total costs little."""
-
-
-async def fetch_all_pages(
-    page: Callable[[int], Awaitable[Page]], identity: Callable[[Item], Any], shortest: int = 1
-) -> list[Item]:
-    """All entries. `page` returns the entries from an offset on and the total, if known. A page without a total that
-    has fewer than `shortest` entries is the last."""
-    found: dict[Any, Item] = {}
-    offset, offsets, at_once = 0, [0], AT_ONCE
-    for _ in range(MOST_PAGES):
-        pages = await asyncio.gather(*map(page, offsets)) if len(offsets) > 1 else [await page(offset)]
-        size, total = 0, None
-        for start, (items, reported) in zip(offsets, pages, strict=True):
-            if start != offset:  # a page was shorter than the ones before, so the rest were at wrong offsets
-                at_once = 1
-                break
-            before, size, total = len(found), len(items), reported
-            for place, item in enumerate(items):
-                key = identity(item)
-                found.setdefault(key if key is not None else (start, place), item)
-            offset += size
-            if len(found) == before:
-                return list(found.values())
-        if size < shortest if total is None else len(found) >= total:
-            break
-        left = 1 if total is None else math.ceil((total - offset) / size)
-        offsets = [offset + number * size for number in range(max(1, min(left, at_once)))]
-    return list(found.values())
-
 
 RAW: Final = (("raw", "true"),)
 PAGE: Final = {"members": 1000, "clients": 250, "assets": 250, "apis": 100, "destinations": 100}
@@ -170,7 +140,7 @@ class PlatformApi:
                 self.login.refused(proof)
                 continue
             data = self.members(answer).get("data")
-            if not isinstance(data, dict):
+            if not isinstance(data, dict) or answer.get("errors"):
                 raise self.unexpected("Exchange answered with an error instead of data.")
             return cast("dict[str, Any]", data)
         raise AssertionError("the second round answers or raises")
@@ -189,6 +159,12 @@ class PlatformApi:
         if not isinstance(value, list) or any(not isinstance(entry, dict) for entry in cast("list[Any]", value)):
             raise self.unexpected("A list was expected.")
         return cast("list[Item]", value)
+
+    def whole_list(self, answer: Any, name: str) -> list[Item]:
+        """A list that is not paged, with its total if it has one."""
+        found = self.items(answer, name)
+        check_complete(len(found), self.members(answer).get("total"))
+        return found
 
     async def pages(self, path: str, name: str, limit: int, more: Mapping[str, str | int] | None = None) -> list[Item]:
         async def page(offset: int) -> Page:
@@ -221,7 +197,8 @@ async def _hierarchy(api: PlatformApi) -> Any:
 
 
 async def _environments(api: PlatformApi) -> Any:
-    found = api.items(await api.get(f"/accounts/api/organizations/{_q(api.fact.scope[0])}/environments"), "data")
+    answer = await api.get(f"/accounts/api/organizations/{_q(api.fact.scope[0])}/environments")
+    found = api.whole_list(answer, "data")
     if any(not entry.get("id") for entry in found):
         raise api.unexpected("An environment has no id.")
     return found
@@ -253,7 +230,7 @@ async def _assets(api: PlatformApi) -> Any:
 async def _dependencies(api: PlatformApi) -> Any:
     group, asset, version = api.fact.scope[1:]
     data = await api.graphql(_DEPENDENCIES, {"groupId": group, "assetId": asset, "version": version})
-    return api.members(data.get("asset") or {}).get("dependencies") or []
+    return api.members(data.get("asset")).get("dependencies") or []
 
 
 async def _apis(api: PlatformApi) -> Any:
@@ -266,13 +243,13 @@ async def _policies(api: PlatformApi) -> Any:
     org, env, instance = api.fact.scope
     path = f"/apimanager/api/v1/organizations/{_q(org)}/environments/{_q(env)}/apis/{_q(instance)}/policies"
     wanted = {"includeProxyTemplate": "true", "includeTlsContexts": "true", "includeValidation": "true"}
-    return api.items(await api.get(path, wanted), "policies")
+    return api.whole_list(await api.get(path, wanted), "policies")
 
 
 async def _automated(api: PlatformApi) -> Any:
     org, env = api.fact.scope
     path = f"/apimanager/api/v1/organizations/{_q(org)}/automated-policies"
-    return api.items(await api.get(path, {"environmentId": env}), "automatedPolicies")
+    return api.whole_list(await api.get(path, {"environmentId": env}), "automatedPolicies")
 
 
 async def _clients(api: PlatformApi) -> Any:
@@ -281,8 +258,9 @@ async def _clients(api: PlatformApi) -> Any:
 
 
 async def _projects(api: PlatformApi) -> Any:
-    answer = await api.get("/designcenter/api-designer/projects", headers={"x-organization-id": api.fact.scope[0]})
-    return api.items(answer) if isinstance(answer, list) else []
+    return api.items(
+        await api.get("/designcenter/api-designer/projects", headers={"x-organization-id": api.fact.scope[0]})
+    )
 
 
 async def _hybrid(api: PlatformApi) -> Any:
@@ -378,7 +356,10 @@ FETCHERS: Final[Mapping[str, Callable[[PlatformApi], Awaitable[Any]]]] = {
 
 async def fetch_fact(api: PlatformApi) -> Any:
     """Fetch a fact and reduce it to what may be kept."""
-    answer = await FETCHERS[api.fact.name](api)
+    try:
+        answer = await FETCHERS[api.fact.name](api)
+    except IncompleteList as incomplete:
+        raise api.unexpected(str(incomplete)) from None
     fields = FIELDS.get(api.fact.name)
     slim = answer if fields is None else project(answer, fields)
     return redact(answer) if api.fact.params else slim

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from pentad.rooms.metrics.collectors.anypoint.cells import DAY
+from pentad.rooms.metrics.collectors.anypoint.pagination import MOST_PAGES, IncompleteList, check_complete
 
 if TYPE_CHECKING:  # it imports this module
     from pentad.rooms.metrics.collectors.anypoint.platform_api import PlatformApi
@@ -33,14 +34,17 @@ async def fetch_gateways(api: "PlatformApi") -> Any:
     org, env = api.fact.scope
     path = f"/gatewaymanager/api/v1/organizations/{quote(org, safe='')}/environments/{quote(env, safe='')}/gateways"
     found: list[dict[str, Any]] = []
-    for number in range(1_000):
+    for number in range(MOST_PAGES):
         answer = api.members(await api.get(path, {"pageNumber": number, "pageSize": GATEWAYS_PAGE}))
         page = api.items(answer, "content")
         found += page
         total = answer.get("totalElements")
-        if not page or (len(found) >= total if isinstance(total, int) else len(page) < GATEWAYS_PAGE):
-            break
-    return found
+        if isinstance(total, int) and len(found) >= total:
+            return found
+        if not page or (not isinstance(total, int) and len(page) < GATEWAYS_PAGE):
+            check_complete(len(found), total)
+            return found
+    raise IncompleteList(f"The list does not end after {MOST_PAGES} pages.")
 
 
 async def fetch_audit_log(api: "PlatformApi") -> Any:

@@ -178,7 +178,10 @@ def history(
         for text in line_texts(line, found.begin, found.end, plain=not _prints_unicode()):
             print_text(text)
     if not found.lines:
-        say("Nothing has been recorded yet. Run `pentad metrics poll COLLECTOR`; a running server polls regularly.")
+        nothing = (
+            "Nothing has been recorded yet. Run `pentad metrics poll COLLECTOR`; a running server polls regularly."
+        )
+        say(found.absence or nothing)
 
 
 @metrics.command()
