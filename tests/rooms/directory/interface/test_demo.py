@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pentad.app import open_app
-from pentad.kernel.principal import ANONYMOUS
+from pentad.kernel.principal import LOCAL
 from pentad.rooms.directory.interface.demo import SIGNED, demo_records, fill_demo
 from pentad.rooms.directory.oasf.validator import validate
 from pentad.rooms.directory.oasf.versions import EMBEDDED
@@ -60,7 +60,7 @@ async def test_filling_it_again_changes_nothing(directory: Directory):
 async def test_what_is_missing_is_put_back(directory: Directory):
     before = await directory.records.count()
     (gone,) = [one for one in RECORDS if (one.data["name"], one.data["version"]) == SIGNED]
-    assert await directory.records.delete(ANONYMOUS, gone.cid)
+    assert await directory.records.delete(LOCAL, gone.cid)
     await fill_demo(directory)
     assert await directory.records.count() == before
     assert (await directory.trust.verify(gone.cid)).success
