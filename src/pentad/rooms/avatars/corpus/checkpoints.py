@@ -4,6 +4,7 @@ An ingest that was interrupted continues from them. They are found by the hash o
 that changed meanwhile is read again.
 """
 
+import asyncio
 import hashlib
 from collections.abc import Sequence
 from typing import Final, Literal
@@ -33,6 +34,8 @@ class Checkpoints:
         self._avatar_id = avatar_id
         self._waiting: dict[tuple[Kind, str], bytes] = {}
         self._known: set[tuple[str, str]] = set()
+        self._writing = asyncio.Lock()
+        """Readers wait while one of them writes: what they read meanwhile would be lost with the write."""
 
     async def open(self) -> None:
         """Look up what an interrupted ingest left."""
@@ -62,12 +65,13 @@ class Checkpoints:
     async def _keep(self, kind: Kind, key: str, content: bytes) -> None:
         if self._database is None:
             return
-        self._waiting[kind, key] = content
-        if len(self._waiting) < _MOST_WAITING and sum(map(len, self._waiting.values())) < _MOST_WAITING_BYTES:
-            return
-        waiting, self._waiting = [(*key, content) for key, content in self._waiting.items()], {}
-        now = self._clock.now()
-        await self._database.write(lambda tx: store.keep_checkpoints(tx, self._avatar_id, waiting, now))
+        async with self._writing:
+            self._waiting[kind, key] = content
+            if len(self._waiting) < _MOST_WAITING and sum(map(len, self._waiting.values())) < _MOST_WAITING_BYTES:
+                return
+            waiting, self._waiting = [(*key, content) for key, content in self._waiting.items()], {}
+            now = self._clock.now()
+            await self._database.write(lambda tx: store.keep_checkpoints(tx, self._avatar_id, waiting, now))
 
 
 def batch_key(model: str, texts: Sequence[str]) -> str:
