@@ -36,7 +36,14 @@ def access_events(database: Database, audit: AuditTrail) -> Source:
             number, index = rows[-1][0], 2**31
 
     async def newest(back: int) -> str:
-        return f"{max(0, await database.read(_last) - back)}-{2**31}"
+        number = await database.read(_last)
+        left = back
+        for batch, entries in await database.read(lambda rows: _last_batches(rows, back)):
+            events = _events(batch, entries)
+            if len(events) >= left:
+                return f"{batch}-{events[-left][0] - 1}"
+            number, left = batch - 1, left - len(events)
+        return f"{number}-{2**31}"
 
     return Source(EVENTS, read, newest, lambda principal: principal.may(AUDIT, "admin"), audit.flush)
 
@@ -48,6 +55,12 @@ def _last(rows: Rows) -> int:
 def _batches(rows: Rows, number: int) -> list[tuple[int, bytes]]:
     sql = "SELECT number, entries FROM audit_batches WHERE number >= ? ORDER BY number LIMIT ?"
     return [(batch, bytes(entries)) for batch, entries in rows.all(sql, number, _BATCHES)]
+
+
+def _last_batches(rows: Rows, most: int) -> list[tuple[int, bytes]]:
+    """The newest first. Each has at least one entry, so no more of them are needed than entries."""
+    sql = "SELECT number, entries FROM audit_batches ORDER BY number DESC LIMIT ?"
+    return [(batch, bytes(entries)) for batch, entries in rows.all(sql, most)]
 
 
 def _events(batch: int, encoded: bytes) -> list[tuple[int, Event]]:
