@@ -12,6 +12,7 @@ import pytest
 
 from pentad.access.oauth.grants import Consent
 from pentad.app import App, open_app
+from pentad.cli.checks import server_health
 from pentad.http.administration import ROUTES
 from pentad.http.front import Front
 from pentad.kernel.clock import iso
@@ -403,6 +404,23 @@ async def test_health_tells_the_store_the_trail_and_the_jobs(house: House) -> No
     status, body = await house.ask("clerk", "GET", "/api/admin/health")
     assert (status, body["status"], body["audit"]["dropped"]) == (200, "ok", 0)
     assert set(body["jobs"]) == {"queued", "running", "dead"}
+
+
+@pytest.mark.requirement("jobs:missing-rooms")
+async def test_health_doctor_and_the_page_of_a_job_name_the_rooms_that_jobs_wait_for(house: House) -> None:
+    jobs = house.app.jobs
+    hour_ago = house.app.clock.now() - 3600
+    needs = ["access", "gone"]
+    await house.app.database.write(lambda tx: jobs.enqueue(tx, "t.a", key="lost", run_at=hour_ago, needs=needs))
+    _, body = await house.ask("clerk", "GET", "/api/admin/health")
+    jobs.rooms = [*jobs.rooms, "gone"]
+    assert "missing_rooms" not in (await house.ask("clerk", "GET", "/api/admin/health"))[1]
+    _, found = await house.ask("root", "GET", "/api/admin/jobs?name=t.a")
+    assert (body["missing_rooms"], found["jobs"][0]["needs"]) == (["gone"], needs)
+    assert [one.check for one in server_health(body) if one.state == "warn"] == ["room gone"]
+    _, page = await house.ask("root", "GET", f"/console/admin/jobs/{found['jobs'][0]['id']}.json")
+    assert "access, gone" in json.dumps(page)
+    jobs.rooms = jobs.rooms[:-1]
 
 
 async def test_every_route_is_described(house: House) -> None:
