@@ -425,7 +425,8 @@ def _short(error: str | None) -> str | None:
 
 
 def _stored(row: Row) -> StoredJob:
-    job_id, name, key, state, payload, attempt, error, *times, needs = row
+    job_id, name, key, state, payload, attempt, error, created_at, updated_at, run_at, needs = row
     return StoredJob(
-        job_id, name, key, state, msgspec.json.decode(payload), attempt, error or "", *times, _needed_rooms(needs)
-    )
+        job_id, name, key, state, msgspec.json.decode(payload), attempt, error or "", created_at, updated_at, run_at,
+        _needed_rooms(needs),
+    )  # fmt: skip
