@@ -406,6 +406,21 @@ async def test_health_tells_the_store_the_trail_and_the_jobs(house: House) -> No
     assert set(body["jobs"]) == {"queued", "running", "dead"}
 
 
+@pytest.mark.requirement("access:key:own-only", "admin:account")
+async def test_a_confined_key_neither_sees_nor_ends_the_keys_and_logins_of_its_user(house: House) -> None:
+    made = await house.app.api_keys.create("agent", owner="rita", scopes=["*:*"], own_only=True)
+    house.headers["confined"] = {"authorization": f"Bearer {made.token}"}
+    for method, path in ACCOUNT_ROUTES:
+        status, answer = await house.ask("confined", method, filled(path), {} if method in ("POST", "PUT") else None)
+        if path in ("/api/account", "/api/account/audit"):
+            assert status == 200, path
+        elif method not in ("POST", "PUT"):
+            assert (status, answer["error"]["code"]) == (403, "forbidden"), (method, path)
+    assert (await house.ask("confined", "GET", "/console/account.json"))[0] == 403
+    valid = {"label": "successor"}
+    assert (await house.ask("confined", "POST", "/api/account/keys", valid))[0] == 403
+
+
 @pytest.mark.requirement("jobs:missing-rooms")
 async def test_health_doctor_and_the_page_of_a_job_name_the_rooms_that_jobs_wait_for(house: House) -> None:
     jobs = house.app.jobs

@@ -47,13 +47,18 @@ def require_not_above(actor: Principal, user: "User") -> None:
 
 
 def account_of(actor: Principal) -> str:
-    """The name of the caller's own account, in lower case."""
+    """The name of the caller's own account, in lower case. A confined key may not touch it."""
     if actor.kind == "anonymous":
         raise Unauthenticated("Credentials are needed.")
     if actor.user is None:
         raise Forbidden(
             f"{actor.name!r} is not a user of this server, and so has no account here.",
             hint="Log in with a user name and password.",
+        )
+    if actor.id != actor.user:
+        raise Forbidden(
+            f"The key {actor.name!r} is limited to what it creates itself.",
+            hint="Use another key of the user, or the password.",
         )
     return actor.user.removeprefix("user:")
 
