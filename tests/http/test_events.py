@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from pentad.administration import access_events
 from pentad.app import App, open_app
 from pentad.events.feed import URI
 from pentad.http import events
@@ -137,7 +138,8 @@ async def test_logins_in_a_browser_and_failed_ones_are_told_but_calls_are_not(si
 
 
 @pytest.mark.requirement("events:logins")
-async def test_the_latest_logins_are_the_last_ones_of_their_log(site: Site) -> None:
+async def test_the_latest_logins_are_the_last_ones_of_their_log(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(access_events, "_BATCHES", 2)
     for number in range(9):
         site.app.audit.event(LOCAL, "key revoked", target=f"key:{number}")
         if number % 4 == 0:
@@ -145,6 +147,9 @@ async def test_the_latest_logins_are_the_last_ones_of_their_log(site: Site) -> N
     for limit in (1, 3, 4, 5, 9):
         latest = [one.subject for one in await site.app.events.latest(LOCAL, limit) if one.room == "access"]
         assert latest[:9] == [f"key:{number}" for number in range(8, 8 - limit, -1)]
+    _, found = await site.page("root", "?room=access")
+    revoked = [one["subject"] for one in found["events"] if one["data"]["action"] == "key revoked"]
+    assert revoked == [f"key:{number}" for number in range(9)]
 
 
 @pytest.mark.requirement("events:rights", "events:feed")
