@@ -421,6 +421,22 @@ async def test_a_confined_key_neither_sees_nor_ends_the_keys_and_logins_of_its_u
     assert (await house.ask("confined", "POST", "/api/account/keys", valid))[0] == 403
 
 
+@pytest.mark.requirement("admin:account")
+async def test_a_key_or_token_for_some_rooms_or_only_for_reading_ends_no_keys_and_logins(house: House) -> None:
+    scopes = {"metrics": ["metrics:read", "metrics:write"], "reading": ["*:read"], "writing": ["*:read", "*:write"]}
+    for name, allowed in scopes.items():
+        made = await house.app.api_keys.create(name, owner="wren", scopes=allowed)
+        house.headers[name] = {"authorization": f"Bearer {made.token}"}
+    spare = (await house.app.api_keys.create("spare", owner="wren")).key.id
+    expected = {"metrics": (403, 403), "reading": (200, 403), "writing": (200, 200)}
+    for name, (sees, ends) in expected.items():
+        for part in ("keys", "sessions", "grants"):
+            assert (await house.ask(name, "GET", f"/api/account/{part}"))[0] == sees, (name, part)
+        assert (await house.ask(name, "DELETE", "/api/account/sessions"))[0] == ends, name
+        assert (await house.ask(name, "DELETE", f"/api/account/keys/{spare}"))[0] == ends, name
+    assert (await house.ask("rita", "DELETE", "/api/account/sessions"))[0] == 200, "a reader in person"
+
+
 @pytest.mark.requirement("jobs:missing-rooms")
 async def test_health_doctor_and_the_page_of_a_job_name_the_rooms_that_jobs_wait_for(house: House) -> None:
     jobs = house.app.jobs
