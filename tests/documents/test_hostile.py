@@ -1,4 +1,4 @@
-"""Perturbation documents of every format: they give text or one clear refusal, and nothing else ever comes out."""
+"""Damaged documents of every format: each gives text or one clear error, and nothing else."""
 
 import random
 from collections.abc import Callable

@@ -12,6 +12,7 @@ import pytest
 
 from pentad.access.oauth.grants import Consent
 from pentad.app import App, open_app
+from pentad.cli.checks import server_health
 from pentad.http.administration import ROUTES
 from pentad.http.front import Front
 from pentad.kernel.clock import iso
@@ -403,6 +404,54 @@ async def test_health_tells_the_store_the_trail_and_the_jobs(house: House) -> No
     status, body = await house.ask("clerk", "GET", "/api/admin/health")
     assert (status, body["status"], body["audit"]["dropped"]) == (200, "ok", 0)
     assert set(body["jobs"]) == {"queued", "running", "dead"}
+
+
+@pytest.mark.requirement("access:key:own-only", "admin:account")
+async def test_a_confined_key_neither_sees_nor_ends_the_keys_and_logins_of_its_user(house: House) -> None:
+    made = await house.app.api_keys.create("agent", owner="rita", scopes=["*:*"], own_only=True)
+    house.headers["confined"] = {"authorization": f"Bearer {made.token}"}
+    for method, path in ACCOUNT_ROUTES:
+        status, answer = await house.ask("confined", method, filled(path), {} if method in ("POST", "PUT") else None)
+        if path in ("/api/account", "/api/account/audit"):
+            assert status == 200, path
+        elif method not in ("POST", "PUT"):
+            assert (status, answer["error"]["code"]) == (403, "forbidden"), (method, path)
+    assert (await house.ask("confined", "GET", "/console/account.json"))[0] == 403
+    valid = {"label": "successor"}
+    assert (await house.ask("confined", "POST", "/api/account/keys", valid))[0] == 403
+
+
+@pytest.mark.requirement("admin:account")
+async def test_a_key_or_token_for_some_rooms_or_only_for_reading_ends_no_keys_and_logins(house: House) -> None:
+    scopes = {"metrics": ["metrics:read", "metrics:write"], "reading": ["*:read"], "writing": ["*:read", "*:write"]}
+    for name, allowed in scopes.items():
+        made = await house.app.api_keys.create(name, owner="wren", scopes=allowed)
+        house.headers[name] = {"authorization": f"Bearer {made.token}"}
+    spare = (await house.app.api_keys.create("spare", owner="wren")).key.id
+    expected = {"metrics": (403, 403), "reading": (200, 403), "writing": (200, 200)}
+    for name, (sees, ends) in expected.items():
+        for part in ("keys", "sessions", "grants"):
+            assert (await house.ask(name, "GET", f"/api/account/{part}"))[0] == sees, (name, part)
+        assert (await house.ask(name, "DELETE", "/api/account/sessions"))[0] == ends, name
+        assert (await house.ask(name, "DELETE", f"/api/account/keys/{spare}"))[0] == ends, name
+    assert (await house.ask("rita", "DELETE", "/api/account/sessions"))[0] == 200, "a reader in person"
+
+
+@pytest.mark.requirement("jobs:missing-rooms")
+async def test_health_doctor_and_the_page_of_a_job_name_the_rooms_that_jobs_wait_for(house: House) -> None:
+    jobs = house.app.jobs
+    hour_ago = house.app.clock.now() - 3600
+    needs = ["access", "gone"]
+    await house.app.database.write(lambda tx: jobs.enqueue(tx, "t.a", key="lost", run_at=hour_ago, needs=needs))
+    _, body = await house.ask("clerk", "GET", "/api/admin/health")
+    jobs.rooms = [*jobs.rooms, "gone"]
+    assert "missing_rooms" not in (await house.ask("clerk", "GET", "/api/admin/health"))[1]
+    _, found = await house.ask("root", "GET", "/api/admin/jobs?name=t.a")
+    assert (body["missing_rooms"], found["jobs"][0]["needs"]) == (["gone"], needs)
+    assert [one.check for one in server_health(body) if one.state == "warn"] == ["room gone"]
+    _, page = await house.ask("root", "GET", f"/console/admin/jobs/{found['jobs'][0]['id']}.json")
+    assert "access, gone" in json.dumps(page)
+    jobs.rooms = jobs.rooms[:-1]
 
 
 async def test_every_route_is_described(house: House) -> None:

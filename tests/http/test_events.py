@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
+from pentad.administration import access_events
 from pentad.app import App, open_app
 from pentad.events.feed import URI
 from pentad.http import events
 from pentad.jobs.job import GiveUp, Job, JobRun
-from pentad.kernel.principal import Principal
+from pentad.kernel.principal import LOCAL, Principal
 from pentad.mcp.changes import Change
 from pentad.mcp.subscription_access import may_receive
 from pentad.settings.model import Settings
@@ -134,6 +135,21 @@ async def test_logins_in_a_browser_and_failed_ones_are_told_but_calls_are_not(si
         ("user:ada", {"action": "login", "outcome": "ok", "reason": "password"}),
     ]
     assert not any(one["data"]["action"].startswith(("GET", "POST")) for one in found["events"])
+
+
+@pytest.mark.requirement("events:logins")
+async def test_the_latest_logins_are_the_last_ones_of_their_log(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(access_events, "_BATCHES", 2)
+    for number in range(9):
+        site.app.audit.event(LOCAL, "key revoked", target=f"key:{number}")
+        if number % 4 == 0:
+            await site.app.audit.flush()
+    for limit in (1, 3, 4, 5, 9):
+        latest = [one.subject for one in await site.app.events.latest(LOCAL, limit) if one.room == "access"]
+        assert latest[:9] == [f"key:{number}" for number in range(8, 8 - limit, -1)]
+    _, found = await site.page("root", "?room=access")
+    revoked = [one["subject"] for one in found["events"] if one["data"]["action"] == "key revoked"]
+    assert revoked == [f"key:{number}" for number in range(9)]
 
 
 @pytest.mark.requirement("events:rights", "events:feed")

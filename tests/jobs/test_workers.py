@@ -10,7 +10,7 @@ import pytest
 from pentad.jobs import leases
 from pentad.jobs.job import Again, GiveUp, Job, JobRun, Retries, RetryLater, Schedule
 from pentad.jobs.leases import CHANNEL
-from pentad.jobs.queue import JobQueue
+from pentad.jobs.queue import OVERDUE_SECONDS, JobQueue
 from pentad.jobs.workers import Workers
 from pentad.kernel.clock import SystemClock
 from pentad.kernel.errors import Misconfigured, Unavailable
@@ -62,6 +62,20 @@ async def test_a_job_that_needs_rooms_waits_for_a_process_that_has_them_all(stor
         async with working(other, jobs, "other"):
             await until(lambda: rows(one), lambda found: not found)
     assert sorted(ran) == [("one", "agents"), ("one", "none"), ("other", "both")]
+
+
+@pytest.mark.requirement("jobs:missing-rooms")
+async def test_rooms_that_overdue_jobs_need_are_named_where_they_are_not_open(stores: Stores):
+    clock = TurnedClock()
+    queue, other = [JobQueue(await stores.open(SETS), clock) for _ in range(2)]
+    queue.rooms, other.rooms = ("agents",), ("agents", "metrics", "registers")
+    await enqueue(queue, "t.a", key="waits", needs=("agents", "metrics"))
+    await enqueue(queue, "t.a", key="runs", needs=("agents",))
+    assert await queue.missing_rooms() == [], "they have only just been queued"
+    clock.ahead += OVERDUE_SECONDS + 1
+    await enqueue(queue, "t.a", key="new", needs=("registers",))
+    assert (await queue.missing_rooms(), await other.missing_rooms()) == (["metrics"], [])
+    assert {one.key: one.needs for one in await queue.stored()}["waits"] == ["agents", "metrics"]
 
 
 async def test_a_job_runs_no_more_often_at_once_than_it_says(stores: Stores):

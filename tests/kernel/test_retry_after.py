@@ -19,6 +19,7 @@ class FixedClock(SystemClock):
         ("7", 7.0), (" 7 ", 7.0), ("0", 0.0), ("0.3", 0.3),
         ("Tue, 14 Nov 2023 22:13:30 GMT", 10.0), ("Tue, 14 Nov 2023 22:00:00 GMT", 0.0),
         ("1700000012", 12.0), ("1600000000", 0.0), ("2023-11-14T22:14Z", 40.0),
+        ("Sat, 01 Jan 2000 00:00:00 GMT", 0.0), ("Thu, 01 Jan 1970 00:10:00 GMT", 0.0), ("2000-01-01", 0.0),
     ],
 )  # fmt: skip
 def test_seconds_dates_and_unix_times_give_the_seconds_left(value: str, pause: float) -> None:

@@ -182,7 +182,7 @@ class Accounts:
 
     async def revoke_own_key(self, actor: Principal, key_id: str) -> dict[str, Any]:
         """Revoke one of the caller's keys; those of others look unknown."""
-        await self._keys.revoke(key_id, owner=account_of(actor))
+        await self._keys.revoke(key_id, owner=account_of(actor, "write"))
         self._audit.event(actor, "key revoked", target=f"key:{key_id}")
         return {"id": key_id, "state": "revoked"}
 

@@ -45,11 +45,12 @@ class Logins:
 
     async def end_own_session(self, actor: Principal, session_id: str) -> dict[str, Any]:
         """Log out one of the caller's browsers; the sessions of others look unknown."""
-        return await self._end_session(actor, session_id, await self._sessions.of_user(account_of(actor)))
+        owner = account_of(actor, "write")
+        return await self._end_session(actor, session_id, await self._sessions.of_user(owner))
 
     async def end_own_sessions(self, actor: Principal) -> dict[str, Any]:
         """Log the caller out in all browsers."""
-        return await self._end_sessions(actor, account_of(actor))
+        return await self._end_sessions(actor, account_of(actor, "write"))
 
     async def end_sessions(self, actor: Principal, user: str) -> dict[str, Any]:
         """Log a user out in all browsers."""
@@ -90,7 +91,7 @@ class Logins:
 
     async def revoke_own_grant(self, actor: Principal, grant_id: str) -> dict[str, Any]:
         """End one of the caller's grants; those of others look unknown."""
-        return await self._revoke_grant(actor, grant_id, account_of(actor))
+        return await self._revoke_grant(actor, grant_id, account_of(actor, "write"))
 
     async def clients(self, actor: Principal) -> list[dict[str, Any]]:
         """Every OAuth client, newest first, with the number of its live grants."""

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Final
 
 from pentad.access.scopes import exceeding, scopes_of
 from pentad.kernel.errors import Forbidden, Unauthenticated
-from pentad.kernel.principal import Principal
+from pentad.kernel.principal import Action, Principal
 
 if TYPE_CHECKING:
     from pentad.access.users import User
@@ -13,6 +13,12 @@ ACCESS: Final = "access"
 """The scope `access:admin` is for users, keys, clients, sessions, settings and jobs."""
 AUDIT: Final = "audit"
 """The scope `audit:admin` is for the audit trail."""
+ACCOUNT: Final = "account"
+"""Named by no scope of its own: a key or token reaches the account of its user with `*:read` and `*:write`."""
+_ACCOUNT_PURPOSES: Final[dict[Action, str]] = {
+    "read": "see the account of its user",
+    "write": "end the keys and logins of its user",
+}
 _PURPOSES: Final = {ACCESS: "administer this server", AUDIT: "read the audit trail"}
 
 
@@ -46,8 +52,11 @@ def require_not_above(actor: Principal, user: "User") -> None:
         )
 
 
-def account_of(actor: Principal) -> str:
-    """The name of the caller's own account, in lower case."""
+def account_of(actor: Principal, action: Action = "read") -> str:
+    """The name of the caller's own account, in lower case.
+
+    A key or token needs the scope for every room, because the account is about all of them. A confined key has none.
+    """
     if actor.kind == "anonymous":
         raise Unauthenticated("Credentials are needed.")
     if actor.user is None:
@@ -55,14 +64,29 @@ def account_of(actor: Principal) -> str:
             f"{actor.name!r} is not a user of this server, and so has no account here.",
             hint="Log in with a user name and password.",
         )
+    if actor.id != actor.user:
+        raise Forbidden(
+            f"The key {actor.name!r} is limited to what it creates itself.",
+            hint="Use another key of the user, or the password.",
+        )
+    if not is_in_person(actor) and not actor.may(ACCOUNT, action):
+        raise Forbidden(
+            f"This API key or token may not {_ACCOUNT_PURPOSES[action]}.",
+            hint=f"It needs the scope *:{action}. Or log in with your password.",
+            details={"required_scope": f"*:{action}"},
+        )
     return actor.user.removeprefix("user:")
+
+
+def is_in_person(actor: Principal) -> bool:
+    """Whether a person logged in, with a password or in a browser."""
+    return actor.kind == "user" and (not actor.credential or actor.credential.startswith("session:"))
 
 
 def require_in_person(actor: Principal) -> str:
     """The caller's account, if a person logged in: a stolen key or token must not make its own successor."""
-    name = account_of(actor)
-    if actor.kind != "user" or (actor.credential and not actor.credential.startswith("session:")):
+    if actor.user is not None and not is_in_person(actor):
         raise Forbidden(
             "An API key or token cannot do this.", hint="Log in with your password, in the browser or with HTTP Basic."
         )
-    return name
+    return account_of(actor)

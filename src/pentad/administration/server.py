@@ -79,4 +79,5 @@ def _job_json(job: StoredJob) -> dict[str, Any]:
         "created": iso(job.created_at),
         "changed": iso(job.updated_at),
         "due": iso(job.run_at),
+        "needs": job.needs,
     }

@@ -406,6 +406,15 @@ def server_health(body: Mapping[str, Any]) -> list[Finding]:
             ", ".join(f"{count} {state}" for state, count in jobs.items()) or "No job waits.",
             "`pentad jobs list --state dead` shows what failed.",
         ),
+        *(
+            Finding(
+                f"room {name}",
+                "warn",
+                "It is not open here, and jobs have waited for it for over a minute.",
+                "Open it again.",
+            )
+            for name in body.get("missing_rooms", ())
+        ),
     ]
 
 

@@ -298,6 +298,7 @@ class AdministrationPages:
                 ("Queued", minute(found["created"])),
                 ("Changed", minute(found["changed"])),
                 ("Due", minute(found["due"])),
+                ("Needs rooms", ", ".join(found["needs"])),
                 ("Error", found["error"]),
             ]
         )
@@ -320,6 +321,7 @@ class AdministrationPages:
                 ("Problems", "\n".join(troubles)),
                 ("Audit trail", f"{body['audit']['waiting']} waiting, {body['audit']['dropped']} dropped"),
                 ("Jobs", ", ".join(f"{count} {state}" for state, count in body["jobs"].items())),
+                ("Rooms that overdue jobs need", ", ".join(body.get("missing_rooms", ()))),
                 ("Token issuers", "\n".join(f"{name}: {state}" for name, state in body.get("issuers", {}).items())),
                 ("Identity provider", ": ".join(body.get("identity_provider", {}).values())),
             ]

@@ -194,8 +194,10 @@ async def health(app: App) -> dict[str, Any]:
         body["identity_provider"] = provider
     trail = {"waiting": app.audit.waiting(), "dropped": app.audit.dropped}
     missing = await app.missing_tools()
-    profiles = {"profiles": missing} if missing else {}
-    return {**body, "version": __version__, "audit": trail, "jobs": await app.jobs.counts(), **profiles}
+    more: dict[str, Any] = {"profiles": missing} if missing else {}
+    if rooms := await app.jobs.missing_rooms():
+        more["missing_rooms"] = rooms
+    return {**body, "version": __version__, "audit": trail, "jobs": await app.jobs.counts(), **more}
 
 
 def _own_routes(app: App, resources: ProtectedResources) -> list[BaseRoute]:

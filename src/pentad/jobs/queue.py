@@ -26,6 +26,9 @@ DEAD_DAYS: Final = 30.0
 SOON_SECONDS: Final = 2.0
 """How often workers poll. Only jobs due sooner are signalled."""
 
+OVERDUE_SECONDS: Final = 60.0
+"""A due job that is queued for longer may be waiting for a room that no process has open."""
+
 MOST_OF_TRACE: Final = 200
 """The most jobs that are read for a trace."""
 
@@ -78,6 +81,7 @@ class StoredJob(Struct, frozen=True):
     created_at: float
     updated_at: float
     run_at: float
+    needs: Sequence[str]
 
 
 class JobQueue:
@@ -203,7 +207,7 @@ class JobQueue:
         where = " AND ".join(f"{column} = ?" for column, value in given.items() if value is not None) or "1 = 1"
         found = await self.database.read(
             lambda rows: rows.all(
-                "SELECT id, name, key, state, payload, attempt, error, created_at, updated_at, run_at FROM jobs"  # noqa: S608  constants
+                "SELECT id, name, key, state, payload, attempt, error, created_at, updated_at, run_at, needs FROM jobs"  # noqa: S608  constants
                 f" WHERE {where} ORDER BY updated_at DESC, id DESC LIMIT ?",
                 *(value for value in given.values() if value is not None), limit,
             )
@@ -227,6 +231,16 @@ class JobQueue:
         """The number of jobs in each state."""
         found = await self.database.read(lambda rows: rows.all("SELECT state, COUNT(*) FROM jobs GROUP BY state"))
         return {"queued": 0, "running": 0, "dead": 0, **dict(found)}
+
+    async def missing_rooms(self) -> list[str]:
+        """The rooms that overdue jobs need and this process does not have open; no other process took the jobs."""
+        sql = (
+            "SELECT DISTINCT needs FROM jobs"  # noqa: S608  marks
+            f" WHERE state = 'queued' AND run_at <= ? AND {self._unmet()} <> ''"
+        )
+        before = self.clock.now() - OVERDUE_SECONDS
+        found = await self.database.read(lambda rows: rows.all(sql, before, *map(_need, self.rooms)))
+        return sorted({room for (needs,) in found for room in _needed_rooms(needs)}.difference(self.rooms))
 
     async def retry_dead(self, job_id: int) -> None:
         """Queue a dead letter again, with a fresh set of attempts."""
@@ -314,7 +328,7 @@ class JobQueue:
                 now,
                 trace,
                 principal,
-                [one for one in needs.split(";") if one],
+                _needed_rooms(needs),
             )
             for job_id, name, key, payload, attempt, lease, trace, principal, needs in found
         ]
@@ -398,6 +412,10 @@ def _need(room: str) -> str:
     return f";{room};"
 
 
+def _needed_rooms(needs: str) -> list[str]:
+    return [room for room in needs.split(";") if room]
+
+
 def _encoded(payload: Any) -> str:
     return msgspec.json.encode(payload).decode()
 
@@ -407,5 +425,8 @@ def _short(error: str | None) -> str | None:
 
 
 def _stored(row: Row) -> StoredJob:
-    job_id, name, key, state, payload, attempt, error, *times = row
-    return StoredJob(job_id, name, key, state, msgspec.json.decode(payload), attempt, error or "", *times)
+    job_id, name, key, state, payload, attempt, error, created_at, updated_at, run_at, needs = row
+    return StoredJob(
+        job_id, name, key, state, msgspec.json.decode(payload), attempt, error or "", created_at, updated_at, run_at,
+        _needed_rooms(needs),
+    )  # fmt: skip

@@ -1,7 +1,6 @@
 """Reads the `Retry-After` header of a response (RFC 9110, 10.2.3)."""
 
 import math
-from collections.abc import Callable
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from typing import Final
@@ -18,21 +17,15 @@ def retry_after(value: str | None, clock: Clock = _CLOCK) -> float | None:
 
     Reads seconds (also fractions) and HTTP dates, and the Unix and ISO times that real servers send as well.
     """
-    number = _number(value.strip()) if value else None
-    if number is None or not math.isfinite(number):
+    if not value:
         return None
-    if number > _EPOCH_BEGINS:
-        return max(0.0, number - clock.now())
-    return number if number >= 0 else None
-
-
-def _number(text: str) -> float | None:
-    readers: tuple[Callable[[str], float], ...] = (
-        float,
-        lambda date: parsedate_to_datetime(date).timestamp(),
-        lambda date: parse_iso(date).timestamp(),
-    )
-    for read in readers:
+    text = value.strip()
+    with suppress(ValueError):
+        number = float(text)
+        if not 0 <= number < math.inf:
+            return None
+        return max(0.0, number - clock.now()) if number > _EPOCH_BEGINS else number
+    for read in (parsedate_to_datetime, parse_iso):
         with suppress(ValueError, OverflowError):
-            return read(text)
+            return max(0.0, read(text).timestamp() - clock.now())
     return None

@@ -1,5 +1,6 @@
 """Statements of a draft, their verdicts, and the forms drafts come in."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -35,6 +36,20 @@ async def test_a_statement_without_a_citation_is_given_one_if_the_evidence_has_i
     (nothing,) = await check("Potatoes were the favourite dish of all engineers.")
     assert nothing.verdict == "unsupported"
     assert nothing.text == ""
+
+
+async def test_a_long_draft_lets_others_have_their_turn():
+    turns = 0
+
+    def have_a_turn() -> None:
+        nonlocal turns
+        turns += 1
+        asyncio.get_running_loop().call_soon(have_a_turn)
+
+    have_a_turn()
+    found = await check(" ".join(f"Clover dies of salt in field {number}." for number in range(20)))
+    assert len(found) == 20
+    assert turns > len(found)
 
 
 async def test_a_citation_that_does_not_exist_is_named():

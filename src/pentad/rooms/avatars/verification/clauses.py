@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 from pentad.rooms.avatars.verification.wording import normal_words, normalized
@@ -16,7 +17,8 @@ _BREAK: Final = re.compile(
 _FEWEST_WORDS: Final = 2
 
 
-def clauses(text: str) -> list[str]:
+@lru_cache(256)  # each check of a statement splits it, and the sentences it cites, again
+def clauses(text: str) -> tuple[str, ...]:
     """The clauses of a sentence. A piece with hardly any content belongs to its neighbour."""
     found: list[str] = []
     for piece in _BREAK.split(normalized(text)):
@@ -26,7 +28,7 @@ def clauses(text: str) -> list[str]:
             found[-1] += f" {piece}"
         else:
             found.append(piece)
-    return found
+    return tuple(found)
 
 
 def content_words(words: Sequence[str]) -> list[str]:

@@ -5,6 +5,7 @@ replaced by the source's own words, unsupported ones are dropped. A wrong citati
 among the evidence.
 """
 
+import asyncio
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -147,7 +148,11 @@ class Verifier:
         """Check every statement, in order."""
         texts = [statement.text for statement in draft.statements]
         await self._similarity.embed([*texts, *(sentence.text for sentence in self.evidence)] if texts else ())
-        return [await self._settled(statement) for statement in draft.statements]
+        found: list[Checked] = []
+        for statement in draft.statements:
+            found.append(await self._settled(statement))
+            await asyncio.sleep(0)  # a long draft must not keep other callers waiting
+        return found
 
     async def _settled(self, statement: Statement) -> Checked:
         found = resolve(statement.support, self._named)
