@@ -235,6 +235,31 @@ async def _is_measured(room: Opened) -> None:
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("metrics:postgres:rights")
+async def test_a_login_that_sees_only_its_own_sessions_counts_no_others_as_idle(
+    postgres_server: PostgresServer, tmp_path: Path
+):
+    with postgres_server.empty_database() as url:
+        owner = await PostgresDatabase.open(url, connections=1, listens=False)
+        try:
+            await owner.write(lambda tx: tx.run("CREATE ROLE stranger LOGIN"))
+            settings = {"postgres_url": url.replace("postgres@", "stranger@")}
+            async with opened(tmp_path, postgres.collectors, settings=settings) as room:
+                answer = await room.answer("postgres")
+        finally:
+            await owner.write(lambda tx: tx.run("DROP ROLE stranger"))
+            await owner.close()
+    found = {sample.key: (sample.value, sample.state) for sample in answer.snapshot.samples}
+    assert found["connections.total"][1] == found["database.bytes"][1] == found["replication.replicas"][1] == "ok"
+    hidden = {key for key, (value, state) in found.items() if (value, state) == (None, "no_permission")}
+    assert hidden >= {
+        "connections.active", "connections.waiting", "connections.percent", "connections.longestTransaction",
+        "replication.lagBytes", "statements.calls",
+    }  # fmt: skip
+    assert {problem.needs for problem in answer.snapshot.problems} == {"pg_read_all_stats"}
+
+
+@pytest.mark.anyio
 @pytest.mark.requirement("metrics:postgres:observer")
 async def test_a_postgresql_that_is_observed_is_left_alone(postgres_server: PostgresServer, tmp_path: Path):
     """No LISTEN, no lock, and no transaction that is rolled back, which would spoil what is measured."""
