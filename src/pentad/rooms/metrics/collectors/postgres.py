@@ -7,7 +7,7 @@ statements of others look idle and empty: counts would be too small, so what the
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from pentad.kernel.errors import Forbidden, InvalidInput, PentadError
 from pentad.kernel.ports import Database, Rows
@@ -102,8 +102,8 @@ def _connections(rows: Rows) -> dict[str, Any]:
             " count(*) FILTER (WHERE datname = current_database() AND wait_event_type = 'Lock'),"
             " round(100.0 * count(*) FILTER (WHERE backend_type = 'client backend')"
             "   / current_setting('max_connections')::bigint, 1)::double precision,"
-            " round(coalesce(max(extract(epoch FROM now() - xact_start))"
-            "   FILTER (WHERE datname = current_database() AND pid <> pg_backend_pid()), 0)::numeric, 3)::double precision"
+            " round(coalesce(max(extract(epoch FROM now() - xact_start)) FILTER"
+            "   (WHERE datname = current_database() AND pid <> pg_backend_pid()), 0)::numeric, 3)::double precision"
             " FROM pg_stat_activity"
         )
         or (None,) * 5
@@ -213,8 +213,8 @@ class Postgres:
                 kind = "permission"
             raise FetchError.of(kind, error.message, call=f"read {part}") from None
         if isinstance(found, tuple):
-            why: Missing = found
-            raise FetchError.of(why[0], why[1], call=f"read {part}")
+            kind, message = cast("Missing", found)
+            raise FetchError.of(kind, message, call=f"read {part}")
         return found
 
     def reduce(self, query: Query, facts: Facts) -> Snapshot:
