@@ -76,7 +76,7 @@ MAY_LACK = {
     "rating": "not rated", "numberOfRates": "not rated", "region": "not filtered by", "fifo": "an ordinary queue",
     "inflightMessages": "no messages", "messagesSent": "no messages", "messagesReceived": "no messages",
     "messagesAcked": "no messages", "messagesPublished": "no messages", "messagesDelivered": "no messages",
-    "dependencies": "none", "reassigned": "nothing passed on", "api_id": "entries of other dimensions",
+    "dependencies": "none", "reassigned": "nothing passed on",
 }  # fmt: skip
 """What the platform may leave out, and what that means."""
 

@@ -319,7 +319,11 @@ async def _analytics(api: PlatformApi) -> Any:
     }  # fmt: skip
     answer = api.members(await api.post(f"/analytics/1.0/{_q(org)}/environments/{_q(env)}/query", body))
     found = api.items(answer, "response")
-    if answer.get("success") is False or answer.get("error") or (found and not any("api_id" in one for one in found)):
+    if (
+        answer.get("success") is False
+        or answer.get("error")
+        or (found and all(one.get("api_id") is None for one in found))
+    ):
         raise api.unexpected("Analytics answered without the requests of the APIs.")
     return found
 
