@@ -35,8 +35,9 @@ from pentad.rooms.metrics.settings import MetricsSettings
 
 RAW: Final = (("raw", "true"),)
 PAGE: Final = {"members": 1000, "clients": 250, "assets": 250, "apis": 100, "destinations": 100}
-SHORTEST_MQ_PAGE: Final = 20
-"""The platform's default page size for destinations; a shorter page is the last one."""
+SHORTEST_PAGE: Final = 20
+"""The smallest default page size of the platform. It may use that instead of a larger limit, so in lists without a
+total only a shorter page is the last one."""
 
 EXCHANGE_TYPES: Final = (
     "rest-api", "raml-fragment", "http-api", "soap-api", "policy", "connector", "extension", "app", "custom"
@@ -187,7 +188,7 @@ class PlatformApi:
             total = self.members(answer).get("total")
             return self.items(answer, name), total if isinstance(total, int) else None
 
-        return await fetch_all_pages(page, lambda item: item.get("id"), limit)
+        return await fetch_all_pages(page, lambda item: item.get("id"), SHORTEST_PAGE)
 
 
 def _q(part: str) -> str:
@@ -228,7 +229,7 @@ async def _assets(api: PlatformApi) -> Any:
         return api.items(await api.graphql(_ASSETS, variables), "assets"), None
 
     return await fetch_all_pages(
-        page, lambda item: (item.get("groupId"), item.get("assetId"), item.get("version")), PAGE["assets"]
+        page, lambda item: (item.get("groupId"), item.get("assetId"), item.get("version")), SHORTEST_PAGE
     )
 
 
@@ -349,7 +350,7 @@ async def _destinations(api: PlatformApi) -> Any:
         return found, None
 
     return await fetch_all_pages(
-        page, lambda item: (item.get("type"), item.get("queueId") or item.get("exchangeId")), SHORTEST_MQ_PAGE
+        page, lambda item: (item.get("type"), item.get("queueId") or item.get("exchangeId")), SHORTEST_PAGE
     )
 
 
