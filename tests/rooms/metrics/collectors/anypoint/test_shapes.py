@@ -131,3 +131,24 @@ async def test_what_an_answer_lacks_makes_no_figure_smaller(collector: str) -> N
                 if different and not has_problems:
                     wrong.append((name, how, path, different))
     assert wrong == []
+
+
+@pytest.mark.requirement("metrics:anypoint:no-smaller-figure")
+async def test_an_error_of_analytics_is_no_answer_without_requests() -> None:
+    platform = Platform(Recorded(analytics={"success": False, "error": "busy", "response": []}))
+    async with platform_engine(platform, USER) as one:
+        samples = (await one.ask("apma", recursive=False)).snapshot.samples
+        assert samples
+        assert all((sample.value, sample.state) == (None, "failed") for sample in samples)
+        platform.world = Recorded(analytics={"success": True, "error": None, "response": []})
+        samples = (await one.ask("apma", recursive=False, fresh=True)).snapshot.samples
+    assert all((sample.value, sample.state) == (0, "ok") for sample in samples)
+
+
+@pytest.mark.requirement("metrics:anypoint:no-smaller-figure")
+async def test_a_sandbox_that_is_called_design_is_asked_for_its_requests_too() -> None:
+    environments = copy.deepcopy(ANSWERS["environments"])
+    environments[-1] |= {"name": "Design", "type": "sandbox", "isProduction": False}
+    async with platform_engine(Platform(Recorded(environments=environments)), USER) as one:
+        answer = await one.ask("apma", "apis.sandbox.transactions", recursive=False, environments="Design")
+    assert [sample.value for sample in answer.snapshot.samples] == [150, 150]
