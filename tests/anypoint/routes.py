@@ -17,6 +17,7 @@ PAGES = {
     "apis": (20, 100),
     "destinations": (20, 100),
     "deployments": (50, 50),
+    "assets": (20, 250),
 }
 """By route, how many come without a limit, and how many at most."""
 
@@ -229,4 +230,6 @@ def _graph(world: World, asked: PlatformRequest, route: str, fault: Fault | None
     if route == "dependencies":
         return {"data": {"asset": world.dependencies(str(variables["groupId"]), str(variables["assetId"]))}}
     items = [one for one in world.assets(str(variables["organizationIds"][0])) if one["type"] in variables["types"]]
-    return {"data": {"assets": _cut(items, int(variables["offset"]), min(int(variables["limit"]), 250), fault)}}
+    return {
+        "data": {"assets": _cut(items, int(variables["offset"]), min(int(variables["limit"]), PAGES[route][1]), fault)}
+    }

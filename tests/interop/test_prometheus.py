@@ -32,15 +32,30 @@ pytestmark = [
     pytest.mark.skipif(not (PROMETHEUS and PROMTOOL), reason="Prometheus is not installed (Debian: prometheus)"),
 ]  # fmt: skip
 MINUTES = 10
-POLLED = ("core", "ch", "arm", "amq")
+SANDBOXES = 3
+"""Of each group, by default."""
+POLLED = ("ch", "core", "arm", "amq")
 DASHBOARDS = REPOSITORY / "docs" / "grafana"
+
+
+class Growing(World):
+    """An organisation that gets another application in every environment each minute."""
+
+    minute = 0
+
+    def applications(self, env: str) -> list[dict[str, Any]]:
+        first = super().applications(env)[0]
+        return [{**first, "domain": f"app-{number}"} for number in range(1 + self.minute)]
 
 
 class Scene:
     """A Pentad in front of a fake platform, with a clock that the test moves, and a Prometheus that scrapes it."""
 
-    def __init__(self, app: App, platform: Platform, clock: TurnedClock, prometheus: PrometheusServer) -> None:
+    def __init__(
+        self, app: App, platform: Platform, world: Growing, clock: TurnedClock, prometheus: PrometheusServer
+    ) -> None:
         self.app = app
+        self.world = world
         self.metrics: Metrics = app.rooms[0].service
         self.metrics.history.intervals = {name: 60.0 for name in POLLED}  # noqa: C420  plain text as keys
         self.platform = platform
@@ -50,6 +65,7 @@ class Scene:
     async def minute(self) -> None:
         """A minute of Pentad's clock: every collector is polled, and Prometheus scrapes the results."""
         self.clock.turn(60)
+        self.world.minute += 1
         for name in POLLED:
             await self.metrics.poll(name)
         polled = time.time()
@@ -81,7 +97,8 @@ async def served(app: App) -> AsyncGenerator[int]:
 @pytest.fixture
 async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
     clock = TurnedClock()
-    async with serving(Platform(World(Size(groups=3)))) as platform:
+    world = Growing(Size(groups=3))
+    async with serving(Platform(world)) as platform:
         tables = {
             "anypoint_url": platform.url, "anypoint_org": platform.world.root, **APP,
             "poll": {"host": 0, "pentad": 0},
@@ -89,13 +106,14 @@ async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
         settings = Settings(data=tmp_path, rooms=("metrics",), auth="none", room_tables={"metrics": tables})
         async with open_app(settings, clock=clock) as app, served(app) as port:
             with scraping(port, tmp_path / "prometheus") as prometheus:
-                yield Scene(app, platform, clock, prometheus)
+                yield Scene(app, platform, world, clock, prometheus)
 
 
 @pytest.mark.requirement("metrics:scrape", "metrics:scrape:sums")
 async def test_for_ten_minutes_the_environments_add_up_to_their_group_and_an_outage_is_a_hole(scene: Scene) -> None:
     checked = 0
     for minute in range(MINUTES):
+        before = checked
         scene.platform.faults.plan = [Fault("*", "html")] if minute == MINUTES // 2 else []
         await scene.minute()
         if scene.platform.faults.plan:
@@ -121,6 +139,11 @@ async def test_for_ten_minutes_the_environments_add_up_to_their_group_and_an_out
                     checked += 1
             if minute:
                 break  # first all of them once, then CloudHub every minute
+        assert checked > before + 3
+        sandboxes = await scene.values('sum(pentad_ch_applications_sandbox_applications{level="environment"})')
+        assert list(sandboxes.values()) == [3 * SANDBOXES * (1 + scene.world.minute)], (
+            "of this minute, not of an older one"
+        )
     assert checked > 40
 
 

@@ -187,3 +187,49 @@ async def test_in_every_outage_and_after_it_everything_tells_the_truth(drill: Dr
     (gap,) = line["gaps"]
     assert gap["to"] > gap["from"], "the gap stays, with its end"
     assert [point["value"] for point in line["points"]] == [TRUTH, TRUTH]
+
+
+@pytest.mark.requirement("metrics:outages:partial")
+async def test_when_one_environment_fails_no_total_falls(drill: Drill) -> None:
+    """The totals of its group are partial: nothing shows them as a fall, and no alert is resolved by it."""
+    await drill.polled()
+    await drill.check_well()
+    world = drill.platform.world
+    failing = next(one["id"] for one in world.environments(world.root) if one["name"].startswith("Trial"))
+    drill.platform.faults.plan = [Fault("applications", "status", status=403, where=failing)]
+    began = drill.clock.now()
+    await drill.polled()
+    await drill.polled()
+
+    value = await drill.shape("value")
+    assert (value["value"], value["state"]) == (TRUTH - 2, "partial")
+    scraped = await drill.scraped()
+    assert "pentad_ch_applications_sandbox_applications" not in scraped
+    assert scraped["pentad_ch_applications_production_applications"] == 2
+    assert await drill.alert_keys() == {KEY}, "less is known, but nothing got better"
+    assert (await drill.call("listAlerts", since="1d"))["structuredContent"]["changes"][0]["after"] == "warn"
+
+    history = await drill.call(
+        "getMetricHistory", collector="ch", metricKey=KEY, chart="ascii", **{"from": "now-6h"}, max_tokens=50_000
+    )
+    (line,) = [one for one in history["structuredContent"]["series"] if "environmentName" not in one["labels"]]
+    assert [point["value"] for point in line["points"]] == [TRUTH]
+    assert [(gap["reason"], gap["from"] >= iso(began), "to" in gap) for gap in line["gaps"]] == [
+        ("partial", True, False)
+    ]
+    assert "partial" in history["content"][1]["text"]
+    changed = (await drill.call("whatChanged", since="15m", collector="ch"))["structuredContent"]["changes"]
+    assert not [one for one in changed if one["key"] == KEY]
+
+    bodies = {
+        form: (await drill.call("exportMetrics", collector="ch", keys=KEY, format=form))["structuredContent"]["body"]
+        for form in ("prometheus", "otlp", "csv")
+    }
+    (total,) = [one for one in bodies["prometheus"].splitlines() if 'level="group"' in one]
+    assert 'state="partial"' in total
+    assert '"partial"' in bodies["otlp"]
+    assert [row.rpartition(",")[2] for row in bodies["csv"].splitlines()[1:]] == ["Trial 2", "Trial 3"]
+
+    drill.platform.faults.plan = []
+    await drill.polled()
+    await drill.check_well()

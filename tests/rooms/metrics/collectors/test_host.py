@@ -79,3 +79,13 @@ async def test_what_may_not_be_read_has_no_value_and_a_reason_and_the_rest_is_th
     assert snapshot.tree["cpu"]["cores"] == os.cpu_count()
     (problem,) = snapshot.problems
     assert (problem.call, "memory.percent" in problem.affects) == ("read memory", True)
+
+
+@pytest.mark.anyio
+@pytest.mark.requirement("metrics:engine:states")
+async def test_without_any_processor_time_there_is_no_share_of_it(monkeypatch: pytest.MonkeyPatch):
+    times = psutil.cpu_times()
+    monkeypatch.setattr(psutil, "cpu_times", lambda: times)
+    await measured(keys="cpu.percent")
+    samples = (await measured(keys="cpu.percent")).snapshot.samples
+    assert [(one.value, one.state) for one in samples if one.key == "cpu.percent"] == [(None, "not_collected")]

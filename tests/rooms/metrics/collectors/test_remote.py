@@ -10,6 +10,8 @@ from pentad.platform import Platform
 from pentad.rooms.metrics.collectors import host, http_json, postgres, prometheus, sdlc
 from pentad.rooms.metrics.collectors.contract import CollectorContext, KeepsHistory
 from pentad.rooms.metrics.collectors.http_json import Missing, figure_at
+from pentad.rooms.metrics.collectors.prometheus import Prometheus
+from pentad.rooms.metrics.collectors.promql import instant_query
 from pentad.rooms.metrics.engine.query_engine import source_step
 from pentad.rooms.metrics.engine.upstream import UpstreamSession
 from pentad.rooms.metrics.history.history_lines import HistoryLine
@@ -87,6 +89,28 @@ async def test_named_queries_are_numbers_or_lists_by_label(tmp_path: Path):
             assert points == {(("job", "a"),): [(100.0, 1.0), (160.0, None)]}
             with pytest.raises(FetchError):
                 await collector.history("no", 0, 1, 1, UpstreamSession(room.engine.pool))
+
+
+@pytest.mark.anyio
+@pytest.mark.requirement("metrics:prometheus:warnings")
+async def test_what_prometheus_warns_of_makes_a_figure_partial(tmp_path: Path):
+    """As of a remote store that did not answer: there are data, but not all of them."""
+
+    async def warning(asked: Request) -> Response:
+        data = {"resultType": "vector", "result": [{"metric": {}, "value": [0, "7"]}]}
+        return Response(json={"status": "success", "data": data, "warnings": ["no store matched"], "infos": ["hm"]})
+
+    async with http_source(warning) as source:
+        settings = {"prometheus_url": source.url, "prometheus_queries": {"load": "sum(load)"}}
+        async with opened(tmp_path, prometheus.collectors, settings=settings) as room:
+            answer = await room.answer("prom")
+            collector = cast("Prometheus", room.engine.catalogue.find("prometheus"))
+            session = UpstreamSession(room.engine.pool)
+            direct = await instant_query(collector, session, "sum(load)", 0.0, max_series=5)
+    (sample,), (problem,) = answer.snapshot.samples, answer.snapshot.problems
+    assert (sample.value, sample.state) == (7.0, "partial")
+    assert (problem.message, problem.affects) == ("Prometheus warns: no store matched", ("load",))
+    assert direct.notes == ["Prometheus warns: no store matched"]
 
 
 @pytest.mark.anyio
@@ -169,14 +193,22 @@ async def test_figures_are_taken_out_of_json_and_the_rest_of_it_is_not_kept(tmp_
     async def shop(asked: Request) -> Response:
         if asked.path == "/down":
             return Response(403, body=CANARY.encode())
-        return Response(json={"today": {"orders": 12, "secret": CANARY}, "queues": [{"seconds": 0.5}], "open": True})
+        return Response(
+            json={"today": {"orders": 12, "secret": CANARY}, "queues": [{"seconds": 0.5}], "open": True, "none": None}
+        )
 
     async with http_source(shop) as source:
         settings = {
             "http_json": {
                 "shop": {
                     "url": f"{source.url}/status",
-                    "values": {"orders": "/today/orders", "slow": "queues[0].seconds", "open": "open", "no": "/x"},
+                    "values": {
+                        "orders": "/today/orders",
+                        "slow": "queues[0].seconds",
+                        "open": "open",
+                        "no": "/x",
+                        "none": "none",
+                    },
                     "headers": {"authorization": CANARY},
                 },
                 "down": {"url": f"{source.url}/down", "values": {"a": "/a"}},
@@ -185,11 +217,12 @@ async def test_figures_are_taken_out_of_json_and_the_rest_of_it_is_not_kept(tmp_
         async with opened(tmp_path, http_json.collectors, settings=settings) as room:
             answer = await room.answer("http_json")
             assert answer.snapshot.tree == {
-                "shop": {"orders": 12, "slow": 0.5, "open": 1, "no": None}, "down": {"a": None},
+                "shop": {"orders": 12, "slow": 0.5, "open": 1, "no": None, "none": None}, "down": {"a": None},
             }  # fmt: skip
             states = {sample.key: sample.state for sample in answer.snapshot.samples}
             assert states["shop.orders"] == "ok"
             assert (states["shop.no"], states["down.a"]) == ("failed", "no_permission")
+            assert states["shop.none"] == "unsupported", "a null is no figure"
             assert CANARY not in repr(answer.snapshot) + repr(dict(answer.facts))
             one = await room.answer("http_json", keys="shop.orders")
             assert one.snapshot.tree == {"shop": {"orders": 12}}
@@ -232,6 +265,31 @@ async def _is_measured(room: Opened) -> None:
     states = {sample.key: sample.state for sample in answer.snapshot.samples}
     assert states["statements.mean"] == "unsupported"
     assert states["connections.total"] == "ok"
+
+
+@pytest.mark.anyio
+@pytest.mark.requirement("metrics:postgres:rights")
+async def test_a_login_that_sees_only_its_own_sessions_counts_no_others_as_idle(
+    postgres_server: PostgresServer, tmp_path: Path
+):
+    with postgres_server.empty_database() as url:
+        owner = await PostgresDatabase.open(url, connections=1, listens=False)
+        try:
+            await owner.write(lambda tx: tx.run("CREATE ROLE stranger LOGIN"))
+            settings = {"postgres_url": url.replace("postgres@", "stranger@")}
+            async with opened(tmp_path, postgres.collectors, settings=settings) as room:
+                answer = await room.answer("postgres")
+        finally:
+            await owner.write(lambda tx: tx.run("DROP ROLE stranger"))
+            await owner.close()
+    found = {sample.key: (sample.value, sample.state) for sample in answer.snapshot.samples}
+    assert found["connections.total"][1] == found["database.bytes"][1] == found["replication.replicas"][1] == "ok"
+    hidden = {key for key, (value, state) in found.items() if (value, state) == (None, "no_permission")}
+    assert hidden >= {
+        "connections.active", "connections.waiting", "connections.percent", "connections.longestTransaction",
+        "replication.lagBytes", "statements.calls",
+    }  # fmt: skip
+    assert {problem.needs for problem in answer.snapshot.problems} == {"pg_read_all_stats"}
 
 
 @pytest.mark.anyio

@@ -32,6 +32,8 @@ LOGIN_PAGES: set[str] = set()
 """Paths that answer with a web page."""
 ANSWERS: dict[str, Any] = {}
 """Other answers, by path."""
+HEADERS: dict[str, str] = {}
+"""Headers of every JSON answer."""
 
 
 def days_ago(days: int) -> str:
@@ -109,7 +111,7 @@ async def _answer(request: web.BaseRequest) -> web.Response:
     if path in LOGIN_PAGES:
         return web.Response(text="<html>Sign in</html>", content_type="text/html")
     if path in ANSWERS:
-        return web.json_response(ANSWERS[path])
+        return web.json_response(ANSWERS[path], headers=HEADERS)
     if path == "/splunk/views":
         text = LAST_OF_FEED if query.get("offset") == "3" else FEED
         return web.Response(text=text, content_type="application/atom+xml")
@@ -257,6 +259,10 @@ async def test_more_pages_than_are_read_are_a_problem_and_no_smaller_figure(monk
     assert all("narrow the query" in problem.message for problem in answer.snapshot.problems)
 
 
+def _in_folders(jobs: dict[str, Any], depth: int) -> dict[str, Any]:
+    return jobs if depth == 1 else {"jobs": [_in_folders(jobs, depth - 1)]}
+
+
 TASK: dict[str, Any] = {"id": "1", "fields": {"issuetype": {"name": "Task"}, "status": {"name": "Done"}}}
 ENDS_EARLY: dict[str, tuple[str, str, dict[str, Any]]] = {
     "the last page is missing": ("bitbucket", "/bitbucket/repos", {"size": 25, "isLastPage": False}),
@@ -272,6 +278,18 @@ ENDS_EARLY: dict[str, tuple[str, str, dict[str, Any]]] = {
     "the total is missing": ("jira", "/jira/rest/api/2/search", {"issues": [TASK]}),
     "items are missing": ("azuredevops", "/azure/_apis/wit/workitems", {"value": []}),
     "an entry is not an object": ("jenkins", "/jenkins/api/json", {"jobs": ["nightly"]}),
+    "a page has no id": (
+        "confluence", "/wiki/rest/api/content/search", {"results": [_page(1, 5, 5, "Pia") | {"id": None}]},
+    ),
+    "pages have no dates": (
+        "confluence", "/wiki/rest/api/content/search", {"results": [{"id": "1", "history": {"createdDate": "soon"}}]},
+    ),
+    "tasks have no ids": ("jira", "/jira/rest/api/2/search", {"issues": [TASK | {"id": None}], "total": 1}),
+    "tasks have no fields": ("jira", "/jira/rest/api/2/search", {"issues": [{"id": "1"}], "total": 1}),
+    "items have no fields": (
+        "azuredevops", "/azure/_apis/wit/workitems", {"value": [{"id": number} for number in range(5)]},
+    ),
+    "folders are too deep": ("jenkins", "/jenkins/api/json", _in_folders({"jobs": [{"_class": "Folder"}]}, 8)),
 }  # fmt: skip
 
 
@@ -290,6 +308,51 @@ async def test_a_list_that_ends_early_is_a_problem_and_no_smaller_figure(
     assert set(lost.values()) == {"failed"}
     counted = {sample.key: sample.value for sample in answer.snapshot.samples if sample.key not in lost}
     assert not [key for key, value in counted.items() if value == 0], "and nothing is zero instead"
+
+
+@pytest.mark.requirement("metrics:sdlc:anonymous")
+@pytest.mark.parametrize(
+    ("system", "path", "empty"),
+    [
+        ("jira", "/jira/rest/api/3/search/jql", {"issues": [], "isLast": True}),
+        ("jira", "/jira/rest/api/2/search", {"issues": [], "total": 0}),
+        ("confluence", "/wiki/rest/api/content/search", {"results": [], "_links": {}}),
+    ],
+)
+async def test_what_atlassian_shows_to_anybody_when_the_login_failed_is_no_figure(
+    system: str, path: str, empty: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "ANSWERS", {path: empty})
+    monkeypatch.setattr(sys.modules[__name__], "HEADERS", {"X-Seraph-LoginReason": "AUTHENTICATED_FAILED"})
+    async with engine({system: {}}) as one:
+        answer = await ask(one)
+    assert all((sample.value, sample.state) == (None, "no_permission") for sample in answer.snapshot.samples)
+    assert {problem.kind for problem in answer.snapshot.problems} == {"permission"}
+    monkeypatch.setattr(sys.modules[__name__], "HEADERS", {"X-Seraph-LoginReason": "OK"})
+    async with engine({system: {}}) as one:
+        answer = await ask(one)
+    assert 0 in [sample.value for sample in answer.snapshot.samples], "nothing there is a zero"
+
+
+@pytest.mark.requirement("metrics:sdlc")
+async def test_jobs_in_folders_are_jobs_and_folders_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    branches = {"name": "shop", "jobs": [{"color": "red"}, {"color": "blue_anime"}]}
+    jobs = [{"color": "blue"}, {"name": "team", "jobs": [branches, {"color": "notbuilt"}]}, {"name": "new", "jobs": []}]
+    monkeypatch.setattr(sys.modules[__name__], "ANSWERS", {"/jenkins/api/json": {"jobs": jobs}})
+    async with engine({"jenkins": {}}) as one:
+        answer = await ask(one)
+    assert answer.snapshot.tree["sdlcMetrics"]["jenkinsMetrics"] == {
+        "totalJobs": 4, "totalFailedJobs": 1, "totalSuccessJobs": 2, "totalUnexecutedJobs": 1
+    }  # fmt: skip
+
+
+@pytest.mark.requirement("metrics:lists:complete")
+async def test_views_that_do_not_say_what_they_are_are_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "FEED", _feed("<entry/>", "<entry/>", "<entry/>", "<entry/>"))
+    async with engine({"splunk": {}}) as one:
+        answer = await ask(one)
+    assert answer.snapshot.tree["sdlcMetrics"]["splunkMetrics"]["totalDashboards"] is None
+    assert answer.snapshot.problems[0].kind == "parse"
 
 
 @pytest.mark.requirement("metrics:lists:complete")

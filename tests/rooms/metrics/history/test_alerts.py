@@ -92,6 +92,23 @@ async def test_an_older_value_that_stands_in_neither_raises_nor_ends_an_alert(pa
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("metrics:outages:partial")
+async def test_a_part_of_a_sum_raises_an_alert_if_it_is_too_high_but_never_ends_one(past: Database):
+    seen: tuple[tuple[int, State, str], ...] = (
+        (97, "partial", "ok"), (98, "partial", "alarm"), (10, "partial", "alarm"), (90, "partial", "alarm"),
+        (90, "ok", "warn"), (96, "partial", "warn"), (10, "ok", "ok"),
+    )  # fmt: skip
+    for number, (busy, state, expected) in enumerate(seen):
+        shot = snapshot(NOON + 60 * number, busy=busy, state=state)
+        await record(past, INFO, shot, lambda tx, shot=shot: check(tx, INFO, shot, {}))
+        assert [one.level for one in await past.read(standing_alerts)] == ([] if expected == "ok" else [expected])
+    floor = {"toy.busy": {"is_floor": True, "warn": 50, "times": 1}}
+    shot = snapshot(NOON + 600, busy=10, state="partial")
+    await record(past, INFO, shot, lambda tx: check(tx, INFO, shot, floor))
+    assert await past.read(standing_alerts) == [], "the whole sum may be above it"
+
+
+@pytest.mark.anyio
 async def test_the_operator_sets_other_thresholds(past: Database):
     given = {"toy.busy": {"warn": "10", "times": 1}}
     changed = []

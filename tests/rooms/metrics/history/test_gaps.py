@@ -73,6 +73,16 @@ async def test_a_failed_poll_is_a_gap_until_there_is_a_number_again(polled: Poll
     assert (counter.rates, counter.rise) == ([], 60), "what was counted in a gap is known, but not when"
 
 
+@pytest.mark.requirement("metrics:outages:partial")
+async def test_a_part_of_a_sum_is_a_gap_and_no_lower_point(polled: Polled):
+    await polled.poll(0, busy=5)
+    await polled.poll(60, snapshot(NOON + 60, busy=3, state="partial"))
+    await polled.poll(60, busy=6)
+    line = await polled.line("busy")
+    assert [point.last for point in line.points] == [5, 6]
+    assert line.gaps == [Gap(NOON + 60, NOON + 120, "partial")]
+
+
 @pytest.mark.requirement("metrics:gaps")
 async def test_time_nobody_polled_is_a_gap(polled: Polled):
     await polled.poll(0, busy=5)

@@ -24,7 +24,8 @@ class _CpuUsage:
         self._lock = threading.Lock()
         self._seen: tuple[float, float, float] | None = None
 
-    def percent(self) -> float:
+    def percent(self) -> float | None:
+        """The share; None if the machine counted no time."""
         with self._lock:
             before = self._seen
             if before is None or time.monotonic() - before[0] < SAMPLE_SECONDS:
@@ -32,7 +33,7 @@ class _CpuUsage:
                 time.sleep(SAMPLE_SECONDS)
             now = self._seen = self._read_times()
         spent = now[1] - before[1]
-        return round(100 * (now[2] - before[2]) / spent, 1) if spent > 0 else 0.0
+        return round(100 * (now[2] - before[2]) / spent, 1) if spent > 0 else None
 
     @staticmethod
     def _read_times() -> tuple[float, float, float]:

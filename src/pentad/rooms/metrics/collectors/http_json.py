@@ -132,7 +132,9 @@ class HttpJson:
                     )  # fmt: skip
                     problems.append(problem)
                 value = found.get(key, {}).get("value")
-                state = state_of([problem]) if problem is not None and value is None else "ok"
+                state = "unsupported" if value is None else "ok"
+                if problem is not None and value is None:
+                    state = state_of([problem])
                 tree.setdefault(name, {})[key] = value
                 samples.append(Sample(key=full, value=value, state=state))
                 problem = facts.problem(fact)

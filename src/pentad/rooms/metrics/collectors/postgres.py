@@ -1,12 +1,13 @@
 """A PostgreSQL server: connections, transactions, cache, replication, slow statements.
 
 It is the store's own database if that is PostgreSQL, or the one in the setting `postgres_url`. Each part is read on its
-own, so that a view the login may not see costs only that part.
+own, so that one the login may not see costs only that part. To a login without `pg_read_all_stats`, the sessions and
+statements of others look idle and empty: counts would be too small, so what they do is not counted then.
 """
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from pentad.kernel.errors import Forbidden, InvalidInput, PentadError
 from pentad.kernel.ports import Database, Rows
@@ -25,10 +26,16 @@ from pentad.rooms.metrics.models import (
 )
 
 SLOWEST: Final = 10
+READ_ALL: Final = "pg_read_all_stats"
+_PARTS: Final = {
+    **dict.fromkeys(("connections.total", "connections.most"), "sessions"), "replication.lagBytes": "lag"
+}  # fmt: skip
+"""The part of a figure that is not read with the others of its branch, because it needs less or more rights."""
 
 
 def _metric(key: str, description: str, unit: str | None = None, **more: Any) -> Metric:
-    return Metric(key=key, description=description, unit=unit, facts=(f"postgres.{key.partition('.')[0]}",), **more)
+    part = _PARTS.get(key) or key.partition(".")[0]
+    return Metric(key=key, description=description, unit=unit, facts=(f"postgres.{part}",), **more)
 
 
 CATALOGUE: Final = (
@@ -64,21 +71,46 @@ CATALOGUE: Final = (
 )  # fmt: skip
 
 
-def _connections(rows: Rows) -> dict[str, Any]:
-    row = rows.one(
-        "SELECT count(*) FILTER (WHERE datname = current_database()),"
-        " count(*) FILTER (WHERE datname = current_database() AND state = 'active'),"
-        " count(*) FILTER (WHERE datname = current_database() AND state = 'idle in transaction'),"
-        " count(*) FILTER (WHERE datname = current_database() AND wait_event_type = 'Lock'),"
-        " current_setting('max_connections')::bigint, count(*) FILTER (WHERE backend_type = 'client backend'),"
-        " coalesce(max(extract(epoch FROM now() - xact_start))"
-        "   FILTER (WHERE datname = current_database() AND pid <> pg_backend_pid()), 0)::double precision"
+Read = Callable[[Rows], Any]
+Missing = tuple[ProblemKind, str]
+"""Why a part is not there. It is returned: an error would roll back a transaction of the database that is measured."""
+
+
+def _if_all_is_visible(read: Read) -> Read:
+    def read_if_allowed(rows: Rows) -> Any:
+        if not rows.value("SELECT pg_has_role(?, 'USAGE')", READ_ALL):
+            missing: Missing = ("permission", "The login sees only its own sessions and statements.")
+            return missing
+        return read(rows)
+
+    return read_if_allowed
+
+
+def _sessions(rows: Rows) -> dict[str, Any]:
+    total, most = rows.one(
+        "SELECT count(*) FILTER (WHERE datname = current_database()), current_setting('max_connections')::bigint"
         " FROM pg_stat_activity"
+    ) or (None, None)
+    return {"total": total, "most": most}
+
+
+def _connections(rows: Rows) -> dict[str, Any]:
+    active, idle, waiting, percent, oldest = (
+        rows.one(
+            "SELECT count(*) FILTER (WHERE datname = current_database() AND state = 'active'),"
+            " count(*) FILTER (WHERE datname = current_database() AND state = 'idle in transaction'),"
+            " count(*) FILTER (WHERE datname = current_database() AND wait_event_type = 'Lock'),"
+            " round(100.0 * count(*) FILTER (WHERE backend_type = 'client backend')"
+            "   / current_setting('max_connections')::bigint, 1)::double precision,"
+            " round(coalesce(max(extract(epoch FROM now() - xact_start)) FILTER"
+            "   (WHERE datname = current_database() AND pid <> pg_backend_pid()), 0)::numeric, 3)::double precision"
+            " FROM pg_stat_activity"
+        )
+        or (None,) * 5
     )
-    total, active, idle, waiting, most, everybody, oldest = row or (0, 0, 0, 0, 1, 0, 0.0)
     return {
-        "total": total, "active": active, "idleInTransaction": idle, "waiting": waiting, "most": most,
-        "percent": round(100 * everybody / most, 1), "longestTransaction": round(oldest, 3),
+        "active": active, "idleInTransaction": idle, "waiting": waiting, "percent": percent,
+        "longestTransaction": oldest,
     }  # fmt: skip
 
 
@@ -97,22 +129,26 @@ def _database(rows: Rows) -> dict[str, Any]:
 
 
 def _replication(rows: Rows) -> dict[str, Any]:
-    replicas, behind = rows.one(
-        "SELECT count(*), max(pg_wal_lsn_diff("
-        " CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END, replay_lsn"
-        "))::bigint FROM pg_stat_replication"
-    ) or (0, None)
+    replicas = rows.value("SELECT count(*) FROM pg_stat_replication")
     seconds = rows.value(
         "SELECT CASE WHEN pg_is_in_recovery()"
         " THEN extract(epoch FROM now() - pg_last_xact_replay_timestamp())::double precision END"
     )
-    return {"replicas": replicas, "lagBytes": behind, "lagSeconds": seconds}
+    return {"replicas": replicas, "lagSeconds": seconds}
 
 
-def _statements(rows: Rows) -> list[dict[str, Any]] | None:
-    """None without the extension: an error would roll back a transaction of the database that is measured."""
+def _lag(rows: Rows) -> dict[str, Any]:
+    behind = rows.value(
+        "SELECT max(pg_wal_lsn_diff("
+        " CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END, replay_lsn"
+        "))::bigint FROM pg_stat_replication"
+    )
+    return {"lagBytes": behind}
+
+
+def _statements(rows: Rows) -> list[dict[str, Any]] | Missing:
     if not rows.value("SELECT count(*) FROM pg_extension WHERE extname = 'pg_stat_statements'"):
-        return None
+        return "unsupported", "The extension pg_stat_statements is not installed."
     found = rows.all(
         "SELECT queryid::text, mean_exec_time, calls, total_exec_time, left(query, 200) FROM pg_stat_statements"
         " JOIN pg_database ON pg_database.oid = dbid WHERE datname = current_database()"
@@ -125,9 +161,12 @@ def _statements(rows: Rows) -> list[dict[str, Any]] | None:
     ]
 
 
-READERS: Final[dict[str, Callable[[Rows], Any]]] = {
-    "connections": _connections, "database": _database, "replication": _replication, "statements": _statements,
+READERS: Final[dict[str, tuple[str, Read]]] = {
+    "sessions": ("connections", _sessions), "connections": ("connections", _if_all_is_visible(_connections)),
+    "database": ("database", _database), "replication": ("replication", _replication),
+    "lag": ("replication", _if_all_is_visible(_lag)), "statements": ("statements", _if_all_is_visible(_statements)),
 }  # fmt: skip
+"""How to read each part, and the branch of the tree it belongs to."""
 
 
 class Postgres:
@@ -155,6 +194,7 @@ class Postgres:
             ready=ready,
             missing="" if ready else "The store is SQLite: set rooms.metrics.postgres_url to look at a PostgreSQL.",
             poll_seconds=60.0,
+            permissions={f"postgres.{part}": READ_ALL for part in ("connections", "lag", "statements")},
         )
 
     def plan(self, query: Query, known: Facts) -> Plan:
@@ -164,7 +204,7 @@ class Postgres:
         part = fact.name.removeprefix("postgres.")
         try:
             database = await self._database()
-            found = await database.read(READERS[part])
+            found = await database.read(READERS[part][1])
         except PentadError as error:
             kind: ProblemKind = "network"
             if isinstance(error, InvalidInput):
@@ -172,14 +212,19 @@ class Postgres:
             elif isinstance(error, Forbidden):
                 kind = "permission"
             raise FetchError.of(kind, error.message, call=f"read {part}") from None
-        if found is None:
-            raise FetchError.of(
-                "unsupported", "The extension pg_stat_statements is not installed.", call=f"read {part}"
-            )
+        if isinstance(found, tuple):
+            kind, message = cast("Missing", found)
+            raise FetchError.of(kind, message, call=f"read {part}")
         return found
 
     def reduce(self, query: Query, facts: Facts) -> Snapshot:
-        tree = {part: facts[Fact(f"postgres.{part}")] for part in READERS if facts.value(Fact(f"postgres.{part}"))}
+        tree: dict[str, Any] = {}
+        for part, (branch, _) in READERS.items():
+            found = facts.value(Fact(f"postgres.{part}"))
+            if isinstance(found, list):
+                tree[branch] = found
+            elif found is not None:
+                tree.setdefault(branch, {}).update(found)
         return tree_snapshot(self.id, CATALOGUE, query, facts, tree)
 
     async def close(self) -> None:

@@ -7,7 +7,7 @@ Errors in a query are reported in Prometheus' own words.
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 
@@ -26,12 +26,21 @@ from pentad.rooms.metrics.models import (
     Query,
     Sample,
     Snapshot,
+    State,
     state_of,
 )
 
 USUAL: Final = {"targets.up": "sum(up)", "targets.total": "count(up)"}
 MOST_SERIES: Final = 500
 _LONGEST_ERROR: Final = 300
+_MOST_WARNINGS: Final = 5
+
+
+class QueryResult(NamedTuple):
+    """The values of a query by labels, and the warnings that came with them."""
+
+    series: list[tuple[Labels, float | None]]
+    warnings: tuple[str, ...]
 
 
 class Prometheus:
@@ -75,16 +84,17 @@ class Prometheus:
             call=f"query {name}",
             explain=query_error,
         )
-        return [(_labels(one), _number(one["value"][1])) for one in _result(body, name)]
+        series = [(_labels(one), _number(one["value"][1])) for one in _result(body, name)]
+        return QueryResult(series, tuple(_warnings(body)))
 
-    async def ask(self, path: str, params: Mapping[str, str], upstream: Upstream) -> Any:
-        """The data of an answer of Prometheus' API."""
+    async def ask(self, path: str, params: Mapping[str, str], upstream: Upstream) -> tuple[Any, list[str]]:
+        """The data of an answer of Prometheus' API, and its warnings that some may be missing."""
         body = await upstream.get(
             f"{self._url}/api/v1/{path}", params=params, headers=self._headers, call=path, explain=query_error
         )
         if not isinstance(body, dict) or "data" not in body:
             raise FetchError.of("parse", "The answer is not one of Prometheus.", call=path)
-        return cast("dict[str, Any]", body)["data"]
+        return cast("dict[str, Any]", body)["data"], _warnings(body)
 
     async def history(
         self, key: str, begin: float, end: float, step: float, upstream: Upstream
@@ -112,9 +122,16 @@ class Prometheus:
             if (problem := facts.problem(fact)) is not None:
                 samples.append(Sample(key=name, value=None, state=state_of([problem])))
             elif fact in facts:
-                put_path(tree, name.split("."), _as_tree(facts[fact]))
-                samples += [_sample(name, labels, value) for labels, value in facts[fact] or [((), None)]]
-                if not facts[fact]:
+                result: QueryResult = facts[fact]
+                put_path(tree, name.split("."), _as_tree(result.series))
+                state: State = "partial" if result.warnings else "ok"
+                samples += [_sample(name, labels, value, state) for labels, value in result.series or [((), None)]]
+                if result.warnings:
+                    message = " ".join(result.warnings)
+                    problems.append(
+                        Problem(scope="", call=f"query {name}", kind="server", message=message, affects=(name,))
+                    )
+                if not result.series:
                     message = "The query gives no series."
                     problems.append(
                         Problem(scope="", call=f"query {name}", kind="unsupported", message=message, affects=(name,))
@@ -146,9 +163,15 @@ def query_error(body: bytes) -> str | None:
     return f"Prometheus refused the query: {str(answer.get('error'))[:_LONGEST_ERROR]}"
 
 
-def _sample(key: str, labels: Labels, value: float | None) -> Sample:
+def _warnings(body: Any) -> list[str]:
+    """What Prometheus says about errors that did not stop the query: some of the data is missing."""
+    found: list[Any] = cast("dict[str, Any]", body).get("warnings") or []
+    return [f"Prometheus warns: {str(one)[:_LONGEST_ERROR]}" for one in found[:_MOST_WARNINGS]]
+
+
+def _sample(key: str, labels: Labels, value: float | None, state: State) -> Sample:
     """A sample; without a value if the source has none, or no number."""
-    return Sample(key=key, labels=labels, value=value, state="ok" if value is not None else "unsupported")
+    return Sample(key=key, labels=labels, value=value, state=state if value is not None else "unsupported")
 
 
 def _labels(series: Mapping[str, Any]) -> Labels:

@@ -51,16 +51,16 @@ async def instant_query(
     source: Prometheus, upstream: Upstream, query: str, at: float, *, max_series: int
 ) -> PromAnswer:  # fmt: skip
     """The values of an expression at a moment."""
-    data = await source.ask("query", {"query": query, "time": f"{at:.3f}"}, upstream)
+    data, warnings = await source.ask("query", {"query": query, "time": f"{at:.3f}"}, upstream)
     kind, result = str(data["resultType"]), data["result"]
     if kind in ("scalar", "string"):
-        return PromAnswer(kind, [PromSeries({}, [_point(result)])], 1)
+        return PromAnswer(kind, [PromSeries({}, [_point(result)])], 1, notes=warnings)
     is_matrix = kind == "matrix"
     found = [
         PromSeries(_labels(one), [_point(point) for point in (one["values"] if is_matrix else [one["value"]])])
         for one in cast("Sequence[Mapping[str, Any]]", result)
     ]
-    return _cut(PromAnswer(kind, found, len(found)), max_series)
+    return _cut(PromAnswer(kind, found, len(found), notes=warnings), max_series)
 
 
 async def range_query(
@@ -78,12 +78,13 @@ async def range_query(
     least = max(FINEST_STEP, math.ceil((end - begin) / max(1, max_points - 1)))
     used = max(step or 0.0, least)
     params = {"query": query, "start": f"{begin:.3f}", "end": f"{end:.3f}", "step": f"{used:g}"}
-    data = await source.ask("query_range", params, upstream)
+    data, warnings = await source.ask("query_range", params, upstream)
     found = [
         PromSeries(_labels(one), [_point(point) for point in one["values"]])
         for one in cast("Sequence[Mapping[str, Any]]", data["result"])
     ]
-    answer = _cut(PromAnswer(str(data["resultType"]), found, len(found), step=used), max_series)
+    answer = PromAnswer(str(data["resultType"]), found, len(found), step=used, notes=warnings)
+    answer = _cut(answer, max_series)
     if step is not None and used > step:
         answer.notes.append(
             f"The step is {used:g} s instead of {step:g} s, for at most {max_points} points of each series. Each point"
@@ -94,8 +95,8 @@ async def range_query(
 
 async def find_metrics(source: Prometheus, upstream: Upstream, words: Sequence[str]) -> list[PromMetric]:
     """The metrics whose name or description has all the words."""
-    names = cast("list[str]", await source.ask("label/__name__/values", {}, upstream))
-    known = cast("dict[str, list[dict[str, str]]]", await source.ask("metadata", {}, upstream))
+    names: list[str] = (await source.ask("label/__name__/values", {}, upstream))[0]
+    known: dict[str, list[dict[str, str]]] = (await source.ask("metadata", {}, upstream))[0]
     found: list[PromMetric] = []
     for name in names:
         metadata = known.get(name) or known.get(name.removesuffix("_total")) or [{}]
@@ -108,7 +109,7 @@ async def find_metrics(source: Prometheus, upstream: Upstream, words: Sequence[s
 
 async def label_values(source: Prometheus, upstream: Upstream, label: str) -> list[str]:
     """The values of a label in all series."""
-    return [str(one) for one in await source.ask(f"label/{label}/values", {}, upstream)]
+    return [str(one) for one in (await source.ask(f"label/{label}/values", {}, upstream))[0]]
 
 
 async def metric_labels(
@@ -116,7 +117,7 @@ async def metric_labels(
 ) -> tuple[int, dict[str, list[str]]]:
     """How many series a metric has, and its labels with their values."""
     params = {"match[]": metric, "start": f"{begin:.3f}", "end": f"{end:.3f}"}
-    found = cast("list[dict[str, str]]", await source.ask("series", params, upstream))
+    found: list[dict[str, str]] = (await source.ask("series", params, upstream))[0]
     labels: dict[str, dict[str, None]] = {}
     for one in found[:_SERIES_READ]:
         for name, value in one.items():

@@ -8,8 +8,9 @@ query = "project = LMN"
 """
 
 import base64
+import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -40,6 +41,10 @@ SPRINT: Final = "sprint IN openSprints()"
 AZURE_SPRINT: Final = "SELECT [System.Id] FROM WorkItems WHERE [System.IterationPath] = @CurrentIteration"
 AZURE_BACKLOG: Final = "SELECT [System.Id] FROM WorkItems WHERE [System.IterationPath] = @project"
 BACKLOG: Final = "(sprint is EMPTY OR sprint IN futureSprints()) AND issuetype != Epic"
+VIEW_KEYS: Final = ("isDashboard", "isVisible")
+DEEPEST_FOLDER: Final = 8
+_FAILED_LOGIN: Final = re.compile("FAILED|DENIED")
+"""Atlassian answers a request with a wrong token as an anonymous one. Only a header with one of these words tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +70,21 @@ class SystemApi:
     upstream: Upstream
 
     async def get(self, path: str, params: Mapping[str, str | int] | None = None, *, url: str | None = None) -> Any:
-        there = url or f"{self.system.url}{path}"
-        return await self.upstream.get(there, headers=self.system.headers, params=params, scope=self.system.name)
+        value, _ = await self.get_with_headers(path, params, url=url)
+        return value
 
-    async def get_with_headers(self, path: str, params: Mapping[str, str | int]) -> tuple[Any, Mapping[str, str]]:
+    async def get_with_headers(
+        self, path: str, params: Mapping[str, str | int] | None = None, *, url: str | None = None
+    ) -> tuple[Any, Mapping[str, str]]:
         """The JSON of an answer, and its headers."""
-        url = f"{self.system.url}{path}?{urlencode(params)}"
-        reply = await self.upstream.send("GET", url, headers=self.system.headers, scope=self.system.name)
+        there = url or f"{self.system.url}{path}"
+        if params:
+            there += f"{'&' if '?' in there else '?'}{urlencode(params)}"
+        headers = {"accept": "application/json", **self.system.headers}
+        reply = await self.upstream.send("GET", there, headers=headers, scope=self.system.name)
+        if _FAILED_LOGIN.search(reply.headers.get("x-seraph-loginreason", "")):
+            message = "The login failed, so the answer has only what anybody may see."
+            raise FetchError.of("permission", message, call=self.system.name, scope=self.system.name)
         value, wrong = decode_json(reply.body, reply.headers.get("content-type", ""))
         if wrong is not None:
             raise self.unexpected(wrong)
@@ -93,6 +106,22 @@ class SystemApi:
         """The list ends before the system says it does."""
         of = "" if total is None else f" of {total}"
         return self.unexpected(f"The list ends after {read}{of} {what}, but the system says there are more.")
+
+    def text(self, item: Any, *path: str) -> str:
+        """A text that every item has. Without it, counts would leave the item out."""
+        found = get_path(item, *path)
+        if not isinstance(found, str) or not found:
+            raise self.unexpected(f"The answer has an item without {'.'.join(path)}.")
+        return found
+
+    def time(self, item: Any, *path: str) -> str:
+        """The text of a time that every item has."""
+        found = self.text(item, *path)
+        try:
+            parse_iso(found)
+        except ValueError:
+            raise self.unexpected(f"The answer has an item whose {'.'.join(path)} is not a time.") from None
+        return found
 
     def entries(self, answer: Any, name: str) -> list[dict[str, Any]]:
         found = cast("dict[str, Any]", answer).get(name) if isinstance(answer, dict) else None
@@ -122,14 +151,14 @@ async def _confluence(api: SystemApi) -> Any:
     wanted = {"cql": api.system.query or "type=page", "expand": "version,history,history.lastUpdated", "limit": 100}
     answer = await api.get("/rest/api/content/search", wanted)
     parts = urlsplit(api.system.url)
-    pages: dict[Any, dict[str, Any]] = {}
+    pages: dict[str, dict[str, Any]] = {}
     for _ in range(MOST_PAGES):
         before = len(pages)
         for page in api.entries(answer, "results"):
-            pages[page.get("id")] = {
-                "created": get_path(page, "history", "createdDate"),
+            pages[api.text(page, "id")] = {
+                "created": api.time(page, "history", "createdDate"),
                 "by": _author(get_path(page, "history", "createdBy")),
-                "updated": get_path(page, "history", "lastUpdated", "when"),
+                "updated": api.time(page, "history", "lastUpdated", "when"),
             }
         following = get_path(answer, "_links", "next")
         if following is None:
@@ -148,7 +177,21 @@ def _author(person: Any) -> str | None:
 
 
 async def _jenkins(api: SystemApi) -> Any:
-    return [job.get("color") for job in api.entries(await api.get("/api/json"), "jobs")]
+    """The colours of all jobs, also of those in folders. A folder has jobs and no colour."""
+    tree = ""
+    for _ in range(DEEPEST_FOLDER):
+        tree = f"jobs[color,{tree}]" if tree else "jobs[color]"
+    return list(_job_colors(api, await api.get("/api/json", {"tree": tree}), DEEPEST_FOLDER))
+
+
+def _job_colors(api: SystemApi, folder: Any, depth: int) -> Iterator[Any]:
+    for job in api.entries(folder, "jobs"):
+        if "jobs" in job:
+            yield from _job_colors(api, job, depth - 1)
+        elif depth == 1 and "color" not in job:
+            raise api.unexpected(f"Folders are nested in more than {DEEPEST_FOLDER} levels.")
+        else:
+            yield job.get("color")
 
 
 def _jira(which: str) -> Callable[[SystemApi], Awaitable[Any]]:
@@ -165,14 +208,14 @@ def _jira(which: str) -> Callable[[SystemApi], Awaitable[Any]]:
     return fetch
 
 
-Tasks = dict[Any, dict[str, Any]]
+Tasks = dict[str, dict[str, str]]
 _TASK_FIELDS: Final = "issuetype,status"
 
 
-def _add_tasks(tasks: Tasks, found: Iterable[Any]) -> None:
+def _add_tasks(api: SystemApi, tasks: Tasks, found: Iterable[Any]) -> None:
     for task in found:
-        kind, status = get_path(task, "fields", "issuetype", "name"), get_path(task, "fields", "status", "name")
-        tasks[task.get("id")] = {"type": kind, "status": status}
+        kind, status = api.text(task, "fields", "issuetype", "name"), api.text(task, "fields", "status", "name")
+        tasks[api.text(task, "id")] = {"type": kind, "status": status}
 
 
 async def _jira_cloud_tasks(api: SystemApi, query: str) -> tuple[Tasks, int]:
@@ -182,7 +225,7 @@ async def _jira_cloud_tasks(api: SystemApi, query: str) -> tuple[Tasks, int]:
     wanted: dict[str, str | int] = {"jql": query, "maxResults": 100, "fields": _TASK_FIELDS}
     for _ in range(MOST_PAGES):
         answer = await api.get("/rest/api/3/search/jql", wanted)
-        _add_tasks(tasks, api.entries(answer, "issues"))
+        _add_tasks(api, tasks, api.entries(answer, "issues"))
         token = get_path(answer, "nextPageToken")
         if token is None and get_path(answer, "isLast") is not False:
             return tasks, len(tasks)
@@ -203,7 +246,7 @@ async def _jira_data_center_tasks(api: SystemApi, query: str, *, only_total: boo
         total = get_path(answer, "total")
         if not isinstance(total, int):
             raise api.unexpected("The answer does not say how many tasks there are.")
-        _add_tasks(tasks, found)
+        _add_tasks(api, tasks, found)
         start += len(found)
         if start >= total or only_total:
             return tasks, total
@@ -221,6 +264,8 @@ async def _splunk(api: SystemApi) -> Any:
         query = urlencode({**dict(parse_qsl(parts.query)), **further})
         feed = await _feed(api, parts._replace(query=query).geturl())
         found = [_view(entry) for entry in feed.iter() if _local(entry) == "entry"]
+        if any(view.keys() != set(VIEW_KEYS) for view in found):
+            raise api.unexpected(f"The feed has a view without {' or '.join(VIEW_KEYS)}.")
         views += found
         total = next((one.text or "" for one in feed.iter() if _local(one) == "totalResults"), "")
         if not total.isdecimal():
@@ -249,8 +294,7 @@ def _local(element: ET.Element) -> str:
 
 def _view(entry: ET.Element) -> dict[str, str]:
     keys = [key for key in entry.iter() if _local(key) == "key"]
-    names = ("isDashboard", "isVisible")
-    return {str(key.get("name")): (key.text or "").strip() for key in keys if key.get("name") in names}
+    return {str(key.get("name")): (key.text or "").strip() for key in keys if key.get("name") in VIEW_KEYS}
 
 
 def _azure_tasks(query: str) -> Callable[[SystemApi], Awaitable[Any]]:
@@ -266,8 +310,8 @@ def _azure_tasks(query: str) -> Callable[[SystemApi], Awaitable[Any]]:
                 raise api.incomplete(len(tasks) + len(found), "work items", len(ids))
             tasks += [
                 {
-                    "type": get_path(item, "fields", "System.WorkItemType"),
-                    "status": get_path(item, "fields", "System.State"),
+                    "type": api.text(item, "fields", "System.WorkItemType"),
+                    "status": api.text(item, "fields", "System.State"),
                 }
                 for item in found
             ]
@@ -330,14 +374,6 @@ RawFigures = Mapping[str, Any]
 """Fact values by name, without the system; None if one is missing."""
 
 
-def _timestamp(text: Any) -> float:
-    """Seconds since 1970; 0 if the text is not a time."""
-    try:
-        return parse_iso(str(text)).timestamp()
-    except ValueError:
-        return 0.0
-
-
 def _counts(values: Iterable[Any]) -> dict[str, int]:
     """How often each occurs, the most frequent first."""
     return dict(Counter(str(value) for value in values if value is not None).most_common())
@@ -356,7 +392,7 @@ def _confluence_figures(given: RawFigures, now: float) -> dict[str, Any]:
     since = now - THIRTY_DAYS
 
     def recent(pages: Any, name: str) -> list[Any]:
-        return [page for page in pages if _timestamp(page.get(name)) >= since]
+        return [page for page in pages if parse_iso(page[name]).timestamp() >= since]
 
     return {
         "totalPages": _if_known(given, "pages", len),

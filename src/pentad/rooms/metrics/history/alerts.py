@@ -1,7 +1,8 @@
 """Alerts: raised when a value is bad several times in a row, cleared only with a margin.
 
 So a value that swings around its threshold does not raise an alert at every poll. A missing or stale value changes
-nothing: no data is not good news. A metric with a limit and no thresholds is judged by its share of the limit.
+nothing: no data is not good news. Nor does a partial one, unless it is too high already: the whole sum is higher still.
+A metric with a limit and no thresholds is judged by its share of the limit.
 """
 
 from collections.abc import Iterable, Mapping
@@ -112,11 +113,12 @@ def check(
         for metric in info.catalogue
         if metric.kept and (rule := rule_of(metric, thresholds.get(f"{info.id}.{metric.key}"))) is not None
     }
-    values = {(sample.key, sample.labels): sample.value for sample in snapshot.samples if sample.state != "stale"}
+    values = {(one.key, one.labels): one.value for one in snapshot.samples if one.state not in ("stale", "partial")}
+    partial = {(one.key, one.labels): one.value for one in snapshot.samples if one.state == "partial"}
     ids = {(one.key, one.labels): one.id for one in store.find_series(transaction, info.id, scope=snapshot.scope)}
     states = _states(transaction, info.id, snapshot.scope)
     changed: list[tuple[str, Level, Level]] = []
-    for (key, labels), value in values.items():
+    for (key, labels), value in (*values.items(), *partial.items()):
         rule, series = rules.get(key), ids.get((key, labels))
         if rule is None or series is None:
             continue
@@ -124,6 +126,9 @@ def check(
         if judged is None:
             continue
         before = states.get(series, AlertState())
+        is_worse = not rule.is_floor and _rank(rule.level(judged)) > _rank(before.level)
+        if (key, labels) in partial and not is_worse:
+            continue
         after = next_state(before, judged, rule)
         if series in states or after != before:
             _write(transaction, series, before, after, judged, rule, snapshot.taken_at)

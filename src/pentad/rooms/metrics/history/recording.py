@@ -1,4 +1,7 @@
-"""Writes snapshots to the history: a sample for each value, a gap for each missing one."""
+"""Writes snapshots to the history: a sample for each value, a gap for each missing one.
+
+A partial value is missing here: next to whole ones it would look as if the figure had fallen.
+"""
 
 from collections.abc import Mapping
 from typing import Final
@@ -14,6 +17,7 @@ from pentad.rooms.metrics.models import Info, Kind, Metric, Sample, Snapshot, St
 MOST_SAMPLES: Final = 100_000
 FAILED: Final[State] = "failed"
 NOT_COLLECTED: Final[State] = "not_collected"
+_NOT_RECORDED: Final[frozenset[State]] = frozenset({"stale", "partial"})
 
 Row = tuple[int, float, float | None, str | None, str]
 
@@ -39,12 +43,14 @@ def write_samples(transaction: Transaction, info: Info, snapshot: Snapshot, abse
     at = snapshot.taken_at
     for name, sample in samples.items():
         series, value = ids[name], sample.value
-        if isinstance(value, (int, float)) and sample.state != "stale":
+        if isinstance(value, (int, float)) and sample.state not in _NOT_RECORDED:
             rows.append((series, at, float(value), None, sample.state))
             numbers.add(series)
         elif isinstance(value, (int, float)) or (value is None and kinds[name][0] in ("gauge", "counter")):
             missing[series] = sample.state if sample.state != "ok" else NOT_COLLECTED
-        elif value is not None and known.get(series) != (text := msgspec.json.encode(value).decode()):
+        elif value is None or sample.state in _NOT_RECORDED:
+            continue
+        elif known.get(series) != (text := msgspec.json.encode(value).decode()):
             rows.append((series, at, None, text, sample.state))
     store.add_samples(transaction, rows)
     if absent is not None:

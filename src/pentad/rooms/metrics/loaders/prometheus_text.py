@@ -92,7 +92,8 @@ def prometheus_text(snapshot: Snapshot, catalogue: Iterable[Metric], numbers: It
     writer = FamilyWriter(snapshot.collector, catalogue)
     for sample, number in numbers:
         at = sample.as_of if sample.state == "stale" else 0.0
-        writer.add(sample.key, number, sample.labels, scope=snapshot.scope, unit=sample.unit, at=at)
+        labels = (*sample.labels, ("state", "partial")) if sample.state == "partial" else sample.labels
+        writer.add(sample.key, number, labels, scope=snapshot.scope, unit=sample.unit, at=at)
     return writer.text()
 
 

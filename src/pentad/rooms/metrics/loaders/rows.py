@@ -5,6 +5,7 @@ other collector are named after its keys, with labels in brackets.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, Literal, cast
 
@@ -70,11 +71,41 @@ def snapshot_rows(snapshot: Snapshot, title: str, *, legacy: bool = False) -> li
     found: list[Row] = []
     for tree in business_groups(snapshot.tree):
         date = str(tree.get("date") or iso(snapshot.as_of))
-        found += _organisation_rows(tree, str(tree["businessGroup"]), date, "ours" if legacy else "legacy")
+        partial = frozenset[PartialFigure]() if legacy else _partial_figures(snapshot, tree)
+        group = _Group(str(tree["businessGroup"]), date, partial)
+        found += _organisation_rows(tree, group, "ours" if legacy else "legacy")
     if found or legacy:
         return found
-    known = [one for one in snapshot.samples if one.value is not None]
+    known = [one for one in snapshot.samples if one.value is not None and one.state != "partial"]
     return [_sample_row(snapshot, title, one.key, one.labels, one.value) for one in known]
+
+
+PartialFigure = tuple[str, str]
+"""The key of a figure of a group, and the environment or N/A."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """What the rows of a group share. A row has no state, so partial figures have no row."""
+
+    name: str
+    date: str
+    partial: frozenset[PartialFigure]
+
+    def has_whole(self, path: str, environment: str) -> bool:
+        """Whether the figure at this path of the tree is known and not partial."""
+        return not any(
+            place == environment and (path == key or path.endswith(f".{key}")) for key, place in self.partial
+        )
+
+
+def _partial_figures(snapshot: Snapshot, tree: Tree) -> frozenset[PartialFigure]:
+    labels = [(one.key, dict(one.labels)) for one in snapshot.samples if one.state == "partial"]
+    return frozenset(
+        (key, named.get("environmentName", NOT_APPLICABLE))
+        for key, named in labels
+        if named.get("businessGroupId") == tree.get("businessGroupId")
+    )
 
 
 def business_groups(tree: Any) -> list[Tree]:
@@ -112,38 +143,42 @@ def _sample_row(snapshot: Snapshot, title: str, key: str, labels: Iterable[tuple
     )
 
 
-def _organisation_rows(tree: Tree, name: str, date: str, without: str) -> Iterator[Row]:
+def _organisation_rows(tree: Tree, group: _Group, without: str) -> Iterator[Row]:
     for part in row_names().organisation:
         if part.only != without:
-            yield from _part_rows(get_path(tree, *part.root.split(".")), part, name, date, part.type)
+            yield from _part_rows(get_path(tree, *part.root.split(".")), part, group, part.root, part.type)
     for parts in row_names().environments:
         together = [part for part in parts if part.only != without]
         for step, kind in _TYPES:
             for number in range(max((len(_details(tree, part, step)) for part in together), default=0)):
                 for part in together:
-                    yield from _environment_rows(tree, part, step, number, name, date, kind)
+                    yield from _environment_rows(tree, part, step, number, group, kind)
 
 
-def _environment_rows(tree: Tree, part: Part, step: str, number: int, name: str, date: str, kind: str) -> Iterator[Row]:
+def _environment_rows(tree: Tree, part: Part, step: str, number: int, group: _Group, kind: str) -> Iterator[Row]:
     details = _details(tree, part, step)
     if number < len(details):
         entry = details[number]
-        yield from _part_rows(entry, part, name, date, kind, str(entry.get("environmentName") or NOT_APPLICABLE))
+        environment = str(entry.get("environmentName") or NOT_APPLICABLE)
+        yield from _part_rows(entry, part, group, _environment_root(part, step), kind, environment)
+
+
+def _environment_root(part: Part, step: str) -> str:
+    return part.root.replace("*", step) if "*" in part.root else f"{part.root}.{step}"
 
 
 def _details(tree: Tree, part: Part, step: str) -> list[Tree]:
-    path = part.root.replace("*", step) if "*" in part.root else f"{part.root}.{step}"
-    found = get_path(tree, *path.split("."), "details")
+    found = get_path(tree, *_environment_root(part, step).split("."), "details")
     return cast("list[Tree]", found) if isinstance(found, list) else []
 
 
 def _part_rows(
-    node: Any, part: Part, name: str, date: str, kind: str, environment: str = NOT_APPLICABLE
+    node: Any, part: Part, group: _Group, root: str, kind: str, environment: str = NOT_APPLICABLE
 ) -> Iterator[Row]:
     for row, path in part.rows.items():
         value = 0 if path == ZERO else _scalar(get_path(node, *path.split(".")))
-        if value is not None:
-            yield Row(row, value, name, date, part.group, kind, environment)
+        if value is not None and group.has_whole(f"{root}.{path}", environment):
+            yield Row(row, value, group.name, group.date, part.group, kind, environment)
 
 
 def _scalar(value: Any) -> Scalar:

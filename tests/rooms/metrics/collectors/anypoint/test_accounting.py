@@ -6,6 +6,7 @@ import pytest
 
 from tests.anypoint.engine import USER, platform_engine
 from tests.anypoint.faults import Fault
+from tests.anypoint.routes import PAGES
 from tests.anypoint.server import Behaviour, Platform
 from tests.anypoint.world import Size, World
 
@@ -128,3 +129,24 @@ async def test_once_the_total_is_known_the_other_pages_are_asked_for_at_once() -
         answer = await one.ask("core", "users.total")
     assert answer.snapshot.tree[0]["coreServicesMetrics"]["users"]["total"] == 2_300
     assert (platform.journal.counts["members"], platform.journal.peak) == (5, 4)
+
+
+@pytest.mark.requirement("metrics:lists:complete")
+async def test_pages_that_the_platform_makes_shorter_than_asked_for_are_not_the_last(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for route in ("assets", "destinations", "members", "clients", "apis"):
+        monkeypatch.setitem(PAGES, route, (20, 25))
+    platform = Platform(World(Size(environments=1, members=90, clients=60, destinations=45, regions=1, assets=70)))
+    async with platform_engine(platform, USER) as one:
+        answers = {name: (await one.ask(name)).snapshot.tree[0] for name in ("ex", "core", "apc", "amq")}
+    assert answers["ex"]["exchangeMetrics"]["total"] == 70 - 70 // 9
+    assert answers["core"]["coreServicesMetrics"]["users"]["total"] == 90
+    assert answers["apc"]["apiManagerMetrics"]["clients"] == 60
+    summary = answers["amq"]["mqMetrics"]["stats"]["summary"]["production"]
+    counted = (
+        summary["queues"]["commonQueues"],
+        summary["queues"]["fifoQueues"],
+        summary["exchanges"]["exchangeQueues"],
+    )
+    assert sum(counted) == 45

@@ -15,7 +15,6 @@ from pentad.rooms.metrics.collectors.anypoint.cells import (
     exact_sum,
     missing_state,
     timestamp,
-    to_number,
 )
 from pentad.rooms.metrics.metric_keys import get_path
 
@@ -41,7 +40,7 @@ def api_manager(known: GroupFacts) -> dict[str, Node]:
 
 
 def api_instances(assets: Iterable[Any]) -> list[Any]:
-    return [instance for asset in assets for instance in asset.get("apis") or ()]
+    return [instance for asset in assets for instance in asset["apis"]]
 
 
 def api_figures(known: GroupFacts, environment: Environment) -> Entry:
@@ -51,14 +50,14 @@ def api_figures(known: GroupFacts, environment: Environment) -> Entry:
         lambda found: list(dict.fromkeys(str(policy.get("assetId")) for policy in found)),
         known.cell("ap.policies", environment.id),
     )
-    versions = derive(lambda found: list(dict.fromkeys(one.get("productVersion") for one in found)), running)
+    versions = derive(lambda found: list(dict.fromkeys(one["productVersion"] for one in found)), running)
     active, inactive = _activity(running, known.now)
     return {
         "_versions": versions,
         "total": derive(len, assets),
         "active": active,
         "inactive": inactive,
-        "apiInstances": derive(lambda found: exact_sum(to_number(asset.get("totalApis")) for asset in found), assets),
+        "apiInstances": derive(lambda found: exact_sum(asset["totalApis"] for asset in found), assets),
         "apiVersions": count_of(versions),
         **_by_policies(known, environment, running),
         **_by_contracts(running),
@@ -115,9 +114,7 @@ def _by_policies(known: GroupFacts, environment: Environment, running: Cell) -> 
 
 def _by_contracts(running: Cell) -> Entry:
     counts = derive(
-        lambda found: [
-            to_number(one["activeContractsCount"]) for one in found if one.get("activeContractsCount") is not None
-        ],
+        lambda found: [one["activeContractsCount"] for one in found if one.get("activeContractsCount") is not None],
         running,
     )
     return {
@@ -129,22 +126,12 @@ def _by_contracts(running: Cell) -> Entry:
     }
 
 
-def is_measured(environment: Environment) -> bool:
-    """Whether the environment has analytics; one called Design has none."""
-    return environment.name != "Design"
-
-
 def transactions(known: GroupFacts, environment: Environment) -> Cell:
     """Requests of the last 30 days, counted by API."""
-    if not is_measured(environment):
-        return Cell(0)
     return derive(_request_count, known.cell("apma.analytics", environment.id))
 
 
 def _request_count(response: Any) -> int | float:
     return exact_sum(
-        to_number(get_path(counts, "count"))
-        for entry in response
-        for row in entry.get("api_id") or ()
-        for counts in row.values()
+        counts["count"] for entry in response for row in entry.get("api_id") or () for counts in row.values()
     )

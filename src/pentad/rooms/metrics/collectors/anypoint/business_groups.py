@@ -13,8 +13,6 @@ from pentad.kernel.names import nearest
 from pentad.rooms.metrics.collectors.anypoint.cells import Cell, Entry, Node, as_stale, combine
 from pentad.rooms.metrics.models import Fact, Facts, State, state_of
 
-DEEPEST: Final = 100
-
 
 @dataclass(frozen=True, slots=True)
 class Group:
@@ -45,21 +43,16 @@ class Environment:
         return folded in (self.id.casefold(), self.name.casefold(), self.type.casefold())
 
 
-def parse_groups(hierarchy: Any) -> list[Group]:
+def parse_groups(hierarchy: dict[str, Any]) -> list[Group]:
     """All groups of a hierarchy, parents first."""
     found: list[Group] = []
-    waiting: list[tuple[Any, tuple[str, ...], tuple[str, ...]]] = [(hierarchy, (), ())]
+    waiting: list[tuple[dict[str, Any], tuple[str, ...], tuple[str, ...]]] = [(hierarchy, (), ())]
     while waiting:
-        node, above, chain = waiting.pop()
-        if not isinstance(node, dict) or len(above) > DEEPEST:
-            continue
-        entry = cast("dict[str, Any]", node)
-        name = str(entry.get("name") or entry.get("id") or "")
-        path, ids = (*above, name), (*chain, str(entry.get("id")))
-        granted = entry.get("entitlements")
-        rights = cast("dict[str, Any]", granted) if isinstance(granted, dict) else {}
-        found.append(Group(ids[-1], name, path, ids, rights, entry.get("isMaster") is True))
-        waiting += [(child, path, ids) for child in reversed(cast("list[Any]", entry.get("subOrganizations") or []))]
+        entry, above, chain = waiting.pop()
+        name = str(entry.get("name") or entry["id"])
+        path, ids = (*above, name), (*chain, str(entry["id"]))
+        found.append(Group(ids[-1], name, path, ids, entry.get("entitlements") or {}, entry.get("isMaster") is True))
+        waiting += [(child, path, ids) for child in reversed(entry.get("subOrganizations") or [])]
     return found
 
 
@@ -98,7 +91,7 @@ def parse_environments(answer: Any, ignored: Iterable[str] = ()) -> list[Environ
     """The environments of a group, without design environments and ignored ones."""
     left_out = set(ignored)
     return [
-        Environment(str(entry["id"]), str(entry.get("name") or entry["id"]), bool(entry.get("isProduction")))
+        Environment(str(entry["id"]), str(entry.get("name") or entry["id"]), entry["isProduction"])
         for entry in cast("list[dict[str, Any]]", answer)
         if entry.get("type") != "design" and str(entry.get("id")) not in left_out
     ]

@@ -118,16 +118,26 @@ def combine(entries: Sequence[Entry], keys: Sequence[str], lists: Mapping[str, s
     return found
 
 
-def to_number(value: Any) -> int | float:
-    """A number, also from text; 0 for anything else."""
-    if isinstance(value, bool) or value is None:
-        return 0
+def to_number(value: Any) -> int | float | None:
+    """A number, also from text; None for anything else."""
     if isinstance(value, (int, float)):
-        return value
+        return None if isinstance(value, bool) else value
     try:
-        return simplify(Decimal(str(value)))
+        number = Decimal(value) if isinstance(value, str) else None
     except ArithmeticError:
-        return 0
+        return None
+    return simplify(number) if number is not None and number.is_finite() else None
+
+
+def number_or_missing(value: Any) -> Cell:
+    """The cell of a number that an answer may lack."""
+    number = to_number(value)
+    return Cell(None, "failed") if number is None else Cell(number)
+
+
+def product(first: Cell, second: Cell) -> Cell:
+    """The exact product; missing if a factor is."""
+    return derive(lambda one, two: simplify(Decimal(str(one)) * Decimal(str(two))), first, second)
 
 
 def timestamp(text: Any) -> float:

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from pentad.rooms.metrics.collectors.anypoint.api_manager import applied_templates
 from pentad.rooms.metrics.collectors.anypoint.business_groups import Environment, GroupFacts
-from pentad.rooms.metrics.collectors.anypoint.cells import Cell, Node, combined_state, derive, missing_state, to_number
+from pentad.rooms.metrics.collectors.anypoint.cells import Cell, Node, combined_state, derive, missing_state
 
 Asset = dict[str, Any]
 Name = tuple[Any, Any]
@@ -24,7 +24,7 @@ def asset_id(item: Any) -> Name:
 
 def own_assets(assets: Iterable[Asset]) -> list[Asset]:
     """Assets that people created; generated ones are left out."""
-    return [asset for asset in assets if asset.get("isGenerated") is False]
+    return [asset for asset in assets if not asset["isGenerated"]]
 
 
 def assets_with_dependencies(assets: Iterable[Asset]) -> list[Asset]:
@@ -58,7 +58,7 @@ def mean(values: Sequence[int | float]) -> int | float:
 
 
 def _satisfaction(assets: Iterable[Asset]) -> int | float:
-    return mean([to_number(asset.get("rating")) for asset in assets if to_number(asset.get("numberOfRates")) > 0])
+    return mean([asset["rating"] for asset in assets if asset.get("numberOfRates") and asset.get("rating") is not None])
 
 
 def _reuse(known: GroupFacts, assets: Cell) -> dict[str, Node]:

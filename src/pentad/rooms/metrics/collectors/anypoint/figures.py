@@ -15,7 +15,6 @@ from pentad.rooms.metrics.collectors.anypoint.cells import (
     exact_sum,
     sum_cells,
     timestamp,
-    to_number,
 )
 from pentad.rooms.metrics.collectors.anypoint.exchange import exchange
 from pentad.rooms.metrics.collectors.anypoint.mq import mq
@@ -147,7 +146,7 @@ def object_store(known: GroupFacts) -> dict[str, Node]:
 
     def figures(environment: Environment) -> Entry:
         counts = known.cell("osv2.stats", environment.id)
-        total = derive(lambda found: exact_sum(to_number(one.get("objectStoreRequestCount")) for one in found), counts)
+        total = derive(lambda found: exact_sum(one["objectStoreRequestCount"] for one in found), counts)
         return {"requestCount": total}
 
     return {"stats": dict(by_environment_type(known, ("requestCount",), {}, figures))}

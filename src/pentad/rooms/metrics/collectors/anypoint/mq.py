@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from pentad.rooms.metrics.collectors.anypoint.business_groups import Environment, GroupFacts, with_environment
-from pentad.rooms.metrics.collectors.anypoint.cells import Cell, Entry, Node, derive, exact_sum, sum_cells, to_number
+from pentad.rooms.metrics.collectors.anypoint.cells import Cell, Entry, Node, derive, exact_sum, sum_cells
 
 QUEUES: Final = {
     "messagesInFlight": "inflightMessages", "messagesSent": "messagesSent", "messagesReceived": "messagesReceived",
@@ -90,10 +90,7 @@ def _points(listed: Cell, stats: Sequence[Cell], name: str) -> Cell:
     if listed.value is None:
         return listed
     return sum_cells(
-        [
-            derive(lambda stats: exact_sum(to_number(point.get("value")) for point in stats.get(name) or ()), cell)
-            for cell in stats
-        ]
+        [derive(lambda stats: exact_sum(point["value"] for point in stats.get(name) or ()), cell) for cell in stats]
     )
 
 

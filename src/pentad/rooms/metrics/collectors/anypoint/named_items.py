@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from pentad.rooms.metrics.collectors.anypoint.api_manager import (
-    is_measured,
     template,
 )
 from pentad.rooms.metrics.collectors.anypoint.business_groups import Environment, GroupFacts
-from pentad.rooms.metrics.collectors.anypoint.cells import DAY, Cell, derive, exact_sum, sum_cells, timestamp, to_number
+from pentad.rooms.metrics.collectors.anypoint.cells import DAY, Cell, derive, exact_sum, sum_cells, timestamp
 from pentad.rooms.metrics.collectors.anypoint.exchange import (
     dependents,
     occurrences,
@@ -25,6 +24,7 @@ from pentad.rooms.metrics.collectors.anypoint.runtime_manager import (
     in_regions,
     is_running,
     is_started,
+    node_capacity,
     reserved,
     vcores_of_started,
     vcores_used,
@@ -62,7 +62,7 @@ def cloudhub_applications(known: GroupFacts, environment: Environment) -> Iterat
 def api_instances(known: GroupFacts, environment: Environment) -> Iterator[NamedItem]:
     assets = known.cell("apm.apis", environment.id)
     for asset in assets.value or ():
-        for one in asset.get("apis") or ():
+        for one in asset["apis"]:
             policies = known.cell("apm.policies", environment.id, str(one.get("id")))
             was_asked = known.has("apm.policies", environment.id, str(one.get("id")))
             names = derive(lambda found: [str(template(policy)[1]) for policy in found], policies)
@@ -86,14 +86,12 @@ def api_assets(known: GroupFacts, environment: Environment) -> Iterator[NamedIte
 
 def api_traffic(known: GroupFacts, environment: Environment) -> Iterator[NamedItem]:
     """APIs with requests; those that API Manager does not name keep their id."""
-    if not is_measured(environment):
-        return
     cell = known.cell("apma.analytics", environment.id)
     names = {one.details["apiId"]: one.name for one in api_instances(known, environment)}
     for entry in cell.value or ():
         for row in entry.get("api_id") or ():
             for api, counts in row.items():
-                details: dict[str, Any] = {"apiId": api, "requests": to_number(get_path(counts, "count"))}
+                details: dict[str, Any] = {"apiId": api, "requests": counts["count"]}
                 yield NamedItem(names.get(str(api), str(api)), details, _state(cell))
 
 
@@ -128,7 +126,7 @@ def container_applications(*, cloudhub_2: bool) -> Callable[[GroupFacts, Environ
                 "runtime": get_path(cell.value, "target", "deploymentSettings", "runtimeVersion"),
             }  # fmt: skip
             if cell.value is not None and cloudhub_2:
-                details["vcores"] = vcores_used(cell.value)
+                details["vcores"] = vcores_used(cell).value
             elif cell.value is not None and is_running(cell.value):
                 details["cores"] = sum_cells(reserved(listed, [cell], "cpu")).value
                 details["memory"] = sum_cells(reserved(listed, [cell], "memory")).value
@@ -141,7 +139,7 @@ def fabrics(known: GroupFacts) -> Iterator[NamedItem]:
     cell = known.cell("rtf.fabrics")
     for fabric in cell.value or ():
         if known.in_region(fabric.get("region")):
-            roles = [node.get("role") for node in fabric.get("nodes") or ()]
+            roles = [node.get("role") for node in fabric["nodes"]]
             details = {
                 "status": fabric.get("status"), "region": fabric.get("region"), "workers": roles.count("worker"),
                 "controllers": roles.count("controller"),
@@ -153,11 +151,11 @@ def fabric_nodes(known: GroupFacts) -> Iterator[NamedItem]:
     cell = known.cell("rtf.fabrics")
     for fabric in cell.value or ():
         if known.in_region(fabric.get("region")):
-            for node in fabric.get("nodes") or ():
+            for node in fabric["nodes"]:
                 details = {
                     "role": node.get("role"), "fabric": fabric.get("name"),
-                    "cores": to_number(get_path(node, "capacity", "cpuMillis")) / 1000,
-                    "memory": to_number(get_path(node, "capacity", "memoryMi")) / 1000,
+                    "cores": node_capacity(node, "cpuMillis").value,
+                    "memory": node_capacity(node, "memoryMi").value,
                 }  # fmt: skip
                 yield NamedItem(str(node.get("name") or fabric.get("name")), details, _state(cell))
 
@@ -175,7 +173,7 @@ def mq_destinations(kind: str, names: Mapping[str, str]) -> Callable[[GroupFacts
                 details |= {"fifo": bool(item.get("fifo"))} if kind == "queue" else {}
                 if stats.value is not None:
                     details |= {
-                        key: exact_sum(to_number(point.get("value")) for point in stats.value.get(name) or ())
+                        key: exact_sum(point["value"] for point in stats.value.get(name) or ())
                         for key, name in names.items()
                     }
                 state = _state(listed, stats) if known.has("amq.stats", *place) else _state(listed)
@@ -247,7 +245,7 @@ def metered_applications(fact: str) -> Callable[[GroupFacts], Iterator[NamedItem
         cell, column = group_rows(known, fact), METERS[fact][1]
         counted: dict[tuple[Any, Any], list[Any]] = {}
         for row in cell.value or ():
-            counted.setdefault((row.get("app_name"), row.get("env_name")), []).append(to_number(row.get(column)))
+            counted.setdefault((row.get("app_name"), row.get("env_name")), []).append(row[column])
         for (app, environment), counts in counted.items():
             details: dict[str, Any] = {"environment": environment, "counted": exact_sum(counts)}
             yield NamedItem(str(app), details, _state(cell))

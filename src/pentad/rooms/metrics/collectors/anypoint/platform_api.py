@@ -21,15 +21,23 @@ from pentad.rooms.metrics.collectors.anypoint.pagination import (
     fetch_all_pages,
 )
 from pentad.rooms.metrics.collectors.anypoint.preview_api import PREVIEW_FETCHERS
-from pentad.rooms.metrics.collectors.anypoint.response_projection import FIELDS, project, project_group, redact
+from pentad.rooms.metrics.collectors.anypoint.response_projection import (
+    FIELDS,
+    UnexpectedShape,
+    project,
+    project_group,
+    redact,
+)
 from pentad.rooms.metrics.collectors.contract import Upstream
+from pentad.rooms.metrics.metric_keys import get_path
 from pentad.rooms.metrics.models import Fact, FetchError
 from pentad.rooms.metrics.settings import MetricsSettings
 
 RAW: Final = (("raw", "true"),)
 PAGE: Final = {"members": 1000, "clients": 250, "assets": 250, "apis": 100, "destinations": 100}
-SHORTEST_MQ_PAGE: Final = 20
-"""The platform's default page size for destinations; a shorter page is the last one."""
+SHORTEST_PAGE: Final = 20
+"""The smallest default page size of the platform. It may use that instead of a larger limit, so in lists without a
+total only a shorter page is the last one."""
 
 EXCHANGE_TYPES: Final = (
     "rest-api", "raml-fragment", "http-api", "soap-api", "policy", "connector", "extension", "app", "custom"
@@ -180,7 +188,7 @@ class PlatformApi:
             total = self.members(answer).get("total")
             return self.items(answer, name), total if isinstance(total, int) else None
 
-        return await fetch_all_pages(page, lambda item: item.get("id"), limit)
+        return await fetch_all_pages(page, lambda item: item.get("id"), SHORTEST_PAGE)
 
 
 def _q(part: str) -> str:
@@ -193,15 +201,13 @@ def _ids(env: str, org: str | None = None) -> dict[str, str]:
 
 async def _hierarchy(api: PlatformApi) -> Any:
     answer = api.members(await api.get(f"/accounts/api/organizations/{_q(api.fact.scope[0])}/hierarchy"))
-    return answer if api.fact.params else project_group(answer)
+    slim = project_group(answer)
+    return answer if api.fact.params else slim
 
 
 async def _environments(api: PlatformApi) -> Any:
     answer = await api.get(f"/accounts/api/organizations/{_q(api.fact.scope[0])}/environments")
-    found = api.whole_list(answer, "data")
-    if any(not entry.get("id") for entry in found):
-        raise api.unexpected("An environment has no id.")
-    return found
+    return api.whole_list(answer, "data")
 
 
 async def _members(api: PlatformApi) -> Any:
@@ -223,14 +229,17 @@ async def _assets(api: PlatformApi) -> Any:
         return api.items(await api.graphql(_ASSETS, variables), "assets"), None
 
     return await fetch_all_pages(
-        page, lambda item: (item.get("groupId"), item.get("assetId"), item.get("version")), PAGE["assets"]
+        page, lambda item: (item.get("groupId"), item.get("assetId"), item.get("version")), SHORTEST_PAGE
     )
 
 
 async def _dependencies(api: PlatformApi) -> Any:
     group, asset, version = api.fact.scope[1:]
     data = await api.graphql(_DEPENDENCIES, {"groupId": group, "assetId": asset, "version": version})
-    return api.members(data.get("asset")).get("dependencies") or []
+    asset_found = api.members(data.get("asset"))
+    if "dependencies" not in asset_found:
+        raise api.unexpected("An asset has no list of dependencies.")
+    return [] if asset_found["dependencies"] is None else api.items(asset_found, "dependencies")
 
 
 async def _apis(api: PlatformApi) -> Any:
@@ -281,11 +290,22 @@ async def _deployments(api: PlatformApi) -> Any:
         total = answer.get("total")
         return api.items(answer, "items"), total if isinstance(total, int) else None
 
-    return await fetch_all_pages(page, lambda item: item.get("id"), sys.maxsize)
+    return _with_status(api, await fetch_all_pages(page, lambda item: item.get("id"), sys.maxsize))
 
 
 async def _deployment(api: PlatformApi) -> Any:
-    return api.members(await api.get(f"{_deployments_path(api)}/{_q(api.fact.scope[2])}"))
+    found = api.members(await api.get(f"{_deployments_path(api)}/{_q(api.fact.scope[2])}"))
+    _with_status(api, [found])
+    return found
+
+
+def _with_status(api: PlatformApi, found: list[Item]) -> list[Item]:
+    """Refuse deployments that do not say whether they run; they have that in different places."""
+    for item in found:
+        is_standalone = get_path(item, "target", "provider") == "RR"
+        if not (item.get("status") if is_standalone else get_path(item, "application", "status")):
+            raise api.unexpected("A deployment has no status.")
+    return found
 
 
 async def _fabrics(api: PlatformApi) -> Any:
@@ -298,10 +318,14 @@ async def _analytics(api: PlatformApi) -> Any:
     body = {
         "type": "enriched-http-event", "duration": "30d", "aggregators": dimensions, "include_policy_violation": True
     }  # fmt: skip
-    path = f"/analytics/1.0/{_q(org)}/environments/{_q(env)}/query"
-    found = api.items(await api.post(path, body), "response")
-    for entry in found:
-        api.items(entry.get("api_id") or [])
+    answer = api.members(await api.post(f"/analytics/1.0/{_q(org)}/environments/{_q(env)}/query", body))
+    found = api.items(answer, "response")
+    if (
+        answer.get("success") is False
+        or answer.get("error")
+        or (found and all(one.get("api_id") is None for one in found))
+    ):
+        raise api.unexpected("Analytics answered without the requests of the APIs.")
     return found
 
 
@@ -320,10 +344,13 @@ async def _destinations(api: PlatformApi) -> Any:
     async def page(offset: int) -> Page:
         limits = {"offset": offset, "limit": PAGE["destinations"]}
         path = f"{_mq_path(api, 'admin')}/{_q(region)}/destinations"
-        return api.items(await api.get(path, limits, _ids(env))), None
+        found = api.items(await api.get(path, limits, _ids(env)))
+        if not all(item.get("queueId") or item.get("exchangeId") for item in found):
+            raise api.unexpected("A destination has no id.")
+        return found, None
 
     return await fetch_all_pages(
-        page, lambda item: (item.get("type"), item.get("queueId") or item.get("exchangeId")), SHORTEST_MQ_PAGE
+        page, lambda item: (item.get("type"), item.get("queueId") or item.get("exchangeId")), SHORTEST_PAGE
     )
 
 
@@ -358,8 +385,8 @@ async def fetch_fact(api: PlatformApi) -> Any:
     """Fetch a fact and reduce it to what may be kept."""
     try:
         answer = await FETCHERS[api.fact.name](api)
-    except IncompleteList as incomplete:
-        raise api.unexpected(str(incomplete)) from None
-    fields = FIELDS.get(api.fact.name)
-    slim = answer if fields is None else project(answer, fields)
+        fields = FIELDS.get(api.fact.name)
+        slim = answer if fields is None else project(answer, fields)
+    except (IncompleteList, UnexpectedShape) as error:
+        raise api.unexpected(str(error)) from None
     return redact(answer) if api.fact.params else slim

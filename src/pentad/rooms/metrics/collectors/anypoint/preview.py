@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from pentad.rooms.metrics.collectors.anypoint.business_groups import Environment, GroupFacts, by_environment_type
-from pentad.rooms.metrics.collectors.anypoint.cells import Cell, Entry, Node, derive, exact_sum, to_number
+from pentad.rooms.metrics.collectors.anypoint.cells import Cell, Entry, Node, derive, exact_sum
 from pentad.rooms.metrics.collectors.anypoint.preview_api import METERS
 
 GATEWAY_KEYS: Final = ("total", "running", "notRunning")
@@ -48,13 +48,13 @@ def usage_meters(known: GroupFacts) -> dict[str, Node]:
 
 
 def _sum(rows: Iterable[Mapping[str, Any]], column: str) -> int | float:
-    return exact_sum(to_number(row.get(column)) for row in rows)
+    return exact_sum(row[column] for row in rows)
 
 
 def _greatest_day(rows: Iterable[Mapping[str, Any]]) -> int | float:
     days: dict[Any, list[Any]] = {}
     for row in rows:
-        days.setdefault(row.get("timestamp"), []).append(to_number(row.get("mule_flow_count")))
+        days.setdefault(row["timestamp"], []).append(row["mule_flow_count"])
     return max((exact_sum(counts) for counts in days.values()), default=0)
 
 

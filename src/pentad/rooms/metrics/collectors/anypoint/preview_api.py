@@ -41,7 +41,7 @@ async def fetch_gateways(api: "PlatformApi") -> Any:
         total = answer.get("totalElements")
         if isinstance(total, int) and len(found) >= total:
             return found
-        if not page or (not isinstance(total, int) and len(page) < GATEWAYS_PAGE):
+        if not page:
             check_complete(len(found), total)
             return found
     raise IncompleteList(f"The list does not end after {MOST_PAGES} pages.")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from pentad.rooms.metrics.collectors.anypoint.api_manager import api_instances, is_measured
+from pentad.rooms.metrics.collectors.anypoint.api_manager import api_instances
 from pentad.rooms.metrics.collectors.anypoint.business_groups import (
     SECURITY,
     Environment,
@@ -136,7 +136,7 @@ def _is_denied(group: Group, entitlement: str) -> bool:
     if granted is False or get_path(granted, "enabled") is False:
         return True
     return isinstance(granted, dict) and "base" in granted and not (
-        to_number(get_path(granted, "base")) + to_number(get_path(granted, "addOn"))
+        (to_number(get_path(granted, "base")) or 0) + (to_number(get_path(granted, "addOn")) or 0)
     )  # fmt: skip
 
 
@@ -155,7 +155,7 @@ def facts_needed(known: GroupFacts, names: frozenset[str], *, environments: bool
             yield _fact(known, "ex.dependencies", *(str(asset.get(part)) for part in ("groupId", "assetId", "version")))
     for environment in known.environments:
         for name in OF_ENVIRONMENTS:
-            if name in names and name not in known.skipped and (name != "apma.analytics" or is_measured(environment)):
+            if name in names and name not in known.skipped:
                 yield _fact(known, name, environment.id)
         yield from _facts_named_by_lists(known, names, environment)
 

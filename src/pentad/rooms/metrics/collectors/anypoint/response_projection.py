@@ -3,128 +3,211 @@
 Answers of an unexpected shape are refused here, so that the formulas can trust what they get.
 """
 
-from collections.abc import Mapping
-from typing import Any, Final, cast
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple, cast
 
 from pentad.kernel.secrets.names import is_secret_member
 from pentad.kernel.secrets.text import scrub_text
+from pentad.rooms.metrics.collectors.anypoint.cells import to_number
 from pentad.rooms.metrics.collectors.anypoint.preview_api import METERS
 
+DEEPEST: Final = 100
 _ENTITLED: Final = (
     "vCoresProduction", "vCoresSandbox", "vpcs", "vpns", "loadBalancer", "staticIps", "hybrid", "runtimeFabric",
     "mqMessages", "mqRequests", "objectStoreRequestUnits",
 )  # fmt: skip
 
-ANYTHING: Final = "anything"
+
+class UnexpectedShape(Exception):
+    """A member of an answer is missing, or of another kind than expected."""
+
+    def __init__(self, what: str, *path: str) -> None:
+        super().__init__(what)
+        self.what = what
+        self.path = path
+
+    def __str__(self) -> str:
+        return f"The answer has {'.'.join(self.path) or 'entries'} that {self.what}."
+
+
+class Maybe(NamedTuple):
+    """A member that may be missing or null."""
+
+    fields: Any
+
+
+class Each(NamedTuple):
+    """An object whose members all have these fields; their names differ."""
+
+    fields: Any
+
+
+NAME: Final = "a text or number"
+NUMBER: Final = "a number"
+TRUTH: Final = "true or false"
+
+
+def _name(value: Any) -> str | int | float | None:
+    return value if isinstance(value, (str, int, float)) and not isinstance(value, bool) and value != "" else None
+
+
+def _truth(value: Any) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+_READ: Final[Mapping[str, Callable[[Any], Any]]] = {NAME: _name, NUMBER: to_number, TRUTH: _truth}
+"""How to read a leaf; None if it is of another kind."""
+
 Fields = Mapping[str, Any]
-"""The members to keep, by name: True for a text or number, the fields of an object, a list with the fields of each
-entry, or ANYTHING."""
+"""The members to keep, by name: the kind of a leaf, the fields of an object, a list with the fields of each entry,
+`Each`, or `Maybe` one of these. Figures need what is required: without it, they would be too small."""
 
 FIELDS: Final[Mapping[str, Fields]] = {
-    "environments": {"id": True, "name": True, "isProduction": True, "type": True},
-    "members": {"id": True, "enabled": True, "lastLogin": True},
-    "usage": {"staticIpsConsumed": True, "vpcsConsumed": True, "vpnsConsumed": True, "loadBalancersConsumed": True},
+    "environments": {"id": NAME, "name": Maybe(NAME), "isProduction": TRUTH, "type": NAME},
+    "members": {"id": Maybe(NAME), "enabled": TRUTH, "lastLogin": Maybe(NAME)},
+    "usage": dict.fromkeys(
+        ("staticIpsConsumed", "vpcsConsumed", "vpnsConsumed", "loadBalancersConsumed"), Maybe(NUMBER)
+    ),
     "ch.applications": {
-        "domain": True, "status": True, "region": True, "muleVersion": {"version": True},
-        "workers": {"type": {"weight": True}, "amount": True},
+        "domain": Maybe(NAME), "status": NAME, "region": Maybe(NAME), "muleVersion": {"version": NAME},
+        "workers": {"type": {"weight": NUMBER}, "amount": NUMBER},
     },
     "ex.assets": {
-        "groupId": True, "assetId": True, "version": True, "type": True, "isGenerated": True, "rating": True,
-        "numberOfRates": True,
+        "groupId": NAME, "assetId": NAME, "version": NAME, "type": NAME, "isGenerated": TRUTH, "rating": Maybe(NUMBER),
+        "numberOfRates": Maybe(NUMBER),
     },
-    "ex.dependencies": {"groupId": True, "assetId": True},
+    "ex.dependencies": {"groupId": NAME, "assetId": NAME},
     "apm.apis": {
-        "groupId": True, "assetId": True, "totalApis": True,
-        "apis": [{"id": True, "productVersion": True, "lastActiveDate": True, "activeContractsCount": True}],
+        "groupId": NAME, "assetId": NAME, "totalApis": NUMBER,
+        "apis": [
+            {
+                "id": NAME, "productVersion": NAME, "lastActiveDate": Maybe(NAME),
+                "activeContractsCount": Maybe(NUMBER),
+            }
+        ],
     },
-    "apm.policies": {"template": {"groupId": True, "assetId": True}},
-    "ap.policies": {"assetId": True},
-    "apc.clients": {"id": True, "name": True},
-    "dc.projects": {"name": True, "type": True},
-    "arm.servers": {"name": True, "status": True, "muleVersion": True},
-    "arm.clusters": {"id": True, "name": True, "status": True},
-    "arm.groups": {"id": True, "name": True, "status": True},
+    "apm.policies": {"template": {"groupId": Maybe(NAME), "assetId": NAME}},
+    "ap.policies": {"assetId": NAME},
+    "apc.clients": {"id": Maybe(NAME), "name": Maybe(NAME)},
+    "dc.projects": {"name": Maybe(NAME), "type": NAME},
+    "arm.servers": {"name": Maybe(NAME), "status": Maybe(NAME), "muleVersion": Maybe(NAME)},
+    "arm.clusters": {"id": Maybe(NAME), "name": Maybe(NAME), "status": Maybe(NAME)},
+    "arm.groups": {"id": Maybe(NAME), "name": Maybe(NAME), "status": Maybe(NAME)},
     "arm.deployments": {
-        "id": True, "name": True, "status": True, "target": {"provider": True, "targetId": True},
-        "application": {"status": True},
+        "id": NAME, "name": Maybe(NAME), "status": Maybe(NAME), "target": {"provider": NAME, "targetId": Maybe(NAME)},
+        "application": Maybe({"status": Maybe(NAME)}),
     },
     "arm.deployment": {
         "target": {
-            "provider": True, "targetId": True, "replicas": True,
-            "deploymentSettings": {
-                "resources": {"cpu": {"reserved": True}, "memory": {"reserved": True}}, "cpuReserved": True,
-                "memoryReserved": True, "runtimeVersion": True,
-            },
+            "provider": NAME, "targetId": Maybe(NAME), "replicas": Maybe(NUMBER),
+            "deploymentSettings": Maybe(
+                {
+                    "resources": Maybe(dict.fromkeys(("cpu", "memory"), Maybe({"reserved": Maybe(NAME)}))),
+                    "cpuReserved": Maybe(NAME), "memoryReserved": Maybe(NAME), "runtimeVersion": Maybe(NAME),
+                }
+            ),
         },
-        "application": {"status": True, "vCores": True},
+        "application": Maybe({"status": Maybe(NAME), "vCores": Maybe(NUMBER)}),
     },
     "rtf.fabrics": {
-        "id": True, "name": True, "region": True, "status": True,
-        "nodes": [{"name": True, "role": True, "capacity": {"cpuMillis": True, "memoryMi": True}}],
+        "id": NAME, "name": Maybe(NAME), "region": Maybe(NAME), "status": Maybe(NAME),
+        "nodes": [
+            {
+                "name": Maybe(NAME), "role": NAME,
+                "capacity": Maybe(dict.fromkeys(("cpuMillis", "memoryMi"), Maybe(NUMBER))),
+            }
+        ],
     },
-    "apma.analytics": {"api_id": ANYTHING},
-    "amq.regions": {"regionId": True, "regionName": True},
-    "amq.destinations": {"type": True, "queueId": True, "exchangeId": True, "fifo": True},
+    "apma.analytics": {"api_id": Maybe([Each({"count": NUMBER})])},
+    "amq.regions": {"regionId": NAME, "regionName": Maybe(NAME)},
+    "amq.destinations": {
+        "type": NAME, "queueId": Maybe(NAME), "exchangeId": Maybe(NAME), "fifo": Maybe(TRUTH)
+    },
     "amq.stats": {
-        name: [{"value": True}]
+        name: Maybe([{"value": NUMBER}])
         for name in (
             "inflightMessages", "messagesSent", "messagesReceived", "messagesAcked", "messagesPublished",
             "messagesDelivered",
         )
     },
-    "osv2.stats": {"objectStoreRequestCount": True},
-    "flex.gateways": {"id": True, "name": True, "status": True},
+    "osv2.stats": {"objectStoreRequestCount": NUMBER},
+    "flex.gateways": {"id": Maybe(NAME), "name": Maybe(NAME), "status": NAME},
     "audit.log": {
-        "id": True, "action": True, "objectName": True, "objectType": True, "platform": True, "userName": True,
-        "createdAt": True, "environmentName": True,
+        "id": Maybe(NAME), "action": NAME,
+        **dict.fromkeys(
+            ("objectName", "objectType", "platform", "userName", "createdAt", "environmentName"), Maybe(NAME)
+        ),
     },
     **{
-        name: {"timestamp": True, "org_name": True, "env_name": True, "app_name": True, column: True}
+        name: {
+            "timestamp": NAME, "org_name": NAME, "env_name": Maybe(NAME), "app_name": Maybe(NAME), column: NUMBER
+        }
         for name, (_, column) in METERS.items()
     },
 }  # fmt: skip
 
 
 def project(value: Any, fields: Fields) -> Any:
-    """Keep only these fields of an object, or of each object of a list. Raises TypeError for another shape."""
+    """Keep only these fields of an object, or of each object of a list. Raises `UnexpectedShape`."""
     if isinstance(value, list):
-        return [_members(entry, fields) for entry in cast("list[Any]", value)]
+        return [_member(entry, fields) for entry in cast("list[Any]", value)]
     return _members(value, fields)
 
 
 def _members(value: Any, fields: Fields) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise TypeError("an object was expected")
+        raise UnexpectedShape("are not objects")
     entries = cast("dict[str, Any]", value)
-    return {name: _member(entries[name], inner) for name, inner in fields.items() if name in entries}
+    found: dict[str, Any] = {}
+    for name, inner in fields.items():
+        member, expected = entries.get(name), inner
+        if isinstance(inner, Maybe):
+            if member is None:
+                if name in entries:
+                    found[name] = None
+                continue
+            expected = inner.fields
+        elif member is None:
+            raise UnexpectedShape(f"lack {name}")
+        try:
+            found[name] = _member(member, expected)
+        except UnexpectedShape as error:
+            raise UnexpectedShape(error.what, name, *error.path) from None
+    return found
 
 
 def _member(value: Any, fields: Any) -> Any:
-    if value is None or fields is ANYTHING:
-        return value
+    if isinstance(fields, str):
+        found = _READ[fields](value)
+        if found is None:
+            raise UnexpectedShape(f"are not {fields}")
+        return found
     if isinstance(fields, list):
         if not isinstance(value, list):
-            raise TypeError("a list was expected")
+            raise UnexpectedShape("are not lists")
         return project(value, cast("list[Fields]", fields)[0])
-    if fields is not True:
-        return _members(value, fields)
-    if isinstance(value, (dict, list)):
-        raise TypeError("a text or a number was expected")
-    return value
+    if isinstance(fields, Each):
+        if not isinstance(value, dict):
+            raise UnexpectedShape("are not objects")
+        return {name: _member(inner, fields.fields) for name, inner in cast("dict[str, Any]", value).items()}
+    return _members(value, fields)
 
 
-def project_group(group: dict[str, Any], depth: int = 0) -> dict[str, Any]:
-    """A hierarchy reduced to names, ids and entitlements."""
-    granted = group.get("entitlements")
-    below = cast("list[Any]", group.get("subOrganizations") or []) if depth < 100 else []
+def project_group(group: Any, depth: int = 0) -> dict[str, Any]:
+    """A hierarchy reduced to names, ids and entitlements. Raises `UnexpectedShape`."""
+    entry = cast("dict[str, Any]", group if isinstance(group, dict) else {})
+    below: Any = entry.get("subOrganizations") or []
+    granted: Any = entry.get("entitlements") or {}
+    if not isinstance(entry.get("id"), str) or not isinstance(below, list) or not isinstance(granted, dict):
+        raise UnexpectedShape("are not groups")
+    if depth == DEEPEST:
+        raise UnexpectedShape(f"have more than {DEEPEST} levels", "groups")
     return {
-        "id": group.get("id"),
-        "name": group.get("name"),
-        "isMaster": group.get("isMaster"),
-        "entitlements": project(granted if isinstance(granted, dict) else {}, dict.fromkeys(_ENTITLED, ANYTHING)),
-        "subOrganizations": [
-            project_group(cast("dict[str, Any]", entry), depth + 1) for entry in below if isinstance(entry, dict)
-        ],
+        "id": entry["id"],
+        "name": entry.get("name"),
+        "isMaster": entry.get("isMaster"),
+        "entitlements": {name: granted[name] for name in _ENTITLED if name in granted},
+        "subOrganizations": [project_group(child, depth + 1) for child in cast("list[Any]", below)],
     }
 
 

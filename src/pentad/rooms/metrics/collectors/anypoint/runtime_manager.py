@@ -5,7 +5,7 @@ target is named so, or if it is measured in vCores and its target is none of the
 """
 
 from collections.abc import Iterable
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any, Final
 
 from pentad.rooms.metrics.collectors.anypoint.business_groups import (
@@ -24,9 +24,10 @@ from pentad.rooms.metrics.collectors.anypoint.cells import (
     derive,
     exact_sum,
     missing_state,
+    number_or_missing,
+    product,
     simplify,
     sum_cells,
-    to_number,
 )
 from pentad.rooms.metrics.metric_keys import get_path
 from pentad.rooms.metrics.models import State
@@ -85,17 +86,12 @@ def is_started(app: Any) -> bool:
 
 
 def vcores_of_started(apps: Iterable[Any]) -> int | float:
-    return simplify(
-        sum(
-            (
-                Decimal(str(to_number(get_path(app, "workers", "type", "weight"))))
-                * Decimal(str(to_number(get_path(app, "workers", "amount"))))
-                for app in apps
-                if is_started(app)
-            ),
-            Decimal(0),
-        )
+    weights = (
+        Decimal(str(app["workers"]["type"]["weight"])) * Decimal(str(app["workers"]["amount"]))
+        for app in apps
+        if is_started(app)
     )
+    return simplify(sum(weights, Decimal(0)))
 
 
 def networking(known: GroupFacts) -> dict[str, Node]:
@@ -103,28 +99,29 @@ def networking(known: GroupFacts) -> dict[str, Node]:
     usage = known.cell("usage")
     found: dict[str, Node] = {}
     for name, (entitlement, used_name) in NETWORK.items():
-        assigned = get_path(known.group.entitlements, entitlement, "assigned")
-        total = (
-            Cell(to_number(assigned), known.entitlements_state) if assigned is not None else Cell(None, "not_entitled")
-        )
+        total = _assigned(known, known.group.entitlements.get(entitlement))
         used = derive(lambda answer, cloudhub_2_only=used_name: answer.get(cloudhub_2_only), usage)
         if usage.value is not None and used.value is None:
             used = Cell(None, "unsupported")
         found[f"{name}Total"] = total
         found[f"{name}Used"] = used
-        found[f"{name}Available"] = derive(
-            lambda all_of_it, taken: exact_sum((all_of_it, -to_number(taken))), total, used
-        )
+        found[f"{name}Available"] = derive(lambda all_of_it, taken: exact_sum((all_of_it, -taken)), total, used)
     return found
+
+
+def _assigned(known: GroupFacts, granted: Any) -> Cell:
+    if granted is None or (isinstance(granted, dict) and get_path(granted, "assigned") is None):
+        return Cell(None, "not_entitled")
+    assigned = number_or_missing(get_path(granted, "assigned"))
+    return as_stale(assigned) if known.entitlements_state == "stale" else assigned
 
 
 def vcores(known: GroupFacts, kind: str) -> Cell:
     """The vCores the group itself may use: assigned and not passed on."""
     granted = get_path(known.group.entitlements, {"production": "vCoresProduction", "sandbox": "vCoresSandbox"}[kind])
-    if granted is None:
-        return Cell(None, "not_entitled")
-    left = exact_sum((to_number(get_path(granted, "assigned")), -to_number(get_path(granted, "reassigned"))))
-    return Cell(left, known.entitlements_state)
+    reassigned = get_path(granted, "reassigned")
+    passed_on = Cell(0) if reassigned is None else number_or_missing(reassigned)
+    return derive(lambda assigned, given: exact_sum((assigned, -given)), _assigned(known, granted), passed_on)
 
 
 FABRIC_KEYS: Final = (
@@ -138,14 +135,15 @@ CLOUDHUB_2_KEYS: Final = (
 
 def capacity(known: GroupFacts) -> dict[str, Node]:
     cell = derive(lambda found: [one for one in found if known.in_region(one.get("region"))], known.cell("rtf.fabrics"))
-    nodes = derive(lambda found: [node for fabric in found for node in fabric.get("nodes") or ()], cell)
+    nodes = derive(lambda found: [node for fabric in found for node in fabric["nodes"]], cell)
     workers = derive(lambda found: [node for node in found if node.get("role") == "worker"], nodes)
     count = derive(len, cell)
 
     def thousandths(name: str) -> Cell:
-        return derive(
-            lambda found: _thousandth(exact_sum(to_number(get_path(node, "capacity", name)) for node in found)), workers
-        )
+        if workers.value is None:
+            return workers
+        total = sum_cells([node_capacity(node, name) for node in workers.value])
+        return as_stale(total) if workers.state == "stale" else total
 
     cores, memory = thousandths("cpuMillis"), thousandths("memoryMi")
     return {
@@ -159,8 +157,11 @@ def capacity(known: GroupFacts) -> dict[str, Node]:
     }
 
 
-def _thousandth(value: float) -> int | float:
-    return simplify(Decimal(str(value)) / 1000)
+def node_capacity(node: Any, name: str) -> Cell:
+    """The cores, or the memory in GB, of a node; the answer has them in thousandths."""
+    return derive(
+        lambda value: simplify(Decimal(str(value)) / 1000), number_or_missing(get_path(node, "capacity", name))
+    )
 
 
 def _share(total: float, parts: int) -> int | float:
@@ -249,19 +250,23 @@ def _cloudhub_2_figures(known: GroupFacts, environment: Environment) -> Entry:
     if listed.value is None:
         return dict.fromkeys(CLOUDHUB_2_KEYS, listed)
     mine = deployments_of_mc(known, pairs, cloudhub_2_only=True)
-    used = [derive(vcores_used, cell) for _, cell in mine]
+    used = [vcores_used(cell) for _, cell in mine]
     return {
-        "vcoresUsed": as_stale(sum_cells(used)) if listed.state == "stale" else sum_cells(used),
+        "vcoresUsed": _total(listed, used),
         **application_counts((item for item, _ in mine), listed.state),
         **runtime_versions(listed, [c for _, c in mine]),
     }
 
 
-def vcores_used(detail: Any) -> int | float:
-    if not is_running(detail):
-        return 0
-    replicas = to_number(get_path(detail, "target", "replicas"))
-    return simplify(Decimal(str(to_number(get_path(detail, "application", "vCores")))) * Decimal(str(replicas)))
+def vcores_used(detail: Cell) -> Cell:
+    """The vCores of a CloudHub 2.0 deployment; none unless it runs."""
+    if detail.value is None:
+        return detail
+    if not is_running(detail.value):
+        return Cell(0, detail.state)
+    vcores, replicas = get_path(detail.value, "application", "vCores"), get_path(detail.value, "target", "replicas")
+    used = product(number_or_missing(vcores), number_or_missing(replicas))
+    return as_stale(used) if detail.state == "stale" else used
 
 
 def application_counts(items: Iterable[Any], state: State) -> Entry:
@@ -280,10 +285,9 @@ def runtime_versions(listed: Cell, cells: list[Cell]) -> Entry:
     if cells and not details_known:
         missing = Cell(None, missing_state(cells))
         return {"runtimesUsed": missing, "runtimesUsedTotal": missing}
-    used = distinct_texts(
-        get_path(detail, "target", "deploymentSettings", "runtimeVersion") for detail in details_known
-    )
-    runtimes = Cell(used, combined_state([listed, *cells]))
+    versions = [get_path(detail, "target", "deploymentSettings", "runtimeVersion") for detail in details_known]
+    state = "partial" if None in versions else combined_state([listed, *cells])
+    runtimes = Cell(distinct_texts(versions), state)
     return {"runtimesUsed": runtimes, "runtimesUsedTotal": count_of(runtimes)}
 
 
@@ -293,32 +297,33 @@ def is_running(item: Any) -> bool:
 
 def reserved(listed: Cell, running: list[Cell], what: str) -> tuple[Cell, Cell]:
     """Reserved amounts: from the new fields, or from the old ones where a deployment lacks the new."""
-    if running and all(cell.value is None for cell in running):
-        missing = Cell(None, missing_state(running))
-        return missing, missing
-    new: list[Decimal] = []
-    old: list[Decimal] = []
+    new: list[Cell] = []
+    old: list[Cell] = []
     for cell in running:
         settings = get_path(cell.value, "target", "deploymentSettings")
-        replicas = Decimal(str(to_number(get_path(cell.value, "target", "replicas"))))
-        if get_path(settings, "resources") is not None:
-            new.append(_amount(get_path(settings, "resources", what, "reserved")) * replicas / 1000)
-        elif settings is not None:
-            old.append(_amount(get_path(settings, f"{what}Reserved")) * replicas / 1000)
-    state = combined_state([listed, *running])
-    return Cell(simplify(sum(new, Decimal(0))), state), Cell(simplify(sum(old, Decimal(0))), state)
+        in_new, in_old = get_path(settings, "resources", what, "reserved"), get_path(settings, f"{what}Reserved")
+        if in_new is not None:
+            new.append(_reserved_by(cell, in_new))
+        elif in_old is not None:
+            old.append(_reserved_by(cell, in_old))
+        else:
+            missing = Cell(None, cell.state if cell.value is None else "failed")
+            new.append(missing)
+            old.append(missing)
+    return _total(listed, new), _total(listed, old)
 
 
-def _amount(value: Any) -> Decimal:
-    """An amount in thousandths of a core or in Mi, as a number or as text with its unit."""
-    if value is None:
-        return Decimal(0)
-    text = str(value).strip()
-    text = text.removesuffix("Mi").removesuffix("m")
-    try:
-        return Decimal(text)
-    except InvalidOperation:
-        return Decimal(0)
+def _total(listed: Cell, amounts: list[Cell]) -> Cell:
+    total = sum_cells(amounts)
+    return as_stale(total) if listed.state == "stale" else total
+
+
+def _reserved_by(detail: Cell, amount: Any) -> Cell:
+    """The cores or GB of all replicas; the amount is in thousandths of a core or in Mi, with or without that unit."""
+    number = number_or_missing(str(amount).strip().removesuffix("Mi").removesuffix("m"))
+    found = product(number, number_or_missing(get_path(detail.value, "target", "replicas")))
+    found = derive(lambda thousandths: simplify(Decimal(str(thousandths)) / 1000), found)
+    return as_stale(found) if detail.state == "stale" else found
 
 
 HYBRID_KEYS: Final = (
