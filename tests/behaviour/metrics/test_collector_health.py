@@ -151,3 +151,27 @@ async def test_throttled_requests_are_counted(tmp_path: Path) -> None:
             metrics.history.intervals = {"prometheus": 60.0}
             await metrics.poll("prometheus")
             assert await Operator(app).scraped("pentad_collector_upstream_throttled_total") == 1
+
+
+@pytest.mark.requirement("metrics:collectors:health")
+async def test_a_poll_with_too_many_figures_to_record_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pentad.rooms.metrics.service.MOST_SAMPLES", 1)
+    monkeypatch.setattr("pentad.rooms.metrics.history.recording.MOST_SAMPLES", 1)
+
+    async def prometheus(_asked: Request) -> Response:
+        return WELL
+
+    async with http_source(prometheus) as source:
+        tables = {"metrics": {"prometheus_url": source.url, "poll": UNPOLLED}}
+        settings = Settings(data=tmp_path, rooms=("metrics",), auth="none", room_tables=tables)
+        async with open_app(settings, clock=TurnedClock()) as app:
+            metrics: Metrics = app.rooms[0].service
+            metrics.history.intervals = {"prometheus": 60.0}
+            await metrics.poll("prometheus")
+            (health,) = await metrics.history.health()
+            assert (health.state, health.problem) == (
+                "partial",
+                "2 figures are too many for one poll; the rest is not recorded. Poll its scopes one by one.",
+            )
+            recorded = {one.series.key: one.value for one in await metrics.history.latest("prometheus")}
+            assert recorded == {"collector.up": 1}, "a figure that was cut is not there, and the poll is"

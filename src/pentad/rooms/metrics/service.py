@@ -28,6 +28,7 @@ from pentad.rooms.metrics.engine.row_query import Row
 from pentad.rooms.metrics.history.collector_health import PollOutcome
 from pentad.rooms.metrics.history.history_lines import HistoryLines
 from pentad.rooms.metrics.history.metric_history import ALERTS_URI, MetricHistory
+from pentad.rooms.metrics.history.recording import MOST_SAMPLES
 from pentad.rooms.metrics.history.retention import Retention, roll_up_all
 from pentad.rooms.metrics.history.scrape import ScrapePage
 from pentad.rooms.metrics.history.silences import Silence, active_silences, add_silence, end_silence
@@ -366,7 +367,12 @@ def _outcome(answer: Answer, scope: str) -> PollOutcome:
     """The outcome of a poll. A figure that the source does not have is not a failure."""
     coverage = answer.snapshot.coverage
     problems = [problem for problem in answer.facts.troubles().values() if problem.kind != "unsupported"]
-    state = "ok" if not problems else "failing" if answer.has_failed else "partial"
+    messages = [f"{problem.call}: {problem.message}" for problem in problems]
+    if (count := len(answer.snapshot.samples)) >= MOST_SAMPLES:  # one more is the outcome itself
+        messages.append(
+            f"{count} figures are too many for one poll; the rest is not recorded. Poll its scopes one by one."
+        )
+    state = "ok" if not messages else "failing" if answer.has_failed else "partial"
     return PollOutcome(
         scope=scope,
         state=state,
@@ -377,7 +383,7 @@ def _outcome(answer: Answer, scope: str) -> PollOutcome:
         facts_failed=len(problems) - coverage.stale,
         calls=answer.calls,
         throttled=answer.throttled,
-        problem=f"{problems[0].call}: {problems[0].message}" if problems else None,
+        problem=messages[0] if messages else None,
     )
 
 

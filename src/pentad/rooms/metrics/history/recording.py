@@ -15,6 +15,7 @@ from pentad.rooms.metrics.history.collector_health import UP
 from pentad.rooms.metrics.models import Info, Kind, Metric, Sample, Snapshot, State
 
 MOST_SAMPLES: Final = 100_000
+"""The most samples of one poll, as they are written in one transaction. A poll with more is `partial`."""
 FAILED: Final[State] = "failed"
 NOT_COLLECTED: Final[State] = "not_collected"
 _NOT_RECORDED: Final[frozenset[State]] = frozenset({"stale", "partial"})
@@ -71,8 +72,8 @@ def write_gaps(
 
 
 def with_sample(snapshot: Snapshot, sample: Sample) -> Snapshot:
-    """A snapshot with one more sample."""
-    return msgspec.structs.replace(snapshot, samples=[*snapshot.samples, sample])
+    """A snapshot with one more sample, the first, so that it is recorded even if the others are too many."""
+    return msgspec.structs.replace(snapshot, samples=[sample, *snapshot.samples])
 
 
 def with_up(info: Info) -> Info:
