@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from pentad.documents.instructions import instructs_at
 from pentad.rooms.avatars.models import Passage
 from pentad.rooms.avatars.verification.wording import normal_words
 
@@ -28,6 +29,11 @@ class Sentence:
     def words(self) -> list[str]:
         """The words, normalized for comparing quotes."""
         return normal_words(self.text)
+
+    @cached_property
+    def instructs(self) -> bool:
+        """Whether it reads like an instruction to a language model."""
+        return instructs_at(self.passage.content, self.start, self.end)
 
     @property
     def name(self) -> str:
@@ -58,14 +64,14 @@ def runs(sentences: Sequence[Sentence]) -> list[list[Sentence]]:
     found: list[list[Sentence]] = []
     for sentence in sentences:
         before = found[-1][-1] if found else None
-        if before is not None and _follows(sentence, before):
+        if before is not None and follows(sentence, before):
             found[-1].append(sentence)
         else:
             found.append([sentence])
     return found
 
 
-def _follows(sentence: Sentence, before: Sentence) -> bool:
+def follows(sentence: Sentence, before: Sentence) -> bool:
     """Whether only white space lies between two sentences."""
     if before.passage.id != sentence.passage.id or sentence.start < before.end:
         return False
