@@ -126,6 +126,18 @@ async def test_a_heading_in_the_text_of_a_pdf_is_never_quoted(text: str):
     assert not any(each.startswith(("The mill and", "Part Two")) for each in found)
 
 
+@pytest.mark.requirement("avatars:ingest:exact-pages")
+@pytest.mark.parametrize("line", ["Figure 3: The dredger at the outer pier", "Chapter 2: Tolls", "Crane: Steam"])
+async def test_the_last_line_of_a_page_is_not_quoted_with_the_next_page(line: str):
+    text = f"The dredger lifts silt.\n\n{line}\n\nIts boiler was replaced in 1902."
+    spans = sentences(text)
+    pages = tuple((page, page, None, None) for page in (1, 1, 2))
+    held = replace(passages_of(KEEPER_SOURCES)[0], content=text, sentences=spans, sentence_pages=pages, section=None)
+    found = await best_quotes("When was the boiler replaced?", [Scored(held, 0.9, 1.0)], {}, SentenceSimilarity(None))
+    assert [one.text for one in found[0]] == ["Its boiler was replaced in 1902."]
+    assert all({held.pages(one.start, one.end).first for one in run} in ({1}, {2}) for run in found)
+
+
 @pytest.mark.requirement("avatars:answer:headings")
 async def test_a_heading_is_quoted_where_there_is_nothing_else():
     assert await quoted("What did the mill give the town?", "The mill and the town") == ["The mill and the town"]

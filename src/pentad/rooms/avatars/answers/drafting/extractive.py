@@ -207,7 +207,7 @@ def _next_to(sentence: Sentence, by_start: Mapping[tuple[int, int], Sentence]) -
 
 
 def _spoken_of(chosen: Sequence[Sentence], all_of_them: Sequence[Sentence]) -> list[Sentence]:
-    """The sentences before those that begin with a pronoun: they say who `she` is."""
+    """The sentences before those that begin with a pronoun: they say who `she` is. Headings and captions do not."""
     by_number = {sentence.number: sentence for sentence in all_of_them}
     there = {sentence.place for sentence in chosen}
     before = [by_number.get(sentence.number - 1) for sentence in chosen if sentence.words[0] in _PRONOUNS]
@@ -216,6 +216,7 @@ def _spoken_of(chosen: Sequence[Sentence], all_of_them: Sequence[Sentence]) -> l
         for sentence in dict.fromkeys(before)
         if sentence is not None
         and sentence.place not in there
+        and sentence.stops
         and by_number[sentence.number + 1].passage.id == sentence.passage.id
     ]
 
