@@ -117,8 +117,9 @@ async def test_what_goes_on_with_an_instruction_is_one_too():
         "By 1820 the town had spent 900 crowns on the mill.\n\nThe mill and the town",
         "Part Two\n\nThe mill and the town\n\nBy 1820 the town had spent 900 crowns on the mill.",
         "The mill and the town\n\nIt grinds corn. By 1820 the town had spent 900 crowns on the mill.",
+        "By 1820 the town had spent 900 crowns on the mill.\n\nPart Two: The town\n\nIt snowed until noon.",
     ],
-    ids=["at the start", "in the middle", "at the end", "below another", "before a pronoun"],
+    ids=["at the start", "in the middle", "at the end", "below another", "before a pronoun", "numbered"],
 )
 async def test_a_heading_in_the_text_of_a_pdf_is_never_quoted(text: str):
     found = await quoted("What did the mill give the town?", text)
