@@ -237,13 +237,16 @@ class Verifier:
         share = self._coverage(claim, cited)
         cosine = self._cosine(checked.given, cited)
         near = cosine is None or cosine >= self._thresholds.cosine
-        if not near or (share < self._thresholds.coverage and (cosine is None or cosine < _SAME_THING)):
+        other = share < self._thresholds.coverage and (cosine is None or cosine < _SAME_THING)
+        if other or (not near and share < SURE_COVERAGE):
             vetoes.append("it is about something else than the cited sentences")
         if vetoes:
             return replace(checked, text="", verdict="unsupported", problems=(*checked.problems, *vetoes))
         doubts = [f"{each!r} is not in the cited sentences" for each in facts.doubtful]
         against = self._opposed(claim, cited)
         doubts += [*against, *self._doubts(claim, cited, share)]
+        if not near:
+            doubts.append("it may be about something else than the cited sentences")
         kept = self._needed(claim, cited)
         if facts.names:
             doubts += [f"{each!r} is only in the sentence before" for each in facts.names]

@@ -30,6 +30,8 @@ _GENDERS: Final = {
     **dict.fromkeys(("he", "him", "his", "himself"), "he"),
     **dict.fromkeys(("she", "her", "hers", "herself"), "she"),
 }
+_HANGING_WORDS: Final = "because after before until unless if although though when while"
+_HANGING: Final = frozenset(_HANGING_WORDS.split())
 _MANNER: Final = re.compile(r"^(?:hand|means|way|mail|post|chance|accident|default|then|now|noon|night|\w+ing|\d.*)\b")
 
 Token = tuple[str, int]
@@ -42,12 +44,13 @@ def exchanged(statement: str, source: str) -> bool:
     shared = [token for token in mine if token in places]
     order = [places[token] for token in shared]
     if len(order) >= 3 and _longest_rising(order) < _LEAST_IN_ORDER * len(order):
-        return not _is_moved_clause(order, source)
+        return not _is_moved_clause(order, source) or _reasons_exchanged(statement, source)
     return (
         _has_reversal(order)
         or _numbers_exchanged(statement, source)
         or _names_exchanged(statement, source)
         or _pronouns_exchanged(statement, source)
+        or _reasons_exchanged(statement, source)
     )
 
 
@@ -142,6 +145,23 @@ def _pronouns_exchanged(statement: str, source: str) -> bool:
         )
         for block in SequenceMatcher(None, *masked, autojunk=False).get_matching_blocks()
     )
+
+
+def _reasons_exchanged(statement: str, source: str) -> bool:
+    """Whether what follows `because` (or `after`, `if` and others) comes before it in the source."""
+    mine, theirs = _hanging(statement), _hanging(source)
+    whole = {root for root, _ in _tokens(source)}
+    return any(
+        len(words & (whole - theirs[opening])) > len(words & theirs[opening])
+        for opening, words in mine.items()
+        if opening in theirs
+    )
+
+
+def _hanging(text: str) -> dict[str, set[str]]:
+    """The stems of each clause that opens with `because` or the like."""
+    split = [(normal_words(clause)[:1], clause) for clause in clauses(text)]
+    return {first[0]: {root for root, _ in _tokens(clause)} for first, clause in split if set(first) & _HANGING}
 
 
 def _masked(word: str) -> str:
