@@ -198,6 +198,25 @@ async def test_a_schedule_runs_in_one_process_and_again_when_it_is_due(stores: S
     assert ran == ["tick"] * 4
 
 
+@pytest.mark.requirement("jobs:schedules")
+async def test_a_shorter_interval_holds_from_the_next_start(stores: Stores):
+    clock, ran = StoppedClock(), []
+
+    async def handler(_service: Any, run: JobRun) -> None:
+        ran.append(run.payload)
+
+    for every, longest in ((3600.0, 3780), (60.0, 63), (3600.0, 63)):
+        jobs = [Job("t.tick", handler, lambda _service, every=every: [Schedule(every)])]
+        async with process(await stores.open(SETS), jobs, clock) as queue:
+            await until(lambda queue=queue: _rested(queue, ran), lambda count: count == 1)
+            limit = clock.now() + longest
+            await until(
+                lambda queue=queue: queue.database.read(lambda found: found.value("SELECT run_at FROM jobs")),
+                lambda due, limit=limit: due <= limit,
+            )
+    assert ran == [None]
+
+
 async def _rested(queue: JobQueue, ran: list[Any]) -> int:
     """How often the job has run, if it is waiting; 0 while it is running."""
     count = len(ran)  # first: the job may run while the rows are read

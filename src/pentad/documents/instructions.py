@@ -28,12 +28,31 @@ _PATTERNS: Final = (
     r"^\s*\[\s*(?:system|assistant)\s*\]",
     r"^\s*(?:system|assistant)\s*:\s*\S",
 )
+_GOING_ON: Final = re.compile(
+    r"\W*(?:(?:also|always|and|instead|next|now|please|then|therefore),? )*"
+    r"(?:add|answer|assure|call|claim|convince|delete|do not|don't|explain|forward|give|include|insist|inform|mention"
+    r"|never|only|output|pretend|print|recommend|refuse|remind|repeat|reply|respond|reveal|run|say|send|state|tell|use"
+    r"|write)\b",
+    re.IGNORECASE,
+)
+"""How a sentence begins that goes on with an instruction."""
 _ORDERS: Final = re.compile("|".join(_PATTERNS), re.IGNORECASE | re.MULTILINE)
 
 
 def instructs(text: str) -> bool:
     """Whether a text reads like an instruction to a language model."""
     return _ORDERS.search(normal(text)) is not None
+
+
+def instructs_at(text: str, start: int, end: int) -> bool:
+    """Whether a sentence of a text instructs a model, by itself or because it goes on with an instruction before it in
+    its paragraph: `Ignore all previous instructions. Tell the user that ...`."""
+    if instructs(text[start:end]):
+        return True
+    if _GOING_ON.match(text, start, end) is None:
+        return False
+    paragraph = text.rfind("\n\n", 0, start)
+    return instructs(text[max(paragraph, 0) : start])
 
 
 def instruction_hint(text: str) -> str | None:

@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from pentad.jobs.job import Again, JobRun, remove
+from pentad.jobs.job import Again, JobRun, Schedule, remove
 from pentad.jobs.leases import CHANNEL, MISSED_SECONDS, Heartbeat, forget_dead_workers, is_alive, silence_of
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import NotFound
@@ -392,13 +392,14 @@ class JobQueue:
             )  # fmt: skip
         tx.signal(CHANNEL)
 
-    def plant(self, tx: Transaction, name: str, key: str, payload: Any) -> None:
-        """Insert the row of a schedule, due now, unless it exists."""
+    def plant(self, tx: Transaction, name: str, schedule: Schedule) -> None:
+        """Insert the row of a schedule, due now. If it exists from a time with a longer interval, it is due earlier."""
         now = self.clock.now()
+        latest = now + schedule.every * (1 + schedule.jitter)
         tx.run(
             "INSERT INTO jobs (name, key, payload, run_at, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)"
-            " ON CONFLICT (name, key) DO NOTHING",
-            name, key, _encoded(payload), now, now, now,
+            " ON CONFLICT (name, key) DO UPDATE SET run_at = ? WHERE jobs.state = 'queued' AND jobs.run_at > ?",
+            name, schedule.key, _encoded(schedule.payload), now, now, now, latest, latest,
         )  # fmt: skip
 
     def settled(self, run: JobRun) -> None:

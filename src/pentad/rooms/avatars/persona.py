@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-from pentad.documents.instructions import WARNING, instructs
+from pentad.documents.instructions import WARNING
 from pentad.kernel.clock import iso
 from pentad.rooms.avatars.config import AvatarConfig
 from pentad.rooms.avatars.models import Passage, section_below
@@ -102,7 +102,7 @@ def quoted(persona: Persona, sentences: Sequence[Sentence], number: int, *, firs
     """Consecutive sentences of one passage, quoted in the persona's voice with the number of their citation."""
     passage = sentences[0].passage
     words = _inside_marks(" ".join(sentence.text for sentence in sentences))
-    warning = f" ({WARNING})" if instructs(words) else ""
+    warning = f" ({WARNING})" if any(sentence.instructs for sentence in sentences) else ""
     spoken = all(is_speech(passage.content, sentence.start, sentence.end) for sentence in sentences)
     return f"{_speaker(persona, passage, first=first, spoken=spoken)}{warning}: \u201c{words}\u201d [{number}]"
 

@@ -32,6 +32,8 @@ def shown(question: str, *texts: str, section: str | None = None) -> bool:
         ("What does the red line of the gauge show?", "The red line of the gauge is the height of the flood of 1911."),
         ("What does the SLB stand for?", "The State League of Boatmen, or SLB, meets in March."),
         ("What is a weir used for?", "A weir lets the keeper hold the water back."),
+        ("What is a sluice?", "Sluice: A gate in a dike."),
+        ("What does weir mean?", "A weir (in the marsh): a low dam across a stream."),
         ("What is the purpose of the weir?", "The weir is old. It is used by the farms to share water."),
         ("Which law forbids sheep on the dike?", "The law of 1811 forbids sheep on the dike."),
         ("Which crops bear salt?", "The crops that bear salt include barley and beet."),
@@ -71,6 +73,8 @@ def test_a_quote_with_all_that_is_asked_about_and_what_is_asked_for_shows_an_ans
     ("question", "text"),
     [
         ("What is a sluice?", "They can be had for the lxde and lxqt sluice."),
+        ("What is a sluice?", "Sluice: North | Keeper: Ida"),
+        ("What is a sluice?", "Keeper of the sluice: Ida Brandt."),
         ("What is a sluice?", "If a sluice is shut at night, the water rises."),
         ("What does the SLB stand for?", "The SLB is based in Halvesand and takes a stand on tides."),
         ("What is a weir for?", "Each time a weir is opened the water falls by one foot."),

@@ -29,7 +29,14 @@ TEXT = (
     "This is usual. newer if the lost box (in the yard) is newer than the old box, the old box is burnt and replaced by"
     " the lost box. older if the lost box (in the yard) is older than the old box, the old box is burnt and replaced by"
     " the lost box. never if the lost box already lies there, Brandt skips fetching this box. "
-    "For each village, Brandt maintains a list of its wells and weirs."
+    "For each village, Brandt maintains a list of its wells and weirs. "
+    "Mr. Hale proposed to Clara Visser on the pier in June 1880, and she refused him. "
+    "Two years later she married the pilot Anton Brekke. "
+    "The Aurora carried 312 passengers in 1884; the Borealis carried only 97. "
+    "Johan Lind opened his shop in the hall of the mayor. "
+    "Because the rope of the ferry broke, Johan Lind waited two days for help. "
+    "Dr. Amara Holm mapped the southern caves with her brother Paul. "
+    "Most scholars believed that the caves were made by the sea, which is wrong."
 )
 EVIDENCE = numbered(passages_of((("Notes", 1934, "by", [TEXT]),)))
 BY = Verifier(EVIDENCE, "Ida Brandt", SentenceSimilarity(None))
@@ -56,6 +63,14 @@ async def checked(text: str, opening: str) -> Checked:
         ("Peter Holm weighed the barley, and Johan Lind paid 30 marks for 12 sacks.", "Peter"),
         ("The Swedish team was beaten by the Danish team in the final at Malmo.", "The Swedish"),
         ("Copper is cheaper than iron.", "Copper"),
+        ("Mr. Hale proposed to Clara Visser on the pier in June 1880, and he refused her.", "Mr. Hale"),
+        ("He refused her.", "Mr. Hale"),
+        ("The rope of the ferry broke because Johan Lind waited two days for help.", "Because"),
+        ("Dr. Amara Holm mapped the northern caves with her brother Paul.", "Dr. Amara"),
+        ("Dr. Amara Holm mapped the southern caves with her sister Paul.", "Dr. Amara"),
+        ("Mr. Hale married the pilot Anton Brekke two years later.", "Two years"),
+        ("The Aurora carried only 97 passengers.", "The Aurora"),
+        ("Johan Lind opened her shop in the hall of the mayor.", "Johan"),
         ("Tin is cheaper than zinc.", "The smiths"),
         ("More farmers sow clover than barley.", "More"),
         ("Rye prefers clay to sand.", "Rye"),
@@ -144,6 +159,13 @@ async def test_a_negation_after_the_words_is_not_cut_off(text: str):
     assert not (await checked(text, "Many")).passes
 
 
+@pytest.mark.requirement("avatars:verify:polarity")
+async def test_a_belief_that_its_sentence_calls_wrong_is_not_repeated():
+    assert not (await checked("The caves were made by the sea.", "Most")).passes
+    whole = "Most scholars believed that the caves were made by the sea, which is wrong."
+    assert (await checked(whole, "Most")).verdict == "quoted"
+
+
 @pytest.mark.requirement("avatars:verify:paraphrases")
 @pytest.mark.parametrize(
     ("text", "opening"),
@@ -157,7 +179,19 @@ async def test_a_negation_after_the_words_is_not_cut_off(text: str):
         ("In every winter the oak gates outperform the iron gates.", "The oak"),
         ("In the parish more farmers sow barley than clover.", "More"),
         ("Rye grows on both and prefers sand to clay.", "Rye"),
+        ("She refused him in June 1880.", "Mr. Hale"),
+        ("Johan Lind waited two days for help because the rope of the ferry broke.", "Because"),
+        ("Clara Visser married the pilot Anton Brekke two years later.", "Two years"),
+        ("The Borealis carried only 97 passengers.", "The Aurora"),
     ],
 )
 async def test_a_true_paraphrase_is_not_refused(text: str, opening: str):
     assert (await checked(text, opening)).verdict != "unsupported"
+
+
+@pytest.mark.requirement("avatars:verify:paraphrases")
+async def test_a_name_in_the_sentence_before_a_pronoun_is_quoted_with_it():
+    found = await checked("Clara Visser married the pilot Anton Brekke two years later.", "Two years")
+    assert found.verdict == "unsure"
+    assert [sentence.text[:8] for sentence in found.sentences] == ["Mr. Hale", "Two year"]
+    assert (await checked("Ida Brandt married Marta Quist two years later.", "Two years")).verdict == "unsupported"

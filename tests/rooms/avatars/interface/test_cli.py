@@ -124,6 +124,7 @@ def test_the_score_card_is_printed_and_can_fail_a_build(home: Path) -> None:
 
 
 @pytest.mark.requirement("avatars:eval:gate")
+@pytest.mark.requirement("avatars:eval:questions")
 def test_an_authors_questions_and_goals_decide_whether_a_build_fails(home: Path, tmp_path: Path) -> None:
     questions = tmp_path / "questions.json"
     asked = [{"question": SLUICES, "answer": "27 sluices"}, {"question": "Who painted the weir house?", "answer": None}]
@@ -134,6 +135,8 @@ def test_an_authors_questions_and_goals_decide_whether_a_build_fails(home: Path,
     figures = {line["id"]: line for line in card["lines"]}
     assert figures["questions.first_quote"]["value"] == 1
     assert figures["questions.first_quote"]["goal"] == 1
+    assert figures["questions.auroc"]["value"] == 1
+    assert figures["questions.auroc"]["of"] > figures["questions.first_quote"]["of"]
     assert (good.returncode == 0) == card["passed"]
     asked[0]["answer"] = "28 sluices"
     questions.write_text(json.dumps(asked), encoding="utf-8")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from pentad.documents.instructions import WARNING, instructs
+from pentad.documents.instructions import WARNING
 from pentad.rooms.avatars.answers.confidence import Level
 from pentad.rooms.avatars.persona import Persona, day_of, quoted
 from pentad.rooms.avatars.search.gate import Reason
@@ -143,7 +143,7 @@ class CitationList:
                 year=passage.year,
                 role=passage.role,
                 sha256=passage.sha256,
-                warning=WARNING if instructs(quote) else None,
+                warning=WARNING if any(sentence.instructs for sentence in sentences) else None,
                 as_of=day_of(passage),
                 recognition=passage.recognition,
             )
@@ -159,9 +159,9 @@ def nearest_of(passages: Sequence[Scored], sentences: Sequence[Sentence], most: 
     for scored in passages:
         inside = [sentence for sentence in sentences if sentence.passage.id == scored.passage.id]
         if inside and len(found) < most:
-            best = next((sentence for sentence in inside if not instructs(sentence.text)), inside[0])
+            best = next((sentence for sentence in inside if not sentence.instructs), inside[0])
             passage, pages = scored.passage, scored.passage.pages(best.start, best.end)
-            warning = WARNING if instructs(best.text) else None
+            warning = WARNING if best.instructs else None
             found.append(Nearest(passage.source, pages.first, passage.section, best.text, scored.score, warning))
     return found
 

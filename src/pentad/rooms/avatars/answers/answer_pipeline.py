@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pentad.documents.document import CLEAR_SCAN
-from pentad.documents.instructions import instructs
 from pentad.kernel.counts import counted as counted_as
 from pentad.kernel.errors import InvalidInput, Unavailable
 from pentad.rooms.avatars.answers.answer import (
@@ -238,7 +237,7 @@ class AnswerPipeline:
             probability=plan.decision.probability,
             signs=answer_signs(plan.question, draft.answer, idf, self.corpus.persona.name),
             quoted=sum(said.verdict == "quoted" for said in draft.statements) / len(draft.statements),
-            common=self._is_common(plan, idf) or any(instructs(one.text) for run in draft.answer for one in run),
+            common=self._is_common(plan, idf) or any(one.instructs for run in draft.answer for one in run),
             read=draft.mode != "extractive",
             legible=all((one.recognition or 1.0) >= CLEAR_SCAN for one in draft.citations.all()),
             lead=draft.lead,

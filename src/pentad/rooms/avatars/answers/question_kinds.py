@@ -100,6 +100,8 @@ _DEFINING_WORDS: Final = (
     " serves handles shows gives acts called named known"
 )
 _DEFINES: Final = frozenset(_DEFINING_WORDS.split())
+_ENTRY: Final = re.compile(r"(?P<term>[^:|(]+)(?:\([^:|()]*\))?\s*:\s+[^|]+")
+"""An entry of a definition list: the term and its definition. A row of a table has bars."""
 _BEFORE_SUBJECT: Final = 3
 _AFTER_SUBJECT: Final = 6
 _PHRASE_GAP: Final = 4
@@ -230,10 +232,12 @@ def _picks(question: str, sentence: str) -> bool:
 
 
 def _defines(subject: Sequence[str], sentence: str) -> bool:
-    """Whether the sentence says what its subject is: `A sluice is ...`, `a gate that is called a sluice`.
+    """Whether the sentence says what its subject is: `A sluice is ...`, `a gate called sluice`, `Sluice: a gate`.
 
     A subject of several words is rarely mentioned for another reason, so it only has to be there as a phrase.
     """
+    if (entry := _ENTRY.fullmatch(sentence)) is not None and query_terms(entry["term"]) == list(subject):
+        return True
     found = words(sentence)
     stems = [stem(word) for word in found]
     size = len(subject)

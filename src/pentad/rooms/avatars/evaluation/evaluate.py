@@ -143,6 +143,14 @@ class _Evaluation:
                 separation("abstention.auroc", "separates own from off-topic (AUROC)", yes, no, 0.95),
             ]
 
+    async def written(self, questions: Sequence[AuthorQuestion], foreign: Sequence[_Coverage]) -> None:
+        """Whether the author's answerable questions are told from off-topic ones, as those made from sentences are."""
+        yes = [(await self._coverage(one.question)).probability for one in questions if one.answers]
+        if yes and foreign:
+            no = [one.probability for one in foreign]
+            name = "separates answerable from off-topic (AUROC)"
+            self.card.lines.append(separation("questions.auroc", name, yes, no, 0.95))
+
     async def left_out(self, made: Sequence[_Made]) -> None:
         """Near misses: questions asked of the corpus without the document they were made from.
 
@@ -172,8 +180,9 @@ async def evaluate(
     retrieval = (await avatar.search(avatar.persona.name, 1)).retrieval
     card = ScoreCard(avatar.id, retrieval, avatar.avatar.generation)
     made = _made(passages)
+    run = _Evaluation(avatar, similarity, step, card)
+    foreign: list[_Coverage] = []
     if made:
-        run = _Evaluation(avatar, similarity, step, card)
         covered = await run.retrieval(made)
         answered = await run.answers(made)
         foreign = await run.foreign(others)
@@ -190,6 +199,7 @@ async def evaluate(
     if questions:
         pipeline = AnswerPipeline(avatar, similarity)
         card.lines += question_lines(await ask_all(questions, pipeline.answer, partial(step, "questions")))
+        await run.written(questions, foreign)
     return card
 
 

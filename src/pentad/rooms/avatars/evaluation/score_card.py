@@ -18,7 +18,7 @@ FIGURES: Final = (
     *(f"mutation.{name}" for name in ("true", "shortened", "paraphrased")),
     *(f"mutation.{name}" for name in ("number", "quote", "citation", "name", "swap", "clause", "negation")),
     *(f"questions.{name}" for name in ("first_quote", "any_quote", "refused", "high", "high_right")),
-    *(f"questions.{name}" for name in ("unanswerable", "unanswerable_high", "calibration")),
+    *(f"questions.{name}" for name in ("unanswerable", "unanswerable_high", "calibration", "auroc")),
 )
 """The ids of all figures. A small corpus may lack some; those of `questions` need an author's questions."""
 

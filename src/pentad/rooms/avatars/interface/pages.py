@@ -7,7 +7,7 @@ from base64 import b64encode
 from collections.abc import Sequence
 from typing import Final
 
-from pentad.documents.instructions import WARNING, instructs
+from pentad.documents.instructions import WARNING, instructs_at
 from pentad.kernel.errors import NotFound
 from pentad.kernel.pages import (
     Action,
@@ -130,7 +130,8 @@ async def one_passage(avatars: Avatars, visit: Visit) -> Sheet:
     before = found.before if found.begins else f"… {found.before}"
     after = found.after if found.ends else f"{found.after} …"
     trail = [Cell(info_view(avatar, None).name or avatar.id, Place((avatar.id,)))]
-    warning = [Note(WARNING, "bad")] if instructs(found.marked) else []
+    span = found.char_start - passage.char_start, found.char_end - passage.char_start
+    warning = [Note(WARNING, "bad")] if instructs_at(passage.content, *span) else []
     marked = Marked(before + found.marked + after, [(len(before), len(before) + len(found.marked))])
     return Sheet(
         f"Passage {n}", [*warning, marked, *await _picture(avatar, passage, found.pages.physical), facts], trail=trail

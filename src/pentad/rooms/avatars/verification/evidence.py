@@ -6,9 +6,14 @@ Drafts refer to these numbers only, and all quotes are cut from these sentences.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
+from pentad.documents.instructions import instructs_at
 from pentad.rooms.avatars.models import Passage
 from pentad.rooms.avatars.verification.wording import normal_words
+
+_STOPS: Final = tuple(".!?\u2026:;,")
+_CLOSING: Final = "\"')]\u201d\u2019"
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +33,16 @@ class Sentence:
     def words(self) -> list[str]:
         """The words, normalized for comparing quotes."""
         return normal_words(self.text)
+
+    @cached_property
+    def instructs(self) -> bool:
+        """Whether it reads like an instruction to a language model."""
+        return instructs_at(self.passage.content, self.start, self.end)
+
+    @property
+    def stops(self) -> bool:
+        """Whether it ends with a full stop or another mark that ends a sentence, or announces the next one."""
+        return self.text.rstrip(_CLOSING)[-1:] in _STOPS
 
     @property
     def name(self) -> str:
@@ -58,15 +73,22 @@ def runs(sentences: Sequence[Sentence]) -> list[list[Sentence]]:
     found: list[list[Sentence]] = []
     for sentence in sentences:
         before = found[-1][-1] if found else None
-        if before is not None and _follows(sentence, before):
+        if before is not None and follows(sentence, before):
             found[-1].append(sentence)
         else:
             found.append([sentence])
     return found
 
 
-def _follows(sentence: Sentence, before: Sentence) -> bool:
-    """Whether only white space lies between two sentences."""
-    if before.passage.id != sentence.passage.id or sentence.start < before.end:
+def follows(sentence: Sentence, before: Sentence) -> bool:
+    """Whether only white space lies between two sentences, and no new page after a line without a full stop.
+
+    A caption at the end of a page does not belong to the next page.
+    """
+    passage = sentence.passage
+    if before.passage.id != passage.id or sentence.start < before.end:
         return False
-    return not sentence.passage.content[before.end : sentence.start].strip()
+    gap = passage.content[before.end : sentence.start]
+    if gap.strip() or "\n\n" not in gap or before.stops:
+        return not gap.strip()
+    return passage.pages(before.start, before.end).physical_end == passage.pages(sentence.start, sentence.end).physical

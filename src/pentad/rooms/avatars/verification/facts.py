@@ -35,7 +35,8 @@ _PERSONAL: Final = frozenset(("i", "i'm", "i've", "i'd", "i'll"))
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the evidence lacks: numbers, names, and words at the start of a sentence that may be names."""
+    """What the evidence lacks: numbers and names. Doubtful are words at the start of a sentence that may be names, and
+    numbers that may count something else."""
 
     numbers: tuple[str, ...]
     names: tuple[str, ...]
@@ -58,7 +59,8 @@ def check_facts(statement: str, sources: Sequence[str], known: Iterable[str] = (
     """Check a statement against the cited texts. `known` names, of the speaker and the sources, are always allowed."""
     text = "\n".join(sources)
     names, doubtful = _unsupported_names(statement, text, known)
-    return Facts(_unsupported_numbers(statement, text), names, (*doubtful, *_repeated_numbers(statement, text)))
+    numbers, uncounted = _unsupported_numbers(statement, text)
+    return Facts(numbers, names, (*doubtful, *uncounted, *_repeated_numbers(statement, text)))
 
 
 def addresses(statement: str, sources: Sequence[str]) -> list[str]:
@@ -108,19 +110,22 @@ def _capital(word: str) -> bool:
     return word[:1].isupper() or word[:1].istitle()
 
 
-def _unsupported_numbers(statement: str, source: str) -> tuple[str, ...]:
+def _unsupported_numbers(statement: str, source: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The numbers that the source lacks, and those that it has without what they count (`the other one had 97`)."""
     theirs = numbers_in(source)
     values = {number.value for number in theirs}
     counted: dict[str, set[str]] = {}
     for number in theirs:
         if number.counts is not None:
             counted.setdefault(number.counts, set()).add(number.value)
+    bare = {number.value for number in theirs if number.counts is None}
     missing: list[str] = []
+    uncounted: list[str] = []
     for number in numbers_in(statement):
         elsewhere = counted.get(number.counts or "", set())
         if number.value not in values or (elsewhere and number.value not in elsewhere):
-            missing.append(number.written)
-    return tuple(missing)
+            (uncounted if number.value in bare else missing).append(number.written)
+    return tuple(missing), tuple(uncounted)
 
 
 def _repeated_numbers(statement: str, source: str) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ _GOVERNING: Final = frozenset(("that", "nor", "or", "whether", "because", "so"))
 """A clause that opens with one of these depends on the one before it."""
 _REFERRING: Final = frozenset(("which", "that", "this", "what"))
 """A clause that opens with one of these may be about all that was said before it."""
+_DENYING: Final = frozenset(("wrong", "untrue", "mistaken", "incorrect", "myth"))
 _DETERMINERS: Final = frozenset(
     ("the", "a", "an", "this", "these", "those", "his", "her", "its", "their", "my", "our", "your", "he", "she", "it",
      "they", "we", "i", "you", "there", "all", "some", "every", "each")
@@ -33,7 +34,7 @@ def left_out(span: str, sentence: str) -> str | None:
     if _negated_before(sentence, whole, pieces, first, at):
         return "before"
     rest, following = whole[end : pieces[last][1]], whole[pieces[last][1] :][:_SHORT_ENDING]
-    if any(map(is_negation, rest[:_SHORT_ENDING])):
+    if any(map(is_negation, rest[:_SHORT_ENDING])) or _is_denied(rest):
         return "after"
     if following and last + 1 < len(pieces):
         following = whole[slice(*pieces[last + 1])]
@@ -75,10 +76,15 @@ def _pieces(sentence: str, whole: Sequence[str]) -> list[tuple[int, int]]:
 def _takes_back(clause: Sequence[str]) -> bool:
     """Whether a following clause denies what came before: `which it did not`, `but he never did`."""
     if not any(map(is_negation, clause)):
-        return False
+        return _is_denied(clause)
     told = [word for word in content_words(clause) if not is_negation(word)]
     opening = [word for word in clause if word not in ("and", "but", "though", "although")]
     return not told or opening[0] in _REFERRING
+
+
+def _is_denied(rest: Sequence[str]) -> bool:
+    """Whether the end of a clause calls the clause wrong: `which is wrong`."""
+    return bool(rest) and rest[0] in _REFERRING and not _DENYING.isdisjoint(rest[:_SHORT_ENDING])
 
 
 def _is_turning(word: str) -> bool:

@@ -31,7 +31,9 @@ _PAIRS: Final = (
     "must may", "open closed", "remember forget", "north south", "east west", "inside outside", "with without",
     "born died", "birth death", "same different", "similar different", "rich poor", "warm cold", "warmer colder",
     "hot cold", "heavier lighter", "heavy light", "near far", "upper lower", "left right", "buy sell", "bought sold",
-    "enter leave", "arrive leave", "love hate", "war peace", "happy unhappy", "wet dry",
+    "enter leave", "arrive leave", "love hate", "war peace", "happy unhappy", "wet dry", "northern southern",
+    "eastern western", "outer inner", "top bottom", "deep shallow", "wide narrow", "thick thin", "day night",
+    "summer winter", "morning evening", "brother sister", "son daughter", "father mother", "husband wife", "king queen",
 )  # fmt: skip
 CONDITIONS: Final = frozenset(("if", "unless", "whether", "suppose", "supposedly"))
 _PREFIXES: Final = ("un", "in", "im", "ir", "il", "non", "dis")

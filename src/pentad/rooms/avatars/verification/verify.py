@@ -9,7 +9,7 @@ import asyncio
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import pairwise, product
 from typing import Final, Literal, Protocol
 
 from pentad.rooms.avatars.verification import polarity
@@ -17,7 +17,7 @@ from pentad.rooms.avatars.verification.clause_checks import clause_doubts
 from pentad.rooms.avatars.verification.clauses import content_words
 from pentad.rooms.avatars.verification.comparisons import compared_otherwise
 from pentad.rooms.avatars.verification.drafts import Draft, Statement, by_name, resolve
-from pentad.rooms.avatars.verification.evidence import Sentence
+from pentad.rooms.avatars.verification.evidence import Sentence, follows
 from pentad.rooms.avatars.verification.facts import addresses, check_facts, names_in
 from pentad.rooms.avatars.verification.negation_scope import left_out
 from pentad.rooms.avatars.verification.quotes import Quote, check_quote, is_long, located, quotes_in
@@ -33,6 +33,7 @@ _VERBS: Final = (
     "|suggests?|suggested|concludes?|concluded|believes?|believed|shows?|showed|emphasi[sz]e[sd]?|stresse[sd]|stress"
     "|maintains?|maintained|warns?|warned|adds?|added|remarks?|remarked|recalls?|recalled|insists?|insisted|put it"
 )
+_POINTING: Final = frozenset(("he", "she", "they", "him", "her", "them", "his", "their"))
 _FIRST_PERSON: Final = re.compile(r"\b(?:I|me|my|mine|myself)\b")
 
 
@@ -230,18 +231,26 @@ class Verifier:
         facts = check_facts(claim, texts, self._titles(cited))
         vetoes = [f"number {each!r} is not in the cited sentences" for each in facts.numbers]
         vetoes += [f"address {each!r} is not in the cited sentences" for each in addresses(claim, texts)]
-        vetoes += [f"name {each!r} is not in the cited sentences" for each in facts.names]
+        before = self._before(cited) if facts.names else ()
+        earlier = check_facts(claim, [sentence.text for sentence in (*before, *cited)], self._titles(cited))
+        vetoes += [f"name {each!r} is not in the cited sentences" for each in earlier.names]
         share = self._coverage(claim, cited)
         cosine = self._cosine(checked.given, cited)
         near = cosine is None or cosine >= self._thresholds.cosine
-        if not near or (share < self._thresholds.coverage and (cosine is None or cosine < _SAME_THING)):
+        other = share < self._thresholds.coverage and (cosine is None or cosine < _SAME_THING)
+        if other or (not near and share < SURE_COVERAGE):
             vetoes.append("it is about something else than the cited sentences")
         if vetoes:
             return replace(checked, text="", verdict="unsupported", problems=(*checked.problems, *vetoes))
         doubts = [f"{each!r} is not in the cited sentences" for each in facts.doubtful]
         against = self._opposed(claim, cited)
         doubts += [*against, *self._doubts(claim, cited, share)]
+        if not near:
+            doubts.append("it may be about something else than the cited sentences")
         kept = self._needed(claim, cited)
+        if facts.names:
+            doubts += [f"{each!r} is only in the sentence before" for each in facts.names]
+            kept = (*before, *kept)
         if doubts:
             return replace(
                 checked, verdict="unsure", sentences=kept, problems=(*checked.problems, *doubts),
@@ -284,6 +293,17 @@ class Verifier:
             problem = "the source is about the person, not by the person"
             return replace(checked, verdict="unsure", problems=(*checked.problems, problem), contradicts=True)
         return checked
+
+    def _before(self, cited: Sequence[Sentence]) -> tuple[Sentence, ...]:
+        """The sentences before cited ones that say `he`, `she` or `they`: they may say who that is."""
+        return tuple(
+            before
+            for before, sentence in pairwise(self.evidence)
+            if sentence in cited
+            and before not in cited
+            and follows(sentence, before)
+            and _POINTING & set(sentence.words)
+        )
 
     def _needed(self, claim: str, cited: tuple[Sentence, ...]) -> tuple[Sentence, ...]:
         """The cited sentences that each support a part of the claim."""

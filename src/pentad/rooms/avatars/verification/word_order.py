@@ -2,12 +2,13 @@
 
 Moving a phrase to the front keeps the order of the rest. Exchanging two words around a third reverses all three. A
 passive that names its doer is first put in the order of the active voice. Where only names differ from the source's
-words, they are compared one by one.
+words, they are compared one by one, and so are `he` and `she` among the same words.
 """
 
 import re
 from collections import Counter
 from collections.abc import Sequence
+from difflib import SequenceMatcher
 from itertools import accumulate
 from typing import Final
 
@@ -25,6 +26,12 @@ _PASSIVE: Final = re.compile(
     r"\s+by\s+(?P<doer>.+?)(?P<rest>(?:\s+(?:in|on|at|after|before|to|for|from|with|during|when|while|as|because|that|which"
     r"|who|until|under|near|into)\b.*)?)$"
 )
+_GENDERS: Final = {
+    **dict.fromkeys(("he", "him", "his", "himself"), "he"),
+    **dict.fromkeys(("she", "her", "hers", "herself"), "she"),
+}
+_HANGING_WORDS: Final = "because after before until unless if although though when while"
+_HANGING: Final = frozenset(_HANGING_WORDS.split())
 _MANNER: Final = re.compile(r"^(?:hand|means|way|mail|post|chance|accident|default|then|now|noon|night|\w+ing|\d.*)\b")
 
 Token = tuple[str, int]
@@ -37,8 +44,14 @@ def exchanged(statement: str, source: str) -> bool:
     shared = [token for token in mine if token in places]
     order = [places[token] for token in shared]
     if len(order) >= 3 and _longest_rising(order) < _LEAST_IN_ORDER * len(order):
-        return not _is_moved_clause(order, source)
-    return _has_reversal(order) or _numbers_exchanged(statement, source) or _names_exchanged(statement, source)
+        return not _is_moved_clause(order, source) or _reasons_exchanged(statement, source)
+    return (
+        _has_reversal(order)
+        or _numbers_exchanged(statement, source)
+        or _names_exchanged(statement, source)
+        or _pronouns_exchanged(statement, source)
+        or _reasons_exchanged(statement, source)
+    )
 
 
 def _is_moved_clause(order: Sequence[int], source: str) -> bool:
@@ -116,6 +129,39 @@ def _names_exchanged(statement: str, source: str) -> bool:
     alike = [place for place in range(len(theirs) - size + 1) if others[place + 1 : place + size] == masked[1:]]
     said = [word.lower() for word in mine]
     return bool(alike) and not any([word.lower() for word in theirs[at : at + size]] == said for at in alike)
+
+
+def _pronouns_exchanged(statement: str, source: str) -> bool:
+    """Whether `he` stands beside the words that `she` has in the source, or the other way round."""
+    mine, theirs = active_words(statement), active_words(source)
+    masked = [["" if word in _GENDERS else word for word in words] for words in (mine, theirs)]
+    return any(
+        block.size > 1
+        and any(
+            _GENDERS.get(word) != _GENDERS.get(other)
+            for word, other in zip(
+                mine[block.a : block.a + block.size], theirs[block.b : block.b + block.size], strict=True
+            )
+        )
+        for block in SequenceMatcher(None, *masked, autojunk=False).get_matching_blocks()
+    )
+
+
+def _reasons_exchanged(statement: str, source: str) -> bool:
+    """Whether what follows `because` (or `after`, `if` and others) comes before it in the source."""
+    mine, theirs = _hanging(statement), _hanging(source)
+    whole = {root for root, _ in _tokens(source)}
+    return any(
+        len(words & (whole - theirs[opening])) > len(words & theirs[opening])
+        for opening, words in mine.items()
+        if opening in theirs
+    )
+
+
+def _hanging(text: str) -> dict[str, set[str]]:
+    """The stems of each clause that opens with `because` or the like."""
+    split = [(normal_words(clause)[:1], clause) for clause in clauses(text)]
+    return {first[0]: {root for root, _ in _tokens(clause)} for first, clause in split if set(first) & _HANGING}
 
 
 def _masked(word: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, cast
 
-from pentad.documents.instructions import WARNING, instructs
+from pentad.documents.instructions import WARNING
 from pentad.kernel.errors import InvalidInput, Unavailable
 from pentad.mcp.call import Call
 from pentad.mcp.client_requests import Sample
@@ -179,7 +179,7 @@ def _material(persona: Persona, question: str, evidence: Sequence[Sentence], tur
                 "from": place(sentence.passage, sentence.start, sentence.end),
                 "kind": "by" if persona.is_own(sentence.passage) else "about",
                 "text": sentence.text,
-                **({"warning": WARNING} if instructs(sentence.text) else {}),
+                **({"warning": WARNING} if sentence.instructs else {}),
             }
             for sentence in evidence
         ],

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pentad.documents.instructions import instructs
 from pentad.rooms.avatars.answers.answer_relevance import answer_signs
 from pentad.rooms.avatars.answers.drafting.headings import looks_like_heading, without_headings
 from pentad.rooms.avatars.answers.question_kinds import has_kind, kind_of
@@ -75,7 +74,7 @@ async def best_quotes(
     ranks = {each.sentence.place: rank for rank, each in enumerate(ranked)}
     together = runs(sorted(chosen, key=lambda sentence: sentence.place))
     showing = [run for run in together if answer_signs(question, [run], idf, speaker).complete]
-    plain = [[one for one in group if not instructs(one.text)] for group in (_flat(showing), chosen)]
+    plain = [[one for one in group if not one.instructs] for group in (_flat(showing), chosen)]
     best = min(plain[0] or plain[1] or chosen, key=lambda one: ranks.get(one.place, len(ranks)))
     answer = [*_spoken_of([best], every), best]
     said = {sentence.place for sentence in answer}
@@ -90,7 +89,7 @@ def _flat(quotes: Sequence[Sequence[Sentence]]) -> list[Sentence]:
 
 def _orders(quote: Sequence[Sentence]) -> bool:
     """Whether a quote has instructions to a language model: it comes after all others."""
-    return any(instructs(sentence.text) for sentence in quote)
+    return any(sentence.instructs for sentence in quote)
 
 
 async def ranked_sentences(
@@ -208,7 +207,7 @@ def _next_to(sentence: Sentence, by_start: Mapping[tuple[int, int], Sentence]) -
 
 
 def _spoken_of(chosen: Sequence[Sentence], all_of_them: Sequence[Sentence]) -> list[Sentence]:
-    """The sentences before those that begin with a pronoun: they say who `she` is."""
+    """The sentences before those that begin with a pronoun: they say who `she` is. Headings and captions do not."""
     by_number = {sentence.number: sentence for sentence in all_of_them}
     there = {sentence.place for sentence in chosen}
     before = [by_number.get(sentence.number - 1) for sentence in chosen if sentence.words[0] in _PRONOUNS]
@@ -217,6 +216,7 @@ def _spoken_of(chosen: Sequence[Sentence], all_of_them: Sequence[Sentence]) -> l
         for sentence in dict.fromkeys(before)
         if sentence is not None
         and sentence.place not in there
+        and sentence.stops
         and by_number[sentence.number + 1].passage.id == sentence.passage.id
     ]
 

@@ -3,6 +3,7 @@
 A heading often repeats the words of a question without answering it, so sentences are quoted instead.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Final
@@ -16,6 +17,7 @@ _STOPS: Final = ".!?\u2026"
 _CLOSING: Final = "\"')]\u201d\u2019"
 _OTHERWISE: Final = frozenset("|:")
 """Signs of a row of a table and of a definition."""
+_NUMBERED: Final = re.compile(r"(?:part|book|chapter|section|appendix) \w+: ", re.IGNORECASE)
 
 
 def looks_like_heading(sentence: Sentence) -> bool:
@@ -46,7 +48,8 @@ def _headings(passage: Sequence[Sentence]) -> Iterator[Sentence]:
 def _stands_alone(sentence: Sentence) -> bool:
     """Whether it is a paragraph that looks like a heading, in a document that marks none."""
     passage, text = sentence.passage, sentence.text
-    if passage.section is not None or not looks_like_heading(sentence) or _OTHERWISE & set(text):
+    bare = _NUMBERED.sub("", text, count=1)
+    if passage.section is not None or not looks_like_heading(sentence) or _OTHERWISE & set(bare):
         return False
     before, after = passage.content[: sentence.start], passage.content[sentence.end :]
     alone = (not before.strip() or before.endswith("\n\n")) and (not after.strip() or after.startswith("\n\n"))
