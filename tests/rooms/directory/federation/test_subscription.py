@@ -13,8 +13,9 @@ from pentad.net.grpc_calls import Service
 from pentad.rooms.directory.federation import peer_search
 from pentad.rooms.directory.federation.peers import PeerCredentials, PeerFilters, PeerState
 from pentad.rooms.directory.interface.grpc import server
+from pentad.rooms.directory.models import SCAN_REPORT
 from pentad.rooms.directory.records import routing
-from pentad.rooms.directory.records.referrers import SIGNATURE
+from pentad.rooms.directory.records.referrers import SIGNATURE, Referrer
 from pentad.rooms.directory.records.service import draft_record
 from pentad.rooms.directory.service import Directory
 from pentad.rooms.directory.trust.keys import read_private_key
@@ -194,6 +195,21 @@ async def test_filters_say_what_is_copied(a: Site, b: Site) -> None:
     await follow(b, a, filters=PeerFilters(("acme.example",), ("/skills/language_processing/language_generation",)))
     await until(lambda: state(b), lambda found: found.peer.status == "in step")
     assert await cids_of(b.directory) == {wanted}
+
+
+@pytest.mark.requirement("dir:federation:filters")
+async def test_a_peer_adds_nothing_to_records_outside_its_namespaces(a: Site, b: Site) -> None:
+    mine = agent(name="mine.example/agent")
+    cid = (await b.directory.records.push(LOCAL, mine)).cid
+    await a.directory.records.push(LOCAL, mine)
+    await a.directory.referrers.push(LOCAL, Referrer(SCAN_REPORT, cid, {"isSafe": True}))
+    lie = "UPDATE directory_records SET name = ? WHERE cid = ?"
+    await a.app.database.write(lambda tx: tx.run(lie, "acme.example/agent", cid))
+    wanted = await push(a, name="acme.example/wanted")
+    await follow(b, a, filters=PeerFilters(("acme.example",)))
+    await has(b, cid, wanted)
+    await until(lambda: state(b), lambda found: found.peer.status == "in step")
+    assert await b.directory.referrers.pull(cid) == []
 
 
 @pytest.mark.requirement("dir:federation:failures")
