@@ -252,6 +252,33 @@ async def test_a_server_json_in_an_old_form_is_served_in_the_new_one(site: Site)
 
 
 @pytest.mark.requirement("dir:registry:list")
+async def test_nothing_of_the_old_form_is_left(site: Site) -> None:
+    variable = {"name": "API_KEY", "is_required": True, "is_secret": True}
+    argument = {"type": "positional", "value_hint": "folder", "is_repeated": True}
+    package = {
+        "registry_type": "npm", "registry_base_url": "https://npm.example.org", "identifier": "@vendor/tool",
+        "version": "1.0.0", "file_sha256": "a" * 64, "package_arguments": [argument],
+        "environment_variables": [variable],
+    }  # fmt: skip
+    old = {
+        "$schema": "https://static.modelcontextprotocol.io/schemas/2025-07-09/server.schema.json",
+        "description": "Does things.", "version": "1.0.0", "status": "active", "website_url": "https://example.org",
+    }  # fmt: skip
+    ways = {
+        "local": {"packages": [package]},
+        "remote": {"remotes": [{"transport_type": "streamable", "url": "https://tool.example.org/mcp"}]},
+    }
+    for name, way in ways.items():
+        source = json.dumps({"name": f"io.github.vendor/{name}", **old, **way})
+        await site.directory.importer.import_one(LOCAL, source, "mcp")
+        found = (await site.client().version(f"io.github.vendor/{name}")).server
+        assert "_" not in json.dumps(found).replace("API_KEY", "")
+        assert "status" not in found
+        assert found["$schema"].endswith("/2025-12-11/server.schema.json")
+    assert found["remotes"] == [{"type": "streamable-http", "url": "https://tool.example.org/mcp"}]
+
+
+@pytest.mark.requirement("dir:registry:list")
 async def test_addresses_that_are_not_http_do_not_reach_hosts(site: Site) -> None:
     good = {"type": "streamable-http", "url": "https://weather.example.org/mcp"}
     bad = {"type": "sse", "url": "javascript:alert(1)"}
