@@ -268,10 +268,11 @@ async def test_nothing_of_the_old_form_is_left(site: Site) -> None:
         "local": {"packages": [package]},
         "remote": {"remotes": [{"transport_type": "streamable", "url": "https://tool.example.org/mcp"}]},
     }
+    found: dict[str, Any] = {}
     for name, way in ways.items():
         source = json.dumps({"name": f"io.github.vendor/{name}", **old, **way})
         await site.directory.importer.import_one(LOCAL, source, "mcp")
-        found = (await site.client().version(f"io.github.vendor/{name}")).server
+        found = dict((await site.client().version(f"io.github.vendor/{name}")).server)
         assert "_" not in json.dumps(found).replace("API_KEY", "")
         assert "status" not in found
         assert found["$schema"].endswith("/2025-12-11/server.schema.json")
