@@ -111,7 +111,7 @@ class States:
         changed: list[int] = []
         for cid in dict.fromkeys(cids):
             record, _, name, version, old, pushed_by, *_ = _found(tx, cid)
-            if old == state:
+            if old == state and reason in ("", _last_reason(tx, record)):
                 raise Conflict(f"{name[:200]} {version[:100]} is {state} already.", hint="Nothing was changed.")
             _check_allowed(who, state, pushed_by, f"{name[:200]} {version[:100]}")
             tx.run("UPDATE directory_records SET state = ? WHERE id = ?", state, record)
@@ -140,6 +140,11 @@ def _found(rows: Rows, cid: str) -> Row:
     if row is None:
         raise record_not_found(cid)
     return row
+
+
+def _last_reason(rows: Rows, record: int) -> str:
+    sql = "SELECT reason FROM directory_state_changes WHERE record = ? ORDER BY id DESC LIMIT 1"
+    return rows.value(sql, record) or ""
 
 
 def _state(row: Row, history: tuple[StateChange, ...] = ()) -> RecordState:

@@ -188,7 +188,7 @@ class Registry:
         found = await self._database.read(lambda rows: rows.all(*_of_name(name, version)))
         if not found:
             raise _not_found(name, version)
-        cids = [cid for cid, known in found if known != state]
+        cids = [cid for cid, known, said in found if known != state or message not in ("", said)]
         if not cids:
             raise _bad_status(f"The status is {status} already.")
         await self._states.set(who, cids, state, message)
@@ -293,10 +293,10 @@ def _stored(rows: Rows, cid: str) -> ServerEntry:
 
 
 def _of_name(name: str, version: str | None) -> tuple[Any, ...]:
-    """The query for CID and state of a server's records that are visible, or could become so."""
+    """The query for CID, state and status message of a server's records that are visible, or could become so."""
     sql = (
-        "SELECT r.cid, r.state FROM directory_servers s JOIN directory_records r ON r.id = s.record WHERE s.name = ?"
-        " AND (s.is_current = 1 OR s.status = '')"
+        "SELECT r.cid, r.state, s.message FROM directory_servers s JOIN directory_records r ON r.id = s.record"
+        " WHERE s.name = ? AND (s.is_current = 1 OR s.status = '')"
     )
     return (sql, name) if version is None else (f"{sql} AND s.version = ?", name, version)
 
