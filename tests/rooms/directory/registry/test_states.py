@@ -12,6 +12,7 @@ from pentad.kernel.errors import Conflict, Forbidden
 from pentad.kernel.principal import LOCAL, Principal
 from pentad.rooms.directory.interface.demo import demo_records, fill_demo
 from pentad.rooms.directory.interface.search_source import find_records
+from pentad.rooms.directory.records.states import allowed_states
 from pentad.rooms.directory.search.query import Query
 from pentad.search.sources import SearchRequest
 from tests.cli.processes import run
@@ -154,6 +155,26 @@ async def test_authors_change_their_own_records_and_nobody_elses(site: Site) -> 
     found = await states.get(cid)
     assert [one.new_state for one in found.history] == ["approved", "deprecated", "proposed"]
     assert [one.changed_by for one in found.history] == ["local", "user:ada", "user:ada"]
+
+
+@pytest.mark.requirement("dir:states:approval", "dir:states:rights")
+async def test_no_state_that_authors_set_shows_hosts_what_nobody_approved(site: Site) -> None:
+    await site.publish("org.example/weather", "1.0.0")
+    await site.publish("org.example/weather", "2.0.0", who="writer")
+    before = (await site.client().version("org.example/weather")).updated_at
+    writer = site.client("writer")
+    with pytest.raises(RegistryError, match=r"403.*approve"):
+        await writer.set_status("org.example/weather", "2.0.0", status="deprecated")
+    (waiting,) = (await site.directory.states.in_state("proposed", 2))[0]
+    author = Principal(waiting.pushed_by, "writer", WRITER.scopes)
+    assert allowed_states(author, waiting) == ["draft", "withdrawn"]
+    with pytest.raises(Forbidden):
+        await site.directory.states.set(author, [waiting.cid], "deprecated")
+    await writer.set_status("org.example/weather", "2.0.0", status="deleted")
+    versions = await site.client().versions("org.example/weather", include_deleted="true")
+    assert [one.key[1] for one in versions] == ["1.0.0"]
+    assert [one async for one in site.client().every(updated_since=before)] == []
+    assert (await site.directory.naming.find("org.example/weather")).version == "1.0.0"
 
 
 @pytest.mark.requirement("dir:states:approval")
