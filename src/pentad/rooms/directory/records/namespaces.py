@@ -101,11 +101,16 @@ def check_immutable(tx: Transaction, drafts: Sequence[Draft], rules: Sequence[Na
 
 
 def rule_for(name: str, rules: Mapping[str, T]) -> T | None:
-    """The rule that applies to a name: that of its most specific namespace."""
-    rest = name
+    """The rule that applies to a name: that of its most specific namespace. Searches and references find names in other
+    case and without their scheme, so rules apply to these spellings too."""
+    folded = {namespace.lower(): rule for namespace, rule in rules.items()}
+    scheme = next((one for one in ("https://", "http://") if name.lower().startswith(one)), "")
+    rest = name[len(scheme) :]
     while rest:
-        if rest in rules:
-            return rules[rest]
+        for spelling in (scheme + rest, rest):
+            for known, written in ((rules, spelling), (folded, spelling.lower())):
+                if written in known:
+                    return known[written]
         rest = rest.rpartition("/")[0].rstrip("/")
     return rules.get("")
 

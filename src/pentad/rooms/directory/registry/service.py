@@ -178,8 +178,10 @@ class Registry:
             raise _not_published([Issue("", line) for line in imported.errors])
         return await self._database.read(lambda rows: _stored(rows, imported.cid))
 
-    async def set_status(self, who: Principal, name: str, version: str | None, status: str, message: str) -> int:
-        """Change the status of one version, or of all. Returns how many changed; NotPublished if none did."""
+    async def set_status(
+        self, who: Principal, name: str, version: str | None, status: str, message: str
+    ) -> list[ServerEntry]:  # fmt: skip
+        """Change the status of one version, or of all. Returns those that changed; NotPublished if none did."""
         state = _STATES.get(status)
         if state is None:
             raise _bad_status(f"A status is one of {', '.join(_STATES)}.")
@@ -192,7 +194,7 @@ class Registry:
         if not cids:
             raise _bad_status(f"The status is {status} already.")
         await self._states.set(who, cids, state, message)
-        return len(cids)
+        return await self._database.read(lambda rows: [_stored(rows, cid) for cid in cids])
 
     async def catch_up(self) -> None:
         """Add the servers from before the registry existed."""
