@@ -225,6 +225,15 @@ async def test_a_peer_that_fails_says_why_and_when_it_is_tried_again(a: Site, b:
     assert a.keys["stranger"] not in repr(await b.directory.peers.get("acme"))
 
 
+@pytest.mark.requirement("dir:federation:failures")
+async def test_a_refused_key_is_reported_with_one_number_for_the_log(a: Site, b: Site) -> None:
+    await b.directory.peers.add(LOCAL, "acme", a.address, PeerCredentials(token="wrong"), PeerFilters())
+    failing = await until(lambda: state(b), lambda found: found.peer.status == "failing")
+    problem = failing.as_json()["problem"]
+    assert "not accepted" in problem
+    assert problem.count("incident") == 1, "the other side's, where the reason is logged"
+
+
 @pytest.mark.requirement("dir:federation:failures", "dir:federation:restarts")
 async def test_a_server_that_starts_tries_its_peers_at_once(a: Site, tmp_path: Path) -> None:
     async with open_site(tmp_path / "b", auth="required") as b:

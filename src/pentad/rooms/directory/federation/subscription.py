@@ -87,8 +87,8 @@ class Subscriptions:
         except LeaseLost:
             raise
         except PentadError as error:
+            problem = error.sentence()  # before it gets a number here: the other side may have given one
             log_failure(error, f"Following the peer {peer.name}")
-            problem = error.sentence()
             await self.database.write(lambda tx: self._save_failure(tx, run, problem))
             raise RetryLater(problem, progressed=progressed) from None
 
