@@ -311,7 +311,7 @@ def _not_found(name: str, version: str | None = None) -> NotFound:
 def _not_published(issues: Sequence[Issue]) -> NotPublished:
     lines = "; ".join(f"{one.path}: {one.message}" if one.path else one.message for one in issues[:20])
     details = {"issues": [asdict(one) for one in issues]}
-    return NotPublished(f"This server.json cannot be published: {lines}.", details=details)
+    return NotPublished(f"This server.json cannot be published: {lines.removesuffix('.')}.", details=details)
 
 
 def _bad_status(text: str) -> NotPublished:
