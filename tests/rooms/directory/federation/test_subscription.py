@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pentad.kernel.errors import Conflict, InvalidInput, NotFound
-from pentad.kernel.principal import LOCAL
+from pentad.kernel.principal import LOCAL, Principal
 from pentad.net.grpc_calls import Service
 from pentad.rooms.directory.federation import peer_search
 from pentad.rooms.directory.federation.peers import PeerCredentials, PeerFilters, PeerState
@@ -257,6 +257,26 @@ async def test_a_record_that_contradicts_a_final_version_is_left_out_and_counted
     found = (await until(lambda: state(b), lambda found: found.peer.status == "in step")).as_json()
     assert found["skipped"] == 1
     assert "exists with other content" in found["skipped_reason"]
+
+
+@pytest.mark.requirement("dir:federation:filters")
+async def test_a_peer_reserves_no_names_and_versions(a: Site, b: Site) -> None:
+    names = ("mine.example/agent", "mine.example/approved")
+    copies = [await push(a, name=name, version="v1", description="There.") for name in names]
+    await follow(b, a)
+    await has(b, *copies)
+    await b.directory.states.set(LOCAL, [copies[1]], "approved")
+    writer = Principal("user:ada", "ada", frozenset({"directory:write"}))
+    own = [agent(name=name, version="v1", description="Here.") for name in names]
+    for who, record in ((writer, own[0]), (LOCAL, own[1])):
+        with pytest.raises(Conflict):
+            await b.directory.records.push(who, record)
+    with pytest.raises(Conflict):
+        await b.directory.records.propose(LOCAL, own[0])
+    mine = (await b.directory.records.push(LOCAL, own[0])).cid
+    marker = await push(a)
+    await has(b, mine, copies[1], marker)
+    assert (await b.directory.naming.find(names[0])).cid == mine
 
 
 @pytest.mark.requirement("dir:federation:in-step")
