@@ -259,7 +259,7 @@ async def test_a_record_that_contradicts_a_final_version_is_left_out_and_counted
     assert "exists with other content" in found["skipped_reason"]
 
 
-@pytest.mark.requirement("dir:federation:filters")
+@pytest.mark.requirement("dir:federation:states")
 async def test_a_peer_reserves_no_names_and_versions(a: Site, b: Site) -> None:
     names = ("mine.example/agent", "mine.example/approved")
     copies = [await push(a, name=name, version="v1", description="There.") for name in names]
