@@ -62,7 +62,10 @@ DRAFTS: Final[dict[str, str]] = {
     "nested twice": json.dumps({"status": "success", "data": {"records": [draft()]}}),
     "a call of the tool": json.dumps({"name": "agntcy_dir_push_record", "arguments": {"record_json": text()}}),
     "some of it in metadata": json.dumps(
-        {"metadata": {"name": _PLAIN["name"], "author": "Ada"}, **draft(name=None, authors=None)}
+        {
+            "metadata": {"name": _PLAIN["name"], "author": "Ada", "created": _PLAIN["created_at"]},
+            **draft(name=None, authors=None, created_at=None),
+        }
     ),
     "a fence of something else first": f"Run:\n```bash\npentad directory push it.json\n```\n```json\n{text()}\n```",
     "missing commas": text().replace('",\n  "', '"\n  "').replace("],\n", "]\n"),

@@ -92,6 +92,11 @@ def test_an_inner_object_with_more_attributes_never_replaces_a_record() -> None:
     assert read_draft(given).data["extra"] == inner
 
 
+def test_the_name_of_something_else_is_not_the_name_of_the_record() -> None:
+    data = read_draft(text(name=None, contact={"name": "Ada Park"})).data
+    assert (data.get("name"), data["contact"]) == (None, {"name": "Ada Park"})
+
+
 def test_texts_side_by_side_on_one_line_are_not_separated() -> None:
     with pytest.raises(InvalidInput):
         read_draft(text().replace("Reads invoices", 'Reads "invoices" fast'))

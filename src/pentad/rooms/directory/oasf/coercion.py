@@ -61,6 +61,8 @@ _LATEST_SECONDS: Final = 4_102_444_800
 """Timestamps above this are in milliseconds."""
 _ENOUGH_NAMES: Final = 2
 """An inner object with this many attributes of a record is taken as the record if the outer one has fewer."""
+_PARTS: Final = frozenset({"metadata", "meta", "info", "agent", "record"})
+"""Objects that models put some attributes of the record into."""
 _MOST_NESTED: Final = 3
 _MOST_LOOKED_AT: Final = 100
 
@@ -185,30 +187,25 @@ class _Coercion:
         """Attributes under another name or spelling."""
         known = {fold(name): name for name in objects(version).root.attributes}
         for key in list(self._data):
-            folded = fold(key[:100])
-            name = known.get(folded) or known.get(fold(_ALIASES.get(folded, "")))
+            name = _attribute(known, key)
             if name is None or key == name or self._data.get(name) not in (None, "", [], {}):
                 continue
             self._data[name] = self._data.pop(key)
             self._say("attribute_renamed", f'"{key[:60]}" is called "{name}".', name)
 
     def _lift_parts(self, version: str) -> None:
-        """Attributes of the record inside another object, such as `{"metadata": {"name": ...}}`."""
+        """Attributes of the record inside an object such as `{"metadata": {"name": ...}}`."""
         known = {fold(name): name for name in objects(version).root.attributes}
-        for key, value in list(self._data.items()):
-            if not isinstance(value, dict) or fold(key[:100]) in known:
+        for key in [key for key in self._data if fold(key[:100]) in _PARTS]:
+            part = self._data[key]
+            if not isinstance(part, dict):
                 continue
-            part = cast("dict[str, Any]", value)
-            names = [known.get(name) or known.get(_ALIASES.get(name, "")) for one in part if (name := fold(one[:100]))]
-            if (
-                names
-                and None not in names
-                and len({*names}) == len(part)
-                and not any(name in self._data for name in names)
-            ):
-                del self._data[key]
-                self._data |= {str(name): inner for name, inner in zip(names, part.values(), strict=True)}
-                self._say("attribute_nested", f'The attributes in "{key[:60]}" belong to the record itself.', "")
+            inner = {_attribute(known, name): value for name, value in cast("dict[str, Any]", part).items()}
+            if None in inner or len(inner) < len(cast("dict[str, Any]", part)) or inner.keys() & self._data.keys():
+                continue
+            del self._data[key]
+            self._data |= cast("dict[str, Any]", inner)
+            self._say("attribute_nested", f'The attributes in "{key[:60]}" belong to the record itself.', "")
 
     def _nothing(self) -> None:
         """Attributes without a value."""
@@ -277,6 +274,12 @@ class _Coercion:
 
     def _say(self, code: str, message: str, path: str) -> None:
         self._findings.append(_changed(code, message, path))
+
+
+def _attribute(known: Mapping[str, str], key: str) -> str | None:
+    """The attribute that a key means; None if there is none. `known` has the attributes by their folded names."""
+    folded = fold(key[:100])
+    return known.get(folded) or known.get(fold(_ALIASES.get(folded, "")))
 
 
 def _changed(code: str, message: str, path: str) -> Finding:
