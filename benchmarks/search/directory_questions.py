@@ -11,7 +11,7 @@ import asyncio
 import hashlib
 import json
 import tempfile
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -130,20 +130,24 @@ def directory(client: Any, names: dict[str, str]) -> Ask:
     return ask
 
 
-async def plain_cosine(embedder: Embedder) -> Ask:
-    """Ranks the newest version of each agent by the cosine of its name and description, and knows no verdict."""
-    newest = {record["name"].partition("/")[2]: record for record in records()}
+def described(given: Iterable[dict[str, Any]]) -> dict[str, str]:
+    """The descriptions of agents by the last part of their names; that of the newest version."""
+    return {record["name"].partition("/")[2]: record["description"] for record in given}
+
+
+async def plain_cosine(embedder: Embedder, agents: Mapping[str, str]) -> Ask:
+    """Ranks agents by the cosine of name and description, and knows no verdict."""
 
     def unit(data: bytes) -> NDArray[np.float32]:
         found = np.frombuffer(data, "<f4").reshape(-1, embedder.dimensions)
         return found / np.linalg.norm(found, axis=1, keepdims=True)
 
-    rows = unit(await embedder.embed([f"{name.replace('-', ' ')}. {r['description']}" for name, r in newest.items()]))
+    rows = unit(await embedder.embed([f"{name.replace('-', ' ')}. {text}" for name, text in agents.items()]))
 
     async def ask(question: str) -> Answer:
         cosines = rows @ unit(await embedder.embed([question]))[0]
         order = np.argsort(-cosines)
-        return Answer([list(newest)[place] for place in order[:10]], float(cosines[order[0]]), no_match=False)
+        return Answer([list(agents)[place] for place in order[:10]], float(cosines[order[0]]), no_match=False)
 
     return ask
 
@@ -175,7 +179,9 @@ async def _run(models: Path, *, held_out: bool, told: bool) -> None:
             ask = directory(client, await push(client))
             await app.search.embed_pending()
             await _print("directory", ask, held_out=held_out, told=told)
-            await _print("plain cosine", await plain_cosine(_embedder(app)), held_out=held_out, told=False)
+            await _print(
+                "plain cosine", await plain_cosine(_embedder(app), described(records())), held_out=held_out, told=False
+            )
 
 
 def _embedder(app: App) -> Embedder:

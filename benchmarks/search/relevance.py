@@ -8,10 +8,11 @@ batteries are asked of the demo avatars. AUROC compares best scores; `marks.py` 
 import asyncio
 import json
 import tempfile
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.search.directory_questions import Ask, described, directory, plain_cosine
 from benchmarks.search.marks import COLUMNS, Answer, Marks
 from pentad.app import App, open_app
 from pentad.rooms.avatars.interface.demo import fill_demo
@@ -21,7 +22,7 @@ from pentad.search.embedders import Choice
 from pentad.settings.model import SearchSettings, Settings
 from tests.rooms.avatars.acceptance import babbage, nightingale
 
-_AGENTS = json.loads((Path(__file__).parent / "judged_agents.json").read_text("utf-8"))
+AGENTS = json.loads((Path(__file__).parent / "judged_agents.json").read_text("utf-8"))
 _SCHEMA = {
     "title": "Agent",
     "slug": "agent",
@@ -30,11 +31,16 @@ _SCHEMA = {
 }
 
 
-async def _ask_all(title: str, ask: Callable[[str], Awaitable[Answer]]) -> None:
-    halves = Marks(), Marks()
-    for place, question in enumerate(_AGENTS["questions"]):
-        halves[place % 2].note(question["answers"], await ask(question["question"]))
-    for name, marks in zip(("tuned", "held out"), halves, strict=True):
+async def halves(ask: Ask) -> tuple[Marks, Marks]:
+    """The marks of the tuned and of the held-out half."""
+    found = Marks(), Marks()
+    for place, question in enumerate(AGENTS["questions"]):
+        found[place % 2].note(question["answers"], await ask(question["question"]))
+    return found
+
+
+async def _ask_all(title: str, ask: Ask) -> None:
+    for name, marks in zip(("tuned", "held out"), await halves(ask), strict=True):
         _say(f"{title}, {name}", marks)
 
 
@@ -48,8 +54,17 @@ async def _tool(client: Any, name: str, arguments: dict[str, Any]) -> dict[str, 
 
 
 async def _directory(app: App, client: Any, way: str, embedded: int | None) -> None:
+    ask = directory(client, await push_agents(client))
+    await _embed(app, embedded)
+    await _ask_all(f"directory, {way}", ask)
+    if embedded is None and app.search.embedder is not None:
+        await _ask_all("plain cosine", await plain_cosine(app.search.embedder, described(AGENTS["records"])))
+
+
+async def push_agents(client: Any) -> dict[str, str]:
+    """Push the records; the name behind each CID."""
     names: dict[str, str] = {}
-    for record in _AGENTS["records"]:
+    for record in AGENTS["records"]:
         full = {
             "schema_version": "1.0.0", "created_at": "2026-01-01T00:00:00Z", "authors": ["A"], "locators": [],
             "modules": [], **record,
@@ -58,16 +73,7 @@ async def _directory(app: App, client: Any, way: str, embedded: int | None) -> N
         answer = await _tool(client, "agntcy_dir_push_record", {"record_json": json.dumps(full)})
         assert "cid" in answer, answer
         names[answer["cid"]] = record["name"].partition("/")[2]
-    await _embed(app, embedded)
-
-    async def ask(question: str) -> Answer:
-        found = await _tool(client, "agntcy_dir_search_local", {"query": question, "limit": 20})
-        hits = found.get("hits", [])
-        listed = list(dict.fromkeys(names[hit["cid"]] for hit in hits))
-        no_match = not hits or found.get("no_good_match", False)
-        return Answer(listed, hits[0]["score"] if hits else 0.0, no_match)
-
-    await _ask_all(f"directory, {way}", ask)
+    return names
 
 
 async def _registers(app: App, client: Any, way: str, embedded: int | None) -> None:
@@ -75,7 +81,7 @@ async def _registers(app: App, client: Any, way: str, embedded: int | None) -> N
     data = {"title": "Agents", "slug": "agents", "schemas": ["agent"]}
     await _tool(client, "registers", {"action": "create", "data": data})
     here = {"register": "agents", "schema": "agent"}
-    for record in _AGENTS["records"]:
+    for record in AGENTS["records"]:
         skills = ", ".join(record["skills"]).replace("_", " ")
         data = {"name": record["name"].partition("/")[2], "description": record["description"], "skills": skills}
         await _tool(client, "objects", {**here, "action": "create", "data": data})
@@ -126,7 +132,7 @@ def _class(family: str, name: str) -> str:
 
 
 async def _run() -> None:
-    half = len(_AGENTS["records"]) // 2
+    half = len(AGENTS["records"]) // 2
     for way, count in (("words", 0), ("half embedded", half), ("words and vectors", None)):
         for room in (_directory, _registers):
             with tempfile.TemporaryDirectory() as data:

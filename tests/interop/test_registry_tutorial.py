@@ -23,13 +23,13 @@ def commands(text: str) -> list[str]:
 
 
 def listed(port: int) -> list[str]:
-    """The names that a host without credentials gets."""
+    """The versions that a host without credentials gets."""
     connection = HTTPConnection("127.0.0.1", port, timeout=60)
     try:
         connection.request("GET", "/v0.1/servers")
         answer = connection.getresponse()
         assert answer.status == 200
-        return [one["server"]["name"] for one in json.loads(answer.read())["servers"]]
+        return [one["server"]["version"] for one in json.loads(answer.read())["servers"]]
     finally:
         connection.close()
 
@@ -40,7 +40,7 @@ def test_a_build_publishes_and_hosts_get_what_was_approved(tmp_path: Path) -> No
     shown = re.search(r"<!-- publish -->\n```\n(.*?)```", PAGE, re.DOTALL)
     assert settings is not None
     assert shown is not None
-    create, publish, waiting, approve = commands(shown[1])
+    create, change, publish, waiting, approve = commands(shown[1])
     (tmp_path / "pentad.toml").write_text(settings[1], encoding="utf-8")
     (tmp_path / "server.json").write_text(json.dumps(WEATHER), encoding="utf-8")
     store = ["--data", str(tmp_path), "--config", str(tmp_path / "pentad.toml")]
@@ -58,14 +58,17 @@ def test_a_build_publishes_and_hosts_get_what_was_approved(tmp_path: Path) -> No
         assert done.returncode == 0, (line, done.stderr)
         return done.stdout
 
-    token = json.loads(run(f"{create} --json"))["token"]
+    run("pentad directory import server.json")
+    token = run(create.removeprefix("PENTAD_TOKEN=$(").removesuffix(")")).strip()
+    run(change)
     server.start()
     try:
         server.wait_until_ready()
-        assert json.loads(run(publish))["server"] == WEATHER
-        assert listed(server.port) == []
-        assert "org.example/weather" in run(waiting)
+        published = json.loads(run(publish))["server"]
+        assert (published["name"], published["version"]) == (WEATHER["name"], "1.3.0")
+        assert listed(server.port) == ["1.2.0"]
+        assert "org.example/weather  1.3.0" in run(waiting)
         run(approve)
-        assert listed(server.port) == ["org.example/weather"]
+        assert listed(server.port) == ["1.2.0", "1.3.0"]
     finally:
         server.stop()

@@ -114,6 +114,14 @@ def ids_of(rows: Rows, cids: Sequence[str]) -> dict[str, int]:
     return found
 
 
+def names_of(rows: Rows, cids: Iterable[str]) -> dict[str, str]:
+    """The names of those CIDs that are stored."""
+    found: dict[str, str] = {}
+    for part in chunks(list(cids)):
+        found.update(rows.all(f"SELECT cid, name FROM directory_records WHERE cid IN ({marks(len(part))})", *part))  # noqa: S608  only marks
+    return found
+
+
 def texts_of(rows: Rows, cids: Sequence[str]) -> dict[str, str]:
     """The texts of those CIDs that are stored."""
     found: dict[str, str] = {}

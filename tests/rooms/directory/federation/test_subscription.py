@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 from pentad.kernel.errors import Conflict, InvalidInput, NotFound
-from pentad.kernel.principal import LOCAL
+from pentad.kernel.principal import LOCAL, Principal
 from pentad.net.grpc_calls import Service
 from pentad.rooms.directory.federation import peer_search
 from pentad.rooms.directory.federation.peers import PeerCredentials, PeerFilters, PeerState
 from pentad.rooms.directory.interface.grpc import server
+from pentad.rooms.directory.models import SCAN_REPORT
 from pentad.rooms.directory.records import routing
-from pentad.rooms.directory.records.referrers import SIGNATURE
+from pentad.rooms.directory.records.referrers import SIGNATURE, Referrer
 from pentad.rooms.directory.records.service import draft_record
 from pentad.rooms.directory.service import Directory
 from pentad.rooms.directory.trust.keys import read_private_key
@@ -196,6 +197,21 @@ async def test_filters_say_what_is_copied(a: Site, b: Site) -> None:
     assert await cids_of(b.directory) == {wanted}
 
 
+@pytest.mark.requirement("dir:federation:filters")
+async def test_a_peer_adds_nothing_to_records_outside_its_namespaces(a: Site, b: Site) -> None:
+    mine = agent(name="mine.example/agent")
+    cid = (await b.directory.records.push(LOCAL, mine)).cid
+    await a.directory.records.push(LOCAL, mine)
+    await a.directory.referrers.push(LOCAL, Referrer(SCAN_REPORT, cid, {"isSafe": True}))
+    lie = "UPDATE directory_records SET name = ? WHERE cid = ?"
+    await a.app.database.write(lambda tx: tx.run(lie, "acme.example/agent", cid))
+    wanted = await push(a, name="acme.example/wanted")
+    await follow(b, a, filters=PeerFilters(("acme.example",)))
+    await has(b, cid, wanted)
+    await until(lambda: state(b), lambda found: found.peer.status == "in step")
+    assert await b.directory.referrers.pull(cid) == []
+
+
 @pytest.mark.requirement("dir:federation:failures")
 async def test_a_peer_that_fails_says_why_and_when_it_is_tried_again(a: Site, b: Site) -> None:
     await b.directory.peers.add(
@@ -207,6 +223,15 @@ async def test_a_peer_that_fails_says_why_and_when_it_is_tried_again(a: Site, b:
     assert shown["failing_since"] is not None
     assert a.keys["stranger"] not in str(shown)
     assert a.keys["stranger"] not in repr(await b.directory.peers.get("acme"))
+
+
+@pytest.mark.requirement("dir:federation:failures")
+async def test_a_refused_key_is_reported_with_one_number_for_the_log(a: Site, b: Site) -> None:
+    await b.directory.peers.add(LOCAL, "acme", a.address, PeerCredentials(token="wrong"), PeerFilters())
+    failing = await until(lambda: state(b), lambda found: found.peer.status == "failing")
+    problem = failing.as_json()["problem"]
+    assert "not accepted" in problem
+    assert problem.count("incident") == 1, "the other side's, where the reason is logged"
 
 
 @pytest.mark.requirement("dir:federation:failures", "dir:federation:restarts")
@@ -232,6 +257,26 @@ async def test_a_record_that_contradicts_a_final_version_is_left_out_and_counted
     found = (await until(lambda: state(b), lambda found: found.peer.status == "in step")).as_json()
     assert found["skipped"] == 1
     assert "exists with other content" in found["skipped_reason"]
+
+
+@pytest.mark.requirement("dir:federation:states")
+async def test_a_peer_reserves_no_names_and_versions(a: Site, b: Site) -> None:
+    names = ("mine.example/agent", "mine.example/approved")
+    copies = [await push(a, name=name, version="v1", description="There.") for name in names]
+    await follow(b, a)
+    await has(b, *copies)
+    await b.directory.states.set(LOCAL, [copies[1]], "approved")
+    writer = Principal("user:ada", "ada", frozenset({"directory:write"}))
+    own = [agent(name=name, version="v1", description="Here.") for name in names]
+    for who, record in ((writer, own[0]), (LOCAL, own[1])):
+        with pytest.raises(Conflict):
+            await b.directory.records.push(who, record)
+    with pytest.raises(Conflict):
+        await b.directory.records.propose(LOCAL, own[0])
+    mine = (await b.directory.records.push(LOCAL, own[0])).cid
+    marker = await push(a)
+    await has(b, mine, copies[1], marker)
+    assert (await b.directory.naming.find(names[0])).cid == mine
 
 
 @pytest.mark.requirement("dir:federation:in-step")

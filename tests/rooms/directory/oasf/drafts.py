@@ -15,6 +15,7 @@ _PLAIN: Final[dict[str, Any]] = {
     "locators": [{"type": "source_code", "urls": ["https://github.com/example/invoice-helper"]}],
     "modules": [],
 }
+_MCP: Final = {"name": "invoices", "connections": [{"type": "streamable-http", "url": "https://example.org/mcp"}]}
 
 
 def draft(**changes: Any) -> dict[str, Any]:
@@ -58,6 +59,26 @@ DRAFTS: Final[dict[str, str]] = {
     "nested in a list": json.dumps([draft()]),
     "a day instead of a time": text(created_at="2026-03-02"),
     "seconds instead of a time": text(created_at=1772443800),
+    "nested twice": json.dumps({"status": "success", "data": {"records": [draft()]}}),
+    "a call of the tool": json.dumps({"name": "agntcy_dir_push_record", "arguments": {"record_json": text()}}),
+    "some of it in metadata": json.dumps(
+        {
+            "metadata": {"name": _PLAIN["name"], "author": "Ada", "created": _PLAIN["created_at"]},
+            **draft(name=None, authors=None, created_at=None),
+        }
+    ),
+    "a fence of something else first": f"Run:\n```bash\npentad directory push it.json\n```\n```json\n{text()}\n```",
+    "missing commas": text().replace('",\n  "', '"\n  "').replace("],\n", "]\n"),
+    "undefined": text()[:-2] + ',\n  "annotations": undefined\n}',
+    "nulls": json.dumps({**draft(), "previous_record_cid": None, "signature": None, "modules": None}),
+    "a description in parts": text(description=["Reads invoices.", "Summarizes them."]),
+    "annotations of all kinds": text(annotations={"beta": True, "stars": 5, "team": {"name": "core"}, "tags": ["a"]}),
+    "skills below their category": text(skills={"natural_language_processing": ["summarization"]}),
+    "no author among authors": text(authors=["Ada Park", None, ""]),
+    "modules as a map": text(modules={"integration/mcp": _MCP}),
+    "a locator with a kind": text(locators=[{"kind": "git", "uri": "https://github.com/example/invoice-helper"}]),
+    "a locator with an image": text(locators=[{"type": "docker", "image": "ghcr.io/example/invoice-helper:1.2.0"}]),
+    "a day with an ordinal": text(created_at="March 2nd, 2026"),
     "all at once": "```json\n"
     + json.dumps(
         {

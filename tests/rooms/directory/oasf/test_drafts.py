@@ -86,6 +86,22 @@ def test_locators_get_the_form_of_their_version(version: str) -> None:
     assert read_draft(given).data["locators"] == [{"type": "docker_image", "url": "https://ghcr.io/example/helper"}]
 
 
+def test_an_inner_object_with_more_attributes_never_replaces_a_record() -> None:
+    inner = {"name": "a", "version": "1", "description": "b", "authors": ["c"], "skills": []}
+    given = json.dumps({"schema_version": "1.0.0", "skills": ["summarization"], "extra": inner})
+    assert read_draft(given).data["extra"] == inner
+
+
+def test_the_name_of_something_else_is_not_the_name_of_the_record() -> None:
+    data = read_draft(text(name=None, contact={"name": "Ada Park"})).data
+    assert (data.get("name"), data["contact"]) == (None, {"name": "Ada Park"})
+
+
+def test_texts_side_by_side_on_one_line_are_not_separated() -> None:
+    with pytest.raises(InvalidInput):
+        read_draft(text().replace("Reads invoices", 'Reads "invoices" fast'))
+
+
 def test_a_package_that_a_version_does_not_know_is_left_to_people() -> None:
     given = text(schema_version="0.7.0", locators=[{"type": "npm", "url": "https://npmjs.com/package/helper"}])
     assert read_draft(given).data["locators"][0]["type"] == "npm"

@@ -87,7 +87,7 @@ class Directories(RuleBasedStateMachine):
         held = dict(self.records)
         for data in many:
             cid = cid_of(canonical_json(data))
-            namespace = data["name"].partition("/")[0]
+            namespace = data["name"].removeprefix("http://").partition("/")[0].lower()
             holds = self.is_final[namespace if namespace in NAMESPACES else ""]
             key = data["name"], data["version"]
             if holds and cid not in held and key in [(one["name"], one["version"]) for one in held.values()]:

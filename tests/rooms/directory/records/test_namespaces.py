@@ -6,7 +6,7 @@ import pytest
 
 from pentad.kernel.errors import Conflict, InvalidInput, NotFound
 from pentad.kernel.principal import LOCAL
-from pentad.rooms.directory.records.namespaces import Namespace, Namespaces
+from pentad.rooms.directory.records.namespaces import Namespace, Namespaces, rule_for
 from tests.rooms.directory.records.parts import Parts, agent
 
 pytestmark = pytest.mark.anyio
@@ -51,6 +51,25 @@ async def test_the_most_specific_namespace_decides(parts: Parts) -> None:
             await parts.records.push(LOCAL, release(name, "Second."))
     await rules.remove("example.org/strict")
     await parts.records.push(LOCAL, release("example.org/strict/agent", "Second."))
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [
+        ("example.org/agent", "org"),
+        ("https://example.org/agent", "org"),
+        ("Example.ORG/Team/agent", "team"),
+        ("https://example.org/team/agent", "team"),
+        ("https://secure.example/agent", "secure"),
+        ("secure.example/agent", "all"),
+        ("https://other.example/agent", "all"),
+        ("example.org/Exact/agent", "exact"),
+        ("", "all"),
+    ],
+)
+def test_a_rule_covers_every_spelling_by_which_a_name_is_found(name: str, rule: str) -> None:
+    rules = {"": "all", "example.org": "org", "example.org/team": "team", "https://secure.example": "secure"}
+    assert rule_for(name, {**rules, "example.org/exact": "other", "example.org/Exact": "exact"}) == rule
 
 
 async def test_the_general_rule_can_be_changed_but_not_removed(parts: Parts) -> None:

@@ -52,6 +52,8 @@ async def test_the_ai_catalog_has_approved_agents_servers_and_skills(site: Site)
         "tide-tables": "application/agent-skills+md",
     }
     assert entries["Route planner"]["data"] == CARD
+    assert entries["Route planner"]["identifier"] == "directory://names/Route%20planner"
+    assert entries["org.example/weather"]["identifier"] == "directory://names/org.example/weather"
     assert entries["org.example/weather"]["data"]["remotes"][0]["url"] == "https://weather.example.org/mcp"
     assert all(("url" in one) != ("data" in one) for one in catalog["entries"])
     assert entries["tide-tables"]["url"] == f"{BASE}/.well-known/agent-skills/tide-tables/SKILL.md"

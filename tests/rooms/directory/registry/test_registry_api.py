@@ -185,6 +185,19 @@ async def test_the_status_can_be_changed_for_one_version_or_all(site: Site) -> N
     assert (await client.version("org.example/weather")).key[1] == "1.0.0"
 
 
+@pytest.mark.requirement("dir:registry:status")
+async def test_the_message_of_a_status_can_be_corrected(site: Site) -> None:
+    await site.publish("org.example/weather")
+    admin, said = site.client("admin"), {"status": "deprecated", "statusMessage": "Use tide."}
+    for message in ("Use tides.", said["statusMessage"]):
+        await admin.set_status("org.example/weather", "1.0.0", status="deprecated", statusMessage=message)
+    answer = await admin.set_status("org.example/weather", None, status="deprecated", statusMessage="Use rain.")
+    assert answer["servers"][0]["_meta"][OFFICIAL]["statusMessage"] == "Use rain."
+    for same in ({"status": "deprecated"}, {"status": "deprecated", "statusMessage": "Use rain."}):
+        with pytest.raises(RegistryError, match="already"):
+            await admin.set_status("org.example/weather", "1.0.0", **same)
+
+
 @pytest.mark.requirement("dir:registry:publish")
 async def test_a_published_version_is_final(site: Site) -> None:
     await site.publish("org.example/weather")

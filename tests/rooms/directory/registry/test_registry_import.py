@@ -126,6 +126,14 @@ async def test_what_is_imported_waits_for_approval(site: Site, other: Site) -> N
     assert await servers(site) == []
     proposed, _ = await site.directory.states.in_state("proposed", 10)
     assert [one.name for one in proposed] == ["org.example/weather"]
+    await other.publish("org.example/tides")
+    await imports(site, Through(other)).run(LOCAL, URL)
+    (declined,) = (one.cid for one in (await site.directory.states.in_state("proposed", 1))[0])
+    await site.directory.states.set(LOCAL, [declined], "draft", "Not yet.")
+    await site.directory.states.set(LOCAL, [declined], "proposed", "Ask again.")
+    done = await imports(site, Through(other)).run(LOCAL, URL, approve=True)
+    assert (done.imported, done.approved) == (0, 1), "the one that nobody here has decided about"
+    assert await servers(site) == [("org.example/weather", "1.0.0")]
 
 
 @pytest.mark.requirement("dir:registry:import")

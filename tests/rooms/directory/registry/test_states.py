@@ -12,6 +12,7 @@ from pentad.kernel.errors import Conflict, Forbidden
 from pentad.kernel.principal import LOCAL, Principal
 from pentad.rooms.directory.interface.demo import demo_records, fill_demo
 from pentad.rooms.directory.interface.search_source import find_records
+from pentad.rooms.directory.records.states import allowed_states
 from pentad.rooms.directory.search.query import Query
 from pentad.search.sources import SearchRequest
 from tests.cli.processes import run
@@ -156,6 +157,26 @@ async def test_authors_change_their_own_records_and_nobody_elses(site: Site) -> 
     assert [one.changed_by for one in found.history] == ["local", "user:ada", "user:ada"]
 
 
+@pytest.mark.requirement("dir:states:approval", "dir:states:rights")
+async def test_no_state_that_authors_set_shows_hosts_what_nobody_approved(site: Site) -> None:
+    await site.publish("org.example/weather", "1.0.0")
+    await site.publish("org.example/weather", "2.0.0", who="writer")
+    before = (await site.client().version("org.example/weather")).updated_at
+    writer = site.client("writer")
+    with pytest.raises(RegistryError, match=r"403.*approve"):
+        await writer.set_status("org.example/weather", "2.0.0", status="deprecated")
+    (waiting,) = (await site.directory.states.in_state("proposed", 2))[0]
+    author = Principal(waiting.pushed_by, "writer", WRITER.scopes)
+    assert allowed_states(author, waiting) == ["draft", "withdrawn"]
+    with pytest.raises(Forbidden):
+        await site.directory.states.set(author, [waiting.cid], "deprecated")
+    await writer.set_status("org.example/weather", "2.0.0", status="deleted")
+    versions = await site.client().versions("org.example/weather", include_deleted="true")
+    assert [one.key[1] for one in versions] == ["1.0.0"]
+    assert [one async for one in site.client().every(updated_since=before)] == []
+    assert (await site.directory.naming.find("org.example/weather")).version == "1.0.0"
+
+
 @pytest.mark.requirement("dir:states:approval")
 async def test_a_setting_approves_everything(tmp_path: Path) -> None:
     async with opened_site(tmp_path, registry_readers="anyone", approval="automatic") as site:
@@ -249,6 +270,34 @@ async def test_a_server_json_in_an_old_form_is_served_in_the_new_one(site: Site)
     assert (image["registryType"], image["identifier"]) == ("oci", "ghcr.io/vendor/notes:0.3.1")
     assert "version" not in image, "an image has it in its name"
     assert package["transport"] == {"type": "stdio"}
+
+
+@pytest.mark.requirement("dir:registry:list")
+async def test_nothing_of_the_old_form_is_left(site: Site) -> None:
+    variable = {"name": "API_KEY", "is_required": True, "is_secret": True}
+    argument = {"type": "positional", "value_hint": "folder", "is_repeated": True}
+    package = {
+        "registry_type": "npm", "registry_base_url": "https://npm.example.org", "identifier": "@vendor/tool",
+        "version": "1.0.0", "file_sha256": "a" * 64, "package_arguments": [argument],
+        "environment_variables": [variable],
+    }  # fmt: skip
+    old = {
+        "$schema": "https://static.modelcontextprotocol.io/schemas/2025-07-09/server.schema.json",
+        "description": "Does things.", "version": "1.0.0", "status": "active", "website_url": "https://example.org",
+    }  # fmt: skip
+    ways = {
+        "local": {"packages": [package]},
+        "remote": {"remotes": [{"transport_type": "streamable", "url": "https://tool.example.org/mcp"}]},
+    }
+    found: dict[str, Any] = {}
+    for name, way in ways.items():
+        source = json.dumps({"name": f"io.github.vendor/{name}", **old, **way})
+        await site.directory.importer.import_one(LOCAL, source, "mcp")
+        found = dict((await site.client().version(f"io.github.vendor/{name}")).server)
+        assert "_" not in json.dumps(found).replace("API_KEY", "")
+        assert "status" not in found
+        assert found["$schema"].endswith("/2025-12-11/server.schema.json")
+    assert found["remotes"] == [{"type": "streamable-http", "url": "https://tool.example.org/mcp"}]
 
 
 @pytest.mark.requirement("dir:registry:list")

@@ -148,6 +148,20 @@ async def test_untrusted_records_of_a_namespace_with_quarantine_are_not_found(
 
 
 @pytest.mark.requirement("dir:trust:quarantine")
+@pytest.mark.parametrize("name", ["https://example.org/agent", "http://example.org/agent", "HTTPS://Example.ORG/agent"])
+async def test_another_spelling_of_a_name_escapes_no_quarantine(
+    site: Site, policy: TrustPolicy, rules: Namespaces, name: str
+) -> None:
+    await policy.add(WHO, "acme", "example.org", key=public_pem("Ed25519", ACME))
+    await rules.set("example.org", quarantine=True)
+    await signed(site, OTHER, name=name)
+    good = await signed(site, ACME, name=f"{name}-signed")
+    assert await found(site) == {good}
+    with pytest.raises(NotFound, match="no record found"):
+        await site.parts.naming.resolve("example.org/agent")
+
+
+@pytest.mark.requirement("dir:trust:quarantine")
 async def test_a_record_leaves_quarantine_when_it_is_trusted_and_returns_without_its_signature(
     site: Site, policy: TrustPolicy, rules: Namespaces
 ) -> None:

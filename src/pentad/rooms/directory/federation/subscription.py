@@ -22,7 +22,7 @@ from pentad.rooms.directory.models import PUBLIC_KEY, SIGNATURE, NotOffered
 from pentad.rooms.directory.records.changes import Change, Changes, withdrawn
 from pentad.rooms.directory.records.referrers import Referrer, Referrers
 from pentad.rooms.directory.records.service import Records, draft_record
-from pentad.rooms.directory.store import Draft, chunks, ids_of
+from pentad.rooms.directory.store import Draft, chunks, ids_of, names_of
 from pentad.rooms.directory.trust.service import Trust
 
 if TYPE_CHECKING:
@@ -87,8 +87,8 @@ class Subscriptions:
         except LeaseLost:
             raise
         except PentadError as error:
+            problem = error.sentence()  # before it gets a number here: the other side may have given one
             log_failure(error, f"Following the peer {peer.name}")
-            problem = error.sentence()
             await self.database.write(lambda tx: self._save_failure(tx, run, problem))
             raise RetryLater(problem, progressed=progressed) from None
 
@@ -170,13 +170,15 @@ class _Round:
             await self._database.write(lambda tx: self._all.drop(tx, self._run, self._peer, gone))
 
     async def _copy(self, cids: Sequence[str]) -> list[str]:
-        """Copy missing records; returns the CIDs that are here afterwards."""
+        """Copy missing records; returns the CIDs that are here afterwards. Names that the peer gave may be wrong."""
 
         def look(rows: Rows) -> tuple[dict[str, int], set[str]]:
-            return ids_of(rows, cids), withdrawn(rows, cids)
+            here, want = ids_of(rows, cids), self._peer.filters.want_name
+            return here, withdrawn(rows, cids) | {cid for cid, name in names_of(rows, here).items() if not want(name)}
 
-        known, refused = await self._database.read(look)
-        absent = [cid for cid in cids if cid not in known and cid not in refused]
+        here, refused = await self._database.read(look)
+        known = {cid: record for cid, record in here.items() if cid not in refused}
+        absent = [cid for cid in cids if cid not in here and cid not in refused]
         drafts = [draft for record in await self._remote.pull_many(absent) if (draft := await self._draft(record.data))]
         stored = await self._store(drafts)
         if known:

@@ -240,12 +240,10 @@ class RegistryApi:
         except (UnicodeDecodeError, InvalidInput):
             raise NotPublished("The body is not a JSON object.", hint='Send {"status": "deprecated"}.') from None
         status, message = text_of(given.get("status")) or "", text_of(given.get("statusMessage")) or ""
-        registry = self._directory.registry
-        count = await registry.set_status(principal, name, version, status, message)
+        changed = await self._directory.registry.set_status(principal, name, version, status, message)
         if version is not None:
-            return (await registry.get(name, version, include_deleted=True)).as_json()
-        entries = await registry.versions(name, include_deleted=True)
-        return {"updatedCount": count, "servers": [one.as_json() for one in entries]}
+            return changed[0].as_json()
+        return {"updatedCount": len(changed), "servers": [one.as_json() for one in changed]}
 
     async def _ping(self, _request: _Request) -> Any:
         return {"pong": True}

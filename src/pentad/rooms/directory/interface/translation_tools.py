@@ -269,7 +269,9 @@ async def import_many(arguments: ImportManyArguments, call: Call[Directory]) -> 
 class ImportRegistryArguments(Arguments):
     url: Annotated[str, Field(description="Base address; /v0.1/servers is appended.", min_length=1, max_length=2_000)]
     full: Annotated[bool, Field(description="Everything, not only changes since the last import.")] = False
-    approve: Annotated[bool, Field(description="Approve the imported records; otherwise they are proposed.")] = False
+    approve: Annotated[bool, Field(description="Approve them, and those that still wait; otherwise new ones wait.")] = (
+        False
+    )
 
 
 class RegistryImported(BaseModel):
@@ -280,6 +282,7 @@ class RegistryImported(BaseModel):
     servers: int
     imported: int
     already_there: int
+    approved: int
     deprecated: int
     withdrawn: int
     restored: int

@@ -36,10 +36,16 @@ class ClassItems:
             fields = cast("dict[str, Any]", given)
             if any(key in fields for key in (*_NAME_KEYS, "id", "class_uid")):
                 return [self._item(fields)]
-            return [self._item({"name": key, **_fields(value)}) for key, value in fields.items()]
+            return [item for key, value in fields.items() for item in self._keyed(key, value)]
         if not isinstance(given, list):
             return None
         return [self._item(one) for one in cast("list[Any]", given)]
+
+    def _keyed(self, key: str, value: Any) -> list[Any]:
+        """The items of a map: under their names, or in lists under their category."""
+        if isinstance(value, list) and value:
+            return [self._item(one) for one in cast("list[Any]", value)]
+        return [self._item({"name": key, **_fields(value)})]
 
     def _item(self, given: Any) -> Any:
         if isinstance(given, str):

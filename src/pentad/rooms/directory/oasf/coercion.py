@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, cast
 
+import msgspec
+
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.problems import Finding, Patch, fold
 from pentad.rooms.directory.oasf.class_items import ClassItems
@@ -58,7 +60,11 @@ _DATES: Final = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%B %d, %Y", "%d %B %Y", "%
 _LATEST_SECONDS: Final = 4_102_444_800
 """Timestamps above this are in milliseconds."""
 _ENOUGH_NAMES: Final = 2
-"""An inner object with this many attributes of a record is taken as the record."""
+"""An inner object with this many attributes of a record is taken as the record if the outer one has fewer."""
+_PARTS: Final = frozenset({"metadata", "meta", "info", "agent", "record"})
+"""Objects that models put some attributes of the record into."""
+_MOST_NESTED: Final = 3
+_MOST_LOOKED_AT: Final = 100
 
 
 class RecordDraft(NamedTuple):
@@ -80,7 +86,7 @@ def coerce(value: Any, findings: Iterable[Finding] = ()) -> RecordDraft:
     found = list(findings)
     inner, patch = _unwrapped(value)
     if patch:
-        found.append(_changed("record_nested", "The record is nested in another value.", str(patch[0]["from"])[1:]))
+        found.append(_changed("record_nested", "The record is nested in another value.", ""))
     if not isinstance(inner, dict):
         raise InvalidInput("the record is not a JSON object", hint="Send one object with a schema_version.")
     record = cast("dict[str, Any]", inner)
@@ -89,24 +95,44 @@ def coerce(value: Any, findings: Iterable[Finding] = ()) -> RecordDraft:
 
 
 def _unwrapped(value: Any) -> tuple[Any, Patch]:
-    """The record inside `{"agent": {...}}` or `[{...}]`, and the patch that moves it to the top."""
-    if isinstance(value, list):
-        items = cast("list[Any]", value)
-        return (items[0], [{"op": "move", "from": "/0", "path": ""}]) if len(items) == 1 else (items, [])
+    """The record inside values such as `{"agent": {...}}`, `[{...}]` or `{"arguments": {"record_json": "{...}"}}`, and
+    the patch that makes it the whole document."""
+    level = [] if _record_names(value) >= _ENOUGH_NAMES else [value]
+    for _ in range(_MOST_NESTED):
+        level = [inner for outer in level for inner in _inside(outer)][:_MOST_LOOKED_AT]
+        for inner in level:
+            if _record_names(inner) >= _ENOUGH_NAMES:
+                return inner, [{"op": "replace", "path": "", "value": inner}]
+    return value, []
+
+
+def _inside(outer: Any) -> list[Any]:
+    """The values in which a record may be nested. An attribute of records holds none."""
+    if isinstance(outer, list):
+        items = cast("list[Any]", outer)
+        return items if len(items) == 1 else []
+    if not isinstance(outer, dict):
+        return []
+    known = objects(NEWEST).root.attributes
+    values = [value for key, value in cast("dict[str, Any]", outer).items() if key not in known]
+    return [_parsed(value) if isinstance(value, str) else value for value in values]
+
+
+def _parsed(text: str) -> Any:
+    """The JSON object in a text, if there is one."""
+    try:
+        return parse_json(text) if text.lstrip().startswith("{") else None
+    except InvalidInput:
+        return None
+
+
+def _record_names(value: Any) -> int:
+    """How many attributes of a record a value has."""
     if not isinstance(value, dict):
-        return value, []
-    outer = cast("dict[str, Any]", value)
-    if _record_names(outer) < _ENOUGH_NAMES:
-        for key, item in outer.items():
-            if isinstance(item, dict) and _record_names(cast("dict[str, Any]", item)) >= _ENOUGH_NAMES:
-                where = "/" + key.replace("~", "~0").replace("/", "~1")
-                return cast("Any", item), [{"op": "move", "from": where, "path": ""}]
-    return outer, []
-
-
-def _record_names(data: Mapping[str, Any]) -> int:
+        return 0
     known = {fold(name) for name in objects(NEWEST).root.attributes}
-    return len({name for key in data if (name := fold(key[:100])) in known or name in _ALIASES})
+    keys = {fold(key[:100]) for key in cast("dict[str, Any]", value)}
+    return len({name for name in keys if name in known or name in _ALIASES})
 
 
 class _Coercion:
@@ -122,6 +148,8 @@ class _Coercion:
         if served is None:
             return self._data
         self._names(served.version)
+        self._lift_parts(served.version)
+        self._nothing()
         self._texts()
         self._authors()
         self._date()
@@ -159,18 +187,47 @@ class _Coercion:
         """Attributes under another name or spelling."""
         known = {fold(name): name for name in objects(version).root.attributes}
         for key in list(self._data):
-            folded = fold(key[:100])
-            name = known.get(folded) or known.get(fold(_ALIASES.get(folded, "")))
+            name = _attribute(known, key)
             if name is None or key == name or self._data.get(name) not in (None, "", [], {}):
                 continue
             self._data[name] = self._data.pop(key)
             self._say("attribute_renamed", f'"{key[:60]}" is called "{name}".', name)
 
+    def _lift_parts(self, version: str) -> None:
+        """Attributes of the record inside an object such as `{"metadata": {"name": ...}}`."""
+        known = {fold(name): name for name in objects(version).root.attributes}
+        for key in [key for key in self._data if fold(key[:100]) in _PARTS]:
+            part = self._data[key]
+            if not isinstance(part, dict):
+                continue
+            inner = {_attribute(known, name): value for name, value in cast("dict[str, Any]", part).items()}
+            if None in inner or len(inner) < len(cast("dict[str, Any]", part)) or inner.keys() & self._data.keys():
+                continue
+            del self._data[key]
+            self._data |= cast("dict[str, Any]", inner)
+            self._say("attribute_nested", f'The attributes in "{key[:60]}" belong to the record itself.', "")
+
+    def _nothing(self) -> None:
+        """Attributes without a value."""
+        for key in [key for key, value in self._data.items() if value is None]:
+            del self._data[key]
+            self._say("attribute_null", f'"{key[:60]}" has no value.', key)
+
     def _texts(self) -> None:
-        """Texts that were written as a number."""
+        """Texts that were written as a number or as a list, and annotations with other values than texts."""
         version = self._data.get("version")
         if isinstance(version, float) or (isinstance(version, int) and not isinstance(version, bool)):
             self._put("version", str(version))
+        described = self._data.get("description")
+        if (
+            isinstance(described, list)
+            and described
+            and all(isinstance(one, str) for one in cast("list[Any]", described))
+        ):
+            self._put("description", " ".join(cast("list[str]", described)))
+        notes = self._data.get("annotations")
+        if isinstance(notes, dict):
+            self._put("annotations", {key: _text(one) for key, one in cast("dict[str, Any]", notes).items()})
 
     def _authors(self) -> None:
         given = self._data.get("authors")
@@ -179,7 +236,7 @@ class _Coercion:
         elif isinstance(given, dict):
             self._put("authors", [_author(cast("Any", given))])
         elif isinstance(given, list):
-            self._put("authors", [_author(one) for one in cast("list[Any]", given)])
+            self._put("authors", [_author(one) for one in cast("list[Any]", given) if one not in (None, "")])
 
     def _date(self) -> None:
         given = self._data.get("created_at")
@@ -199,8 +256,10 @@ class _Coercion:
 
     def _modules(self) -> None:
         given = self._data.get("modules")
-        if given == {}:
-            self._put("modules", [])
+        if isinstance(given, dict):
+            modules = cast("dict[str, Any]", given)
+            if all(isinstance(data, dict) for data in modules.values()):
+                self._put("modules", [{"name": name, "data": data} for name, data in modules.items()])
         elif isinstance(given, list):
             items = cast("list[Any]", given)
             self._put("modules", [{"name": one, "data": {}} if isinstance(one, str) else one for one in items])
@@ -215,6 +274,12 @@ class _Coercion:
 
     def _say(self, code: str, message: str, path: str) -> None:
         self._findings.append(_changed(code, message, path))
+
+
+def _attribute(known: Mapping[str, str], key: str) -> str | None:
+    """The attribute that a key means; None if there is none. `known` has the attributes by their folded names."""
+    folded = fold(key[:100])
+    return known.get(folded) or known.get(fold(_ALIASES.get(folded, "")))
 
 
 def _changed(code: str, message: str, path: str) -> Finding:
@@ -269,6 +334,11 @@ def _author(given: Any) -> Any:
     return name or address or fields
 
 
+def _text(value: Any) -> str:
+    """A value as text: JSON unless it is text already."""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
 def _moment(seconds: float) -> str | None:
     try:
         moment = datetime.fromtimestamp(seconds / 1000 if seconds > _LATEST_SECONDS else seconds, UTC)
@@ -279,6 +349,7 @@ def _moment(seconds: float) -> str | None:
 
 def _day(text: str) -> str | None:
     """The start of a day that was written without a time."""
+    text = re.sub(r"(?<=\d)(st|nd|rd|th)\b", "", text[:50])
     for form in _DATES if len(text) <= 40 else ():
         try:
             day = datetime.strptime(text.strip(), form).replace(tzinfo=UTC)

@@ -50,7 +50,20 @@ _HOSTS: Final[Mapping[str, str]] = {
     "quay.io": _CONTAINER,
     "pypi.org": _PACKAGE,
 }
-_ADDRESS_KEYS: Final = ("url", "urls", "uri", "href", "link", "address", "location", "value")
+_ADDRESS_KEYS: Final = (
+    "url",
+    "urls",
+    "uri",
+    "href",
+    "link",
+    "address",
+    "location",
+    "value",
+    "image",
+    "source",
+    "repository",
+    "repo",
+)
 
 LOCATOR_KEYS: Final[Mapping[str, str]] = {
     name: _KINDS[name]
@@ -97,6 +110,8 @@ class LocatorItems:
         key = next((key for key in _ADDRESS_KEYS if key in fields), None)
         if key is not None:
             self._put_address(fields, fields.pop(key))
+        if "type" not in fields and isinstance(fields.get("kind"), str):
+            fields["type"] = fields.pop("kind")
         kind = fields.get("type")
         if isinstance(kind, str) or (kind is None and key is not None):
             fields["type"] = self._type(kind, _first_address(fields)) or kind

@@ -1,4 +1,5 @@
-"""Reads JSON as people and language models write it: in a Markdown fence, with comments, trailing commas, other quotes.
+"""Reads JSON as people and language models write it: in a Markdown fence, with comments, other quotes, and commas that
+are missing or too many.
 
 Strict JSON is read as it is. Otherwise the text is rewritten as strict JSON, and a finding says what was wrong. Nothing
 is guessed: a text that is cut off, or repeats a key, cannot be read.
@@ -6,7 +7,7 @@ is guessed: a text that is cut off, or repeats a key, cannot be read.
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from pentad.kernel.errors import InvalidInput
@@ -23,7 +24,9 @@ _TOKEN: Final = re.compile(
     r"""|(?P<other>[-+0-9.eE]++|.)""",
     re.DOTALL,
 )
-_PYTHON: Final = {"True": "true", "False": "false", "None": "null"}
+_OTHER_WORDS: Final = {"True": "true", "False": "false", "None": "null", "undefined": "null"}
+_BEFORE_VALUES: Final = frozenset("{[,:")
+_AFTER_VALUES: Final = frozenset("}],:")
 _JSON_WORDS: Final = frozenset({"true", "false", "null"})
 
 Strict = Callable[[str], Any]
@@ -47,8 +50,10 @@ def read_loosely(text: str, strict: Strict) -> tuple[Any, list[Finding]]:
 
 
 def _inner(text: str, findings: list[Finding]) -> str:
-    """The JSON inside a text: the content of its first fence, or from the first brace to the last one."""
-    start = _FENCE.search(text)
+    """The JSON inside a text: the content of its first fence with JSON, or from the first brace to the last one."""
+    fences = list(_FENCE.finditer(text))
+    start = next((one for one in fences if text[one.end() : one.end() + 100].lstrip().startswith(("{", "["))), None)
+    start = start or next(iter(fences), None)
     if start is not None:
         end = text.find("```", start.end())
         inner = text[start.end() : len(text) if end < 0 else end]
@@ -68,9 +73,8 @@ def _rewritten(text: str, findings: list[Finding]) -> str:
     tokens = [(match.lastgroup or "", match[0]) for match in _TOKEN.finditer(text)]
     if any(kind == "comment" for kind, _ in tokens):
         findings.append(_finding("text_comment", "JSON has no comments."))
-    meant = [token for token in tokens if token[0] not in ("comment", "space")]
+    meant, seen = _meant_tokens(tokens)
     written: list[str] = []
-    seen: set[str] = set()
     for index, (kind, word) in enumerate(meant):
         following = meant[index + 1][1] if index + 1 < len(meant) else ""
         if word == "," and following in ("}", "]", ""):
@@ -84,14 +88,34 @@ def _rewritten(text: str, findings: list[Finding]) -> str:
             written.append(_requoted(word))
         elif kind == "word" and word not in _JSON_WORDS:
             seen.add("text_word")
-            written.append(json.dumps(word) if following == ":" else _PYTHON.get(word, word))
+            written.append(json.dumps(word) if following == ":" else _OTHER_WORDS.get(word, word))
         else:
             written.append(word)
     findings += [_finding(code, message) for code, message in _MESSAGES.items() if code in seen]
     return " ".join(written)
 
 
+def _meant_tokens(tokens: Iterable[tuple[str, str]]) -> tuple[list[tuple[str, str]], set[str]]:
+    """The tokens without comments and space, with commas where a value ends one line and the next line begins another;
+    and the codes of what was wrong."""
+    meant: list[tuple[str, str]] = []
+    seen: set[str] = set()
+    new_line = False
+    for kind, word in tokens:
+        if kind in ("comment", "space"):
+            new_line = new_line or "\n" in word
+            continue
+        ends_value = bool(meant) and meant[-1][1] not in _BEFORE_VALUES
+        if new_line and ends_value and word not in _AFTER_VALUES:
+            meant.append(("other", ","))
+            seen.add("text_comma_missing")
+        meant.append((kind, word))
+        new_line = False
+    return meant, seen
+
+
 _MESSAGES: Final = {
+    "text_comma_missing": "There is no comma between two items.",
     "text_trailing_comma": "There is a comma after the last item.",
     "text_quotes": "Texts in JSON are in double quotes.",
     "text_word": "Keys in JSON are in double quotes, and its constants are true, false and null.",

@@ -84,8 +84,11 @@ def namespaces(rows: Rows) -> list[Namespace]:
     return [Namespace(name, bool(immutable), bool(quarantine)) for name, immutable, quarantine in found]
 
 
-def check_immutable(tx: Transaction, drafts: Sequence[Draft], rules: Sequence[Namespace]) -> None:
-    """Conflict if a draft has the name and version of another record, in a namespace where that is final."""
+def check_immutable(
+    tx: Transaction, drafts: Sequence[Draft], rules: Sequence[Namespace], gives_way: Callable[[Draft, str], bool]
+) -> None:  # fmt: skip
+    """Conflict if a draft has the name and version of another record, in a namespace where that is final. `gives_way`
+    makes room for a draft if the record with a CID may not keep it out."""
     by_name = {one.namespace: one.immutable for one in rules}
     final = [draft for draft in drafts if rule_for(draft.fields.name, by_name)]
     if not final:
@@ -94,6 +97,9 @@ def check_immutable(tx: Transaction, drafts: Sequence[Draft], rules: Sequence[Na
     for draft in final:
         key = draft.fields.name, draft.fields.version, draft.fields.schema_version
         if (known := taken.setdefault(key, draft.cid)) != draft.cid and not _is_stored(tx, draft.cid):
+            if gives_way(draft, known):
+                taken[key] = draft.cid
+                continue
             raise Conflict(
                 f'"{key[0][:200]}" version "{key[1][:100]}" exists with other content ({known}).',
                 hint="Push it with a new version. `pentad directory namespaces` shows and changes this rule.",
@@ -101,11 +107,16 @@ def check_immutable(tx: Transaction, drafts: Sequence[Draft], rules: Sequence[Na
 
 
 def rule_for(name: str, rules: Mapping[str, T]) -> T | None:
-    """The rule that applies to a name: that of its most specific namespace."""
-    rest = name
+    """The rule that applies to a name: that of its most specific namespace. Searches and references find names in other
+    case and without their scheme, so rules apply to these spellings too."""
+    folded = {namespace.lower(): rule for namespace, rule in rules.items()}
+    scheme = next((one for one in ("https://", "http://") if name.lower().startswith(one)), "")
+    rest = name[len(scheme) :]
     while rest:
-        if rest in rules:
-            return rules[rest]
+        for spelling in (scheme + rest, rest):
+            for known, written in ((rules, spelling), (folded, spelling.lower())):
+                if written in known:
+                    return known[written]
         rest = rest.rpartition("/")[0].rstrip("/")
     return rules.get("")
 

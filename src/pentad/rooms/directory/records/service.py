@@ -171,10 +171,14 @@ class Records:
 
         Raises Conflict if a draft has the name and version of another record where versions are final, unless it
         `replaces` that record. `copied` marks copies from a peer; pushing a copy here makes it this directory's own.
+        Copies that nobody approved give way to what administrators push: a peer must not reserve names and versions.
         """
         self.lock(tx)
         rules = [] if replaces else namespaces(tx)
-        check_immutable(tx, drafts, rules)
+        decides = not copied and may_approve(who)
+        check_immutable(
+            tx, drafts, rules, lambda draft, cid: decides and not draft.state and self._drop_copy(tx, cid)
+        )  # fmt: skip
         now = self._clock.now()
         state: State = "approved" if self._is_approved(who) else "proposed"
         stored = store.insert(tx, self._database.dialect, drafts, who.id, now, state)
@@ -194,6 +198,15 @@ class Records:
         labels = [draft.fields.labels for draft in drafts]
         self._events.emit(tx, EventType.RECORD_PUSHED, [draft.cid for draft in drafts], labels, new=new)
         return new
+
+    def _drop_copy(self, tx: Transaction, cid: str) -> bool:
+        """Remove a copy from a peer, unless somebody here approved it."""
+        is_waiting = tx.value(
+            "SELECT 1 FROM directory_records r WHERE r.cid = ? AND r.state NOT IN ('approved', 'deprecated')"
+            " AND EXISTS (SELECT 1 FROM directory_origins o WHERE o.record = r.id)",
+            cid,
+        )
+        return is_waiting is not None and self.erase(tx, cid, copied=True)
 
     async def pull(self, cid: str) -> Record:
         """The record, after checking its hash."""

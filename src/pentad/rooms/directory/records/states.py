@@ -24,6 +24,7 @@ from pentad.rooms.directory.records.trust_marks import VisibilityObserver
 LONGEST_REASON: Final = 500
 CHANGED: Final = "record.state_changed"
 """The kind of event in the feed of all rooms."""
+_SERVED: Final = ("approved", "deprecated")
 
 _MOST_CHANGES: Final = 200
 
@@ -111,9 +112,9 @@ class States:
         changed: list[int] = []
         for cid in dict.fromkeys(cids):
             record, _, name, version, old, pushed_by, *_ = _found(tx, cid)
-            if old == state:
+            if old == state and reason in ("", _last_reason(tx, record)):
                 raise Conflict(f"{name[:200]} {version[:100]} is {state} already.", hint="Nothing was changed.")
-            _check_allowed(who, state, pushed_by, f"{name[:200]} {version[:100]}")
+            _check_allowed(who, state, old, pushed_by, f"{name[:200]} {version[:100]}")
             tx.run("UPDATE directory_records SET state = ? WHERE id = ?", state, record)
             tx.run(
                 "INSERT INTO directory_state_changes (record, old_state, new_state, reason, changed_by, changed_at)"
@@ -142,6 +143,11 @@ def _found(rows: Rows, cid: str) -> Row:
     return row
 
 
+def _last_reason(rows: Rows, record: int) -> str:
+    sql = "SELECT reason FROM directory_state_changes WHERE record = ? ORDER BY id DESC LIMIT 1"
+    return rows.value(sql, record) or ""
+
+
 def _state(row: Row, history: tuple[StateChange, ...] = ()) -> RecordState:
     _, cid, name, version, state, pushed_by, pushed_at, quarantined = row
     return RecordState(cid, name, version, state, pushed_by, iso(pushed_at), quarantined, history)
@@ -151,13 +157,18 @@ def allowed_states(who: Principal, record: RecordState) -> list[State]:
     """The states that the caller may give a record."""
     if not who.may("directory", "write") or not (may_approve(who) or record.pushed_by == who.id):
         return []
-    return [one for one in STATES if one != record.state and (one != "approved" or may_approve(who))]
+    return [one for one in STATES if one != record.state and (may_approve(who) or not _approves(one, record.state))]
 
 
-def _check_allowed(who: Principal, state: State, pushed_by: str, what: str) -> None:
+def _approves(state: State, before: str) -> bool:
+    """Whether hosts would see a record in this state that they do not see, or see as deprecated."""
+    return state == "approved" or (state == "deprecated" and before not in _SERVED)
+
+
+def _check_allowed(who: Principal, state: State, before: str, pushed_by: str, what: str) -> None:
     if may_approve(who):
         return
-    if state == "approved":
+    if _approves(state, before):
         raise Forbidden(
             "Only an administrator of the directory may approve records.",
             hint="Propose it; ask for directory:admin to approve it.",

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import quote
 
 import msgspec
 
@@ -45,6 +46,8 @@ _CARD_MEMBERS: Final = (
 )
 _LONGEST_SKILL: Final = 64
 _LONGEST_DESCRIPTION: Final = 1_024
+_NAME_MARKS: Final = "/:@"
+"""Marks that stand for themselves in an identifier."""
 _UNNAMED: Final = re.compile(r"[^a-z0-9]+")
 
 
@@ -143,7 +146,7 @@ def _parts(
 
 def _entry(record: dict[str, Any], kind: str, part: str, content: dict[str, Any]) -> dict[str, Any]:
     fields = {
-        "identifier": f"directory://names/{record['name']}{part}",
+        "identifier": f"directory://names/{quote(str(record['name']), safe=_NAME_MARKS)}{part}",
         "type": kind,
         "displayName": text_of(record.get("name")),
         "description": text_of(record.get("description")),

@@ -21,7 +21,8 @@ DELETED: Final = "deleted"
 STATUSES: Final[Mapping[str, str]] = {
     "draft": "", "proposed": "", "approved": "active", "deprecated": "deprecated", "withdrawn": DELETED,
 }  # fmt: skip
-"""The status that hosts see for each state. Empty means none, or `deleted` if hosts have seen the record before."""
+"""The status that hosts see for each state. Empty means none, or `deleted` if hosts have seen the record before; a
+withdrawn record that they have not seen has none either."""
 QUARANTINE_MESSAGE: Final = "It is in quarantine until a trusted signature is added."
 """The status message of a quarantined record that hosts have seen before."""
 
@@ -77,7 +78,7 @@ class ServerEntries:
             if row is None:
                 continue
             name, published_at, *old, state, is_quarantined, reason = row
-            status = "" if is_quarantined else STATUSES[state]
+            status = "" if is_quarantined or (state == "withdrawn" and published_at is None) else STATUSES[state]
             message = (reason or "") if status in ("deprecated", DELETED) else ""
             if not status and published_at is not None:  # hosts that have seen it must learn that it is gone
                 status, message = DELETED, QUARANTINE_MESSAGE if is_quarantined else ""

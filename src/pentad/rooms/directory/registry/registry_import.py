@@ -42,6 +42,11 @@ _OWN: Final = (
     " WHERE i.url = ? AND i.name = ? AND i.version = ?"
 )
 """The record imported from a registry under a name and version."""
+_WAITING: Final = (
+    "SELECT r.cid FROM directory_registry_records i JOIN directory_records r ON r.cid = i.cid WHERE i.url = ?"
+    " AND r.state = 'proposed' AND NOT EXISTS (SELECT 1 FROM directory_state_changes c WHERE c.record = r.id)"
+)
+"""The records imported from a registry that still wait for their first decision."""
 
 
 class Finder(Protocol):
@@ -61,6 +66,8 @@ class RegistryImport:
     servers: int = 0
     imported: int = 0
     already_there: int = 0
+    approved: int = 0
+    """How many waited for approval since an earlier import."""
     deprecated: int = 0
     withdrawn: int = 0
     restored: int = 0
@@ -98,7 +105,8 @@ class RegistryImports:
         self._trusted_hosts = frozenset(trusted_hosts)
 
     async def run(self, who: Principal, url: str, *, full: bool = False, approve: bool = False) -> RegistryImport:
-        """Import new servers and changes. Records wait for approval unless the caller approves them."""
+        """Import new servers and changes. Records wait for approval unless the caller approves them. This includes
+        records of earlier imports that nobody here decided about."""
         base = registry_base(url)
         started = self._clock.now()
         known = await self._database.lookup("SELECT since FROM directory_registries WHERE url = ?", base)
@@ -108,6 +116,9 @@ class RegistryImports:
         async for entry, written in self._entries(base, since):
             done.servers += 1
             await self._take(who, base, entry, written, target, done)
+        if approve and (waiting := await self._database.read(lambda rows: rows.all(_WAITING, base))):
+            await self._states.set(who, [cid for (cid,) in waiting], "approved", f"approved with all of {base}")
+            done.approved = len(waiting)
 
         def work(tx: Transaction) -> None:
             tx.run("DELETE FROM directory_registries WHERE url = ?", base)

@@ -14,8 +14,8 @@ from pentad.kernel.errors import InvalidInput
 from pentad.rooms.directory.translate.envelope import find_module, module_artifact
 from pentad.rooms.directory.translate.host_configs import CONFIG
 from pentad.rooms.directory.translate.launches import MODULES
-from pentad.rooms.directory.translate.server_json_export import from_record, qualified_name
-from pentad.rooms.directory.translate.server_json_import import current_form, tagged_image
+from pentad.rooms.directory.translate.server_json_export import SCHEMA, from_record, qualified_name
+from pentad.rooms.directory.translate.server_json_import import current_form, is_current_form, tagged_image
 from pentad.rooms.directory.translate.untrusted_json import mapping_of, objects_of, text_of
 
 NAME: Final = re.compile(r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+")
@@ -72,10 +72,9 @@ def _is_readable(server: dict[str, Any]) -> bool:
     name, version = text_of(server.get("name")), text_of(server.get("version"))
     if name is None or version is None or not is_name(name):
         return False
-    is_new = not any("registry_name" in one or "registry_type" in one for one in objects_of(server.get("packages")))
     is_named = len(version) <= LONGEST_VERSION and version != LATEST and "\0" not in version
     is_reachable = all(map(has_address, objects_of(server.get("remotes"))))
-    return is_named and text_of(server.get("description")) is not None and is_new and is_reachable
+    return is_named and text_of(server.get("description")) is not None and is_current_form(server) and is_reachable
 
 
 def _original(record: dict[str, Any], server: dict[str, Any]) -> bytes | None:
@@ -101,13 +100,15 @@ def _repaired(record: dict[str, Any], server: dict[str, Any]) -> dict[str, Any]:
     described = text_of(server.get("description")) or text_of(record.get("description")) or ""
     fields = {
         **current,
+        "$schema": SCHEMA,
         "name": name if is_name(name) else qualified_name(record, name or None),
         "description": shortened(described),
         "version": text_of(current.get("version")) or text_of(record.get("version")),
         "packages": [_without_none(one) for one in current["packages"]],
         "remotes": [_without_none(one) for one in current["remotes"] if has_address(one)],
     }
-    fields.pop("version_detail", None)
+    for old in ("version_detail", "status"):
+        fields.pop(old, None)
     return {key: value for key, value in mapping_of(fields).items() if value not in (None, [], {}, "")}
 
 

@@ -178,8 +178,10 @@ class Registry:
             raise _not_published([Issue("", line) for line in imported.errors])
         return await self._database.read(lambda rows: _stored(rows, imported.cid))
 
-    async def set_status(self, who: Principal, name: str, version: str | None, status: str, message: str) -> int:
-        """Change the status of one version, or of all. Returns how many changed; NotPublished if none did."""
+    async def set_status(
+        self, who: Principal, name: str, version: str | None, status: str, message: str
+    ) -> list[ServerEntry]:  # fmt: skip
+        """Change the status of one version, or of all. Returns those that changed; NotPublished if none did."""
         state = _STATES.get(status)
         if state is None:
             raise _bad_status(f"A status is one of {', '.join(_STATES)}.")
@@ -188,11 +190,11 @@ class Registry:
         found = await self._database.read(lambda rows: rows.all(*_of_name(name, version)))
         if not found:
             raise _not_found(name, version)
-        cids = [cid for cid, known in found if known != state]
+        cids = [cid for cid, known, said in found if known != state or message not in ("", said)]
         if not cids:
             raise _bad_status(f"The status is {status} already.")
         await self._states.set(who, cids, state, message)
-        return len(cids)
+        return await self._database.read(lambda rows: [_stored(rows, cid) for cid in cids])
 
     async def catch_up(self) -> None:
         """Add the servers from before the registry existed."""
@@ -293,10 +295,10 @@ def _stored(rows: Rows, cid: str) -> ServerEntry:
 
 
 def _of_name(name: str, version: str | None) -> tuple[Any, ...]:
-    """The query for CID and state of a server's records that are visible, or could become so."""
+    """The query for CID, state and status message of a server's records that are visible, or could become so."""
     sql = (
-        "SELECT r.cid, r.state FROM directory_servers s JOIN directory_records r ON r.id = s.record WHERE s.name = ?"
-        " AND (s.is_current = 1 OR s.status = '')"
+        "SELECT r.cid, r.state, s.message FROM directory_servers s JOIN directory_records r ON r.id = s.record"
+        " WHERE s.name = ? AND (s.is_current = 1 OR s.status = '')"
     )
     return (sql, name) if version is None else (f"{sql} AND s.version = ?", name, version)
 
@@ -309,7 +311,7 @@ def _not_found(name: str, version: str | None = None) -> NotFound:
 def _not_published(issues: Sequence[Issue]) -> NotPublished:
     lines = "; ".join(f"{one.path}: {one.message}" if one.path else one.message for one in issues[:20])
     details = {"issues": [asdict(one) for one in issues]}
-    return NotPublished(f"This server.json cannot be published: {lines}.", details=details)
+    return NotPublished(f"This server.json cannot be published: {lines.removesuffix('.')}.", details=details)
 
 
 def _bad_status(text: str) -> NotPublished:

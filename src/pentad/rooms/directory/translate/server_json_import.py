@@ -116,12 +116,15 @@ def launches_of(server: dict[str, Any], *, complete: bool = False) -> list[Launc
 _OLD_NAMES: Final = {
     "registry_name": "registryType",
     "registry_type": "registryType",
+    "registry_base_url": "registryBaseUrl",
+    "file_sha256": "fileSha256",
     "runtime_hint": "runtimeHint",
     "runtime_arguments": "runtimeArguments",
     "package_arguments": "packageArguments",
     "environment_variables": "environmentVariables",
     "is_required": "isRequired",
     "is_secret": "isSecret",
+    "is_repeated": "isRepeated",
     "value_hint": "valueHint",
     "transport_type": "type",
     "website_url": "websiteUrl",
@@ -130,6 +133,13 @@ _OLD_NAMES: Final = {
 
 _OLD_REGISTRIES: Final = {"docker": "oci", "docker-hub": "oci"}
 _OLD_TRANSPORTS: Final = {"streamable": "streamable-http", "http": "streamable-http"}
+
+
+def is_current_form(server: dict[str, Any]) -> bool:
+    """Whether every package and remote has the current member names and transports."""
+    parts = {key: server.get(key) for key in ("packages", "remotes")}
+    kinds = [remote.get("type") for remote in objects_of(parts["remotes"])]
+    return _renamed(parts) == parts and not any(kind is None or kind in _OLD_TRANSPORTS for kind in kinds)
 
 
 def current_form(server: dict[str, Any]) -> dict[str, Any]:

@@ -148,7 +148,7 @@ async def _store(client: "Client", record: dict[str, Any]) -> dict[str, Any]:
     help="What to do with values that may be secrets. Keep them only if they are not secret.",
 )
 @click.option("--full", is_flag=True, help="From a registry: import everything, not only changes.")
-@click.option("--approve", is_flag=True, help="From a registry: approve the records; otherwise they are proposed.")
+@click.option("--approve", is_flag=True, help="From a registry: approve its records that wait.")
 @click.option("--dry-run", is_flag=True, help="Do everything except storing.")
 @json_option
 @server_options()
@@ -222,7 +222,7 @@ def _import_registry(target: "Target", url: str, *, full: bool, approve: bool, a
         since = f" changed since {done['since']}" if done.get("since") else ""
         counts = ", ".join(
             f"{done[key]:,} {key.replace('_', ' ')}"
-            for key in ("imported", "already_there", "withdrawn", "deprecated", "restored", "failed")
+            for key in ("imported", "already_there", "approved", "withdrawn", "deprecated", "restored", "failed")
         )
         say(f"{done['servers']:,} servers{since}: {counts}.")
         if done["imported"] and not approve:
