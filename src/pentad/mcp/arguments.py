@@ -35,9 +35,10 @@ _QUOTED: Final = re.compile(r"'((?:[^'\\]|\\.)*)'")
 
 
 class Arguments(BaseModel):
-    """Base of every tool's arguments. Unknown arguments are refused; values do not change after validation."""
+    """Base of every tool's arguments. Unknown arguments are refused; values do not change after validation. Validators
+    are built at the first call, because a server starts faster than it could build all of them."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, defer_build=True)
 
 
 class ActionTable(Struct, frozen=True):
@@ -110,7 +111,7 @@ Reader = Callable[[bytes], Any]
 
 def strict_reader(model: type[BaseModel]) -> Reader:
     """The fast path: bytes to model in one C call. Raises pydantic's ValidationError."""
-    return partial(model.__pydantic_validator__.validate_json, strict=True)
+    return lambda raw: model.__pydantic_validator__.validate_json(raw, strict=True)
 
 
 def read_with_repairs(model: type[BaseModel], raw: bytes, error: ValidationError) -> tuple[Any, list[Repair]]:

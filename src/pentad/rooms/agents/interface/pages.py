@@ -6,7 +6,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from pentad.kernel import pages as ui
-from pentad.kernel.clock import iso
+from pentad.kernel.clock import iso, to_second
 from pentad.kernel.page_values import label, value_blocks
 from pentad.mcp.rights import check_right
 from pentad.rooms.agents import store
@@ -384,7 +384,7 @@ def _push_state(state: str) -> ui.Cell:
 
 def _clock(seconds: float) -> str:
     """A time to the second."""
-    return iso(seconds)[:19].replace("T", " ")
+    return to_second(iso(seconds))
 
 
 def _made(one: ArtifactView) -> list[ui.Block]:
