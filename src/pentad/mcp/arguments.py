@@ -106,12 +106,6 @@ class Repair(Struct, frozen=True):
 
 
 Location = Sequence[int | str]
-Reader = Callable[[bytes], Any]
-
-
-def strict_reader(model: type[BaseModel]) -> Reader:
-    """The fast path: bytes to model in one C call. Raises pydantic's ValidationError."""
-    return lambda raw: model.__pydantic_validator__.validate_json(raw, strict=True)
 
 
 def read_with_repairs(model: type[BaseModel], raw: bytes, error: ValidationError) -> tuple[Any, list[Repair]]:
@@ -132,7 +126,7 @@ def read_with_repairs(model: type[BaseModel], raw: bytes, error: ValidationError
     ]
     if repairs:
         try:
-            return strict_reader(model)(msgspec.json.encode(arguments)), repairs
+            return model.model_validate_json(msgspec.json.encode(arguments), strict=True), repairs
         except ValidationError as again:
             error = again
     raise argument_error(model, error, arguments)
