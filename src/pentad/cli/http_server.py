@@ -15,8 +15,8 @@ from pentad.administration.services import Administration
 from pentad.app import App, open_app
 from pentad.console.app_views import AppViews
 from pentad.http.application import http_application
+from pentad.http.grpc_port import open_ports
 from pentad.http.login import link_path
-from pentad.http.ports import open_ports
 from pentad.kernel.garbage import collect_new_objects
 from pentad.net.listen import bound_port
 from pentad.net.server import new_event_loop, serve

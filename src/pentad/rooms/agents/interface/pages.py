@@ -12,7 +12,6 @@ from pentad.mcp.rights import check_right
 from pentad.rooms.agents import store
 from pentad.rooms.agents.interface.approval_pages import PLACE as APPROVALS
 from pentad.rooms.agents.interface.approval_pages import decide, inbox, one_approval
-from pentad.rooms.agents.interface.attempts import again, attempt_of
 from pentad.rooms.agents.interface.chat_pages import (
     answer,
     approval_form,
@@ -41,6 +40,7 @@ from pentad.rooms.agents.interface.registry_pages import (
     set_active,
 )
 from pentad.rooms.agents.interface.resources import find_card
+from pentad.rooms.agents.interface.retry_form import again, attempt_of
 from pentad.rooms.agents.interface.trace_blocks import STATE_WORDS, has_steps, trace_table
 from pentad.rooms.agents.models import (
     BUDGET_KEY,
