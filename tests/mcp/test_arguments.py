@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.json_patch import json_patch
-from pentad.kernel.schema import pointer
+from pentad.kernel.json_pointer import pointer
 from pentad.mcp.arguments import Arguments, Repair, read_with_repairs
 
 

@@ -16,6 +16,7 @@ from pentad.kernel.default_limits import MIB
 from pentad.kernel.errors import Forbidden, InvalidInput, LimitExceeded, NotFound, Unavailable
 from pentad.kernel.ports import Database, Row, Rows, Transaction
 from pentad.kernel.principal import Principal
+from pentad.kernel.sql import chunks, marks
 from pentad.mcp.changes import list_changed, resource_updated
 from pentad.rooms.directory import store
 from pentad.rooms.directory.models import NamedRef, Pushed, Record, RecordMeta, State
@@ -27,7 +28,7 @@ from pentad.rooms.directory.records.namespaces import check_immutable, namespace
 from pentad.rooms.directory.records.popularity import Popularity
 from pentad.rooms.directory.records.push_batcher import PushBatcher
 from pentad.rooms.directory.records.trust_marks import NOT_QUARANTINED, TrustMark, quarantine_new, trust_marks
-from pentad.rooms.directory.store import Draft, chunks, marks
+from pentad.rooms.directory.store import Draft
 from pentad.search.index import SearchIndex
 
 _FIELD_CHARS: Final = 300

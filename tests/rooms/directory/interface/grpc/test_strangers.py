@@ -10,6 +10,7 @@ import pytest
 from grpc import StatusCode
 
 from pentad.access import anonymous
+from pentad.http import grpc_port
 from pentad.http.grpc_port import PortCredentials
 from pentad.kernel.default_limits import Limits
 from pentad.kernel.errors import RateLimited, Unauthenticated
