@@ -264,7 +264,8 @@ def _write_references(tx: Transaction, pending_changes: Sequence[PendingChange])
         for pending in pending_changes
         if pending.before is not None and pending.references is not None
     ]
-    _delete_references(tx, gone)
+    if gone:
+        _delete_references(tx, gone)
     made = [
         (pending.after.uuid, reference.path, reference.target, pending.after.schema)
         for pending in pending_changes
