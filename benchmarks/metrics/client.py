@@ -6,7 +6,6 @@ every request there, so that another client can send the same ones.
 
 import asyncio
 import base64
-import gc
 import json
 import sys
 import time
@@ -16,7 +15,7 @@ from typing import Any
 
 import uvloop
 
-from pentad.cli.http_server import GARBAGE
+from pentad.kernel.garbage import collect_new_objects
 from pentad.kernel.ports import Fetched
 from pentad.net.fetch import HttpFetcher
 from tests.anypoint.engine import APP, engine_for
@@ -44,8 +43,7 @@ async def main(url: str, org: str, limit: int, record: Path | None) -> None:
 
     fetcher = HttpFetcher() if record is None else Recording()
     engine = engine_for({"anypoint_url": url, "anypoint_org": org, **APP}, fetcher, limit)
-    gc.set_threshold(*GARBAGE)
-    gc.freeze()
+    collect_new_objects()
     start, cpu = time.perf_counter(), time.process_time()
     answers = await asyncio.gather(
         *(

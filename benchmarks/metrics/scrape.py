@@ -6,7 +6,6 @@ Prints CPU times as JSON, the best of all rounds.
 """
 
 import asyncio
-import gc
 import json
 import sys
 import tempfile
@@ -20,8 +19,8 @@ from prometheus_client.openmetrics.exposition import generate_latest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
-from pentad.cli.http_server import GARBAGE
 from pentad.kernel.clock import SystemClock
+from pentad.kernel.garbage import collect_new_objects
 from pentad.net.fetch import HttpFetcher
 from pentad.rooms.metrics.engine.query_engine import build_query
 from pentad.rooms.metrics.history.collector_health import PollOutcome
@@ -68,8 +67,7 @@ async def main(url: str, org: str, limit: int, rounds: int, folder: Path) -> Non
     samples = sum(len(family.samples) for family in families)
     rendered = generate_latest(registry).decode()
     same = sum(not line.startswith("#") for line in rendered.splitlines()) == samples
-    gc.set_threshold(*GARBAGE)
-    gc.freeze()
+    collect_new_objects()
     ours: list[float] = []
     theirs: list[float] = []
     for _ in range(rounds):

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from pentad.app import App, open_app
 from pentad.http.front import Front
-from pentad.http.ports import open_ports
+from pentad.http.grpc_port import open_ports
 from pentad.kernel.default_limits import Limits
 from pentad.kernel.principal import LOCAL, Principal
 from pentad.mcp.internal_client import InternalClient

@@ -8,7 +8,7 @@ from starlette.routing import Route
 
 from pentad.app import App
 from pentad.console.routes import JSON
-from pentad.http.ports import mount_context
+from pentad.http.grpc_port import mount_context
 from pentad.kernel.principal import ANY_ROOM
 from pentad.mcp.declarations import Tool
 from pentad.net.grpc_calls import Method

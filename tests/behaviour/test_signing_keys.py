@@ -11,7 +11,7 @@ from grpc import aio
 
 from pentad.access.server_secrets import known_secrets, secret_keys
 from pentad.app import App, migration_sets, open_app
-from pentad.http.ports import open_ports
+from pentad.http.grpc_port import open_ports
 from pentad.kernel.errors import Misconfigured
 from pentad.kernel.principal import LOCAL
 from pentad.rooms.agents.card_signing import CardSigner, derived_key

@@ -15,8 +15,8 @@ from pentad.net.addresses import networks
 from pentad.net.policy import FetchPolicy
 from pentad.rooms.agents.context.extension import PLAIN_KEY
 from pentad.rooms.agents.files import file_id_in
-from pentad.rooms.agents.interface.attempts import again
 from pentad.rooms.agents.interface.lineage import message_references
+from pentad.rooms.agents.interface.retry_form import again
 from pentad.rooms.agents.models import Message, PushConfig, json_object
 from pentad.rooms.agents.service import Agents
 from pentad.settings.model import Settings

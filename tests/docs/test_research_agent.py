@@ -9,7 +9,7 @@ import pytest
 from grpc import aio
 
 from pentad.app import App, open_app
-from pentad.http.ports import open_ports
+from pentad.http.grpc_port import open_ports
 from pentad.rooms.agents.codecs.protos import a2a_pb2 as pb
 from pentad.rooms.agents.interface.presentation import trace_lines
 from pentad.settings.model import Settings

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pentad.app import App, open_app
-from pentad.http.ports import PortCredentials
+from pentad.http.grpc_port import PortCredentials
 from pentad.kernel.principal import ANONYMOUS, LOCAL, Principal
 from pentad.settings.model import Settings
 from tests.behaviour.clients import HTTP_MODERN, MEMORY, SESSION, HttpClient, Wire, wire_name

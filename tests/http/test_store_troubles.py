@@ -15,7 +15,7 @@ from grpc import StatusCode, aio
 
 from pentad.app import App, open_app
 from pentad.http.front import Front
-from pentad.http.ports import open_ports
+from pentad.http.grpc_port import open_ports
 from pentad.kernel.errors import Unavailable
 from pentad.kernel.ports import Database
 from pentad.kernel.principal import LOCAL

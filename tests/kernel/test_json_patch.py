@@ -13,8 +13,8 @@ from pentad.kernel.json_patch import (
     json_patch,
     merge_patch,
     same_json,
-    split_pointer,
 )
+from pentad.kernel.json_pointer import split_pointer
 from pentad.rooms.registers.definitions.json_diff import as_patch, differences
 
 JSON = st.recursive(

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
-from pentad.kernel.schema import SchemaBounds, compile_json_schema, measure, pointer
+from pentad.kernel.json_pointer import pointer
+from pentad.kernel.schema import SchemaBounds, compile_json_schema, measure
 
 
 def nested(depth: int, schema: dict[str, Any]) -> dict[str, Any]:

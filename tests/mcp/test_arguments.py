@@ -10,8 +10,8 @@ from pydantic import BaseModel, Field, ValidationError
 
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.json_patch import json_patch
-from pentad.kernel.schema import pointer
-from pentad.mcp.arguments import Arguments, Repair, read_with_repairs, strict_reader
+from pentad.kernel.json_pointer import pointer
+from pentad.mcp.arguments import Arguments, Repair, read_with_repairs
 
 
 class Inner(BaseModel):
@@ -28,13 +28,10 @@ class Sample(Arguments):
     other_name: str = Field(default="", alias="otherName")
 
 
-read = strict_reader(Sample)
-
-
 def leniently(given: Any) -> tuple[Sample, list[Repair]]:
     raw = json.dumps(given).encode()
     try:
-        return read(raw), []
+        return Sample.model_validate_json(raw, strict=True), []
     except ValidationError as error:
         return read_with_repairs(Sample, raw, error)
 
@@ -150,7 +147,7 @@ def test_a_wire_name_is_offered_not_the_name_in_the_code() -> None:
 def problems_with(model: type[Arguments], given: dict[str, Any]) -> list[dict[str, Any]]:
     raw = json.dumps(given).encode()
     with pytest.raises(ValidationError) as strict:
-        strict_reader(model)(raw)
+        model.model_validate_json(raw, strict=True)
     with pytest.raises(InvalidInput) as refused:
         read_with_repairs(model, raw, strict.value)
     return refused.value.details["problems"]
@@ -169,7 +166,7 @@ def test_a_misspelled_value_gets_the_nearest_one_and_a_patch() -> None:
         ("/keys/1", "size", True),
     ]
     corrected = json_patch(given, [operation for one in problems for operation in one["patch"]])
-    assert strict_reader(Sorting)(json.dumps(corrected).encode()).keys == ["name", "size"]
+    assert Sorting.model_validate_json(json.dumps(corrected), strict=True).keys == ["name", "size"]
     (other,) = problems_with(Sorting, {"order": "sideways"})
     assert "patch" not in other
 
@@ -211,7 +208,7 @@ def test_a_value_of_several_kinds_is_named_by_its_place_alone() -> None:
 
     raw = b'{"sort": {"name": "x"}}'
     with pytest.raises(ValidationError) as strict:
-        strict_reader(Either)(raw)
+        Either.model_validate_json(raw, strict=True)
     with pytest.raises(InvalidInput) as refused:
         read_with_repairs(Either, raw, strict.value)
     assert {problem["path"] for problem in refused.value.details["problems"]} == {"/sort", "/sort/name"}
@@ -221,7 +218,7 @@ def test_a_value_of_several_kinds_is_named_by_its_place_alone() -> None:
 def test_a_number_of_thousands_of_digits_is_called_what_it_is() -> None:
     raw = b'{"count": ' + b"9" * 5_000 + b"}"
     with pytest.raises(ValidationError) as strict:
-        read(raw)
+        Sample.model_validate_json(raw, strict=True)
     with pytest.raises(InvalidInput) as refused:
         read_with_repairs(Sample, raw, strict.value)
     assert "a number that is too long" in refused.value.message

@@ -204,6 +204,14 @@ def test_an_exact_schema_is_listed_as_promised() -> None:
     assert declared.listing()["outputSchema"] == output
 
 
+@pytest.mark.requirement("mcp:declare:late-schemas")
+def test_schemas_are_made_when_they_are_first_listed() -> None:
+    declared = tool("t")(good)
+    assert vars(declared) == {}
+    declared.listing()
+    assert vars(declared).keys() == {"input_schema", "output_schema"}
+
+
 @pytest.mark.requirement("mcp:declare:one-function")
 def test_a_tool_may_return_text_nothing_or_a_result_of_its_own() -> None:
     async def text() -> str:

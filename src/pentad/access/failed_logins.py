@@ -21,6 +21,7 @@ from functools import partial
 from ipaddress import IPv6Address, ip_address
 from typing import Final
 
+from pentad.kernel import sql
 from pentad.kernel.clock import Clock, SystemClock
 from pentad.kernel.errors import PentadError, RateLimited
 from pentad.kernel.ports import Database, Rows, Transaction
@@ -235,7 +236,7 @@ def _is_over(since: float, now: float) -> bool:
 
 
 def _read(rows: Rows, subjects: tuple[str, ...]) -> Mapping[str, tuple[float, int]]:
-    marks = ", ".join("?" * len(subjects))
+    marks = sql.marks(len(subjects))
     found = rows.all(
         f"SELECT subject, since, failures FROM failed_logins WHERE subject IN ({marks})",  # noqa: S608  question marks
         *subjects,

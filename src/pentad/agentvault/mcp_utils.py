@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 
 from pydantic import BaseModel, Field, ValidationError
 
-from pentad.kernel.schema import pointer
+from pentad.kernel.json_pointer import pointer
 from pentad.kernel.secrets.text import scrub_text
 
 KEY: Final = "mcp_context"

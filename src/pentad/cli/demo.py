@@ -49,7 +49,7 @@ def demo(port: int, grpc_port: int, data: Path | None, no_open: bool) -> None:
     The login is admin / admin. Ctrl-C stops the demo.
     """
     from pentad.cli.http_server import login_link, run_server
-    from pentad.http.ports import port_address
+    from pentad.http.grpc_port import port_address
     from pentad.logs import configure_logging
     from pentad.net.listen import bind
     from pentad.terminal.running_servers import server_file

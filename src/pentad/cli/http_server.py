@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import dataclasses
-import gc
 import logging
 import os
 import socket
@@ -16,8 +15,9 @@ from pentad.administration.services import Administration
 from pentad.app import App, open_app
 from pentad.console.app_views import AppViews
 from pentad.http.application import http_application
+from pentad.http.grpc_port import open_ports
 from pentad.http.login import link_path
-from pentad.http.ports import open_ports
+from pentad.kernel.garbage import collect_new_objects
 from pentad.net.listen import bound_port
 from pentad.net.server import new_event_loop, serve
 from pentad.settings.model import Settings, is_loopback
@@ -28,8 +28,6 @@ _log = logging.getLogger(__name__)
 Prepare = Callable[[App], Awaitable[None]]
 Announce = Callable[[App], None]
 
-GARBAGE: Final = (20_000, 20, 50)
-"""Garbage collection thresholds: one request may create ten thousand objects that live until its end."""
 _SWITCH_SECONDS: Final = 0.0001
 """The thread switch interval. The writer thread needs the interpreter a dozen times per unit of work. With Python's
 default, which is fifty times longer, it stalls whenever the event loop is busy."""
@@ -88,8 +86,7 @@ async def _run(settings: Settings, listener: socket.socket, prepare: Prepare, an
         async with open_ports(app):
             await prepare(app)  # last of all that can fail: this may show a password, and only once
             sys.setswitchinterval(_SWITCH_SECONDS)
-            gc.set_threshold(*GARBAGE)
-            gc.freeze()  # objects made at start live forever: exclude them from garbage collection
+            collect_new_objects()
             await app.list_hosted()
             await serve(
                 http_application(app),

@@ -3,7 +3,6 @@
 Rooms declare their own verbs (`Room.cli`). No verb, and nothing of the application, is imported before a verb runs.
 """
 
-import gc
 import os
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
@@ -16,6 +15,7 @@ from click.shell_completion import CompletionItem
 from pentad import __version__
 from pentad.entry_points import entry_points, load
 from pentad.kernel.errors import PentadError
+from pentad.kernel.garbage import collect_no_more, collect_rarely
 from pentad.kernel.names import did_you_mean
 from pentad.terminal.launcher import Launcher
 from pentad.terminal.output import EXIT_CODES, ExitCode, exit_code, print_error, warn
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from pentad.settings.model import Settings
     from pentad.terminal.launcher import Routes
 
-_GARBAGE: Final = (100_000, 50, 50)
-"""Garbage collection thresholds. Objects made during start-up stay alive, so collecting often finds nothing."""
 VERBS: Final[Verbs] = {
     "demo": Verb("pentad.cli.demo:demo", "Start everything with demo data on this machine."),
     "serve": Verb("pentad.cli.serve:serve", "Serve all rooms over HTTP."),
@@ -219,11 +217,13 @@ def run(arguments: Sequence[str]) -> int:
 
 def main() -> NoReturn:
     """Run the command line of this process and end it."""
-    gc.set_threshold(*_GARBAGE)
+    collect_rarely()
     # gRPC's fork handlers print a line for every child process, and none of ours uses gRPC.
     os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
     remember_program(sys.argv[0])
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    collect_no_more()
+    sys.exit(code)
 
 
 def _usage(error: click.ClickException) -> ExitCode:

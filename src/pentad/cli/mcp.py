@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pentad.kernel.garbage import collect_new_objects
 from pentad.terminal.options import profile_option, settings_options
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ async def _serve_until_stopped(app: "App", era: "Era | None" = None) -> None:
     """Serve all rooms (or only `era`) until the input ends or the process is asked to stop."""
     from pentad.mcp.stdio import serve_stdio
 
+    collect_new_objects()
     serving = asyncio.current_task()
     with contextlib.suppress(NotImplementedError):  # Windows ends the process itself
         if serving is not None:

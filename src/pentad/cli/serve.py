@@ -60,7 +60,7 @@ def serve(settings: "Settings") -> None:
 
 def _serve(settings: "Settings") -> None:
     from pentad.cli.http_server import run_server
-    from pentad.http.ports import port_address
+    from pentad.http.grpc_port import port_address
     from pentad.net.listen import bind
     from pentad.terminal.running_servers import server_file
 
@@ -99,7 +99,7 @@ def _supervise(settings: "Settings") -> None:
     import dataclasses
 
     from pentad.cli.local_administration import open_administration
-    from pentad.http.ports import check_free, port_address
+    from pentad.http.grpc_port import check_free, port_address
     from pentad.net.listen import bind, bound_port
     from pentad.net.supervisor import supervise
     from pentad.rooms.finder import find_rooms

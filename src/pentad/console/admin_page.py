@@ -67,9 +67,5 @@ def one_of(found: Sequence[Row], wanted: str, what: str) -> Row:
     return one
 
 
-def minute(text: str | None) -> str:
-    return "" if not text else text[:16].replace("T", " ")
-
-
 def day(text: str | None) -> str:
     return "" if not text else text[:10]

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from pentad.administration.rights import AUDIT, require
 from pentad.administration.services import Administration
-from pentad.console.admin_page import ADMIN, TRAIL, AdminPage, Row, day, minute, one_of, page_sheet
+from pentad.console.admin_page import ADMIN, TRAIL, AdminPage, Row, day, one_of, page_sheet
 from pentad.console.credentials import (
     SCOPES_HINT,
     grant_sheet,
@@ -21,6 +21,7 @@ from pentad.console.credentials import (
     session_sheet,
     sessions_table,
 )
+from pentad.kernel.clock import to_minute
 from pentad.kernel.pages import (
     Block,
     Button,
@@ -150,7 +151,7 @@ class AdministrationPages:
         user = await self._admin.accounts.user(actor, name)
         shown: str = user["name"]
         facts = Facts(
-            [("Role", user["role"]), ("Extra scopes", " ".join(user["scopes"])), ("Added", minute(user["created"]))]
+            [("Role", user["role"]), ("Extra scopes", " ".join(user["scopes"])), ("Added", to_minute(user["created"]))]
         )
         where = f"/console/admin/users/{shown}"
         blocks: list[Block] = [facts]
@@ -226,8 +227,8 @@ class AdministrationPages:
                 ("Kind", found["kind"]),
                 ("Verified host", found["verified_host"] or "none: the client chose its name itself"),
                 ("Redirects to", "\n".join(found["redirect_uris"])),
-                ("Since", minute(found["created"])),
-                ("Last used", minute(found["last_used"])),
+                ("Since", to_minute(found["created"])),
+                ("Last used", to_minute(found["last_used"])),
                 ("Active grants", str(found["grants"])),
             ]
         )
@@ -272,7 +273,7 @@ class AdministrationPages:
         rows = [
             [
                 Cell(f"{one['name']} {one['key'] or ''}".rstrip(), Place(("jobs", one["id"]))), one["state"],
-                str(one["attempt"]), minute(one["due"]), one["error"],
+                str(one["attempt"]), to_minute(one["due"]), one["error"],
             ]
             for one in found["jobs"]
         ]  # fmt: skip
@@ -295,9 +296,9 @@ class AdministrationPages:
                 ("State", found["state"]),
                 ("Key", found["key"] or ""),
                 ("Attempt", str(found["attempt"])),
-                ("Queued", minute(found["created"])),
-                ("Changed", minute(found["changed"])),
-                ("Due", minute(found["due"])),
+                ("Queued", to_minute(found["created"])),
+                ("Changed", to_minute(found["changed"])),
+                ("Due", to_minute(found["due"])),
                 ("Needs rooms", ", ".join(found["needs"])),
                 ("Error", found["error"]),
             ]

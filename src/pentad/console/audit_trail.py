@@ -5,7 +5,8 @@ from typing import Final
 
 from pentad.administration.rights import AUDIT
 from pentad.administration.services import Administration
-from pentad.console.admin_page import TRACES, TRAIL, AdminPage, Row, minute
+from pentad.console.admin_page import TRACES, TRAIL, AdminPage, Row
+from pentad.kernel.clock import to_minute, to_second
 from pentad.kernel.pages import (
     Block,
     Button,
@@ -77,7 +78,7 @@ class TrailPages:
             [
                 ("Batches", f"{found['batches']:,}"),
                 ("Entries", f"{found['entries']:,}"),
-                ("Since", minute(found["since"])),
+                ("Since", to_minute(found["since"])),
                 ("Removed by retention", f"up to batch {removed.partition(':')[0]}" if removed else ""),
                 ("Older than the chain", f"{found['uncovered']:,} batches, not covered" if found["uncovered"] else ""),
             ]
@@ -111,7 +112,7 @@ def entries_table(entries: Sequence[Row], given: Mapping[str, str], visit: Visit
 
     rows = [
         [
-            one["at"][:19].replace("T", " "),
+            to_second(one["at"]),
             linked(one["principal"].removeprefix("user:"), "user", one.get("credential") or one["principal"]),
             one.get("room", ""),
             linked(one["tool"], "tool", one["tool"]),

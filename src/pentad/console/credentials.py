@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
-from pentad.console.admin_page import ACCOUNT, Row, day, minute, page_sheet
+from pentad.console.admin_page import ACCOUNT, Row, day, page_sheet
+from pentad.kernel.clock import to_minute
 from pentad.kernel.pages import (
     Block,
     Button,
@@ -41,7 +42,11 @@ def new_key_sheet(made: Row, part: str) -> Sheet:
         Note("Copy the key now: it is shown only once.", "good"),
         Code(made["token"], copy=True),
         Facts(
-            [("Id", made["id"]), ("Scopes", " ".join(made["scopes"])), ("Expires", minute(made["expires"]) or "never")]
+            [
+                ("Id", made["id"]),
+                ("Scopes", " ".join(made["scopes"])),
+                ("Expires", to_minute(made["expires"]) or "never"),
+            ]
         ),
         Links([Cell("Back", back)]),
     ]
@@ -69,9 +74,9 @@ def key_sheet(visit: Visit, one: Row, part: str, trail: Sequence[Cell]) -> Sheet
             ("Owner", one["owner"] or "none: the key acts as itself"),
             ("Scopes", " ".join(one["scopes"])),
             ("Limited to", "what it creates itself" if one["own_only"] else ""),
-            ("Created", minute(one["created"])),
-            ("Expires", minute(one["expires"]) or "never"),
-            ("Last used", minute(one["last_used"]) or "never"),
+            ("Created", to_minute(one["created"])),
+            ("Expires", to_minute(one["expires"]) or "never"),
+            ("Last used", to_minute(one["last_used"]) or "never"),
         ]
     )
     revoke = Form((), [Button("Revoke key", kind="bad")], f"/console/{part}/keys/{one['id']}/revoke")
@@ -105,9 +110,9 @@ def grant_sheet(visit: Visit, one: Row, part: str, trail: Sequence[Cell]) -> She
             ("Client host", one["client_host"]),
             ("Scopes", " ".join(one["scopes"])),
             ("Valid for", " ".join(map(_resource, one["resources"]))),
-            ("Granted", minute(one["created"])),
-            ("Expires", minute(one["expires"])),
-            ("Last used", minute(one["last_used"]) or "never"),
+            ("Granted", to_minute(one["created"])),
+            ("Expires", to_minute(one["expires"])),
+            ("Last used", to_minute(one["last_used"]) or "never"),
             ("Why it ended", one["revoked_why"] or ""),
         ]
     )
@@ -123,7 +128,7 @@ def sessions_table(found: Sequence[Row], part: str) -> Table:
     rows = [
         [
             Cell(_browser(one["browser"]), Place(("sessions", one["id"]), room=part)), one["user"],
-            one["address"], minute(one["last_used"]), "this browser" if one["current"] else one["method"],
+            one["address"], to_minute(one["last_used"]), "this browser" if one["current"] else one["method"],
         ]
         for one in found
     ]  # fmt: skip
@@ -147,9 +152,9 @@ def session_sheet(visit: Visit, one: Row, part: str, trail: Sequence[Cell]) -> S
             ("Browser", one["browser"]),
             ("Address", one["address"]),
             ("Login", one["method"]),
-            ("Since", minute(one["created"])),
-            ("Last used", minute(one["last_used"])),
-            ("Ends", minute(one["expires"])),
+            ("Since", to_minute(one["created"])),
+            ("Last used", to_minute(one["last_used"])),
+            ("Ends", to_minute(one["expires"])),
         ]
     )
     form = Form((), [Button("Log out", kind="bad")], f"/console/{part}/sessions/{one['id']}/end")

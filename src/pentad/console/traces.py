@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from pentad.administration.services import Administration
 from pentad.console.admin_page import TRACES, AdminPage
+from pentad.kernel.clock import to_second
 from pentad.kernel.pages import Block, Button, Cell, Column, Facts, Form, Note, Sheet, Table, TextField, Visit
 
 _STEP: Final = "\N{NO-BREAK SPACE}\N{NO-BREAK SPACE}"
@@ -41,7 +42,7 @@ class TracePages:
             Facts(
                 [
                     ("Trace", found["trace_id"]),
-                    ("Started", found["at"][:19].replace("T", " ")),
+                    ("Started", to_second(found["at"])),
                     ("Took", f"{found['seconds'] * 1000:,.1f} ms"),
                 ]
             ),

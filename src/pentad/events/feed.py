@@ -8,11 +8,10 @@ import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
-import msgspec
 from msgspec import Struct, field
 
 from pentad.events.outbox import ADMINS, events_after, latest_events, newest, oldest_time, remove_before
-from pentad.kernel import base64url
+from pentad.kernel import cursors
 from pentad.kernel.clock import Clock, iso
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.events import Event
@@ -278,7 +277,7 @@ def _fits(pattern: str, text: str) -> bool:
 
 
 def _write(positions: Mapping[str, str]) -> str:
-    return base64url.encode(msgspec.json.encode(dict(sorted(positions.items()))))
+    return cursors.pack(dict(sorted(positions.items())))
 
 
 def parse_cursor(cursor: str | None) -> dict[str, str]:
@@ -286,8 +285,8 @@ def parse_cursor(cursor: str | None) -> dict[str, str]:
     if not cursor:
         return {}
     try:
-        return msgspec.json.decode(base64url.decode(cursor), type=dict[str, str])
-    except (ValueError, msgspec.MsgspecError):
+        return cursors.unpack(cursor, dict[str, str])
+    except ValueError:
         raise InvalidInput(
             "The cursor is not valid.",
             hint="Pass the cursor of an earlier answer or `now`, or leave it out to start at the beginning.",

@@ -17,6 +17,7 @@ from pentad.kernel.clock import SystemClock
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.events import Event
 from pentad.kernel.ports import Dialect, Row, Rows, Transaction
+from pentad.kernel.sql import marks
 from pentad.kernel.trace import current_traceparent, request_mark
 
 ADMINS: Final = "admin"
@@ -77,7 +78,7 @@ def events_after(
     xact, seq, index = _parse(position)
     if not named:
         return [], position
-    where = f"room IN ({_marks(named)}) AND audience IN ({_marks(allowed)})"
+    where = f"room IN ({marks(len(named))}) AND audience IN ({marks(len(allowed))})"
     if dialect == "sqlite":
         found = rows.all(
             f"SELECT 0, {_COLUMNS} FROM events WHERE seq >= ? AND {where} ORDER BY seq LIMIT ?",  # noqa: S608  marks
@@ -103,7 +104,7 @@ def latest_events(
     xact = "0" if dialect == "sqlite" else "xact"
     found = rows.all(
         f"SELECT {xact}, {_COLUMNS} FROM events WHERE seq > (SELECT coalesce(max(seq), 0) - ? FROM events)"  # noqa: S608
-        f" AND room IN ({_marks(named)}) AND audience IN ({_marks(allowed)}) ORDER BY seq DESC LIMIT ?",
+        f" AND room IN ({marks(len(named))}) AND audience IN ({marks(len(allowed))}) ORDER BY seq DESC LIMIT ?",
         _LATEST_ROWS, *named, *allowed, limit,
     )  # fmt: skip
     return [event for row in found for event in reversed(list(_events(row, 0)))][:limit]
@@ -153,7 +154,3 @@ def _parse(position: str) -> tuple[int, int, int]:
             "The cursor is not valid.", hint="Pass the cursor of an earlier answer unchanged, or leave it out."
         )
     return int(found[1]), int(found[2]), int(found[3])
-
-
-def _marks(values: Sequence[str]) -> str:
-    return ", ".join("?" * len(values))

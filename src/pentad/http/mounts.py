@@ -10,9 +10,9 @@ from typing import Final
 
 from pentad.app import App, Era
 from pentad.http.audit import audit_app
+from pentad.http.grpc_port import mount_context
 from pentad.http.guards.credentials import CredentialsGuard
 from pentad.http.http_sse import MESSAGES, STREAM, HttpSse
-from pentad.http.ports import mount_context
 from pentad.http.protected_resources import ProtectedResources
 from pentad.http.routes import all_routes
 from pentad.kernel.errors import Misconfigured, PentadError

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from pentad.jobs.job import Again, JobRun, Schedule, remove
 from pentad.jobs.leases import CHANNEL, MISSED_SECONDS, Heartbeat, forget_dead_workers, is_alive, silence_of
+from pentad.kernel import sql
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import NotFound
 from pentad.kernel.ids import opaque_id
@@ -146,7 +147,7 @@ class JobQueue:
     def cancel(self, tx: Transaction, name: str | Sequence[str], key: str) -> bool:
         """Remove jobs in any state, by name and key. A running handler loses its lease."""
         names = (name,) if isinstance(name, str) else name
-        marks = ", ".join("?" * len(names))
+        marks = sql.marks(len(names))
         return bool(tx.run(f"DELETE FROM jobs WHERE name IN ({marks}) AND key = ?", *names, key))  # noqa: S608  marks
 
     def hold(self, tx: Transaction, name: str, key: str, payload: Any = None, *, needs: Iterable[str] = ()) -> None:

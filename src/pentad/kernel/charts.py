@@ -12,7 +12,7 @@ from html import escape
 from itertools import groupby
 from typing import Final
 
-from pentad.kernel.clock import iso
+from pentad.kernel.clock import iso, to_minute, to_second
 from pentad.kernel.pages import Chart
 
 Point = tuple[float, float | None]
@@ -185,7 +185,7 @@ def _svg_axes(plotted: Plot, unit: str, width: int, height: int) -> Iterator[str
         x, wide = _LEFT + plotted.across(start, inner), plotted.across(stop, inner) - plotted.across(start, inner)
         yield f'<rect x="{x:.1f}" y="{_TOP}" width="{max(wide, 1):.1f}" height="{tall}" fill="#888"'
         yield ' fill-opacity="0.18">'
-        yield f"<title>{svg_text(f'No data: {why}, {_moment(start)} to {_moment(stop)}')}</title></rect>"
+        yield f"<title>{svg_text(f'No data: {why}, {to_minute(iso(start))} to {to_minute(iso(stop))}')}</title></rect>"
     for tick, label in zip(plotted.ticks, tick_labels(plotted.ticks, unit), strict=True):
         y = _TOP + plotted.down(tick, tall)
         yield f'<path d="M{_LEFT},{y:.1f}H{width - _RIGHT}" stroke="#ccc" stroke-width="0.5"/>'
@@ -240,7 +240,7 @@ def text_chart(
 
 def _gap_lines(gaps: Sequence[tuple[float, float, str]], margin: int) -> Iterator[str]:
     for start, stop, why in gaps[-_GAPS_TOLD:]:
-        yield f"{'':>{margin}}  no data: {_moment(start)} to {_moment(stop)}, {why}"
+        yield f"{'':>{margin}}  no data: {to_minute(iso(start))} to {to_minute(iso(stop))}, {why}"
     if len(gaps) > _GAPS_TOLD:
         yield f"{'':>{margin}}  and {len(gaps) - _GAPS_TOLD} earlier gaps"
 
@@ -254,12 +254,8 @@ def _block(filled: float, *, plain: bool) -> str:
 
 def time_labels(begin: float, end: float) -> tuple[str, str]:
     """Both ends of a time axis, with seconds only if it is short."""
-    letters = 16 if end - begin >= _SHOWS_SECONDS else 19
-    return iso(begin)[:letters].replace("T", " "), iso(end)[:letters].replace("T", " ")
-
-
-def _moment(at: float) -> str:
-    return iso(at)[:16].replace("T", " ")
+    shown = to_minute if end - begin >= _SHOWS_SECONDS else to_second
+    return shown(iso(begin)), shown(iso(end))
 
 
 def _columns(points: Points, begin: float, end: float, width: int) -> list[float | None]:

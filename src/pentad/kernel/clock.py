@@ -56,3 +56,13 @@ def parse_iso(text: str) -> datetime:
 def iso(seconds: float) -> str:
     """RFC 3339 in UTC with milliseconds: how Pentad writes every time."""
     return f"{datetime.fromtimestamp(seconds, UTC).isoformat(timespec='milliseconds')[:-6]}Z"
+
+
+def to_minute(text: str | None) -> str:
+    """An ISO 8601 time as pages show it; empty without one."""
+    return (text or "")[:16].replace("T", " ")
+
+
+def to_second(text: str | None) -> str:
+    """The same to the second."""
+    return (text or "")[:19].replace("T", " ")

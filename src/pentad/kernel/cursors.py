@@ -1,17 +1,33 @@
-"""Cursors: positions in a listing, as opaque text that is valid only for the query it came from.
+"""Cursors: positions in a listing, as opaque text. A cursor carries no rights, and its values must still be checked.
 
-The digest is not a secret; it only detects cursors that were changed or belong to another query. A cursor carries no
-rights, and its values must still be checked.
+Those of `write_cursor` are valid only for the query they came from. Their digest is not a secret; it only detects
+cursors that were changed or belong to another query.
 """
 
 import hashlib
 import json
 from collections.abc import Sequence
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
+
+import msgspec
 
 from pentad.kernel import base64url
 
 _DIGEST_BYTES: Final = 9
+T = TypeVar("T")
+
+
+def pack(position: object) -> str:
+    """The cursor with this position."""
+    return base64url.encode(msgspec.json.encode(position))
+
+
+def unpack(cursor: str, kind: type[T]) -> T:
+    """The position in a cursor; ValueError if it has another type."""
+    try:
+        return msgspec.json.decode(base64url.decode(cursor), type=kind)
+    except msgspec.MsgspecError as error:
+        raise ValueError(cursor) from error
 
 
 def write_cursor(query: tuple[object, ...], position: Sequence[str | float | None]) -> str:

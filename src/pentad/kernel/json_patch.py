@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded
-from pentad.kernel.schema import Path, pointer
+from pentad.kernel.json_pointer import pointer, split_pointer
+from pentad.kernel.schema import Path
 
 MOST_OPERATIONS: Final = 1_000
 MOST_COPIED: Final = 100_000
@@ -60,15 +61,6 @@ def json_patch(document: Any, operations: Sequence[Mapping[str, Any]]) -> Any:
     for number, operation in enumerate(operations):
         made += _run(holder, operation, number, MOST_COPIED - made)
     return holder[0]
-
-
-def split_pointer(text: str) -> tuple[str, ...]:
-    """The steps of a JSON pointer; the empty pointer is the whole document."""
-    if not text:
-        return ()
-    if not text.startswith("/") or re.search(r"~(?![01])", text):
-        raise InvalidInput(f"{text[:200]!r} is not a JSON pointer.", hint="Write it as /name/0/inner; ~1 is a slash.")
-    return tuple(part.replace("~1", "/").replace("~0", "~") for part in text[1:].split("/"))
 
 
 def same_json(left: Any, right: Any) -> bool:

@@ -6,15 +6,15 @@
 from collections.abc import Iterable
 
 
-def nearest(name: str, known: Iterable[str], *, limit: int = 1) -> list[str]:
-    """The known names closest to `name`, best first; empty when nothing is close."""
+def nearest(name: str, known: Iterable[str], *, limit: int = 1, cutoff: float = 0.6) -> list[str]:
+    """The known names closest to `name`, best first; empty when none has at least the similarity `cutoff`."""
     from difflib import get_close_matches
 
     candidates = list(known)
     folded = {candidate.casefold(): candidate for candidate in candidates}
     if (exact := folded.get(name.casefold())) is not None:
         return [exact]
-    return [folded[match] for match in get_close_matches(name[:200].casefold(), folded, n=limit, cutoff=0.6)]
+    return [folded[match] for match in get_close_matches(name[:200].casefold(), folded, n=limit, cutoff=cutoff)]
 
 
 def similarity(one: str, other: str) -> float:

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 
-from pentad.kernel.clock import iso
+from pentad.kernel.clock import iso, to_minute
 from pentad.kernel.errors import InvalidInput, Unavailable
 from pentad.kernel.principal import Principal
 
@@ -695,4 +695,4 @@ def done_notes(visit: Visit, texts: Mapping[str, str]) -> list[Note]:
 
 def when(seconds: float) -> str:
     """A human-readable time: to the minute, in UTC."""
-    return iso(seconds)[:16].replace("T", " ")
+    return to_minute(iso(seconds))

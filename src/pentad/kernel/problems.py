@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pentad.kernel import schema
+from pentad.kernel import json_pointer
 from pentad.kernel.names import nearest, similarity
 
 LONGEST_KEY: Final = 200
@@ -88,7 +88,7 @@ def finding(code: str, message: str, place: Place, **fields: Any) -> Finding:
     shortened = [_short(key) for key in keys]
     if shortened != keys:
         fields |= {"patch": (), "certain": False}
-    return Finding(code, message, _path_text(shortened), schema.pointer(shortened), **fields)
+    return Finding(code, message, _path_text(shortened), json_pointer.pointer(shortened), **fields)
 
 
 def steps(place: Place) -> list[str | int]:
@@ -108,7 +108,7 @@ def path(place: Place) -> str:
 
 def pointer(place: Place) -> str:
     """The place as a JSON Pointer."""
-    return schema.pointer(steps(place))
+    return json_pointer.pointer(steps(place))
 
 
 def replacement(place: Place, value: Any) -> Patch:

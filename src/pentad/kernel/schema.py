@@ -5,7 +5,7 @@ nothing is fetched. A pattern runs in linear time; one with look-around runs und
 short strings only.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
@@ -15,6 +15,7 @@ from urllib.parse import unquote
 import msgspec
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
+from pentad.kernel.json_pointer import pointer, unescape
 
 if TYPE_CHECKING:
     # Imported on first use: many callers only read failures and pointers.
@@ -121,11 +122,6 @@ def compile_json_schema(
             hint="Flatten nested anyOf, oneOf and allOf.",
         )
     return JsonSchema(document, _validator(document, dict(formats or {})), cost, bounds.checks)
-
-
-def pointer(path: Sequence[str | int]) -> str:
-    """A path as a JSON pointer (RFC 6901)."""
-    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in path)
 
 
 def measure(instance: Any) -> tuple[int, int]:
@@ -382,7 +378,7 @@ class SchemaCost:
             return True
         node: Any = self._root
         for part in reference[2:].split("/"):
-            name = unquote(part).replace("~1", "/").replace("~0", "~")
+            name = unescape(unquote(part))
             if isinstance(node, list):
                 members = cast("list[Any]", node)
                 node = members[int(name)] if name.isdecimal() and int(name) < len(members) else True

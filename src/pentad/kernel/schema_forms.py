@@ -17,6 +17,7 @@ from typing import Any, Final, cast
 from urllib.parse import unquote
 
 from pentad.kernel.errors import PentadError
+from pentad.kernel.json_pointer import pointer, steps_of
 from pentad.kernel.pages import (
     ADD,
     REMOVE,
@@ -32,7 +33,6 @@ from pentad.kernel.pages import (
     TextField,
     Visit,
 )
-from pentad.kernel.schema import pointer
 from pentad.kernel.schema_nodes import (
     MISSING,
     Missing,
@@ -52,7 +52,6 @@ from pentad.kernel.schema_nodes import (
     properties_of,
     scalar_of,
     shown,
-    steps_of,
     texts_in,
     types_of,
     unix_lines,

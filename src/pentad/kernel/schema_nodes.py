@@ -10,6 +10,8 @@ from typing import Any, Final, cast
 
 import msgspec
 
+from pentad.kernel.json_pointer import steps_of
+
 Node = Mapping[str, Any]
 Path = tuple[str | int, ...]
 
@@ -195,10 +197,6 @@ def parsed(text: str) -> Any:
         return msgspec.json.decode(text)
     except (msgspec.MsgspecError, RecursionError, UnicodeError):
         return text
-
-
-def steps_of(place: str) -> list[str]:
-    return [part.replace("~1", "/").replace("~0", "~") for part in place.split("/")[1:]]
 
 
 def value_at(value: Any, steps: Sequence[str], *, make: bool = False) -> Any:

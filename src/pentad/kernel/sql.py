@@ -1,10 +1,15 @@
 """SQL text with its parameters, and functions to combine it."""
 
 import json
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, TypeVar
 
 from pentad.kernel.ports import Dialect, Value
+
+_CHUNK = 500
+"""The number of values in one IN list."""
+
+T = TypeVar("T")
 
 
 class Sql(NamedTuple):
@@ -65,3 +70,19 @@ def insert(table: str, columns: Sequence[str]) -> str:
 def nested(statement: Sql, name: str) -> Sql:
     """A statement as a table of another statement."""
     return Sql(f"({statement.text}) AS {name}", statement.params)
+
+
+def marks(count: int) -> str:
+    """`?, ?, ?`"""
+    return ", ".join("?" * count)
+
+
+def chunks(values: Sequence[T], size: int = _CHUNK) -> Iterator[Sequence[T]]:
+    """The values in parts, each for one statement."""
+    for start in range(0, len(values), size):
+        yield values[start : start + size]
+
+
+def like_literal(text: str) -> str:
+    """The text as part of a pattern for LIKE ... ESCAPE '!'."""
+    return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")

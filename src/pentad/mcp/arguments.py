@@ -35,9 +35,10 @@ _QUOTED: Final = re.compile(r"'((?:[^'\\]|\\.)*)'")
 
 
 class Arguments(BaseModel):
-    """Base of every tool's arguments. Unknown arguments are refused; values do not change after validation."""
+    """Base of every tool's arguments. Unknown arguments are refused; values do not change after validation. Validators
+    are built at the first call, because a server starts faster than it could build all of them."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, defer_build=True)
 
 
 class ActionTable(Struct, frozen=True):
@@ -105,12 +106,6 @@ class Repair(Struct, frozen=True):
 
 
 Location = Sequence[int | str]
-Reader = Callable[[bytes], Any]
-
-
-def strict_reader(model: type[BaseModel]) -> Reader:
-    """The fast path: bytes to model in one C call. Raises pydantic's ValidationError."""
-    return partial(model.__pydantic_validator__.validate_json, strict=True)
 
 
 def read_with_repairs(model: type[BaseModel], raw: bytes, error: ValidationError) -> tuple[Any, list[Repair]]:
@@ -131,7 +126,7 @@ def read_with_repairs(model: type[BaseModel], raw: bytes, error: ValidationError
     ]
     if repairs:
         try:
-            return strict_reader(model)(msgspec.json.encode(arguments)), repairs
+            return model.model_validate_json(msgspec.json.encode(arguments), strict=True), repairs
         except ValidationError as again:
             error = again
     raise argument_error(model, error, arguments)

@@ -16,6 +16,7 @@ import inspect
 import re
 import typing
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import unquote
 
@@ -93,8 +94,8 @@ class ToolResult(Struct, frozen=True):
     literal: Mapping[str, Any] | None = None
 
 
-class Tool(Struct, frozen=True):
-    """A declared tool."""
+class Tool(Struct, frozen=True, dict=True):
+    """A declared tool. Its schemas are made when they are first listed: making all of them would slow every start."""
 
     name: str
     description: str
@@ -102,13 +103,12 @@ class Tool(Struct, frozen=True):
     arguments: type[BaseModel] | None
     takes_call: bool
     result: type[BaseModel] | None
-    input_schema: Mapping[str, Any]
-    output_schema: Mapping[str, Any] | None
+    exact_input: Mapping[str, Any] | None
+    exact_output: Mapping[str, Any] | type[BaseModel] | None
     title: str | None
     action: Action
     hints: Mapping[str, bool]
     icons: Sequence[Icon]
-    headers: Sequence[HeaderParam]
     seconds: float | None
     heavy: bool
     omit_none: bool
@@ -127,6 +127,25 @@ class Tool(Struct, frozen=True):
     tool."""
     view: "AppView | None" = None
     """How MCP Apps hosts can show its results."""
+
+    @cached_property
+    def input_schema(self) -> Mapping[str, Any]:
+        """The listed schema of its arguments."""
+        return self.exact_input if self.exact_input is not None else input_schema_of(self.arguments)
+
+    @cached_property
+    def output_schema(self) -> Mapping[str, Any] | None:
+        """The listed schema of its result."""
+        if isinstance(self.exact_output, type):
+            return compact_output(self.exact_output.model_json_schema(by_alias=True, mode="serialization"))
+        if self.exact_output is None and self.result is not None:
+            return compact_output(self.result.model_json_schema(by_alias=True))
+        return self.exact_output
+
+    @cached_property
+    def headers(self) -> Sequence[HeaderParam]:
+        """The arguments that are repeated in HTTP headers."""
+        return header_params(self.input_schema, f"tool {self.name!r}")
 
     def writes(self, arguments: Mapping[str, Any]) -> bool:
         """Whether a call needs the right to write, judging by its actions, for a tool that reads and writes."""
@@ -250,7 +269,7 @@ def tool(
     idempotent: bool | None = None,
     open_world: bool = False,
     input_schema: Mapping[str, Any] | None = None,
-    output_schema: Mapping[str, Any] | None = None,
+    output_schema: Mapping[str, Any] | type[BaseModel] | None = None,
     icons: Sequence[Icon] = (),
     seconds: float | None = None,
     heavy: bool = False,
@@ -269,7 +288,8 @@ def tool(
     """Declare a tool.
 
     `action` (read, write, admin) is the right the caller needs; the default follows from `read_only`. `input_schema`
-    replaces the listed schema if an exact one is promised; the model still validates. With `task`, the tool may defer
+    replaces the listed schema if an exact one is promised; the model still validates. A tool that returns a ToolResult
+    says with `output_schema` what is in it: a schema, or the model that makes it. With `task`, the tool may defer
     its answer (`call.defer`); if it is `required`, clients without tasks are refused.
 
     Lists are paid for in every conversation: `listed="room"` keeps a seldom-used tool off lists of several rooms, and
@@ -285,15 +305,12 @@ def tool(
         result = _result_model(returns, what)
         if task is not None and not takes_call:
             raise Misconfigured(f"{what} declares `task` but cannot defer its answer.", hint="Take `call`.")
-        schema = dict(input_schema) if input_schema is not None else input_schema_of(arguments)
+        if input_schema is not None:
+            header_params(input_schema, what)  # a wrong one fails here
         hints = {"readOnlyHint": read_only, "openWorldHint": open_world}
         if not read_only:
             hints["destructiveHint"] = True if destructive is None else destructive
             hints["idempotentHint"] = bool(idempotent)
-        if output_schema is None and result is not None:
-            listed_output: Mapping[str, Any] | None = compact_output(result.model_json_schema(by_alias=True))
-        else:
-            listed_output = output_schema
         return Tool(
             name=_checked_name(name, what),
             description=_checked_text(description or inspect.getdoc(function), what),
@@ -301,13 +318,12 @@ def tool(
             arguments=arguments,
             takes_call=takes_call,
             result=result,
-            input_schema=schema,
-            output_schema=listed_output,
+            exact_input=input_schema,
+            exact_output=output_schema,
             title=title,
             action=action or ("read" if read_only else "write"),
             hints=hints,
             icons=tuple(icons),
-            headers=header_params(schema, what),
             seconds=seconds,
             heavy=heavy,
             omit_none=omit_none,

@@ -25,7 +25,7 @@ from pentad.kernel.principal import Principal
 from pentad.kernel.trace import TRACE_ID, RequestMark, parse_traceparent, request_mark
 from pentad.mcp import wire_errors
 from pentad.mcp.app_views import MIME_TYPE, RENDERED, fragment_in, rendered_call, shows_views, with_view
-from pentad.mcp.arguments import Repair, check_no_arguments, read_with_repairs, strict_reader
+from pentad.mcp.arguments import Repair, check_no_arguments, read_with_repairs
 from pentad.mcp.call import Call, Peer
 from pentad.mcp.client_requests import InputRequired, MissingCapability
 from pentad.mcp.confirmations import Confirmations, split_token
@@ -428,14 +428,14 @@ def _inputs(bound: BoundTool, params: CallToolParams) -> tuple[dict[str, Any], l
     raw = bytes(params.arguments)
     if bound.confirm is not None:
         raw, _ = split_token(raw)
-    model, read = bound.declared.arguments, bound.read
-    if model is None or read is None:
+    model = bound.declared.arguments
+    if model is None:
         if raw not in (b"{}", b"null"):
             check_no_arguments(raw)
         return {}, []
     given = b"{}" if raw == b"null" else raw
     try:
-        return {"arguments": read(given)}, []
+        return {"arguments": model.__pydantic_validator__.validate_json(given, strict=True)}, []
     except ValidationError as error:
         value, repairs = read_with_repairs(model, given, error)
         return {"arguments": value}, repairs
@@ -464,7 +464,7 @@ def _trace_of(named: Any, trace: str | None) -> str:
 def _prompt_arguments(model: type[BaseModel], given: Mapping[str, Any]) -> Any:
     raw = encode(given)
     try:
-        return strict_reader(model)(raw)
+        return model.model_validate_json(raw, strict=True)
     except ValidationError as error:
         return read_with_repairs(model, raw, error)[0]
 

@@ -13,7 +13,7 @@ import msgspec
 import msgspec.structs
 from msgspec import Struct
 
-from pentad.kernel import base64url
+from pentad.kernel import cursors
 from pentad.kernel.lru import LruCache
 from pentad.kernel.principal import Action, Principal
 from pentad.mcp.content import Annotations
@@ -128,15 +128,13 @@ class Cursor(NamedTuple):
 
 def make_cursor(method: str, tag: str, position: int, inner: str | None = None) -> str:
     """An opaque cursor, valid for this list and for callers with the same rights."""
-    return base64url.encode(msgspec.json.encode([method, tag, position, inner]))
+    return cursors.pack([method, tag, position, inner])
 
 
 def read_cursor(cursor: str, method: str, tag: str) -> Cursor:
     try:
-        made_by, made_for, position, inner = msgspec.json.decode(
-            base64url.decode(cursor), type=tuple[str, str, int, str | None]
-        )
-    except (ValueError, msgspec.MsgspecError):
+        made_by, made_for, position, inner = cursors.unpack(cursor, tuple[str, str, int, str | None])
+    except ValueError:
         made_by, made_for, position, inner = "", "", -1, None
     if made_by != method:
         raise ProtocolError(

@@ -13,7 +13,6 @@ from pentad.kernel.errors import Misconfigured
 from pentad.kernel.names import did_you_mean
 from pentad.kernel.principal import ANY_ROOM, Action, Principal
 from pentad.mcp.app_views import EXTENSION, MIME_TYPE, RESOURCE_META, SCHEME, SECONDS_FRESH, AppView, ViewRenderer
-from pentad.mcp.arguments import Reader, strict_reader
 from pentad.mcp.confirmations import ConfirmRule, ConfirmRules, with_confirm_token
 from pentad.mcp.declarations import Prompt, Resource, ResourceListing, Tool, resource
 from pentad.mcp.generated_tools import GeneratedTools, Generator, generating_rooms
@@ -89,9 +88,8 @@ class Bound(Struct, Generic[T], frozen=True):
 
 
 class BoundTool(Bound[Tool], frozen=True):
-    """A tool with its argument reader, result encoder and confirmation rule, which are chosen once."""
+    """A tool with its result encoder and confirmation rule, which are chosen once."""
 
-    read: Reader | None
     encode: Encoder
     confirm: ConfirmRule | None
     is_plain: bool
@@ -236,9 +234,8 @@ class Registry:
             _put(self.tools, name, bound, f"tool {name!r} of room {room!r}")
 
     def _bind(self, tool: Tool, room: str, service: Any) -> BoundTool:
-        read = strict_reader(tool.arguments) if tool.arguments is not None else None
         confirm = self._confirm.of(tool)
-        return BoundTool(tool, room, service, read, encoder_of(tool), confirm, confirm is None and not tool.heavy)
+        return BoundTool(tool, room, service, encoder_of(tool), confirm, confirm is None and not tool.heavy)
 
     def instructions(self, principal: Principal) -> str:
         """The instructions of the rooms the caller has any rights in, and how to find unlisted tools."""

@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from pentad.kernel import sql
 from pentad.kernel.background import start_task
 from pentad.kernel.errors import PentadError
 from pentad.kernel.incidents import log_failure
@@ -171,7 +172,7 @@ class SearchIndex:
         """How many documents of these collections have no vector yet, counted up to a bound; 0 without a model."""
         if self.embedder is None or not collections:
             return 0
-        marks = ", ".join("?" * len(collections))
+        marks = sql.marks(len(collections))
         found = await self._database.lookup(
             "SELECT count(*) FROM (SELECT 1 FROM search_pending WHERE collection IN"  # noqa: S608  only marks
             f" (SELECT number FROM search_collections WHERE name IN ({marks})) LIMIT {_MOST_COUNTED}) AS w",

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pentad.app import App, open_app
-from pentad.http.ports import open_ports
+from pentad.http.grpc_port import open_ports
 from pentad.kernel.errors import Misconfigured
 from pentad.kernel.principal import LOCAL
 from pentad.rooms.directory.room import ROOM

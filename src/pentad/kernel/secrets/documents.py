@@ -10,7 +10,8 @@ from typing import Any, Final, Literal, cast
 from msgspec import Struct
 
 from pentad.kernel.errors import LimitExceeded
-from pentad.kernel.schema import Path, pointer
+from pentad.kernel.json_pointer import pointer
+from pentad.kernel.schema import Path
 from pentad.kernel.secrets.commands import scrub_command
 from pentad.kernel.secrets.findings import Finding
 from pentad.kernel.secrets.names import Place, is_secret_member, is_secret_name

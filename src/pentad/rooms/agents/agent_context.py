@@ -16,9 +16,9 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from pentad.kernel.errors import InvalidInput, NotFound, PentadError
+from pentad.kernel.json_pointer import pointer
 from pentad.kernel.lru import LruCache
 from pentad.kernel.principal import Principal
-from pentad.kernel.schema import pointer
 from pentad.kernel.secrets.documents import Masked, scrub_json
 from pentad.platform import Platform
 from pentad.rooms.agents.context.agent_view import AgentContext

@@ -138,7 +138,7 @@ class RemoteAgents:
                 return found
         cards = (await registry.search(CardQuery(), limit=_MAX_CANDIDATES)).cards
         known = [*self._hosted_names(), *(one.metadata.readable_id for one in cards)]
-        hint = did_you_mean(agent, known) or "List the agents with agents_list, or give the URL of a card."
+        hint = did_you_mean(agent, known) or "List the agents and name one, or give the URL of a card."
         raise NotFound(f"There is no agent {agent[:100]!r}.", hint=hint, details={"reason": "agent-not-found"})
 
 

@@ -79,11 +79,11 @@ async def health(agents: Agents) -> Mapping[str, Any]:
 
 
 async def cancel_ended(agents: Agents, _run: JobRun) -> None:
-    await agents.gateway.cancel_ended()
+    await agents.mounted_agents.cancel_ended()
 
 
 def mounted_schedules(agents: Agents) -> Sequence[Schedule]:
-    return [Schedule(MOUNTED_SECONDS)] if agents.gateway.mounted else []
+    return [Schedule(MOUNTED_SECONDS)] if agents.mounted_agents.mounted else []
 
 
 async def index_tasks(agents: Agents, run: JobRun) -> None:

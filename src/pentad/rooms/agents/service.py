@@ -27,7 +27,6 @@ from pentad.rooms.agents.context.temporary_links import TemporaryLinks
 from pentad.rooms.agents.context.versions import ContextVersions
 from pentad.rooms.agents.delegator_agent import Delegator
 from pentad.rooms.agents.files import Files
-from pentad.rooms.agents.gateway import Gateway, MountedAgent
 from pentad.rooms.agents.hosting.agent_specs import load_all
 from pentad.rooms.agents.hosting.built_in_agents import Echo, ToolProxy, servers_of, text_of
 from pentad.rooms.agents.hosting.hosted_agent import (
@@ -41,6 +40,7 @@ from pentad.rooms.agents.hosting.hosted_agent import (
 from pentad.rooms.agents.hosting.tool_agent import ToolAgent
 from pentad.rooms.agents.keys import open_card_ring
 from pentad.rooms.agents.models import Task
+from pentad.rooms.agents.mounted_agents import MountedAgent, MountedAgents
 from pentad.rooms.agents.registry.card_listing import card_key, card_listing, card_modules
 from pentad.rooms.agents.registry.service import CardRegistry
 from pentad.rooms.agents.registry.store import CardRecord
@@ -93,7 +93,7 @@ class Agents:
         )  # fmt: skip
         self.task_search = TaskSearch(platform.database, platform.jobs)
         self.forwarded = ForwardedTasks(platform.database)
-        self.gateway = Gateway(self.forwarded, platform.clock)
+        self.mounted_agents = MountedAgents(self.forwarded, platform.clock)
         self._signing_keys = signing_keys
         self._tasks: Tasks | None = None
         self._load_agents()
@@ -113,11 +113,11 @@ class Agents:
             self.platform, self.agents, contexts=self.intake, files=self.files,
             approvals=self._approval_options(site), site=site, sign=self.signature, cancel_remote=self.remotes.cancel,
         ) as self._tasks:  # fmt: skip
-            self.gateway.start()
+            self.mounted_agents.start()
             try:
                 yield self
             finally:
-                await self.gateway.stop()
+                await self.mounted_agents.stop()
 
     def _approval_options(self, site: str) -> InboxOptions:
         platform, settings = self.platform, self.platform.settings
@@ -227,7 +227,7 @@ class Agents:
         options = hosting_options(self.platform.settings)
         fixed_isolation(name, "a remote agent", None, options)
         deadline = deadline_of(name, None, options)
-        return self.gateway.add(
+        return self.mounted_agents.add(
             MountedAgent(
                 name, place, self.remotes, self.forwarded,
                 site=own_site(self.platform.site), deadline=deadline, on_change=self.replace,

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from pentad.events.outbox import emit
-from pentad.kernel import base64url
+from pentad.kernel import cursors
 from pentad.kernel.errors import InvalidInput, LimitExceeded
 from pentad.kernel.ports import Rows, Transaction, Value
 from pentad.kernel.principal import ANONYMOUS, Principal
@@ -458,13 +458,12 @@ def conversation_heads(rows: Rows, task: Task, limit: int, cursor: str | None) -
 
 
 def _cursor(at: float, task_id: str) -> str:
-    return base64url.encode(f"{at!r} {task_id}".encode())
+    return cursors.pack((at, task_id))
 
 
 def _read_cursor(text: str) -> tuple[float, str]:
     try:
-        at, _, task_id = base64url.decode(text).decode().partition(" ")
-        return float(at), task_id
+        return cursors.unpack(text, tuple[float, str])
     except ValueError:
         raise InvalidInput(
             "The cursor is not valid.", hint="Pass the cursor of the previous page unchanged.",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from pentad.kernel.ports import Row, Rows, Transaction, Value
+from pentad.kernel.sql import chunks, marks
 from pentad.rooms.avatars.config import parse_config
 from pentad.rooms.avatars.models import Avatar, AvatarInfo, CorpusDocument, Passage, Role
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from pentad.documents.document import Scan
 
 _FOR_EVER: Final = 1e12
-_AT_ONCE: Final = 500
 """The most values in one IN list."""
 
 _AVATARS: Final = (
@@ -89,8 +89,8 @@ def ingested(rows: Rows, number: int, since: float | None, until: float | None) 
 def ingestion_times(rows: Rows, documents: Sequence[int]) -> dict[int, float]:
     """When these documents were ingested, by number."""
     found: dict[int, float] = {}
-    for some in _slices(list(documents)):
-        sql = f"SELECT id, ingested_at FROM avatar_documents WHERE id IN ({_marks(some)})"  # noqa: S608  only marks
+    for some in chunks(list(documents)):
+        sql = f"SELECT id, ingested_at FROM avatar_documents WHERE id IN ({marks(len(some))})"  # noqa: S608  only marks
         found.update((document, at) for document, at in rows.all(sql, *some))
     return found
 
@@ -104,8 +104,8 @@ def documents(rows: Rows, number: int) -> list[CorpusDocument]:
 def passages(rows: Rows, number: int, ids: Sequence[int]) -> list[Passage]:
     """Passages by number, in the given order. Missing numbers are skipped."""
     found: dict[int, Passage] = {}
-    for some in _slices(ids):
-        sql = f"{_PASSAGES} WHERE p.avatar = ? AND p.id IN ({_marks(some)})"
+    for some in chunks(ids):
+        sql = f"{_PASSAGES} WHERE p.avatar = ? AND p.id IN ({marks(len(some))})"
         found.update((row[0], _passage(row)) for row in rows.all(sql, number, *some))
     return [found[one] for one in ids if one in found]
 
@@ -141,7 +141,7 @@ def allowed(rows: Rows, number: int, filters: Filters) -> list[int]:
     values: list[Value] = []
     for column, wanted in (("role", filters.roles), ("source_id", filters.source_ids), ("type", filters.types)):
         if wanted is not None:
-            conditions.append(f" AND d.{column} IN ({_marks(wanted)})" if wanted else " AND 1 = 0")
+            conditions.append(f" AND d.{column} IN ({marks(len(wanted))})" if wanted else " AND 1 = 0")
             values.extend(wanted)
     for comparison, year in ((">=", filters.year_from), ("<=", filters.year_to)):
         if year is not None:
@@ -360,12 +360,3 @@ def _passage(row: Row) -> Passage:
 
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=True, separators=(",", ":"))
-
-
-def _marks(values: Sequence[object]) -> str:
-    return ", ".join("?" * len(values))
-
-
-def _slices(ids: Sequence[int]) -> Iterator[Sequence[int]]:
-    for start in range(0, len(ids), _AT_ONCE):
-        yield ids[start : start + _AT_ONCE]

@@ -6,17 +6,13 @@ always exact.
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from pentad.kernel.ports import Dialect, Rows, Transaction, Value
+from pentad.kernel.sql import chunks, marks
 from pentad.rooms.directory.records.index_fields import WORDS, IndexedFields, Kind, Term
-
-T = TypeVar("T")
-
-CHUNK: Final = 500
-"""The number of values in one IN list."""
 
 PULL: Final = "SELECT t.data FROM directory_records r JOIN directory_texts t ON t.record = r.id WHERE r.cid = ?"
 
@@ -145,16 +141,6 @@ def digest_of(term: Term) -> bytes:
     """The hash by which a term is found, whatever its length."""
     text = f"{int(term.kind)}\0{term.number}\0{term.text}\0{term.detail}"
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-
-
-def chunks(values: Sequence[T], size: int = CHUNK) -> Iterator[Sequence[T]]:
-    for start in range(0, len(values), size):
-        yield values[start : start + size]
-
-
-def marks(count: int) -> str:
-    """`?, ?, ?`"""
-    return ", ".join("?" * count)
 
 
 def _insert_postings(tx: Transaction, dialect: Dialect, ids: Sequence[int], drafts: Sequence[Draft]) -> None:

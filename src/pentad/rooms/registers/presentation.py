@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from pentad.kernel.errors import InvalidInput
-from pentad.kernel.json_patch import split_pointer
+from pentad.kernel.json_pointer import split_pointer
 from pentad.rooms.registers.access.rules import AccessRules
 from pentad.rooms.registers.definitions.object_validation import MOST_PROBLEMS, json_text, redacted
 from pentad.rooms.registers.models import Action, Caller, Operation, Outcome, Pair, StoredObject

@@ -1,6 +1,7 @@
 """The AgentVault profile on the wire, and the object it shares with A2A 0.3."""
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from msgspec.structs import replace
 from pentad.rooms.agents.codecs import agentvault
 from pentad.rooms.agents.codecs.a2a_v03 import V03
 from pentad.rooms.agents.codecs.agentvault import AgentVaultCodec, SharedCodec
+from pentad.rooms.agents.codecs.base import parse_time
 from pentad.rooms.agents.codecs.errors import Fault
 from pentad.rooms.agents.models import STATES, Artifact, ArtifactEvent, Event, Message, Part, StatusEvent
 from tests.rooms.agents.codecs.samples import AT, BIG, EVENTS, STAMP, TASK, file_url, without
@@ -33,6 +35,17 @@ MESSAGE = {
 
 def read(body: Any) -> Message:
     return CODEC.decode_send(Raw(json.dumps({"message": body}).encode())).message
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo"])
+def test_a_time_without_an_offset_is_in_utc_wherever_the_server_is(zone: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        assert parse_time("2026-01-02T03:04:05") == parse_time("2026-01-02T03:04:05Z")
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 def test_a_message_gets_an_id_and_is_written_back_the_same() -> None:

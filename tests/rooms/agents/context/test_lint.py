@@ -7,7 +7,7 @@ import pytest
 
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.json_patch import json_patch
-from pentad.kernel.schema import pointer
+from pentad.kernel.json_pointer import pointer
 from pentad.rooms.agents.context.findings import WEIGHTS, Report
 from pentad.rooms.agents.context.integrity import items_hash
 from pentad.rooms.agents.context.lint import lint, lint_text

@@ -12,7 +12,7 @@ from google.protobuf.message import Message
 from grpc import ChannelCredentials, StatusCode, aio, ssl_channel_credentials
 
 from pentad.app import App, open_app
-from pentad.http.ports import open_ports
+from pentad.http.grpc_port import open_ports
 from pentad.kernel.principal import LOCAL
 from pentad.rooms.agents.codecs.a2a_grpc import MESSAGES, SERVICE
 from pentad.rooms.agents.codecs.a2a_v10 import V10

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pentad.kernel.errors import InvalidInput
-from pentad.kernel.json_patch import split_pointer
+from pentad.kernel.json_pointer import split_pointer
 from pentad.rooms.registers.definitions.compiled_schema import Unique, compile_schema
 from pentad.rooms.registers.definitions.properties import Indexed
 from pentad.rooms.registers.definitions.references import Reference

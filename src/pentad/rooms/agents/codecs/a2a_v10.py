@@ -3,12 +3,12 @@ survive.
 """
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any, ClassVar, Final, Literal
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
+from pentad.kernel.clock import parse_iso
 from pentad.rooms.agents.codecs import a2a
 from pentad.rooms.agents.codecs.a2a import A2aCodec, Text, UpdateKind, checked_length, not_an_answer
 from pentad.rooms.agents.codecs.base import (
@@ -352,7 +352,6 @@ def _since(text: str | None) -> float | None:
     if not text:
         return None
     try:
-        found = datetime.fromisoformat(text)
+        return parse_iso(text).timestamp() - _HALF_A_MILLISECOND
     except ValueError:
         raise invalid_params([Violation("statusTimestampAfter", "A time as RFC 3339 writes it.")]) from None
-    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() - _HALF_A_MILLISECOND

@@ -5,12 +5,12 @@ the client encodes requests and decodes results. Codecs hold no state and call n
 """
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 import msgspec
 from msgspec import Raw, Struct
 
+from pentad.kernel.clock import parse_iso
 from pentad.kernel.principal import Action
 from pentad.rooms.agents.codecs.errors import Fault, rpc_error
 from pentad.rooms.agents.models import Body, Dialect, Event, Json, Message, PushConfig, State, Task, TaskPage
@@ -235,7 +235,7 @@ class Codec:
 def parse_time(text: str | None) -> float:
     """Seconds since the epoch; 0 for a missing or unreadable timestamp."""
     try:
-        return datetime.fromisoformat(text).timestamp() if text else 0.0
+        return parse_iso(text).timestamp() if text else 0.0
     except (ValueError, OverflowError):
         return 0.0
 

@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 
 from pentad.kernel.errors import InvalidInput, PentadError
 from pentad.kernel.jcs import canonical
-from pentad.kernel.schema import pointer
+from pentad.kernel.json_pointer import pointer
 from pentad.kernel.secrets.documents import Masked
 from pentad.rooms.agents.context.kinds import KINDS
 from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits

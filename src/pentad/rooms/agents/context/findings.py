@@ -13,6 +13,8 @@ from typing import Any, Final, Literal
 from msgspec import Struct
 
 from pentad.kernel.errors import InvalidInput
+from pentad.kernel.json_pointer import pointer as pointer_of
+from pentad.kernel.json_pointer import steps_of
 from pentad.kernel.problems import (
     NO_VALUE,
     Finding,
@@ -25,7 +27,6 @@ from pentad.kernel.problems import (
     replacement,
     steps,
 )
-from pentad.kernel.schema import pointer as pointer_of
 
 Level = Literal["lenient", "standard", "strict"]
 Severity = Literal["error", "warning"]
@@ -278,7 +279,7 @@ def below(place: Place, keys: Iterable[str | int]) -> Place:
 
 def place_at(path: str, place: Place = None) -> Place:
     """The place of a JSON pointer, below another place."""
-    return below(place, [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:]])
+    return below(place, steps_of(path))
 
 
 def _writable(key: str | int) -> str | int:

@@ -23,10 +23,10 @@ from pentad.rooms.agents.files import PATH as FILES
 from pentad.rooms.agents.files import file_id_in
 from pentad.rooms.agents.interface.approval_pages import PLACE as APPROVALS
 from pentad.rooms.agents.interface.approval_pages import decision_form
-from pentad.rooms.agents.interface.attempts import attempt_of
 from pentad.rooms.agents.interface.lineage import message_references
 from pentad.rooms.agents.interface.presentation import TASKS, task_view
 from pentad.rooms.agents.interface.resources import find_card
+from pentad.rooms.agents.interface.retry_form import attempt_of
 from pentad.rooms.agents.models import INTERRUPTED, TERMINAL, Message, Part, Task
 from pentad.rooms.agents.registry.store import CardRecord
 from pentad.rooms.agents.service import Agents

@@ -6,13 +6,12 @@ from typing import Any, Final, cast
 import msgspec
 
 from pentad.kernel import pages as ui
-from pentad.kernel.clock import iso
+from pentad.kernel.clock import iso, to_second
 from pentad.kernel.page_values import label, value_blocks
 from pentad.mcp.rights import check_right
 from pentad.rooms.agents import store
 from pentad.rooms.agents.interface.approval_pages import PLACE as APPROVALS
 from pentad.rooms.agents.interface.approval_pages import decide, inbox, one_approval
-from pentad.rooms.agents.interface.attempts import again, attempt_of
 from pentad.rooms.agents.interface.chat_pages import (
     answer,
     approval_form,
@@ -41,6 +40,7 @@ from pentad.rooms.agents.interface.registry_pages import (
     set_active,
 )
 from pentad.rooms.agents.interface.resources import find_card
+from pentad.rooms.agents.interface.retry_form import again, attempt_of
 from pentad.rooms.agents.interface.trace_blocks import STATE_WORDS, has_steps, trace_table
 from pentad.rooms.agents.models import (
     BUDGET_KEY,
@@ -384,7 +384,7 @@ def _push_state(state: str) -> ui.Cell:
 
 def _clock(seconds: float) -> str:
     """A time to the second."""
-    return iso(seconds)[:19].replace("T", " ")
+    return to_second(iso(seconds))
 
 
 def _made(one: ArtifactView) -> list[ui.Block]:

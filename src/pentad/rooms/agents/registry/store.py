@@ -11,6 +11,7 @@ import msgspec
 
 from pentad.kernel.errors import Conflict
 from pentad.kernel.ports import Row, Rows, Transaction, Value
+from pentad.kernel.sql import like_literal
 from pentad.rooms.agents.registry.card_metadata import MCP, TEE, CardMetadata, Mark, metadata_of
 
 _SELECT: Final = "SELECT id, owner, card, active, created_at, updated_at, listed FROM agent_cards"
@@ -105,7 +106,7 @@ class CardQuery:
                 params.append(moment)
         if self.phrase:
             conditions.append("words LIKE ? ESCAPE '!'")
-            params.append(f"%{_escape_like(self.phrase.casefold())}%")
+            params.append(f"%{like_literal(self.phrase.casefold())}%")
         for kind, value in self.marks:
             conditions.append(_HAS_MARK)
             params += [kind, value]
@@ -116,10 +117,6 @@ class CardQuery:
 
 
 _HAS_MARK: Final = "EXISTS (SELECT 1 FROM agent_card_marks WHERE card = agent_cards.id AND kind = ? AND value = ?)"
-
-
-def _escape_like(text: str) -> str:
-    return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
 
 
 def put(transaction: Transaction, one: CardRecord) -> None:

@@ -37,7 +37,7 @@ def not_cancelable(state: str) -> Conflict:
 def waiting_for_approval() -> Conflict:
     return Conflict(
         "The task waits for an approval, not for a message.",
-        hint="An approver answers approve or refuse; agents_approvals lists what waits.",
+        hint="An approver answers approve or refuse.",
         details={"reason": "waiting-for-approval"},
     )
 

@@ -126,7 +126,7 @@ class RoomCalls:
             hint = f"The nearest is {fitting[0]['id']}; name it if you mean it." if fitting else None
             raise NotFound(
                 f"No agent fits the description {description[:100]!r}.",
-                hint=hint or "List the agents with agents_list.",
+                hint=hint or "List the agents, and name one.",
                 details={"reason": "agent-not-found"},
             )
         return fitting[0]["id"]

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
+from pentad.kernel.clock import to_minute
 from pentad.kernel.counts import counted
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.page_progress import Tell, growth
@@ -195,7 +196,7 @@ def _rated(one: Mapping[str, Any], path: str) -> Event:
     correction = f"Better: “{one['correction']}”" if one.get("correction") else ""
     buttons = [Button("Accept", "do", "accept", kind="plain"), Button("Reject", "do", "reject", kind="plain")]
     form = Form([Hidden(_ANSWER, str(one["id"]))], buttons, path)
-    when = str(one.get("at") or "")[:16].replace("T", " ")
+    when = to_minute(one.get("at"))
     told = [Note(str(one.get("response") or "")), *([Note(correction)] if correction else [])]
     return Event(str(one.get("question") or ""), when, [verdict], blocks=[*told, form])
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from pentad.kernel.clock import to_minute
 from pentad.kernel.page_progress import Tell, growth
 from pentad.kernel.pages import (
     Block,
@@ -96,7 +97,7 @@ def _card(avatar: AvatarSnapshot, card: Mapping[str, Any]) -> list[Block]:
                Column("Goal", short=True), Column("Result", short=True))  # fmt: skip
     state = Note("All goals are met.", "good") if card["passed"] else Note("Some goals are not met.", "bad")
     stale = [] if card["generation"] == avatar.avatar.generation else [Note("The corpus has changed since.", "bad")]
-    made = f"{str(card['at'])[:16].replace('T', ' ')} UTC"
+    made = f"{to_minute(str(card['at']))} UTC"
     facts = Facts([("Evaluated", made), ("Search", card["retrieval"]), ("Generation", str(card["generation"]))])
     sections = [Section(_GROUPS.get(name, name), [Table(columns, rows)]) for name, rows in groups.items()]
     return [state, *stale, *sections, *(Note(text) for text in card["notes"]), facts]

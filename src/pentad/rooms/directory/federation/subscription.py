@@ -16,13 +16,14 @@ from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded, NotFound
 from pentad.kernel.incidents import log_failure
 from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.kernel.principal import Principal
+from pentad.kernel.sql import chunks
 from pentad.rooms.directory.federation.connections import PeerConnections
 from pentad.rooms.directory.federation.peers import Peer, Peers
 from pentad.rooms.directory.models import PUBLIC_KEY, SIGNATURE, NotOffered
 from pentad.rooms.directory.records.changes import Change, Changes, withdrawn
 from pentad.rooms.directory.records.referrers import Referrer, Referrers
 from pentad.rooms.directory.records.service import Records, draft_record
-from pentad.rooms.directory.store import Draft, chunks, ids_of, names_of
+from pentad.rooms.directory.store import Draft, ids_of, names_of
 from pentad.rooms.directory.trust.service import Trust
 
 if TYPE_CHECKING:

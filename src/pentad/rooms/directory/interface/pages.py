@@ -6,6 +6,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
+from pentad.kernel.clock import to_minute
 from pentad.kernel.pages import (
     Action,
     Arrow,
@@ -195,7 +196,7 @@ def _facts(record: Record, data: Mapping[str, Any]) -> list[tuple[str, str | Cel
     return [
         ("Version", _text(data, "version")),
         ("OASF", _text(data, "schema_version")),
-        ("Created", _moment(_text(data, "created_at"))),
+        ("Created", to_minute(_text(data, "created_at"))),
         ("Authors", ", ".join(str(one) for one in _list(authors)[:50])),
         ("CID", record.cid),
         ("Replaces", Cell(previous, _place(previous), ToolCall("agntcy_dir_pull_record", {"cid": previous}))),
@@ -266,7 +267,7 @@ def _lineage_graph(steps: Sequence[LineageEntry], cid: str) -> Graph:
 def _state_changes(state: RecordState, allowed: Sequence[State], visit: Visit) -> list[Block]:
     """Who changed the state of the record, and why; a form for those who may change it."""
     rows = [
-        (_moment(one.changed_at), _state_cell(one.new_state), one.changed_by, one.reason)
+        (to_minute(one.changed_at), _state_cell(one.new_state), one.changed_by, one.reason)
         for one in reversed(state.history)
     ]
     blocks: list[Block] = []
@@ -311,12 +312,7 @@ async def _statements(directory: Directory, record: Record) -> list[Block]:
 
 
 def _statement(one: Referrer) -> tuple[str, ...]:
-    return _REFERRERS.get(one.type, one.type), _moment(one.created_at), one.cid
-
-
-def _moment(text: str) -> str:
-    """A time as pages show it, to the minute."""
-    return text[:16].replace("T", " ")
+    return _REFERRERS.get(one.type, one.type), to_minute(one.created_at), one.cid
 
 
 def _readable(term: str, *, whole: bool = False) -> str:

@@ -24,7 +24,6 @@ from pentad.rooms.directory.interface.tool_results import (
     VerifiedRecord,
     error_text,
     failure_text,
-    output_schema,
     tool_result,
 )
 from pentad.rooms.directory.oasf.parsing import parse_record
@@ -153,7 +152,7 @@ class NameArguments(Arguments):
 
 @tool(
     "agntcy_dir_push_record", title="Push a record", action="write", destructive=False, idempotent=True,
-    output_schema=output_schema(PushedRecord),
+    output_schema=PushedRecord,
 )  # fmt: skip
 async def push_record(arguments: RecordArguments, call: Call[Directory]) -> ToolResult:
     """Validate an agent record and store it in the directory. Returns its CID, a hash of its content."""
@@ -183,7 +182,7 @@ async def push_record(arguments: RecordArguments, call: Call[Directory]) -> Tool
     "agntcy_dir_search_local", title="Search records", read_only=True, input_schema=_search_schema(),
     tags=("search",),
     rare=("annotations", "descriptions", "exclude", "verified", "trusted", "latest", "quarantined", "id_version"),
-    output_schema=output_schema(FoundRecords),
+    output_schema=FoundRecords,
 )  # fmt: skip
 async def search_local(arguments: SearchArguments, call: Call[Directory]) -> ToolResult:
     """Find agent records (OASF) by words (`query`), filters, or both. Returns CIDs; `return` asks for more.
@@ -255,7 +254,7 @@ async def _show_record(call: Call[Directory], arguments: CidArguments, found: Ma
     "agntcy_dir_pull_record",
     title="Pull a record",
     read_only=True,
-    output_schema=output_schema(PulledRecord),
+    output_schema=PulledRecord,
     view=AppView("record", "Record of an agent", _show_record),
 )
 async def pull_record(arguments: CidArguments, call: Call[Directory]) -> ToolResult:
@@ -287,9 +286,7 @@ def _answer_bytes(text: str) -> int:
     return len(data) + len(msgspec.json.encode(data.decode())) + _FRAME_BYTES
 
 
-@tool(
-    "agntcy_dir_verify_record", title="Verify signatures", read_only=True, output_schema=output_schema(VerifiedRecord)
-)
+@tool("agntcy_dir_verify_record", title="Verify signatures", read_only=True, output_schema=VerifiedRecord)
 async def verify_record(arguments: CidArguments, call: Call[Directory]) -> ToolResult:
     """Check all signatures of a record. Returns who signed it, and which signers the trust policy trusts."""
     if not arguments.cid:
@@ -306,7 +303,7 @@ async def verify_record(arguments: CidArguments, call: Call[Directory]) -> ToolR
     return tool_result(VerifiedRecord(**fields))
 
 
-@tool("agntcy_dir_verify_name", title="Verify a name", read_only=True, output_schema=output_schema(VerifiedName))
+@tool("agntcy_dir_verify_name", title="Verify a name", read_only=True, output_schema=VerifiedName)
 async def verify_name(arguments: NameArguments, call: Call[Directory]) -> ToolResult:
     """Check that the domain in a record's name vouches for the key that signed it."""
     if not arguments.cid and not arguments.name:

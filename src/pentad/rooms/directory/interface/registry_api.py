@@ -14,7 +14,7 @@ from urllib.parse import parse_qs
 import msgspec
 
 from pentad import __version__
-from pentad.kernel import base64url
+from pentad.kernel import cursors
 from pentad.kernel.clock import parse_iso
 from pentad.kernel.errors import PROBLEM_TYPE, InvalidInput, NotFound, PentadError
 from pentad.kernel.incidents import ensure_logged, internal_error
@@ -332,14 +332,13 @@ def _cursor(query: ServerQuery, after: Place) -> str:
     """The cursor of the next page. It includes the filters, because some hosts do not repeat them, and is URL-safe,
     because hosts do not encode it."""
     kept = [*after, query.search, query.version, query.updated_since, query.include_deleted]
-    return base64url.encode(msgspec.json.encode(kept))
+    return cursors.pack(kept)
 
 
 def _next_page(cursor: str, given: Query) -> tuple[ServerQuery, Place]:
     """The filters and the position in a cursor. Filters sent with it must be the same."""
     try:
-        text = base64url.decode(cursor)
-        *after, search, version, since, deleted = msgspec.json.decode(text, type=_Cursor)
+        *after, search, version, since, deleted = cursors.unpack(cursor, _Cursor)
         query = ServerQuery(search, version, since, include_deleted=deleted)
         place = msgspec.convert(after, tuple[str, str] if since is None else tuple[float, _Record])
     except (ValueError, msgspec.DecodeError):

@@ -21,7 +21,6 @@ from pentad.rooms.directory.interface.tool_results import (
     Validated,
     Versions,
     failure_text,
-    output_schema,
     tool_result,
 )
 from pentad.rooms.directory.oasf.findings import Report
@@ -52,7 +51,7 @@ class ValidateArguments(Arguments):
     fix: Annotated[bool, Field(description="Also return it repaired; reads malformed JSON.")] = False
 
 
-@tool("agntcy_oasf_list_versions", title="OASF versions", read_only=True, output_schema=output_schema(Versions))
+@tool("agntcy_oasf_list_versions", title="OASF versions", read_only=True, output_schema=Versions)
 async def list_versions(call: Call[Directory]) -> ToolResult:
     """The OASF schema versions this server knows, and the default."""
     try:
@@ -64,7 +63,7 @@ async def list_versions(call: Call[Directory]) -> ToolResult:
     return tool_result(Versions(available_versions=available, default_version=default, count=len(available)))
 
 
-@tool("agntcy_oasf_get_schema", title="OASF schema", read_only=True, output_schema=output_schema(SchemaText))
+@tool("agntcy_oasf_get_schema", title="OASF schema", read_only=True, output_schema=SchemaText)
 async def get_schema(arguments: VersionArguments, call: Call[Directory]) -> ToolResult:
     """The JSON Schema of agent records in one OASF version, as text. Large."""
     schemas = call.service.schemas
@@ -82,21 +81,21 @@ async def get_schema(arguments: VersionArguments, call: Call[Directory]) -> Tool
     return tool_result(SchemaText(version=arguments.version, schema_=text, error_message="", available_versions=known))
 
 
-@tool("agntcy_oasf_get_schema_skills", title="OASF skills", read_only=True, output_schema=output_schema(Skills))
+@tool("agntcy_oasf_get_schema_skills", title="OASF skills", read_only=True, output_schema=Skills)
 async def get_schema_skills(arguments: SkillsArguments, call: Call[Directory]) -> ToolResult:
     """Skills of an OASF version: the top categories, or the children of `parent_skill`."""
     found = await _classes(call.service, arguments.version, "skill", arguments.parent_skill)
     return tool_result(Skills(**_named(found, "skills", "parent_skill")))
 
 
-@tool("agntcy_oasf_get_schema_domains", title="OASF domains", read_only=True, output_schema=output_schema(Domains))
+@tool("agntcy_oasf_get_schema_domains", title="OASF domains", read_only=True, output_schema=Domains)
 async def get_schema_domains(arguments: DomainsArguments, call: Call[Directory]) -> ToolResult:
     """Domains of an OASF version: the top categories, or the children of `parent_domain`."""
     found = await _classes(call.service, arguments.version, "domain", arguments.parent_domain)
     return tool_result(Domains(**_named(found, "domains", "parent_domain")))
 
 
-@tool("agntcy_oasf_validate_record", title="Validate a record", read_only=True, output_schema=output_schema(Validated))
+@tool("agntcy_oasf_validate_record", title="Validate a record", read_only=True, output_schema=Validated)
 async def validate_record(arguments: ValidateArguments, call: Call[Directory]) -> ToolResult:
     """Check an agent record against the OASF version it names. Returns errors and warnings."""
     schemas = call.service.schemas

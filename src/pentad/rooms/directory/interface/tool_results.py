@@ -9,7 +9,6 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from pentad.kernel.errors import PentadError
-from pentad.mcp.compact_schema import compact_output
 from pentad.mcp.declarations import ToolResult
 
 
@@ -142,11 +141,6 @@ class ExportedRecord(BaseModel):
     exported_data: str | None = None
     error_message: str | None = None
     losses: list[dict[str, str]] | None = None
-
-
-def output_schema(answer: type[BaseModel]) -> dict[str, Any]:
-    """The output schema of a tool with this result."""
-    return compact_output(answer.model_json_schema(by_alias=True, mode="serialization"))
 
 
 def tool_result(answer: BaseModel) -> ToolResult:

@@ -22,7 +22,6 @@ from pentad.rooms.directory.interface.tool_results import (
     ImportedRecord,
     error_text,
     failure_text,
-    output_schema,
     tool_result,
 )
 from pentad.rooms.directory.service import Directory
@@ -64,7 +63,7 @@ class ExportArguments(Arguments):
 
 @tool(
     "agntcy_oasf_import_record", title="Import to OASF", action="read", destructive=False, idempotent=True,
-    output_schema=output_schema(ImportedRecord), rare=("schema_version", "suspicious", "dry_run"),
+    output_schema=ImportedRecord, rare=("schema_version", "suspicious", "dry_run"),
     read_schema=without_properties(input_schema_of(ImportArguments), ("push", "dry_run")),
 )  # fmt: skip
 async def import_tool(arguments: ImportArguments, call: Call[Directory]) -> ToolResult:
@@ -151,9 +150,7 @@ def _enriched_result(imported: "Imported") -> ImportedRecord:
     return ImportedRecord(**fields)
 
 
-@tool(
-    "agntcy_oasf_export_record", title="Export from OASF", read_only=True, output_schema=output_schema(ExportedRecord)
-)
+@tool("agntcy_oasf_export_record", title="Export from OASF", read_only=True, output_schema=ExportedRecord)
 async def export_tool(arguments: ExportArguments, call: Call[Directory]) -> ToolResult:
     """Translate an agent record into another format. `losses` lists what did not fit."""
     if not arguments.record_json:

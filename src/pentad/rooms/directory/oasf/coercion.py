@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple, cast
 import msgspec
 
 from pentad.kernel.errors import InvalidInput
+from pentad.kernel.json_pointer import pointer
 from pentad.kernel.problems import Finding, Patch, fold
 from pentad.rooms.directory.oasf.class_items import ClassItems
 from pentad.rooms.directory.oasf.locator_items import LOCATOR_KEYS, LocatorItems
@@ -361,14 +362,10 @@ def _day(text: str) -> str | None:
 
 def _difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> Patch:
     """The patch from one record to another, attribute by attribute."""
-    patch: Patch = [{"op": "remove", "path": _pointer(key)} for key in before if key not in after]
+    patch: Patch = [{"op": "remove", "path": pointer([key])} for key in before if key not in after]
     for key, value in after.items():
         if key not in before:
-            patch.append({"op": "add", "path": _pointer(key), "value": value})
+            patch.append({"op": "add", "path": pointer([key]), "value": value})
         elif before[key] != value or before[key].__class__ is not value.__class__:
-            patch.append({"op": "replace", "path": _pointer(key), "value": value})
+            patch.append({"op": "replace", "path": pointer([key]), "value": value})
     return patch
-
-
-def _pointer(key: str) -> str:
-    return "/" + key.replace("~", "~0").replace("/", "~1")

@@ -9,6 +9,7 @@ import msgspec
 from pentad.kernel.clock import Clock, SystemClock
 from pentad.kernel.default_limits import MIB
 from pentad.kernel.errors import InvalidInput, Misconfigured, NotFound, PentadError, Unavailable
+from pentad.kernel.json_pointer import pointer
 from pentad.kernel.names import did_you_mean
 from pentad.kernel.ports import Fetched, Fetcher
 from pentad.kernel.problems import Finding
@@ -288,4 +289,4 @@ def _remote_finding(entry: dict[str, Any], kind: Literal["error", "warning"]) ->
 def _pointer(path: str) -> str:
     """The JSON Pointer of a path such as `skills[0].name`."""
     keys = path.replace("[", ".").replace("]", "").split(".") if path else []
-    return "".join("/" + key.replace("~", "~0").replace("/", "~1") for key in keys)
+    return pointer(keys)

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from pentad.kernel.ports import Dialect, Rows, Transaction
-from pentad.rooms.directory.store import chunks, ids_of, marks
+from pentad.kernel.sql import chunks, marks
+from pentad.rooms.directory.store import ids_of
 
 MOST_CHANGES: Final = 500
 NOT_SHARED: Final = ("draft", "withdrawn")

@@ -10,8 +10,9 @@ from typing import Final, TypeVar
 
 from pentad.kernel.errors import Conflict, InvalidInput, NotFound
 from pentad.kernel.ports import Database, Rows, Transaction
+from pentad.kernel.sql import chunks, marks
 from pentad.rooms.directory.records.index_fields import Kind, Term, clean
-from pentad.rooms.directory.store import Draft, chunks, digest_of, marks
+from pentad.rooms.directory.store import Draft, digest_of
 
 T = TypeVar("T")
 

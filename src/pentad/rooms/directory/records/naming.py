@@ -17,11 +17,12 @@ from typing import Final
 from pentad.kernel.cid import is_cid
 from pentad.kernel.errors import Conflict, InvalidInput, NotFound
 from pentad.kernel.ports import Database, Row, Rows
+from pentad.kernel.sql import chunks, marks
 from pentad.rooms.directory.models import NamedRef
 from pentad.rooms.directory.records.index_fields import Kind, Term, clean
 from pentad.rooms.directory.records.service import record_not_found
 from pentad.rooms.directory.records.trust_marks import NOT_QUARANTINED
-from pentad.rooms.directory.store import USABLE, chunks, digest_of, marks
+from pentad.rooms.directory.store import USABLE, digest_of
 
 
 @dataclass(frozen=True, slots=True)

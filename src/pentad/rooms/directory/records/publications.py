@@ -19,6 +19,7 @@ from pentad.kernel.errors import InvalidInput, PentadError
 from pentad.kernel.incidents import internal_error, log_failure
 from pentad.kernel.ports import Transaction
 from pentad.kernel.principal import Principal
+from pentad.kernel.sql import chunks
 from pentad.rooms.directory import store
 from pentad.rooms.directory.records.events import Events, EventType
 from pentad.rooms.directory.records.job_requests import JobRequests
@@ -145,7 +146,7 @@ class Publications(JobRequests[Publication]):
                 yield [cid for _, cid in rows]
             return
         cids = request.record_refs if request.record_refs is not None else await self._find(request.queries or ())
-        for part in store.chunks(list(dict.fromkeys(cids)), _PORTION):
+        for part in chunks(list(dict.fromkeys(cids)), _PORTION):
             yield part
 
     def _publish(self, tx: Transaction, run: JobRun, owner: str, cids: Sequence[str]) -> set[str]:

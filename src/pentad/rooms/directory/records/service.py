@@ -16,10 +16,11 @@ from pentad.kernel.default_limits import MIB
 from pentad.kernel.errors import Forbidden, InvalidInput, LimitExceeded, NotFound, Unavailable
 from pentad.kernel.ports import Database, Row, Rows, Transaction
 from pentad.kernel.principal import Principal
+from pentad.kernel.sql import chunks, marks
 from pentad.mcp.changes import list_changed, resource_updated
 from pentad.rooms.directory import store
 from pentad.rooms.directory.models import NamedRef, Pushed, Record, RecordMeta, State
-from pentad.rooms.directory.records import listed
+from pentad.rooms.directory.records import listing_rows
 from pentad.rooms.directory.records.changes import adopt_copies, note_changes
 from pentad.rooms.directory.records.events import Events, EventType
 from pentad.rooms.directory.records.index_fields import Kind, annotations_of, indexed_fields
@@ -27,7 +28,7 @@ from pentad.rooms.directory.records.namespaces import check_immutable, namespace
 from pentad.rooms.directory.records.popularity import Popularity
 from pentad.rooms.directory.records.push_batcher import PushBatcher
 from pentad.rooms.directory.records.trust_marks import NOT_QUARANTINED, TrustMark, quarantine_new, trust_marks
-from pentad.rooms.directory.store import Draft, chunks, marks
+from pentad.rooms.directory.store import Draft
 from pentad.search.index import SearchIndex
 
 _FIELD_CHARS: Final = 300
@@ -245,7 +246,7 @@ class Records:
             self.lock(tx)
             if (author := tx.value("SELECT pushed_by FROM directory_records WHERE cid = ?", cid)) is not None:
                 check_author(who, f"The record {cid}", author)
-            listed.check_unlisted(tx, cid)
+            listing_rows.check_unlisted(tx, cid)
             return self.erase(tx, cid)
 
         return is_cid(cid) and await self._database.write(work)

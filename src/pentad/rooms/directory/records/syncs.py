@@ -23,13 +23,13 @@ from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, PentadError,
 from pentad.kernel.incidents import log_failure
 from pentad.kernel.ports import Transaction
 from pentad.kernel.principal import Principal
+from pentad.kernel.sql import chunks
 from pentad.net.addresses import Network, Resolver, SystemResolver, is_open
 from pentad.net.urls import canonical_host
 from pentad.rooms.directory.models import Record
 from pentad.rooms.directory.records.events import Events, EventType
 from pentad.rooms.directory.records.job_requests import JobRequests
 from pentad.rooms.directory.records.service import Records, check_author
-from pentad.rooms.directory.store import chunks
 
 _PORTS: Final = {"http": 80, "https": 443}
 _LONGEST_URL: Final = 2_048

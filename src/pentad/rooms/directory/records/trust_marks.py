@@ -10,9 +10,10 @@ from typing import Final, NamedTuple, Protocol
 import msgspec
 
 from pentad.kernel.ports import Rows, Transaction
+from pentad.kernel.sql import chunks, marks
 from pentad.rooms.directory.models import SIGNATURE
 from pentad.rooms.directory.records.namespaces import Namespace, rule_for
-from pentad.rooms.directory.store import Draft, chunks, marks
+from pentad.rooms.directory.store import Draft
 
 UNSIGNED: Final = "it is not signed"
 UNCHECKED: Final = "its signatures are not checked yet"

@@ -16,10 +16,11 @@ import msgspec
 
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ports import Database, Row, Rows
+from pentad.kernel.sql import marks
 from pentad.rooms.directory.records.index_fields import Kind
 from pentad.rooms.directory.records.trust_marks import NOT_QUARANTINED
 from pentad.rooms.directory.registry.server_files import server_file
-from pentad.rooms.directory.store import marks, texts_of
+from pentad.rooms.directory.store import texts_of
 from pentad.rooms.directory.translate import a2a_cards, agent_skills
 from pentad.rooms.directory.translate.envelope import find_module
 from pentad.rooms.directory.translate.launches import MODULES as MCP_MODULES

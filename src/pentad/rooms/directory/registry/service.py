@@ -16,12 +16,12 @@ from pentad.kernel.clock import Clock, iso
 from pentad.kernel.errors import Conflict, InvalidInput, NotFound, PentadError
 from pentad.kernel.ports import Database, Row, Rows, Transaction, Value
 from pentad.kernel.principal import Principal
+from pentad.kernel.sql import chunks, like_literal, marks
 from pentad.rooms.directory.models import State
 from pentad.rooms.directory.records.states import States
 from pentad.rooms.directory.registry.entries import DELETED, ServerEntries
 from pentad.rooms.directory.registry.server_files import LATEST, server_file, tombstone
 from pentad.rooms.directory.registry.validation import Issue, issues_of
-from pentad.rooms.directory.store import chunks, marks
 from pentad.rooms.directory.translate.formats import parse_json
 from pentad.rooms.directory.translate.server_json_import import OFFICIAL
 
@@ -241,17 +241,12 @@ def list_page(rows: Rows, query: ServerQuery, limit: int, after: Place | None = 
         conditions.append(f"status <> '{DELETED}'")
     if query.search:
         conditions.append("folded LIKE ? ESCAPE '!'")
-        values.append(f"%{_literal(query.search.lower())}%")
+        values.append(f"%{like_literal(query.search.lower())}%")
     if query.version not in ("", LATEST):
         conditions.append("version = ?")
         values.append(query.version)
     sql = f"SELECT {_COLUMNS} FROM directory_servers WHERE {' AND '.join(conditions)} ORDER BY {order} LIMIT ?"  # noqa: S608  own conditions
     return [_Row(row) for row in rows.all(sql, *values, limit)]
-
-
-def _literal(text: str) -> str:
-    """The text escaped for LIKE."""
-    return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
 
 
 def _entries(rows: Rows, found: Sequence[_Row]) -> list[ServerEntry]:

@@ -11,7 +11,7 @@ from typing import Final
 
 from pentad.kernel.errors import LimitExceeded
 from pentad.kernel.ports import Dialect
-from pentad.kernel.sql import FALSE, Sql
+from pentad.kernel.sql import FALSE, Sql, like_literal
 
 LONGEST: Final = 2_000
 """The maximum length of a filter's value. No stored value that it could match is longer."""
@@ -222,7 +222,7 @@ def _as_like(piece: Piece) -> str:
         return "_"
     if isinstance(piece, OneOf):
         raise TypeError(piece)
-    return "".join(f"!{character}" if character in "%_!" else character for character in piece)
+    return like_literal(piece)
 
 
 def _as_regex(piece: Piece) -> str:

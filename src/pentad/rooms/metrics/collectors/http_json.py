@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from pentad.kernel.errors import Misconfigured
+from pentad.kernel.json_pointer import steps_of
 from pentad.rooms.metrics.collectors.contract import Collector, CollectorContext, Upstream, plan_facts
 from pentad.rooms.metrics.models import (
     Fact,
@@ -39,7 +40,7 @@ class Missing(LookupError):
 def steps(place: str) -> tuple[str, ...]:
     """The steps of a pointer or a path."""
     if place.startswith("/"):
-        return tuple(step.replace("~1", "/").replace("~0", "~") for step in place[1:].split("/"))
+        return tuple(steps_of(place))
     return tuple(step.strip("[]") for step in _STEP.findall(place))
 
 

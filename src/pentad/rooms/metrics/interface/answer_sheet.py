@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from pentad.kernel.charts import format_number
+from pentad.kernel.clock import to_second
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.page_values import label
 from pentad.kernel.pages import Block, Cell, Column, Facts, Image, Links, Note, Place, Sheet, Table, ToolCall
@@ -73,7 +74,7 @@ def row_facts(found: Mapping[str, Any]) -> list[tuple[str, str]]:
     problems = [str(one["message"]) for answer in answers for one in answer.get("problems", ())]
     return [
         ("Rows", f"{len(found['rows']):,} of {format_number(found['total'])}"),
-        ("As of", as_of[:19].replace("T", " ")),
+        ("As of", to_second(as_of)),
         ("Source", ", ".join(dict.fromkeys(str(answer["source"]) for answer in answers if "source" in answer))),
         ("Undecided", ", ".join(f"{count} {state}" for state, count in undecided.items())),
         ("Problems", " ".join(dict.fromkeys(problems))),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pentad.kernel.charts import COLOURS, even_ticks, format_number, label_text, svg_text, tick_labels
+from pentad.kernel.clock import to_minute
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.metrics.engine.row_query import STATE, UNIT, VALUE, Row, RowQuery
 from pentad.rooms.metrics.interface.chart_images import (
@@ -135,7 +136,7 @@ def _number(value: Any) -> float | None:
 def _note(view: Mapping[str, Any], drawn: int) -> str:
     answers: Sequence[Mapping[str, Any]] = view.get("answers") or [view]
     times = sorted(str(answer["asOf"]) for answer in answers if "asOf" in answer)
-    parts = [f"as of {times[0][:16].replace('T', ' ')} UTC"] if times else []
+    parts = [f"as of {to_minute(times[0])} UTC"] if times else []
     if any(answer.get("source") == "stale" for answer in answers):
         parts.append("stale: the source is failing")
     undecided = sum(view.get("undecided", {}).values())

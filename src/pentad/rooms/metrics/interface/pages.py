@@ -8,6 +8,7 @@ as the tools do.
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from pentad.kernel.clock import to_second
 from pentad.kernel.errors import InvalidInput, PentadError
 from pentad.kernel.page_values import label, scalar_text
 from pentad.kernel.pages import (
@@ -195,15 +196,12 @@ async def explained(metrics: Metrics, visit: Visit) -> Sheet:
     coverage: Mapping[str, Any] = found.get("coverage") or {}
     counts = ", ".join(f"{number} {name}" for name, number in coverage.items() if number)
     blocks.append(
-        Facts([("As of", _moment(found.get("asOf"))), ("Source", str(found.get("source") or "")), ("Coverage", counts)])
+        Facts(
+            [("As of", to_second(found.get("asOf"))), ("Source", str(found.get("source") or "")), ("Coverage", counts)]
+        )
     )
     trail = [Cell(info.title, Place((info.id,))), Cell(metric_name(info, key), Place((info.id, key)))]
     return Sheet("Where it comes from", blocks, lead=f"{metric_name(info, key)}.", trail=trail)
-
-
-def _moment(text: Any) -> str:
-    """A time as pages show it, to the second."""
-    return str(text or "")[:19].replace("T", " ")
 
 
 def _explained_values(one: Mapping[str, Any]) -> list[Block]:
@@ -212,7 +210,7 @@ def _explained_values(one: Mapping[str, Any]) -> list[Block]:
             _labels_of(each),
             value_text(each["value"], one.get("unit")),
             each["state"],
-            _moment(each["as_of"]),
+            to_second(each["as_of"]),
         )
         for each in one["values"]
     ]
@@ -227,7 +225,13 @@ def _labels_of(value: Mapping[str, Any]) -> str:
 
 def _explained_facts(one: Mapping[str, Any]) -> list[Block]:
     rows = [
-        (each["fact"], _moment(each["fetched"]), duration(each["age_seconds"]), each["source"], each.get("problem", ""))
+        (
+            each["fact"],
+            to_second(each["fetched"]),
+            duration(each["age_seconds"]),
+            each["source"],
+            each.get("problem", ""),
+        )
         for each in one["facts"]
     ]
     columns = ("Fact", Column("Fetched", short=True), Column("Age", True), Column("From", short=True), "Problem")

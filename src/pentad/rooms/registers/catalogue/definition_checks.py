@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import msgspec
 
 from pentad.kernel.errors import Forbidden, InvalidInput
-from pentad.kernel.json_patch import split_pointer
+from pentad.kernel.json_pointer import split_pointer
 from pentad.kernel.ports import Rows
 from pentad.rooms.registers import store
 from pentad.rooms.registers.access.authorization import NOTHING, Block, Grantable, read_block

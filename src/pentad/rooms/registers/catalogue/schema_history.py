@@ -16,9 +16,9 @@ import msgspec
 
 from pentad.kernel.clock import iso
 from pentad.kernel.errors import Conflict, NotFound
-from pentad.kernel.json_patch import same_json, split_pointer
+from pentad.kernel.json_patch import same_json
+from pentad.kernel.json_pointer import pointer, split_pointer
 from pentad.kernel.ports import Row, Rows, Transaction
-from pentad.kernel.schema import pointer
 from pentad.rooms.registers.definitions.change_lines import change_lines as lines_of_change
 from pentad.rooms.registers.definitions.change_lines import reordered as lines_of_order
 from pentad.rooms.registers.definitions.json_diff import as_patch

@@ -8,7 +8,8 @@ property is. Only the definitions are compared, so the answer reveals nothing ab
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from pentad.kernel.schema import Path, pointer
+from pentad.kernel.json_pointer import pointer
+from pentad.kernel.schema import Path
 from pentad.rooms.registers.definitions.json_schema import required_names
 from pentad.rooms.registers.definitions.json_values import as_mapping
 from pentad.rooms.registers.definitions.schema_validation import unique_sets

@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Any, Final
 
 from pentad.kernel.counts import counted
-from pentad.kernel.json_patch import split_pointer
+from pentad.kernel.json_pointer import split_pointer
 from pentad.kernel.names import nearest
 from pentad.kernel.problems import NO_VALUE, closest_value, convert_value
 from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema

@@ -12,7 +12,8 @@ import msgspec
 
 from pentad.kernel.counts import counted
 from pentad.kernel.json_patch import same_json
-from pentad.kernel.schema import Path, pointer
+from pentad.kernel.json_pointer import pointer
+from pentad.kernel.schema import Path
 
 _ABSENT: Any = object()
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, cast
 
 from pentad.kernel.errors import InvalidInput
-from pentad.kernel.json_patch import same_json, split_pointer
+from pentad.kernel.json_patch import same_json
+from pentad.kernel.json_pointer import split_pointer
 from pentad.kernel.problems import NO_VALUE, convert_value
 from pentad.rooms.registers.definitions.json_values import as_mapping
 

@@ -15,9 +15,10 @@ import msgspec
 from pentad.kernel.counts import counted
 from pentad.kernel.errors import InvalidInput, PentadError
 from pentad.kernel.json_patch import json_patch, value_at
+from pentad.kernel.json_pointer import pointer
 from pentad.kernel.names import nearest
 from pentad.kernel.problems import NO_VALUE, Finding, closest_value, convert_value
-from pentad.kernel.schema import Failure, Path, measure, pointer
+from pentad.kernel.schema import Failure, Path, measure
 from pentad.rooms.registers.definitions.formats import tidied
 from pentad.rooms.registers.definitions.json_diff import quoted
 from pentad.rooms.registers.definitions.json_values import as_list, as_mapping

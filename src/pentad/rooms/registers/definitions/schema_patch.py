@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from pentad.kernel.errors import InvalidInput
-from pentad.kernel.json_patch import copied, merge_patch, split_pointer
+from pentad.kernel.json_patch import copied, merge_patch
+from pentad.kernel.json_pointer import split_pointer
 from pentad.kernel.names import did_you_mean
 from pentad.rooms.registers.definitions.json_schema import types_of
 from pentad.rooms.registers.definitions.json_values import as_list, as_mapping

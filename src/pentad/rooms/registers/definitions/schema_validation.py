@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from pentad.kernel.errors import InvalidInput
+from pentad.kernel.json_pointer import pointer
 from pentad.kernel.problems import NO_VALUE, Finding, nearest_names
-from pentad.kernel.schema import Path, pointer
+from pentad.kernel.schema import Path
 from pentad.rooms.registers.access.authorization import read_block
 from pentad.rooms.registers.definitions.defaults import BEHAVIOURS, read_computed, read_default
 from pentad.rooms.registers.definitions.expressions import ExpressionError, is_template

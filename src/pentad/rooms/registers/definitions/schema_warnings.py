@@ -3,9 +3,9 @@ property has. They are reported with the nearest known name when a schema is sav
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
+from pentad.kernel.names import nearest
 from pentad.kernel.problems import Finding
 from pentad.kernel.schema import Path
 from pentad.rooms.registers.definitions.formats import KNOWN_FORMATS
@@ -62,7 +62,7 @@ def undeclared_warnings(names: Mapping[str, int] | Sequence[str], known: Collect
 def _check_keywords(path: Path, node: Mapping[str, Any]) -> Iterator[Finding]:
     for keyword in node:
         if keyword not in _KEYWORDS and not keyword.startswith(("x-", "$", "@", "_")):
-            near = get_close_matches(keyword[:100], _KEYWORDS, n=1, cutoff=_TYPO_RATIO)
+            near = nearest(keyword[:100], _KEYWORDS, cutoff=_TYPO_RATIO)
             if near:
                 message = f"{keyword[:100]!r} is not a keyword and has no effect."
                 yield finding((*path, keyword), "keyword", f"{message} Did you mean {near[0]!r}?", near)

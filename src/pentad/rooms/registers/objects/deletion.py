@@ -13,8 +13,8 @@ import msgspec
 
 from pentad.kernel.clock import iso
 from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded, PentadError
+from pentad.kernel.json_pointer import pointer
 from pentad.kernel.ports import Dialect, Rows, Transaction
-from pentad.kernel.schema import pointer
 from pentad.rooms.registers.access.rules import AccessRules
 from pentad.rooms.registers.catalogue.catalogue import Catalogue
 from pentad.rooms.registers.definitions.references import EACH

@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pentad.kernel.errors import InvalidInput
+from pentad.kernel.json_pointer import pointer
 from pentad.kernel.ports import Rows
-from pentad.kernel.schema import pointer
 from pentad.rooms.registers import store as catalogue_store
 from pentad.rooms.registers.catalogue.compiled_schemas import target as find_target
 from pentad.rooms.registers.definitions.references import referenced_uuid

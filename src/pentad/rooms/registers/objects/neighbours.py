@@ -7,8 +7,9 @@ properties hidden from the caller do not count.
 from collections.abc import Callable, Collection
 from typing import Final, Literal
 
+from pentad.kernel import sql
+from pentad.kernel.json_pointer import pointer
 from pentad.kernel.ports import Dialect, Rows
-from pentad.kernel.schema import pointer
 from pentad.kernel.sql import FALSE, Sql, composed, joined, select
 from pentad.rooms.registers.access.rules import AccessRules
 from pentad.rooms.registers.models import Caller, Page, Pair, StoredObject
@@ -66,5 +67,5 @@ def _readable(dialect: Dialect, access: AccessRules, caller: Caller, there: Pair
 def _not_by(pair: Pair, hidden: Collection[str]) -> Sql:
     """A condition: the reference is in a property that is not hidden."""
     seen = {pointer(one.path) for one in pair.definition.references if one.path[0] not in hidden}
-    marks = ", ".join("?" * len(seen))
+    marks = sql.marks(len(seen))
     return composed(Sql(f"held.path IN ({marks})", tuple(sorted(seen)))) if seen else FALSE

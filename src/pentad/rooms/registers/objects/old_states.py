@@ -8,8 +8,8 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from pentad.kernel.json_pointer import pointer
 from pentad.kernel.ports import Rows
-from pentad.kernel.schema import pointer
 from pentad.rooms.registers.catalogue import schema_history
 from pentad.rooms.registers.definitions.expressions import renamed_path
 from pentad.rooms.registers.definitions.migration import MigrationStep, migrate, removed_path, step_path

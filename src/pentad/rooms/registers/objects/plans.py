@@ -17,6 +17,7 @@ import msgspec
 from pentad.kernel.clock import Clock, iso
 from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded, NotFound, PentadError, VersionMismatch
 from pentad.kernel.ids import opaque_id, uuid7
+from pentad.kernel.json_pointer import steps_of
 from pentad.kernel.ports import Database, Row, Rows, Transaction
 from pentad.rooms.registers.access.rules import AccessRules
 from pentad.rooms.registers.catalogue.catalogue import Catalogue
@@ -196,8 +197,8 @@ def _without_hidden(row: PreviewRow, hidden: frozenset[str]) -> PreviewRow:
 def _touches(operation: dict[str, Any], hidden: frozenset[str]) -> bool:
     for pointer in (operation.get("path"), operation.get("from")):
         if pointer is not None:
-            first = str(pointer).split("/")[1] if str(pointer).startswith("/") else ""
-            if not first or first.replace("~1", "/").replace("~0", "~") in hidden:
+            first, *_ = steps_of(str(pointer)) or [""]
+            if not first or first in hidden:
                 return True
     return False
 

@@ -14,6 +14,7 @@ import msgspec
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded, PentadError
 from pentad.kernel.ports import Database, Rows, Transaction
+from pentad.kernel.sql import chunks
 from pentad.platform import Neighbours
 from pentad.rooms.registers.access.rules import AccessRules, is_admin
 from pentad.rooms.registers.catalogue.catalogue import Catalogue
@@ -189,7 +190,7 @@ class Objects(ObjectReader):
         outcomes: list[Outcome] = []
         uuids = [stored.uuid async for stored in self._deleted_in(caller, pair, query)]
         # a write-back may change any object, so with write-backs objects are restored one at a time
-        for part in store.chunks(uuids, 1 if pair.definition.written_back else purging.PORTION):
+        for part in chunks(uuids, 1 if pair.definition.written_back else purging.PORTION):
             attempt = partial(self._restore_portion, caller, part)
             for uuid, found in (await self.write_with_retry(caller, pair, attempt)).items():
                 if isinstance(found, PentadError):

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import groupby
 from operator import attrgetter
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
 from pentad.kernel.ports import Dialect, Row, Rows, Transaction, Value
+from pentad.kernel.sql import chunks, marks
 from pentad.rooms.registers.models import OBJECT_COLUMNS, StoredObject
 from pentad.rooms.registers.objects.pending_changes import (
     NO_HASH,
@@ -23,8 +24,6 @@ from pentad.rooms.registers.objects.pending_changes import (
 )
 from pentad.rooms.registers.query.search_words import WORDS
 from pentad.rooms.registers.store import as_uuid
-
-T = TypeVar("T")
 
 CHUNK: Final = 500
 """Values per IN list; both dialects allow many more, but statements should stay readable in a log."""
@@ -44,16 +43,6 @@ _INSERT_CHANGE: Final = (
 SELECT_BY_UUID: Final = f"SELECT {OBJECT_COLUMNS} FROM objects WHERE uuid = ?"  # noqa: S608  own columns
 _SELECT_EXISTING: Final = f"SELECT {OBJECT_COLUMNS}, hash FROM objects"  # noqa: S608  own columns
 _STATE_NEUTRAL: Final = frozenset({"lock", "unlock"})
-
-
-def chunks(values: Sequence[T], size: int = CHUNK) -> Iterator[Sequence[T]]:
-    for start in range(0, len(values), size):
-        yield values[start : start + size]
-
-
-def marks(count: int) -> str:
-    """`?, ?, ?`"""
-    return ", ".join("?" * count)
 
 
 def rows_in(rows: Rows, sql: str, values: Sequence[Value]) -> Iterator[Row]:
@@ -275,7 +264,8 @@ def _write_references(tx: Transaction, pending_changes: Sequence[PendingChange])
         for pending in pending_changes
         if pending.before is not None and pending.references is not None
     ]
-    _delete_references(tx, gone)
+    if gone:
+        _delete_references(tx, gone)
     made = [
         (pending.after.uuid, reference.path, reference.target, pending.after.schema)
         for pending in pending_changes

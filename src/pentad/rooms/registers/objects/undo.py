@@ -15,6 +15,7 @@ import msgspec
 from pentad.kernel.errors import Conflict, LimitExceeded, PentadError
 from pentad.kernel.json_patch import same_json
 from pentad.kernel.ports import Dialect, Transaction
+from pentad.kernel.sql import chunks
 from pentad.rooms.registers.access.rules import AccessRules
 from pentad.rooms.registers.catalogue.catalogue import Catalogue
 from pentad.rooms.registers.definitions.object_validation import json_text
@@ -201,7 +202,7 @@ class Undo:
         reverts: dict[str, tuple[WriteContext, PendingChange]] = {}
         states = OldStates(tx)
         contexts = self._contexts(tx, caller, import_id, written.values())
-        for part in store.chunks(list(written), _PORTION):
+        for part in chunks(list(written), _PORTION):
             for uuid, found in store.existing_by_uuid(tx, part).items():
                 context = contexts.get((found.stored.register, found.stored.schema))
                 if context is None or not self._access.sees_object(caller, context.pair, found.stored):
@@ -326,7 +327,7 @@ class Undo:
             for context, pending in changes.values():
                 groups.setdefault(id(context), (context, []))[1].append(pending)
             for context, group in groups.values():
-                for part in store.chunks(group, _PORTION):
+                for part in chunks(group, _PORTION):
                     failed = self._objects.writer.write_prepared(tx, context, part, notifications)
                     done = [one.after.uuid for one in part if one.after.uuid not in failed]
                     for uuid, error in failed.items():

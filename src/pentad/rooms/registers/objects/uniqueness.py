@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 
 from pentad.kernel.errors import Conflict
 from pentad.kernel.ports import Dialect, Rows, Value
-from pentad.kernel.sql import Sql
+from pentad.kernel.sql import Sql, chunks
 from pentad.rooms.registers.access.rules import AccessRules
 from pentad.rooms.registers.models import Caller, Pair
 from pentad.rooms.registers.objects import store
@@ -87,7 +87,7 @@ def existing_by_values(
     """The live (or deleted) objects of a pair that have one of these values in a property."""
     expressions = key.expressions(dialect)
     here = f"schema = {int(pair.schema.id)} AND deleted IS {'NOT NULL' if deleted else 'NULL'} AND register = ?"
-    for part in store.chunks(values):
+    for part in chunks(values):
         condition = f"{here} AND {_any_of(expressions, len(part))}"
         for existing in store.existing_where(rows, condition, (pair.register.id, *part), store.CHUNK * len(part)):
             if (claim := claim_of(key, "", existing.stored.data)) is not None:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, cast
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded, PentadError
+from pentad.kernel.json_pointer import pointer
 from pentad.kernel.ports import Dialect, Rows
-from pentad.kernel.schema import pointer
 from pentad.rooms.registers.access.rules import AccessRules
 from pentad.rooms.registers.catalogue.catalogue import Catalogue
 from pentad.rooms.registers.catalogue.compiled_schemas import target as find_target

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from pentad.kernel.errors import InvalidInput
+from pentad.kernel.json_pointer import pointer
 from pentad.kernel.ports import Rows
-from pentad.kernel.schema import pointer
 from pentad.kernel.sql import TRUE, Sql, composed, joined, nested, select
 from pentad.rooms.registers.query.conditions import value_sql
 from pentad.rooms.registers.query.dialects import SqlDialect

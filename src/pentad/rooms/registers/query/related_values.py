@@ -13,8 +13,8 @@ from typing import Any, Final, Literal, cast
 import msgspec
 
 from pentad.kernel.clock import iso
+from pentad.kernel.json_pointer import pointer
 from pentad.kernel.ports import Rows
-from pentad.kernel.schema import pointer
 from pentad.kernel.sql import FALSE, Sql, among, composed, joined, nested, select
 from pentad.rooms.registers.query.aggregation import figure_sql, plain_figure
 from pentad.rooms.registers.query.conditions import condition, value_sql

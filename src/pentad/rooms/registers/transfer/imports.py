@@ -22,6 +22,7 @@ import msgspec
 from pentad.kernel.default_limits import MIB
 from pentad.kernel.errors import InvalidInput, LimitExceeded, PentadError
 from pentad.kernel.ids import uuid7
+from pentad.kernel.json_pointer import steps_of
 from pentad.kernel.names import did_you_mean
 from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.rooms.registers.catalogue.compiled_schemas import target as find_target
@@ -536,5 +537,5 @@ def problems_of(row: int, error: PentadError) -> list[Problem]:
 
 
 def _problem(row: int, found: dict[str, Any]) -> Problem:
-    pointer = str(found.get("path", "")).strip("/").replace("/", ".").replace("~1", "/").replace("~0", "~")
-    return Problem(row, pointer, str(found.get("message", "This value is not valid.")))
+    name = ".".join(steps_of(str(found.get("path", ""))))
+    return Problem(row, name, str(found.get("message", "This value is not valid.")))

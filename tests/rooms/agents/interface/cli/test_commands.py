@@ -46,7 +46,7 @@ def test_a_task_is_sent_answered_in_another_process_and_looked_at(home: Path) ->
     assert (completed, conversation.split(": ")[0]) == ("completed: Good morning", "Conversation")
     asked = json.loads(agents(home, "send", "echo", "ask", "--json").stdout)
     assert asked["state"] == "input-required"
-    assert asked["hint"].startswith("Answer with `pentad agents send`")
+    assert asked["hint"].startswith("Answer with `pentad agents send echo --task ")
     answered = agents(home, "send", "echo", "Good night", "--task", asked["task_id"])
     assert (answered.returncode, answered.stdout) == (0, "Good night\n")
     watched = agents(home, "watch", asked["task_id"])

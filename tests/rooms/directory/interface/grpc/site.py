@@ -14,7 +14,7 @@ from google.protobuf.struct_pb2 import Struct
 from grpc import StatusCode, aio
 
 from pentad.app import App, open_app
-from pentad.http.ports import open_ports
+from pentad.http.grpc_port import open_ports
 from pentad.kernel.default_limits import Limits
 from pentad.rooms.directory.remote.client import LOST_STATUS
 from pentad.rooms.directory.service import Directory

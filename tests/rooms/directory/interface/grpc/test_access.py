@@ -12,7 +12,7 @@ from grpc import StatusCode, aio, ssl_channel_credentials
 
 from pentad.access.failed_logins import PAIR_ALLOWED
 from pentad.app import open_app
-from pentad.http.ports import open_ports
+from pentad.http.grpc_port import open_ports
 from pentad.kernel.default_limits import Limits
 from pentad.kernel.errors import Misconfigured
 from pentad.kernel.principal import LOCAL, Principal

@@ -10,8 +10,8 @@ import pytest
 from grpc import StatusCode
 
 from pentad.access import anonymous
-from pentad.http import ports
-from pentad.http.ports import PortCredentials
+from pentad.http import grpc_port
+from pentad.http.grpc_port import PortCredentials
 from pentad.kernel.default_limits import Limits
 from pentad.kernel.errors import RateLimited, Unauthenticated
 from tests.behaviour.connecting import front_of
@@ -135,7 +135,7 @@ async def test_attempts_refused_unread_are_told_of_and_others_are_not_in_the_tra
 async def test_only_so_many_refused_calls_wait_at_a_time(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of them holds one of the server's places for calls."""
     monkeypatch.setattr(anonymous, "PAUSE_SECONDS", 3600.0)
-    monkeypatch.setattr(ports, "PAUSES_MOST", 2)
+    monkeypatch.setattr(grpc_port, "PAUSES_MOST", 2)
     reception = PortCredentials(site.app)
     site.app.anonymous.is_too_fast("127.0.0.1")
 

@@ -6,7 +6,6 @@ the same store can be watched and canceled too.
 
 import asyncio
 import json
-import re
 from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,19 +36,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 _FAILED: Final = ("failed", "rejected", "canceled")
 _OVER: Final = (*_FAILED, "completed", "input-required", "auth-required")
 _LOOK_AGAIN: Final = 0.5
-_TOOL: Final = re.compile(r"\bagents_[a-z_]+")
 _NO_TASKS: Final = "There are no tasks; `pentad agents send AGENT TEXT` sends one."
-_COMMANDS: Final = {
-    "agents_list": "`pentad agents list`",
-    "agents_send_task": "`pentad agents send`",
-    "agents_get_task": "`pentad agents watch`",
-    "agents_cancel_task": "`pentad agents cancel`",
-    "agents_approvals": "`pentad agents approvals`",
-    "agents_operate": "`pentad agents operate`",
-    "agents_register_card": "`pentad agents register`",
-    "agents_lint_context": "`pentad agents context lint`",
+_NEXT_COMMANDS: Final = {
+    "agent-not-found": "`pentad agents list` lists them.",
+    "waiting-for-approval": "`pentad agents approvals` lists what waits.",
 }
-"""The command for each tool."""
+"""The command that helps after an error, by the error's reason."""
 
 
 async def _card_ring(database: "Database", settings: "Settings") -> "KeyRing":
@@ -499,16 +491,13 @@ def within(settings: "Settings", work: "Callable[[Agents], Coroutine[Any, Any, T
 
 @contextmanager
 def _hints_for_people() -> Generator[None]:
-    """Make the hints of errors name commands of this program instead of tools."""
+    """Make errors name the next command."""
     try:
         yield
     except PentadError as error:
-        error.hint = _in_commands(error.hint)
+        if (command := _NEXT_COMMANDS.get(error.details.get("reason", ""))) is not None:
+            error.hint = f"{error.hint} {command}"
         raise
-
-
-def _in_commands(hint: str | None) -> str | None:
-    return None if hint is None else _TOOL.sub(lambda found: _COMMANDS.get(found[0], found[0]), hint)
 
 
 async def _sent_to_server(client: "Client", arguments: Mapping[str, Any], files: Sequence[Path]) -> dict[str, Any]:
@@ -578,18 +567,25 @@ def _show_agents(found: Mapping[str, Any], as_json: bool) -> None:
 
 
 def _show_task(task: Mapping[str, Any], as_json: bool) -> int:
+    hint = _task_hint(task)
     if as_json:
-        print_json({**task, "hint": _in_commands(task["hint"])} if task.get("hint") else task)
+        print_json({**task, "hint": hint} if task.get("hint") else task)
     else:
         for line in task_lines(task):
             print_text(line)
-        if task.get("waiting_for", "").startswith("an approval"):
-            say(f"It waits for {task['waiting_for']}. {_in_commands(task['hint'])}")
-        elif task.get("waiting_for"):
-            say(f"It waits for {task['waiting_for']}: pentad agents send {task['agent']} --task {task['task_id']} ...")
-        elif task["state"] not in _OVER:
-            say(f"It is running: pentad agents watch {task['task_id']}")
+        waits = f"It waits for {task['waiting_for']}. " if task.get("waiting_for") else ""
+        if hint is not None:
+            say(waits + hint)
     return ExitCode.FAILED if task["state"] in _FAILED else ExitCode.OK
+
+
+def _task_hint(task: Mapping[str, Any]) -> str | None:
+    """The command that continues a task; None if it is over."""
+    if task.get("waiting_for", "").startswith("an approval"):
+        return "`pentad agents approvals` shows it."
+    if task.get("waiting_for"):
+        return f"Answer with `pentad agents send {task['agent']} --task {task['task_id']} ...`"
+    return None if task["state"] in _OVER else f"It is running; `pentad agents watch {task['task_id']}` follows it."
 
 
 def agent_rows(agents: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:

@@ -63,14 +63,14 @@ def round_of_answer(answer: "Answer", keys: Sequence[str]) -> Round:
 
 def round_of_explanations(title: str, answers: Sequence[Mapping[str, Any]]) -> Round:
     """The figures in answers of the tool explainMetric, one answer for each key."""
-    from datetime import datetime
+    from pentad.kernel.clock import parse_iso
 
     figures: dict[Name, Figure] = {}  # two of the keys may lead to the same figure
     for metric in (one for answer in answers for one in answer["explained"]):
         key, unit, counts = metric["key"], metric["unit"], metric["kind"] == "counter"
         for one in metric["values"]:
             given: Mapping[str, str] = one.get("labels") or {}
-            labels, at = tuple(given.items()), datetime.fromisoformat(one["as_of"]).timestamp()
+            labels, at = tuple(given.items()), parse_iso(one["as_of"]).timestamp()
             figures[key, labels] = Figure(key, labels, one["value"], one["state"], unit, counts, at)
     return Round(title, answers[0]["asOf"], list(figures.values()))
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pentad.kernel.errors import NotFound, PentadError
+from pentad.kernel.json_pointer import pointer, steps_of
 from pentad.kernel.pages import (
     ADD,
     REMOVE,
@@ -28,7 +29,6 @@ from pentad.kernel.pages import (
     Table,
     Visit,
 )
-from pentad.kernel.schema import pointer
 from pentad.kernel.schema_forms import Suggest, Suggestions, read_form, schema_form
 from pentad.rooms.registers.definitions.properties import Property
 from pentad.rooms.registers.interface.console.pair_page import PairPage
@@ -258,7 +258,7 @@ def _name(registers: Registers, caller: Caller, pair: Pair, stored: StoredObject
 
 def _property_of(at: str) -> str:
     """The property a pointer leads into."""
-    return at[1:].partition("/")[0].replace("~1", "/").replace("~0", "~") if at.startswith("/") else ""
+    return steps_of(at)[0] if at.startswith("/") else ""
 
 
 def _id_of(made: Mapping[str, Any]) -> Any:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
+from pentad.kernel.clock import to_minute
 from pentad.kernel.counts import counted
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.pages import (
@@ -213,7 +214,7 @@ def _event(one: Mapping[str, Any]) -> Event:
     about = [str(one.get(name) or "").removeprefix("user:") for name in ("principal", "agent", "reason")]
     action = str(one.get("action") or "changed")
     title = f"Version {one.get('version', '')}: {_DONE.get(action, action)}"
-    at = str(one.get("at") or "")[:16].replace("T", " ")
+    at = to_minute(one.get("at"))
     return Event(title, at, about, blocks=[Table(("What changed",), [(line,) for line in lines])] if lines else ())
 
 

@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from pentad.kernel.errors import Conflict, InvalidInput, Overloaded, PentadError, RateLimited
 from pentad.kernel.incidents import ensure_logged
+from pentad.kernel.json_pointer import steps_of
 from pentad.rooms.registers.models import Locked
 
 _TAG: Final = re.compile(r'(W/)?("[^"]{0,400}")')
@@ -100,8 +101,7 @@ def _headers(error: PentadError) -> dict[str, str]:
 
 def _property_error(problem: Mapping[str, Any]) -> dict[str, Any]:
     """One violated rule: the dotted property name (or a file's column), a message, and the details."""
-    path = str(problem.get("path", ""))
-    name = ".".join(part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:])
+    name = ".".join(steps_of(str(problem.get("path", ""))))
     rule = str(problem.get("rule", "invalid"))
     message = problem.get("message", problem.get("problem"))
     return {"property": name or problem.get("column") or "", "message": message, "errors": {rule: dict(problem)}}

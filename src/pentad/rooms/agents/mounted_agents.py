@@ -177,7 +177,7 @@ class MountedAgent:
             if known.url == remote.interface.url and not await cancel_task(remote, known.remote_task):
                 return False
             await self._forwarded.close(task_id)
-        except PentadError as error:  # `Gateway.cancel_ended` tries again
+        except PentadError as error:  # `MountedAgents.cancel_ended` tries again
             log_failure(error, f"Canceling a task of {self.name}")
         return True
 
@@ -290,7 +290,7 @@ class MountedAgent:
                 await turn.say(f"The message could not be passed on: {error.sentence()}")
 
 
-class Gateway:
+class MountedAgents:
     """The agents mounted on this server. Keeps their cards up to date, and ends remote tasks that have ended here."""
 
     def __init__(self, forwarded: ForwardedTasks, clock: Clock) -> None:

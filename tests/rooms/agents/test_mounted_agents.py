@@ -17,7 +17,7 @@ from pentad.kernel.default_limits import Limits
 from pentad.kernel.principal import LOCAL, Principal
 from pentad.net.addresses import networks
 from pentad.net.policy import FetchPolicy
-from pentad.rooms.agents import gateway
+from pentad.rooms.agents import mounted_agents
 from pentad.rooms.agents.models import Dialect, Event, Message, Part, StatusEvent, Task
 from pentad.rooms.agents.service import Agents
 from pentad.settings.model import Settings
@@ -506,16 +506,16 @@ async def test_a_task_that_ends_otherwise_is_canceled_there_in_the_end(tmp_path:
     async with scripted(answer) as far, mounting(tmp_path / "here", f"far={far.place}") as agents:
         asked = await sent(agents, "far", "hello")
         assert (asked.state, text_of(asked)) == ("input-required", "Which?")
-        await agents.gateway.cancel_ended()
+        await agents.mounted_agents.cancel_ended()
         assert [method for _, method, _ in far.requests] == ["SendStreamingMessage"], "it has not ended"
         await agents.tasks._log.append(asked.id, [StatusEvent("failed")], claim="release")
-        await agents.gateway.cancel_ended()
-        await agents.gateway.cancel_ended()
+        await agents.mounted_agents.cancel_ended()
+        await agents.mounted_agents.cancel_ended()
         assert [method for _, method, _ in far.requests] == ["SendStreamingMessage", "CancelTask"]
 
 
 async def test_an_agent_without_streams_is_polled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gateway, "_FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(mounted_agents, "_FIRST_PAUSE", 0.001)
     said_there = {"messageId": "x", "role": "ROLE_AGENT", "parts": [{"text": "half"}]}
     tasks = iter([
         task_json(),
@@ -560,7 +560,7 @@ async def test_an_answer_is_not_taken_for_a_new_question(
 async def test_an_agent_that_goes_away_for_a_while_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gateway, "_FIRST_WAIT", 0.01)
+    monkeypatch.setattr(mounted_agents, "_FIRST_WAIT", 0.01)
     monkeypatch.setattr("pentad.rooms.agents.client.remote_agent.MAX_ATTEMPTS", 0)
     calls: list[str] = []
 
@@ -580,12 +580,14 @@ async def test_an_agent_that_goes_away_for_a_while_is_waited_for(
 @pytest.mark.requirement("agents:gateway:loops")
 async def test_agents_that_lead_in_a_circle_end(tmp_path: Path) -> None:
     async with scripted(answers_at_once) as far, mounting(tmp_path / "here", f"far={far.place}") as agents:
-        worn = Message(id="m", role="user", parts=(Part(text="x"),), metadata={gateway.HOPS_KEY: gateway.MAX_HOPS})
+        worn = Message(
+            id="m", role="user", parts=(Part(text="x"),), metadata={mounted_agents.HOPS_KEY: mounted_agents.MAX_HOPS}
+        )
         task = await sent(agents, "far", "", message=worn)
         assert task.state == "failed"
         assert "passed this message on" in text_of(task)
         await sent(agents, "far", "hello")
-        assert far.requests[-1][2]["message"]["metadata"][gateway.HOPS_KEY] == 1
+        assert far.requests[-1][2]["message"]["metadata"][mounted_agents.HOPS_KEY] == 1
 
 
 @pytest.mark.requirement("agents:gateway:registered")
