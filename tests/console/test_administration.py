@@ -174,9 +174,9 @@ async def test_the_home_page_shows_administrators_who_logged_in_and_others_nothi
     assert (await Browser(house.front).log_in("auditor", "wrong")).status == 401
     await house.app.audit.flush()
     latest = (await root.get("/")).html.text.partition("What happened lately")[2].partition("Calls")[0]
-    assert "loginrootroot" in latest
-    assert "loginritarita" in latest
-    assert "login failed: wrong name or passwordauditoranonymous" in latest
+    assert "Loginrootroot" in latest
+    assert "Loginritarita" in latest
+    assert "Login failed: wrong name or passwordauditoranonymous" in latest
     assert "GET /" not in latest
     assert "Nothing yet. Changes in all rooms appear here." in (await rita.get("/")).html.text
 

@@ -133,7 +133,8 @@ class Console:
             sheet = await self._in_time(load, self.visit(request, fields, problems))
             if error is not None:
                 ensure_logged(error, f"The form {request.url.path[:200]}")
-                sheet = replace(sheet, blocks=[_told(error, sheet, problems), *sheet.blocks])
+                if not sheet.explains:
+                    sheet = replace(sheet, blocks=[_told(error, sheet, problems), *sheet.blocks])
         except PentadError as failure:
             if as_json:
                 raise

@@ -6,6 +6,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
+from pentad.kernel.page_values import value_blocks
 from pentad.kernel.pages import (
     Action,
     Arrow,
@@ -210,14 +211,13 @@ def _classes(data: Mapping[str, Any], family: Family) -> list[str | Cell]:
 
 def _sections(data: Mapping[str, Any]) -> Iterator[Section]:
     """Locators, modules and annotations."""
-    if locators := [(kind.replace("_", " "), Cell(url, url)) for kind, url in locators_of(data)]:
+    if locators := [(kind.replace("_", " "), url) for kind, url in locators_of(data)]:
         yield Section("Locators", [Table((Column("Type", short=True), "Address"), locators)])
     for item in [*_list(data.get("modules")), *_list(data.get("extensions"))][:50]:
         if isinstance(item, dict):
             module = cast("dict[str, Any]", item)
             name = _text(module, "name") or "Module"
-            text = msgspec.json.format(msgspec.json.encode(module), indent=2).decode()
-            yield Section(f"Module {name}", [Code(text)], folded=True)
+            yield Section(f"Module {name}", value_blocks(module.get("data", module)), folded=True)
     if annotations := annotations_of(data):
         yield Section("Annotations", [Facts(list(annotations.items()))])
 

@@ -68,7 +68,9 @@ def old_and_new(found: Sequence[Difference]) -> dict[str, Any]:
 
 
 def _short(value: Any) -> Any:
-    return value if len(msgspec.json.encode(value)) <= _LONGEST_SHOWN else quoted(value)
+    if len(msgspec.json.encode(value)) <= _LONGEST_SHOWN:
+        return value
+    return f"{value[:_LONGEST_SHOWN].rstrip()}…" if isinstance(value, str) else quoted(value)
 
 
 def as_preview(old: Any, new: Any) -> list[dict[str, Any]]:
