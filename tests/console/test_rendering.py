@@ -225,7 +225,12 @@ def test_a_text_that_is_the_uri_of_a_resource_leads_to_its_page() -> None:
 @pytest.mark.requirement("console:foreign-links")
 def test_a_text_that_is_nothing_but_a_web_address_is_a_link() -> None:
     url = "https://example.org/a?b=c"
-    for block in (Facts([("from", url)]), Table(["from"], [[url]]), Tree({"from": [url]}), Facts([("all", [url, "x"])])):
+    for block in (
+        Facts([("from", url)]),
+        Table(["from"], [[url]]),
+        Tree({"from": [url]}),
+        Facts([("all", [url, "x"])]),
+    ):
         found = read(Renderer().block(block))
         assert found.values("a", "href") == [url], block
         assert found.values("a", "rel") == ["noreferrer noopener nofollow"], block

@@ -118,7 +118,7 @@ async def one_record(directory: Directory, visit: Visit) -> Sheet:
         blocks.insert(1, Links([Cell("Edit", Place(("records", record.cid, "edit")))], actions=True))
     blocks += install_blocks(record.data, record.cid, state.state) if state.quarantined is None else []
     blocks += await _lineage(directory, record)
-    blocks += _state_changes(state, allowed_states(visit.principal, state), visit)
+    blocks += _state_changes(state, allowed_states(visit.principal, state))
     blocks += await _statements(directory, record)
     pretty = msgspec.json.format(record.text.encode(), indent=2).decode()
     blocks.append(Section("The record as JSON", [Code(pretty)], folded=True))
@@ -263,7 +263,7 @@ def _lineage_graph(steps: Sequence[LineageEntry], cid: str) -> Graph:
     return Graph("Versions, oldest first", nodes, arrows)
 
 
-def _state_changes(state: RecordState, allowed: Sequence[State], visit: Visit) -> list[Block]:
+def _state_changes(state: RecordState, allowed: Sequence[State]) -> list[Block]:
     """Who changed the state of the record, and why; a form for those who may change it."""
     rows = [
         (_moment(one.changed_at), _state_cell(one.new_state), one.changed_by, one.reason)
@@ -274,8 +274,8 @@ def _state_changes(state: RecordState, allowed: Sequence[State], visit: Visit) -
         blocks.append(Table((Column("Changed", short=True), Column("To", short=True), "By", "Why"), rows))
     if allowed:
         fields = [
-            Choice("state", "New state", [(one, _STATES[one]) for one in allowed], visit.typed("state")),
-            TextField("reason", "Reason", visit.typed("reason"), "Hosts show it if it is deprecated.", required=False),
+            Choice("state", "New state", [(one, _STATES[one]) for one in allowed]),
+            TextField("reason", "Reason", hint="Hosts show it if it is deprecated.", required=False),
         ]
         form = Form(fields, [Button("Change the state")], f"/console/directory/records/{state.cid}/state")
         blocks.append(Section("Approve, deprecate or withdraw it", [form], folded=True))

@@ -114,7 +114,7 @@ async def deleted_objects(registers: Registers, visit: Visit) -> Sheet:
     )
     blocks: list[Block] = [table]
     if objects and page.may("delete"):
-        choice = Choice("id", "Object", names, visit.typed("id"), required=True)
+        choice = Choice("id", "Object", names, required=True)
         blocks.append(Section("Restore one", [Form([choice], [Button("Restore")], f"{page.path}/deleted")]))
     return Sheet("Deleted objects", blocks, trail=page.trail)
 
@@ -270,8 +270,8 @@ class _Listing:
         kept = [Hidden(name, text) for name, text in self._selection.query().items()]
         form = Form(
             [
-                TextField("title", "Title", page.visit.typed("title")),
-                CheckBox("shared", "Members of my organisation can use it", checked=bool(page.visit.typed("shared"))),
+                TextField("title", "Title"),
+                CheckBox("shared", "Members of my organisation can use it"),
                 *kept,
             ],
             [Button("Save view")],
