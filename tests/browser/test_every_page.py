@@ -17,7 +17,7 @@ PAGES = (
     "/", "/console/style", "/console/search?q=permit", "/console/tools", "/console/tools/tool/objects",
     "/console/registers", "/console/registers/1", LIST, f"{LIST}?property=fee&op=gte&value=0", f"{LIST}/new",
     f"{LIST}/import", f"{LIST}/bulk", f"{LIST}/deleted", "/console/registers/schemas", "/console/registers/schemas/1",
-    "/console/registers/schemas/1/edit", "/console/registers/views", "/console/directory", "/console/directory/new",
+    "/console/registers/schemas/1/edit", "/console/registers/1/edit", "/console/registers/views", "/console/directory", "/console/directory/new",
     "/console/directory/import", "/console/directory/compare", "/console/agents", "/console/agents/tasks",
     "/console/agents/cards/echo", "/console/agents/cards/echo/chat", "/console/agents/register",
     "/console/agents/approvals", "/console/lineage",

@@ -268,7 +268,7 @@ def test_a_slash_leads_to_the_search(log_in: LogIn) -> None:
 def test_the_home_page_leads_to_what_happened_lately(
     log_in: LogIn, server: Served, options: dict[str, Any], scripts: bool
 ) -> None:
-    name = f"example.org/lately-{options['viewport']['width']}"
+    name = f"example.org/lately-{options['viewport']['width']}-{options['color_scheme']}"
     call(server, "agntcy_dir_push_record", record_json=record(name, "v1.0.0"))
     rita = log_in("rita", options, scripts=scripts)
     home, opened = rita.do({"go": rita.url("/")}, {"click": f"td a:text-is('{name} v1.0.0')"}, {"wait": "main h1"})[::2]
