@@ -28,6 +28,17 @@ START_SECONDS = 600.0
 DRIVER = Path(__file__).with_name("driver.py")
 WIDE = {"viewport": {"width": 1440, "height": 900}, "color_scheme": "light"}
 NARROW = {"viewport": {"width": 380, "height": 800}, "color_scheme": "dark"}
+EVERYWHERE = pytest.mark.parametrize(
+    ("options", "scripts"),
+    [
+        (WIDE, True),
+        (NARROW, False),
+        ({**NARROW, "color_scheme": "light"}, True),
+        ({**WIDE, "color_scheme": "dark"}, False),
+    ],
+    ids=["1440 light with scripts", "380 dark without", "380 light with scripts", "1440 dark without"],
+)
+"""For the main task of a room: both sizes, both themes, with and without scripts."""
 PAPER = {"viewport": {"width": 680, "height": 960}, "color_scheme": "dark"}
 """A4 with margins, printed by a user in dark mode."""
 LARGE = {"viewport": {"width": 1920, "height": 1080}, "color_scheme": "dark"}

@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
-from tests.browser.conftest import HOSTILE, NARROW, LogIn, record
+from tests.browser.conftest import EVERYWHERE, HOSTILE, NARROW, LogIn, record
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 
@@ -36,10 +37,12 @@ def two(log_in: LogIn) -> Sequence[str]:
     return saved
 
 
-@BOTH
+@EVERYWHERE
 @pytest.mark.requirement("console:directory:browse")
-def test_records_are_narrowed_by_a_facet(log_in: LogIn, two: Sequence[str], scripts: bool) -> None:
-    rita = log_in("rita", NARROW, scripts=scripts)
+def test_records_are_narrowed_by_a_facet(
+    log_in: LogIn, two: Sequence[str], options: dict[str, Any], scripts: bool
+) -> None:
+    rita = log_in("rita", options, scripts=scripts)
     *_, narrowed = rita.do(
         {"go": rita.url(HOME)},
         {"wait": ".badge:text-is('2 versions')"},

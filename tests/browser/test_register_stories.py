@@ -1,10 +1,11 @@
 """The stories of README.md about registers, in a real browser."""
 
 import time
+from typing import Any
 
 import pytest
 
-from tests.browser.conftest import HOSTILE, NARROW, WIDE, LogIn, ask
+from tests.browser.conftest import EVERYWHERE, HOSTILE, NARROW, WIDE, LogIn, ask
 from tests.conformance.server import Served, password_of
 from tests.waiting import wait_until
 
@@ -19,12 +20,14 @@ def make(server: Served, **data: object) -> str:
     return ask(server, "POST", OBJECTS, data)["id"]
 
 
-@BOTH
+@EVERYWHERE
 @pytest.mark.requirement("console:registers:browse")
-def test_objects_are_found_sorted_and_narrowed(log_in: LogIn, server: Served, scripts: bool) -> None:
+def test_objects_are_found_sorted_and_narrowed(
+    log_in: LogIn, server: Served, options: dict[str, Any], scripts: bool
+) -> None:
     make(server, holder="Story dear", fee=100, state="open")
     make(server, holder="Story cheap", fee=10, state="closed")
-    rita = log_in("rita", scripts=scripts)
+    rita = log_in("rita", options, scripts=scripts)
     pages = rita.do(
         {"go": rita.url(LIST)},
         {"open": "Filter and columns"},
@@ -76,6 +79,21 @@ def test_a_page_that_listens_late_shows_what_happened_meanwhile(log_in: LogIn) -
         {"request": {**made, "json": {"holder": "Live again", "fee": 4712}}},
         {"wait": "td a:has-text('Live again')"},
     )
+
+
+@pytest.mark.requirement("console:live:events", "console:registers:history")
+def test_a_change_that_appears_by_itself_is_undone(log_in: LogIn, server: Served) -> None:
+    uuid = make(server, holder="Story moving", fee=1)
+    root = log_in("root")
+    change = {"method": "PATCH", "url": root.url(f"{OBJECTS}/{uuid}"), "json": {"fee": 2}}
+    *_, undone = root.do(
+        {"go": root.url(f"{LIST}/{uuid}")},
+        {"wait": "body[data-listening]"},
+        {"request": {**change, "basic": f"root:{password_of('root')}"}},
+        {"wait": ".timeline a:text-is('Version 2: changed')"},
+        {"press": "Undo this change"},
+    )
+    assert "Version 3" in undone["text"]
 
 
 @BOTH
@@ -162,6 +180,28 @@ def test_a_schema_and_a_register_are_made_and_filled(log_in: LogIn, scripts: boo
     assert title in pages[3]["text"]
     assert "Quercus robur" in made["text"]
     assert "Version 1: created" in shown["text"]
+
+
+@BOTH
+@pytest.mark.requirement("console:registers:definitions")
+def test_a_register_is_edited_and_deleted(log_in: LogIn, scripts: bool) -> None:
+    wanda = log_in("wanda", NARROW if scripts else WIDE, scripts=scripts)
+    title = f"Renamed {HOSTILE}"
+    pages = wanda.do(
+        {"go": wanda.url("/console/registers/new")},
+        {"fill": {"Title": "To be renamed"}},
+        {"press": "Create register"},
+        {"click": "main a:text-is('Edit register')"},
+        {"fill": {"Title": title, "Description": "For a while"}},
+        {"press": "Save"},
+        {"click": "main a:text-is('Edit register')"},
+        {"open": "Delete it"},
+        {"press": "Delete register"},
+    )
+    assert title in pages[5]["text"]
+    assert "For a while" in pages[5]["text"]
+    assert pages[8]["url"] == wanda.url("/console/registers")
+    assert title not in pages[8]["text"]
 
 
 @BOTH

@@ -1,10 +1,11 @@
 """The stories of README.md, in a real browser."""
 
 import json
+from typing import Any
 
 import pytest
 
-from tests.browser.conftest import HOSTILE, NARROW, LogIn, call, record
+from tests.browser.conftest import EVERYWHERE, HOSTILE, NARROW, LogIn, call, record
 from tests.conformance.server import Served, password_of
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
@@ -23,10 +24,10 @@ def test_a_chart_is_drawn_over_the_picture_of_the_server(log_in: LogIn) -> None:
     assert drawn["found"] == "none"
 
 
-@BOTH
+@EVERYWHERE
 @pytest.mark.requirement("console:tools")
-def test_a_tool_is_tried_and_its_result_read(log_in: LogIn, scripts: bool) -> None:
-    rita = log_in("rita", scripts=scripts)
+def test_a_tool_is_tried_and_its_result_read(log_in: LogIn, options: dict[str, Any], scripts: bool) -> None:
+    rita = log_in("rita", options, scripts=scripts)
     *_, result = rita.do(
         {"go": rita.url("/console/tools/tool/registers")},
         {"choose": {"action": "list"}},
@@ -35,6 +36,28 @@ def test_a_tool_is_tried_and_its_result_read(log_in: LogIn, scripts: bool) -> No
     assert f"City {HOSTILE}" in result["text"]
     assert "ms" in result["text"]
     assert "Link to this call" in result["text"]
+
+
+@BOTH
+@pytest.mark.requirement("console:tools", "console:tools:copy")
+def test_a_prompt_and_a_resource_are_read(log_in: LogIn, server: Served, scripts: bool) -> None:
+    rita = log_in("rita", NARROW, scripts=scripts)
+    cid = call(server, "agntcy_dir_push_record", record_json=record("example.org/read", "v1.0.0"))["cid"]
+    pages = rita.do(
+        {"go": rita.url("/console/tools?q=pull")},
+        {"click": "main a:text-is('pull_record')"},
+        {"fill": {"cid": cid}},
+        {"press": "Show the prompt"},
+        {"go": rita.url("/console/tools?q=record")},
+        {"click": "main a:text-is('directory://records/{cid}')"},
+        {"fill": {"cid": cid}},
+        {"press": "Find"},
+        {"click": f"main a:has-text('{cid}')"},
+        {"wait": "dt:text-is('Took')"},
+    )
+    assert cid in pages[3]["text"]
+    assert "prompts/get" in pages[3]["text"], "the call as other programs make it"
+    assert "example.org/read" in pages[9]["text"]
 
 
 @BOTH
@@ -66,10 +89,12 @@ def test_list_items_are_added_and_removed(log_in: LogIn, scripts: bool) -> None:
     assert not scripts or typed["found"][0] == "Ada", "what was typed is still there"
 
 
-@BOTH
+@EVERYWHERE
 @pytest.mark.requirement("console:objects")
-def test_an_object_is_written_corrected_edited_and_deleted(log_in: LogIn, scripts: bool) -> None:
-    wanda = log_in("wanda", scripts=scripts)
+def test_an_object_is_written_corrected_edited_and_deleted(
+    log_in: LogIn, options: dict[str, Any], scripts: bool
+) -> None:
+    wanda = log_in("wanda", options, scripts=scripts)
     name = f"Ada {'with' if scripts else 'without'}"
     pages = wanda.do(
         {"go": wanda.url(NEW)},
@@ -238,12 +263,14 @@ def test_a_slash_leads_to_the_search(log_in: LogIn) -> None:
     assert "/console/search?q=echo" in found["url"]
 
 
-@BOTH
+@EVERYWHERE
 @pytest.mark.requirement("console:home:latest")
-def test_the_home_page_leads_to_what_happened_lately(log_in: LogIn, server: Served, scripts: bool) -> None:
-    name = f"example.org/lately-{'with' if scripts else 'without'}"
+def test_the_home_page_leads_to_what_happened_lately(
+    log_in: LogIn, server: Served, options: dict[str, Any], scripts: bool
+) -> None:
+    name = f"example.org/lately-{options['viewport']['width']}-{options['color_scheme']}"
     call(server, "agntcy_dir_push_record", record_json=record(name, "v1.0.0"))
-    rita = log_in("rita", scripts=scripts)
+    rita = log_in("rita", options, scripts=scripts)
     home, opened = rita.do({"go": rita.url("/")}, {"click": f"td a:text-is('{name} v1.0.0')"}, {"wait": "main h1"})[::2]
     assert "A record was pushed" in home["text"]
     assert name in opened["text"]

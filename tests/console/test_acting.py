@@ -79,6 +79,7 @@ async def test_a_tool_runs_with_the_visitors_rights_and_is_audited(house: House,
     assert shown.status == 200
     assert "City" in shown.html.text
     assert "Took" in shown.html.texts
+    assert "Results" in shown.html.texts, "the members have readable names"
     assert ("user:root", "", "ok") in await house.events("registers")
     rita = await house.browser("rita")
     assert (await rita.get("/console/tools/tool/agents_send_task")).status == 404

@@ -9,7 +9,8 @@ from pentad.console.account import AccountPages
 from pentad.console.administration import AdministrationPages
 from pentad.console.audit_trail import TrailPages
 from pentad.kernel.principal import Principal
-from tests.console.house import House, press
+from tests.console.house import House, csrf_of, press
+from tests.console.reading import is_inert
 from tests.http.browsing import PASSWORD, Browser
 
 ROBOT = Principal("user:robot", "robot", frozenset(), "user", "", "user:robot")
@@ -174,9 +175,9 @@ async def test_the_home_page_shows_administrators_who_logged_in_and_others_nothi
     assert (await Browser(house.front).log_in("auditor", "wrong")).status == 401
     await house.app.audit.flush()
     latest = (await root.get("/")).html.text.partition("What happened lately")[2].partition("Calls")[0]
-    assert "loginrootroot" in latest
-    assert "loginritarita" in latest
-    assert "login failed: wrong name or passwordauditoranonymous" in latest
+    assert "Loginrootroot" in latest
+    assert "Loginritarita" in latest
+    assert "Login failed: wrong name or passwordauditoranonymous" in latest
     assert "GET /" not in latest
     assert "Nothing yet. Changes in all rooms appear here." in (await rita.get("/")).html.text
 
@@ -207,3 +208,26 @@ async def test_dead_letters_are_retried_with_a_form(house: House) -> None:
     page = f"/console/admin/jobs/{run.id}"
     assert (await press(root, page, f"{page}/retry"))[0] == 303
     assert [job.state for job in await jobs.stored(name="t.a")] == ["queued"]
+
+
+@pytest.mark.requirement("console:forms:post")
+async def test_a_form_of_administration_keeps_what_was_typed_except_the_password(house: House) -> None:
+    root = await house.browser("root")
+    typed = {
+        "name": 'ada"><script>alert(1)</script>',
+        "password": "5551239876",
+        "role": "writer",
+        "scopes": "metrics:read",
+    }
+    shown = await root.post("/console/admin/users", {**typed, "csrf": await csrf_of(root)})
+    assert shown.status == 422
+    is_inert(shown.html)
+    assert {typed["name"], "metrics:read"} <= set(shown.html.values("input", "value"))
+    assert "5551239876" not in shown.body
+    assert '<option value="writer" selected="selected">' in shown.body
+    key = {"label": "Laptop", "owner": "rita", "scopes": "nothing:at all", "days": "30", "own_only": "yes"}
+    shown = await root.post("/console/admin/keys", {**key, "csrf": await csrf_of(root)})
+    assert shown.status == 422
+    assert {"Laptop", "30"} <= set(shown.html.values("input", "value"))
+    assert shown.html.values("input", "checked") == ["checked"]
+    assert '<option value="rita" selected="selected">' in shown.body

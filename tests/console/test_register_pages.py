@@ -132,6 +132,9 @@ async def test_values_inside_values_are_shown_for_people(house: House, root: Bro
     assert '"rule"' not in above
     assert '"pages"' not in above
     assert "pages" in above
+    row = (await listed(root, **{"column:checks": "yes", "column:origin": "yes"})).html.text
+    assert f"(rule: Height {BREAKOUT}, metres: 7.5, passed: yes), (rule: Distance, metres: 3)" in row
+    assert f"source: openregister://objects/1/1/{second}, pages: (1, (to: 4))" in row
 
 
 @pytest.mark.requirement("console:registers:browse")
@@ -240,7 +243,7 @@ async def test_a_schema_is_changed_after_its_plan_was_seen(house: House, root: B
     assert "fee: renamed to amount" in planned.html.text
     assert "amount" in planned.html.values("input", "value")
     assert "fee" in (await tool(house, "schemas", {"action": "get", "id": schema["id"]}))["properties"]
-    again = {**fields, "token": planned.hidden("token"), "version": planned.hidden("version"), "do": "change"}
+    again = {**fields, "confirm": planned.hidden("confirm"), "version": planned.hidden("version"), "do": "change"}
     changed = await post(root, f"{path}/edit", again)
     assert changed.status == 303, changed.html.text
     now = (await tool(house, "schemas", {"action": "get", "id": schema["id"]}))["properties"]
@@ -280,8 +283,9 @@ async def test_a_schema_is_made_and_put_into_a_new_register(house: House, root: 
     assert there.status == 303, there.html.text
     page = await root.get(there.location or "")
     assert "Tree" in page.html.texts
-    (listed_at,) = [one for one in page.html.values("a", "href") if one.startswith(f"/console/registers/{register}/")]
-    object_form = await root.get(f"{listed_at}/new")
+    links = [one for one in page.html.values("a", "href") if one.startswith(f"/console/registers/{register}/")]
+    assert links[0] == f"/console/registers/{register}/edit"
+    object_form = await root.get(f"{links[1]}/new")
     assert "/species" in object_form.html.values("input", "name")
     assert "/height" in object_form.html.values("input", "name")
     rita = await house.browser("rita")
@@ -350,9 +354,9 @@ async def test_a_slider_leads_to_the_past_of_a_list_and_of_an_object(house: Hous
 @pytest.mark.requirement("console:forms")
 async def test_the_form_of_an_object_names_what_it_refers_to(house: House, root: Browser) -> None:
     parent = await make(house, holder=f"Referred {BREAKOUT}")
-    page = await root.get(f"{LIST}/{await make(house, holder='Refers', parent=parent)}/edit")
+    page = await root.get(f"{LIST}/{await make(house, holder='Refers', parent=parent, related=[parent])}/edit")
     is_inert(page.html)
-    assert f"Now Referred {BREAKOUT}." in page.html.text
+    assert page.html.text.count(f"This is Referred {BREAKOUT}.") == 2, "the parent, and an item of the list"
 
 
 @pytest.mark.requirement("console:live:events")
@@ -417,6 +421,20 @@ async def test_an_edit_after_somebody_elses_keeps_what_was_typed_and_shows_what_
     assert (now["holder"], now["fee"]) == (f"Mine {BREAKOUT}", 9)
 
 
+@pytest.mark.requirement("console:objects:conflict")
+async def test_an_edit_after_very_many_others_can_be_saved_at_the_second_try(house: House, root: Browser) -> None:
+    uuid = await make(house, holder="Ada", fee=0)
+    for fee in range(1, 60):
+        await objects(house, "patch", id=uuid, data={"fee": fee})
+    seen = {"version": "1", "/holder": "Mine", "/fee": "0"}
+    shown = await post(root, f"{LIST}/{uuid}/edit", seen)
+    assert shown.hidden("version") == "60"
+    assert shown.html.text.count("Nothing was saved.") == 1
+    assert "Read it again" not in shown.html.text, "the page says everything once"
+    assert {"Mine", "59"} <= set(shown.html.values("input", "value"))
+    assert (await post(root, f"{LIST}/{uuid}/edit", {**seen, "version": "60", "/fee": "59"})).status == 303
+
+
 @pytest.mark.requirement("console:rights")
 async def test_readers_see_no_button_that_would_be_refused_and_are_not_asked_first(house: House) -> None:
     uuid = await make(house, holder="Only to be read")
@@ -447,3 +465,85 @@ async def test_pages_are_json_too(house: House, root: Browser) -> None:
     answer = await root.get(f"{LIST}.json", sec_fetch_mode="cors")
     kinds = {block["kind"] for block in json.loads(answer.body)["blocks"]}
     assert {"table", "facets", "links"} <= kinds
+
+
+@pytest.mark.requirement("console:registers:definitions")
+async def test_a_register_is_edited_and_deleted_and_so_is_a_schema(house: House, root: Browser) -> None:
+    schema = await tool(house, "schemas", {"action": "create", "data": {**SCHEMA, "slug": "short", "title": "Short"}})
+    made = await tool(house, "registers", {"action": "create", "data": {"title": "Short-lived", "description": "Old"}})
+    path = f"/console/registers/{made['id']}"
+    empty = await root.get(path)
+    assert "create it, or add an existing one" in empty.html.text
+    assert f"/console/registers/schemas/new?register={made['id']}" in empty.html.values("a", "href")
+    form = await root.get(f"{path}/edit")
+    fields = {"/title": f"Longer {BREAKOUT}", "/description": "", "/schemas/0": str(schema["id"])}
+    stale = await post(root, f"{path}/edit", {**fields, "version": "7.7.7"})
+    assert stale.status == 412
+    saved = await post(root, f"{path}/edit", {**fields, "version": form.hidden("version")})
+    assert saved.status == 303, saved.html.text
+    page = await root.get(path)
+    assert f"Longer {BREAKOUT}" in page.html.text
+    assert "Old" not in page.html.texts
+    assert "Short" in page.html.texts
+    path_of_objects = {"register": made["id"], "schema": schema["id"]}
+    one = await tool(house, "objects", {"action": "create", **path_of_objects, "data": {"holder": "Ada"}})
+    detached = {"/title": f"Longer {BREAKOUT}", "version": (await root.get(f"{path}/edit")).hidden("version")}
+    asked = await post(root, f"{path}/edit", detached)
+    assert "from the register the schemas" in asked.html.text
+    again = await post(root, f"{path}/edit", {**detached, "confirm": asked.hidden("confirm")})
+    assert again.status == 303, again.html.text
+    assert "Short" not in (await root.get(path)).html.texts
+    attached = {**fields, "version": (await root.get(f"{path}/edit")).hidden("version")}
+    assert (await post(root, f"{path}/edit", attached)).status == 303
+    await agree(root, f"{path}/{schema['id']}/{one['id']}/delete", {"version": "1"})
+    kept = await post(root, f"/console/registers/schemas/{schema['id']}/edit", {"add": "/operations"})
+    assert "Delete schema" in kept.html.text
+    rita = await house.browser("rita")
+    assert (await post(rita, f"{path}/delete", {})).status == 403
+    assert (await rita.get(f"{path}/edit")).status == 403
+    assert "Edit register" not in (await rita.get(path)).html.text
+    asked = await post(root, f"{path}/delete", {})
+    assert "1 deleted object" in asked.html.text
+    token = asked.hidden("confirm")
+    assert (await post(root, f"{path}/delete", {"confirm": token})).location == "/console/registers"
+    assert (await root.get(path)).status == 404
+    gone = await post(root, f"/console/registers/schemas/{schema['id']}/delete", {})
+    assert gone.location == "/console/registers/schemas"
+    refused = await post(root, "/console/registers/1/delete", {})
+    assert refused.status == 409
+    assert "The register 'city' still has" in refused.html.text
+
+
+@pytest.mark.requirement("console:registers:definitions")
+async def test_the_properties_of_a_schema_say_what_values_they_have(house: House, root: Browser) -> None:
+    properties = {
+        "day": {"type": "string", "format": "date"},
+        "state": {"enum": ["open", BREAKOUT]},
+        "place": {"$ref": "#/$defs/place"},
+        "permits": {"type": "array", "items": {"$ref": "permit"}},
+        "grid": {"$ref": "#/properties/grid/items"} | {"type": "array", "items": {"type": "array"}},
+    }
+    data = {"slug": "said", "title": "Said", "properties": properties, "$defs": {"place": {"type": "object"}}}
+    schema = await tool(house, "schemas", {"action": "create", "data": data})
+    text = (await root.get(f"/console/registers/schemas/{schema['id']}")).html.text
+    for said in ("string (date)", f"one of open, {BREAKOUT}", "placeobject", "list: reference to permit"):
+        assert said in text, said
+
+
+@pytest.mark.requirement("console:registers:history")
+async def test_a_long_text_in_the_history_is_cut_and_stays_text(house: House, root: Browser) -> None:
+    uuid = await make(house, holder="Ada")
+    await objects(house, "patch", id=uuid, data={"holder": "First line\n" + "word " * 100})
+    text = (await root.get(f"{LIST}/{uuid}")).html.text.partition("History")[2]
+    assert "First line\nword word" in text
+    assert "'First" not in text
+
+
+@pytest.mark.requirement("console:registers:bulk")
+async def test_an_empty_field_of_a_change_of_many_promises_no_default(house: House, root: Browser) -> None:
+    properties = {"level": {"type": "string", "enum": ["low", "high"], "default": "low"}}
+    schema = await tool(house, "schemas", {"action": "create", "data": {"slug": "preset", "properties": properties}})
+    register = await tool(house, "registers", {"action": "create", "data": {"title": "P", "schemas": [schema["id"]]}})
+    path = f"/console/registers/{register['id']}/{schema['id']}"
+    assert "default: low" in (await root.get(f"{path}/new")).html.text
+    assert "default: low" not in (await root.get(f"{path}/bulk")).html.text

@@ -222,6 +222,31 @@ def test_a_text_that_is_the_uri_of_a_resource_leads_to_its_page() -> None:
         assert read(renderer.block(Facts([("from", nowhere)]))).count("a") == 0, nowhere
 
 
+@pytest.mark.requirement("console:foreign-links")
+def test_a_text_that_is_nothing_but_a_web_address_is_a_link() -> None:
+    url = "https://example.org/a?b=c"
+    for block in (
+        Facts([("from", url)]),
+        Table(["from"], [[url]]),
+        Tree({"from": [url]}),
+        Facts([("all", [url, "x"])]),
+    ):
+        found = read(Renderer().block(block))
+        assert found.values("a", "href") == [url], block
+        assert found.values("a", "rel") == ["noreferrer noopener nofollow"], block
+    for text in ("see https://example.org", "https://example.org and", "https://ada:pw@example.org", "javascript:a()"):
+        assert read(Renderer().block(Facts([("from", text)]))).count("a") == 0, text
+
+
+@pytest.mark.requirement("console:values")
+def test_a_tree_names_its_members_and_opens_only_a_few() -> None:
+    few = read(Renderer().block(Tree({"results": [{"id": 1, "name": "Oak"}, {"id": 2, "title": "Elm"}]})))
+    assert {"Oak", "Elm"} <= set(few.texts)
+    assert few.values("details", "open") == ["open"] * 3
+    many = read(Renderer().block(Tree({"results": [{"id": 1, "name": "Oak"}] * 20})))
+    assert many.values("details", "open") == ["open"]
+
+
 @pytest.mark.requirement("console:hidden-characters")
 def test_characters_that_turn_or_hide_text_are_shown_by_number() -> None:
     found = read(Renderer().block(Prose("user\u202e\u2066txt.exe\u200b\x07 \U000e0041 ok\ttab\nline \u200d")))

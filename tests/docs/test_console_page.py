@@ -34,7 +34,7 @@ def test_the_pages_it_names_are_there() -> None:
     }
     there |= {"/console/admin", "/console/audit", "/console/account", "/console/tools", "/console/style"}
     there.add("/console/lineage")
-    assert len(named) == 43
+    assert len(named) == 44
     assert named <= there
     assert {path for path in there if path.startswith("/console/metrics")} <= named
 

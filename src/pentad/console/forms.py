@@ -6,11 +6,11 @@ suggestions.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import Final, assert_never
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from pentad.console.html import Html, element, joined, own_path
 from pentad.kernel.pages import (
@@ -126,6 +126,47 @@ def inner_fields(fields: Iterable[Field]) -> Iterator[Field]:
             yield from inner_fields(one.fields)
         elif isinstance(one, Repeated):
             yield from inner_fields(one.items)
+
+
+def refilled(blocks: Sequence[Block], path: str, typed: Mapping[str, str]) -> list[Block]:
+    """The blocks, with what was typed in the form that was posted to `path`. Passwords are typed again. Forms from a
+    schema are left alone, as they have their values already."""
+    return [_refilled(one, path, typed) for one in blocks]
+
+
+def _refilled(block: Block, path: str, typed: Mapping[str, str]) -> Block:
+    match block:
+        case Form() if not block.validated and unquote(block.action) == path and _is_sent(block, typed):
+            return replace(block, fields=[_with_typed(one, typed) for one in block.fields])
+        case Section():
+            return replace(block, blocks=refilled(block.blocks, path, typed))
+        case Beside():
+            return replace(
+                block, blocks=refilled(block.blocks, path, typed), aside=refilled(block.aside, path, typed)
+            )  # fmt: skip
+        case Tabs():
+            return replace(block, tabs=[replace(one, blocks=refilled(one.blocks, path, typed)) for one in block.tabs])
+        case _:
+            return block
+
+
+def _is_sent(block: Form, typed: Mapping[str, str]) -> bool:
+    """Whether this is the form that was sent, not another one for the same path."""
+    return all(typed.get(one.name) == one.value for one in block.fields if isinstance(one, Hidden))
+
+
+def _with_typed(field: Field, typed: Mapping[str, str]) -> Field:
+    match field:
+        case TextField() if field.kind != "password":
+            return replace(field, value=typed.get(field.name, ""))
+        case Choice() if field.name in typed:
+            return replace(field, value=typed[field.name])
+        case CheckBox() if not field.locked:
+            return replace(field, checked=typed.get(field.name) == field.value)
+        case Group():
+            return replace(field, fields=[_with_typed(one, typed) for one in field.fields])
+        case _:
+            return field
 
 
 def is_dynamic(block: Form) -> bool:

@@ -156,11 +156,11 @@ def _about(event: Event, kinds: Mapping[str, Mapping[str, str]]) -> str:
     """What happened: a logged action with the reason if it failed, or the description of the kind of event."""
     action = event.data.get("action")
     if not action:
-        return kinds.get(event.room, {}).get(event.kind, event.kind)
+        return kinds.get(event.room, {}).get(event.kind, event.kind).rstrip(".")
     if event.data.get("outcome", "ok") == "ok":
-        return str(action)
+        return str(action).capitalize()
     reason = str(event.data.get("reason") or event.data["outcome"])
-    return f"{action} failed: {_REFUSALS.get(reason, reason) if action == _LOGIN else reason}"
+    return f"{str(action).capitalize()} failed: {_REFUSALS.get(reason, reason) if action == _LOGIN else reason}"
 
 
 def _is_reading(event: Event) -> bool:

@@ -32,6 +32,7 @@ from pentad.kernel.pages import (
     Graph,
     Hint,
     Image,
+    Link,
     Links,
     Marked,
     Message,
@@ -61,7 +62,9 @@ MOST_LINKS: Final = 200
 MOST_COLUMNS: Final = 40
 _DEEPEST_TREE: Final = 30
 _OPEN_TREE: Final = 2
-_FEW_MEMBERS: Final = 12
+_FEW_MEMBERS: Final = 24
+_LONGEST_TITLE: Final = 60
+_TITLES: Final = ("title", "name", "label", "key", "id")
 _LARGEST_IMAGE: Final = 8_000_000
 _IMAGES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _BASE64: Final = re.compile("[A-Za-z0-9+/]+={0,2}")
@@ -71,7 +74,8 @@ _BASE64: Final = re.compile("[A-Za-z0-9+/]+={0,2}")
 class Renderer:
     """Renders the blocks of one page. Places without a room are in this room. Forms send `csrf` back. `program` is what
     the reader has to type instead of `pentad`. `place_of` finds the page for a resource: a text that is nothing but
-    its URI becomes a link. On a page that `moves`, forms have a button that refreshes it without scripts.
+    its URI, or a web address, becomes a link. On a page that `moves`, forms have a button that refreshes it without
+    scripts.
 
     With `call_of`, it renders a view for a client, which has no other pages and no server to send forms to.
     Links and forms then call tools, if they have a call that `call_of` lets through."""
@@ -154,9 +158,9 @@ class Renderer:
     def text(self, text: Text, most: int = LONGEST_CELL) -> Html:
         """A text, as a link if its target is safe."""
         if isinstance(text, str):
-            if self.place_of is None or (place := self.place_of(text)) is None:
+            if (link := self._link_in(text)) is None:
                 return joined([cut(text, most)])
-            text = Cell(text, place)
+            text = Cell(text, link)
         label: str | Html = cut(text.text, most)
         if text.bar is not None:
             return joined([bar(text.bar, text.kind), label])
@@ -173,6 +177,12 @@ class Renderer:
             return element("a", label or href, href=href, rel="noreferrer noopener nofollow", class_="away")
         download = "download" if isinstance(text.link, Download) else None
         return element("a", label or "—", href=href, download=download)
+
+    def _link_in(self, text: str) -> Link | None:
+        """The link of a text that is nothing but a web address, or the URI of a resource."""
+        if text.startswith(("http://", "https://")):
+            return text
+        return None if self.place_of is None else self.place_of(text)
 
     def _call(self, call: ToolCall | None) -> ToolCall | None:
         return None if call is None or self.call_of is None else self.call_of(call)
@@ -316,6 +326,7 @@ class Renderer:
                 return element("span", self.text(value, LONGEST_FACT), class_="text")
             return element("span", cut(json.dumps(value), LONGEST_FACT), class_="other")
         rows: list[Html] = []
+        nested = sum(isinstance(one, dict | list) for _, one in members)
         for name, one in members:
             left.values -= 1
             if left.values < 0 or depth >= _DEEPEST_TREE:
@@ -326,8 +337,10 @@ class Renderer:
             if isinstance(one, dict | list):
                 held = cast("dict[str, Any] | list[Any]", one)
                 size = f"{len(held):,} {'item' if isinstance(one, list) else 'member'}{'' if len(held) == 1 else 's'}"
-                opened = "open" if depth < _OPEN_TREE and len(held) <= _FEW_MEMBERS else None
-                inner = element("details", element("summary", label, " ", element("small", size)), inner, open=opened)
+                opened = "open" if depth < _OPEN_TREE and len(held) * nested <= _FEW_MEMBERS else None
+                title = [" ", element("span", cut(found, _LONGEST_TITLE))] if (found := _title_in(one)) else []
+                summary = element("summary", label, *title, " ", element("small", size))
+                inner = element("details", summary, inner, open=opened)
                 rows.append(element("li", inner if held else joined([label, " ", element("small", "empty")])))
             else:
                 rows.append(element("li", label, " ", inner))
@@ -368,6 +381,13 @@ def _marked(block: Marked) -> Html:
             parts += [text[at:begin], element("mark", text[begin:end])]
             at = end
     return element("p", *parts, text[at:], class_="prose")
+
+
+def _title_in(value: Any) -> str:
+    """What the members of a tree call an object."""
+    members = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    names = (members.get(name) for name in _TITLES)
+    return next((one for one in names if isinstance(one, str) and one), "")
 
 
 def _step(block: Step) -> Html:

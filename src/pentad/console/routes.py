@@ -17,7 +17,7 @@ from starlette.routing import BaseRoute, Route
 from pentad.access.browser_sessions import BrowserSession
 from pentad.app import App
 from pentad.console.admin_page import AdminPage, menu
-from pentad.console.forms import has_form, inner_blocks, inner_fields
+from pentad.console.forms import has_form, inner_blocks, inner_fields, refilled
 from pentad.console.home import home_sheet, reader_program
 from pentad.console.layout import Surroundings, document, halves, headers, renderer_of
 from pentad.console.resource_pages import ResourcePages
@@ -131,9 +131,12 @@ class Console:
             check_visitor(principal)
             problems = {} if error is None else field_problems(error)
             sheet = await self._in_time(load, self.visit(request, fields, problems))
+            if fields is not None:
+                sheet = replace(sheet, blocks=refilled(sheet.blocks, request.scope["path"], fields))
             if error is not None:
                 ensure_logged(error, f"The form {request.url.path[:200]}")
-                sheet = replace(sheet, blocks=[_told(error, sheet, problems), *sheet.blocks])
+                if not sheet.explains:
+                    sheet = replace(sheet, blocks=[_told(error, sheet, problems), *sheet.blocks])
         except PentadError as failure:
             if as_json:
                 raise

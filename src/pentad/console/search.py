@@ -51,7 +51,11 @@ class SearchPages:
         fields = [TextField("q", "Words or a question", query), Choice("kind", "Kind", kinds, kind)]
         more = [TextField(name, label, given[name], hint, required=False) for name, label, hint in _FILTERS]
         blocks: list[Block] = [Form([*fields, *more], [Button("Search")], _PATH, method="get")]
-        if query:
+        if not query:
+            blocks.append(
+                Note("Names, words or a question: agents, tasks, records, objects, passages, metrics and tools.")
+            )
+        else:
             filters = Filters((), (kind,) if kind else (), **{name: text or None for name, text in given.items()})
             blocks += _results(await self._search.find(visit.principal, query, filters, limit=_HITS, tokens=None))
         return Sheet("Search", blocks, lead="Everything you may read, in all rooms, by words and meaning.")

@@ -17,6 +17,7 @@ from pentad.console.home import reader_program
 from pentad.console.snippets import snippet_tabs
 from pentad.kernel.errors import InvalidInput, NotFound, without_secrets
 from pentad.kernel.names import did_you_mean
+from pentad.kernel.page_values import value_blocks
 from pentad.kernel.pages import (
     Block,
     Button,
@@ -293,7 +294,7 @@ def _content(content: Sequence[Mapping[str, Any]], data: Any) -> list[Block]:
         if kind == "text":
             value = _parsed(text)
             repeats = isinstance(value, dict | list) and (data is None or value == data)
-            blocks.append(Tree(cast("Any", value)) if repeats else Prose(text))
+            blocks += value_blocks(value) if repeats else [Prose(text)]
         elif kind == "image":
             media_type = str(one.get("mimeType"))
             blocks.append(Image(str(one.get("data")), media_type, f"A picture of the type {media_type}."))
@@ -304,7 +305,7 @@ def _content(content: Sequence[Mapping[str, Any]], data: Any) -> list[Block]:
             blocks += _resource_blocks(msgspec.convert(one.get("resource"), Contents))
         else:
             blocks.append(Note(f"Content of the type {kind}, which pages do not show. See the raw result."))
-    return blocks or ([Tree(data)] if data is not None else [])
+    return blocks or (value_blocks(data) if data is not None else [])
 
 
 def _resource_blocks(one: Contents) -> list[Block]:
@@ -313,7 +314,7 @@ def _resource_blocks(one: Contents) -> list[Block]:
     value = _parsed(one.text or "") if "json" in (one.mime_type or "") else None
     if isinstance(value, dict | list):
         raw = Section("Raw", [Code(one.text or "", copy=True)], folded=True)
-        return [Tree(cast("Any", value)), raw]
+        return [*value_blocks(value), raw]
     return [Prose(one.text or "") if one.mime_type in ("text/plain", "text/markdown", None) else Code(one.text or "")]
 
 

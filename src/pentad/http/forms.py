@@ -21,6 +21,7 @@ from pentad.http.login import see_other
 from pentad.kernel.errors import PentadError
 from pentad.kernel.pages import (
     ADD,
+    CONFIRM,
     REFRESH,
     REMOVE,
     Action,
@@ -54,7 +55,7 @@ def page_form(console: Console, part: str, path: str, page: Load, do: Do, then: 
         try:
             done = await do(request, fields)
         except PentadError as error:
-            if error.details.get(ARGUMENT):
+            if _token_in(error) is not None:
                 question = Sheet("Are you sure?", _told(request, error, fields))
                 return await console.answer(request, part, _shown(question), below=True)
             return await console.answer(request, part, page, below=True, error=error, fields=fields)
@@ -73,11 +74,17 @@ def page_form(console: Console, part: str, path: str, page: Load, do: Do, then: 
 
 def _told(request: Request, error: PentadError, fields: Fields) -> Sequence[Block]:
     """An error page. If a tool needs confirmation: what would happen, and the same form again with the token."""
-    if not (token := error.details.get(ARGUMENT)):
+    if (token := _token_in(error)) is None:
         return [Note(error.sentence(), "bad")]
-    given = [Hidden(name, text) for name, text in fields.items() if name not in (ARGUMENT, CSRF_FIELD)]
-    again = Form([*given, Hidden(ARGUMENT, token)], [Button("Yes, do it", kind="bad")], quote(request.scope["path"]))
+    given = [Hidden(name, text) for name, text in fields.items() if name not in (token.name, ARGUMENT, CSRF_FIELD)]
+    again = Form([*given, token], [Button("Yes, do it", kind="bad")], quote(request.scope["path"]))
     return [Note(error.message), again, Note("To leave it, go back.")]
+
+
+def _token_in(error: PentadError) -> Hidden | None:
+    """The token of an error that asks for confirmation: of the operator's rule, or of the tool itself."""
+    found = ((name, error.details.get(name)) for name in (ARGUMENT, CONFIRM))
+    return next((Hidden(name, token) for name, token in found if isinstance(token, str) and token), None)
 
 
 def _shown(sheet: Sheet) -> Load:

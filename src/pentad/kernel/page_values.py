@@ -25,27 +25,37 @@ def fact(value: Any) -> Fact:
     if not isinstance(value, list):
         return Tree(value) if isinstance(value, dict) else scalar_text(value)
     values = cast("list[Any]", value)
-    if not any(isinstance(one, dict | list) for one in values):
+    if is_plain(values):
         return [scalar_text(one) for one in values]
     columns = flat_columns(values)
     if not columns:
         return Tree(values)
     heads = [Column(label(name), is_number) for name, is_number in columns.items()]
-    return Table(heads, [[scalar_text(row.get(name)) for name in columns] for row in values])
+    return Table(heads, [[_cell(row.get(name)) for name in columns] for row in values])
 
 
 def flat_columns(values: Sequence[Any]) -> dict[str, bool]:
-    """The members of flat objects, each with whether it is numeric. Empty if a table cannot show the values."""
+    """The members of flat objects, each with whether it is numeric. Empty if a table cannot show the values. A flat
+    object holds plain values and lists of them."""
     columns: dict[str, bool] = {}
     for one in values:
         if not isinstance(one, dict):
             return {}
         for name, value in cast("dict[str, Any]", one).items():
-            if isinstance(value, dict | list):
+            if isinstance(value, dict) or (isinstance(value, list) and not is_plain(cast("list[Any]", value))):
                 return {}
             is_number = isinstance(value, int | float) and not isinstance(value, bool)
             columns[name] = columns.get(name, True) and (is_number or value is None)
     return columns if len(columns) <= _MOST_COLUMNS else {}
+
+
+def is_plain(values: Sequence[Any]) -> bool:
+    """Whether no value holds others."""
+    return not any(isinstance(one, dict | list) for one in values)
+
+
+def _cell(value: Any) -> str:
+    return ", ".join(map(scalar_text, cast("list[Any]", value))) if isinstance(value, list) else scalar_text(value)
 
 
 def label(name: str) -> str:

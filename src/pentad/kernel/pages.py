@@ -495,6 +495,8 @@ ADD: Final = "add"
 REMOVE: Final = "remove"
 REFRESH: Final = "refresh"
 """The name of the button that shows the current page again and keeps everything that was typed."""
+CONFIRM: Final = "confirm"
+"""The field with the token of a change that its tool wants to have confirmed."""
 FILE_NAME: Final = "name:"
 SEVERAL: Final = "/-"
 
@@ -564,7 +566,8 @@ Block = (
 class Sheet:
     """The content of a page. `trail` holds the pages between the room's first page and this one; `refresh` is the
     number of seconds after which the page reloads. `events` selects events (parameters of `/api/events`); each of them
-    updates the page. `call` is the tool call that updates a view."""
+    updates the page. `call` is the tool call that updates a view. If the page `explains` the error of its form, the
+    error is not shown above it."""
 
     title: str
     blocks: Sequence[Block]
@@ -573,6 +576,7 @@ class Sheet:
     refresh: float | None = None
     call: ToolCall | None = None
     events: Mapping[str, str] | None = None
+    explains: bool = False
 
     @property
     def moves(self) -> bool:

@@ -32,6 +32,10 @@ _LONGEST_FOR_LOOKAROUND: Final = 1_000
 _BACKTRACKS: Final = 1_000
 _EXPLAIN_BUDGET: Final = 20_000
 CEILING: Final = 1_000_000_000
+FORMAT_EXAMPLES: Final[Mapping[str, str]] = {
+    "date": "2026-01-31", "date-time": "2026-01-31T12:00:00Z", "time": "12:00:00Z", "duration": "P3DT12H",
+    "email": "ada@example.org", "uri": "https://example.org/",
+}  # fmt: skip
 _IN_PLACE_LISTS: Final = ("allOf", "anyOf", "oneOf")
 _IN_PLACE: Final = ("not", "if", "then", "else", "propertyNames")
 _DEEPER: Final = ("additionalProperties", "unevaluatedProperties", "items", "contains", "unevaluatedItems")

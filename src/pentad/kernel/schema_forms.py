@@ -33,6 +33,7 @@ from pentad.kernel.pages import (
     TextField,
     Visit,
 )
+from pentad.kernel.schema import FORMAT_EXAMPLES
 from pentad.kernel.schema_nodes import (
     MISSING,
     Missing,
@@ -66,12 +67,15 @@ _MOST_ITEMS: Final = 50
 _FEW_OPTIONAL: Final = 6
 _LONG_TEXT: Final = 300
 _MULTILINE: Final = frozenset({"markdown", "html", "multiline", "textarea"})
+_SHOWN_FORMATS: Final = frozenset({"date-time", "time", "duration"})
+"""Formats that nobody knows by heart: the empty field shows an example."""
 _KINDS: Final = {"date": "date", "email": "email", "uri": "url", "url": "url"}
 
 
 @dataclass(frozen=True, slots=True)
 class Suggestions:
-    """The suggestions of a field: values with labels, and the path that finds more."""
+    """The suggestions of a field: values with labels, and the path that finds more. If the field has one of the values,
+    the form shows its label."""
 
     options: Sequence[tuple[str, str]] = ()
     path: str = ""
@@ -301,13 +305,15 @@ class _Writer:
         if form == "password" or node.get("writeOnly") is True:
             return TextField(name, label(path, node), "", hint(node), "password", "off", required, self._error(path))
         offered = self._suggest(name, node) if self._suggest is not None else None
+        named = dict(offered.options).get(text) if offered is not None else None
+        about = f"This is {named}. {hint(node)}".rstrip() if named else hint(node)
         kind = self.schemas.kind(node)
         is_long = count_in(node.get("maxLength"), 0) > _LONG_TEXT or form in _MULTILINE or "contentMediaType" in node
         lines = min(20, max(4 if is_long else 1, text.count("\n") + 1))
-        placeholder = {"date-time": "2026-01-31T12:00:00Z", "time": "12:00:00"}.get(form, default_text(node))
+        placeholder = default_text(node) or (FORMAT_EXAMPLES[form] if form in _SHOWN_FORMATS else "")
         examples = [(shown(one), "") for one in cast("list[Any]", node.get("examples") or ())[:20]]
         return TextField(
-            name, label(path, node), text, hint(node), cast("Any", _KINDS.get(form, "text")), "off", required,
+            name, label(path, node), text, about, cast("Any", _KINDS.get(form, "text")), "off", required,
             self._error(path), lines,
             keyboard="numeric" if kind == "integer" else "decimal" if kind == "number" else "text",
             placeholder=placeholder, options=examples if offered is None else offered.options,

@@ -57,7 +57,8 @@ async def test_prompt_injection_in_descriptions_is_escaped_in_pages(world: World
     assert shown.page.count("img") == 0
     assert shown.page.count("script") == 1, "the console's own"
     away = [href for href in shown.page.values("a", "href") if not href.startswith(("/", "#"))]
-    assert away == ["https://good.example/a?b&c"], "the one honest locator"
+    honest = ["https://good.example/a?b&c", "https://reader.example.org/mcp"]
+    assert away == honest, "the one honest locator, and the server that the module names"
     assert "javascript:alert(1)" in whole, "the other is told, not linked"
     listed = await world.admin.get("/console/directory")
     assert f"evil.example/{SCRIPT}" in listed.page.texts

@@ -7,6 +7,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from pentad.kernel.clock import to_minute
+from pentad.kernel.page_values import value_blocks
 from pentad.kernel.pages import (
     Action,
     Arrow,
@@ -118,7 +119,7 @@ async def one_record(directory: Directory, visit: Visit) -> Sheet:
         blocks.insert(1, Links([Cell("Edit", Place(("records", record.cid, "edit")))], actions=True))
     blocks += install_blocks(record.data, record.cid, state.state) if state.quarantined is None else []
     blocks += await _lineage(directory, record)
-    blocks += _state_changes(state, allowed_states(visit.principal, state), visit)
+    blocks += _state_changes(state, allowed_states(visit.principal, state))
     blocks += await _statements(directory, record)
     pretty = msgspec.json.format(record.text.encode(), indent=2).decode()
     blocks.append(Section("The record as JSON", [Code(pretty)], folded=True))
@@ -211,14 +212,13 @@ def _classes(data: Mapping[str, Any], family: Family) -> list[str | Cell]:
 
 def _sections(data: Mapping[str, Any]) -> Iterator[Section]:
     """Locators, modules and annotations."""
-    if locators := [(kind.replace("_", " "), Cell(url, url)) for kind, url in locators_of(data)]:
+    if locators := [(kind.replace("_", " "), url) for kind, url in locators_of(data)]:
         yield Section("Locators", [Table((Column("Type", short=True), "Address"), locators)])
     for item in [*_list(data.get("modules")), *_list(data.get("extensions"))][:50]:
         if isinstance(item, dict):
             module = cast("dict[str, Any]", item)
             name = _text(module, "name") or "Module"
-            text = msgspec.json.format(msgspec.json.encode(module), indent=2).decode()
-            yield Section(f"Module {name}", [Code(text)], folded=True)
+            yield Section(f"Module {name}", value_blocks(module.get("data", module)), folded=True)
     if annotations := annotations_of(data):
         yield Section("Annotations", [Facts(list(annotations.items()))])
 
@@ -264,7 +264,7 @@ def _lineage_graph(steps: Sequence[LineageEntry], cid: str) -> Graph:
     return Graph("Versions, oldest first", nodes, arrows)
 
 
-def _state_changes(state: RecordState, allowed: Sequence[State], visit: Visit) -> list[Block]:
+def _state_changes(state: RecordState, allowed: Sequence[State]) -> list[Block]:
     """Who changed the state of the record, and why; a form for those who may change it."""
     rows = [
         (to_minute(one.changed_at), _state_cell(one.new_state), one.changed_by, one.reason)
@@ -275,8 +275,8 @@ def _state_changes(state: RecordState, allowed: Sequence[State], visit: Visit) -
         blocks.append(Table((Column("Changed", short=True), Column("To", short=True), "By", "Why"), rows))
     if allowed:
         fields = [
-            Choice("state", "New state", [(one, _STATES[one]) for one in allowed], visit.typed("state")),
-            TextField("reason", "Reason", visit.typed("reason"), "Hosts show it if it is deprecated.", required=False),
+            Choice("state", "New state", [(one, _STATES[one]) for one in allowed]),
+            TextField("reason", "Reason", hint="Hosts show it if it is deprecated.", required=False),
         ]
         form = Form(fields, [Button("Change the state")], f"/console/directory/records/{state.cid}/state")
         blocks.append(Section("Approve, deprecate or withdraw it", [form], folded=True))

@@ -51,6 +51,7 @@ def differences(old: Any, new: Any) -> list[Difference]:
 
 _MOST_SHOWN: Final = 20
 _LONGEST_SHOWN: Final = 200
+_CUT_AT: Final = 80
 LEFT_OUT: Final = "..."
 """Stands for the changes that `old_and_new` leaves out."""
 
@@ -69,7 +70,9 @@ def old_and_new(found: Sequence[Difference]) -> dict[str, Any]:
 
 
 def _short(value: Any) -> Any:
-    return value if len(msgspec.json.encode(value)) <= _LONGEST_SHOWN else quoted(value)
+    if len(msgspec.json.encode(value)) <= _LONGEST_SHOWN:
+        return value
+    return f"{value[:_CUT_AT].rstrip()}…" if isinstance(value, str) else quoted(value)
 
 
 def as_preview(old: Any, new: Any) -> list[dict[str, Any]]:

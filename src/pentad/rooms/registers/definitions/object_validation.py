@@ -18,7 +18,7 @@ from pentad.kernel.json_patch import json_patch, value_at
 from pentad.kernel.json_pointer import pointer
 from pentad.kernel.names import nearest
 from pentad.kernel.problems import NO_VALUE, Finding, closest_value, convert_value
-from pentad.kernel.schema import Failure, Path, measure
+from pentad.kernel.schema import FORMAT_EXAMPLES, Failure, Path, measure
 from pentad.rooms.registers.definitions.formats import tidied
 from pentad.rooms.registers.definitions.json_diff import quoted
 from pentad.rooms.registers.definitions.json_values import as_list, as_mapping
@@ -223,6 +223,8 @@ def _single_problem(failure: Failure) -> Problem:
         return problem(failure.path, rule, "cannot be compared with its pattern in reasonable time", failure.received)
     if rule in _MESSAGES:
         message = _MESSAGES[rule].format(quoted(expected))
+        if rule == "format" and expected in FORMAT_EXAMPLES:
+            message += f", such as {FORMAT_EXAMPLES[expected]}"
         return problem(failure.path, rule, message, failure.received, None if rule == "not" else expected)
     if rule in ("depth", "json", "schema"):
         return problem(failure.path, rule, failure.message, expected=expected)

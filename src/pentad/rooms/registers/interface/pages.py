@@ -113,9 +113,15 @@ async def one_register(registers: Registers, visit: Visit) -> Sheet:
         ]
     )
     columns = ("Objects of", "What they are", Column("Objects", True))
+    empty = "It has no schemas that you can see."
+    actions: list[Text] = []
+    if registers.access.defines(caller, register):
+        actions.append(Cell("New schema", Place(("schemas", "new"), {"register": str(register.id)})))
+        actions.append(Cell("Edit register", Place((register.id, "edit"))))
+        empty = "It has no schemas yet. Objects need one: create it, or add an existing one by editing the register."
     return Sheet(
         register.title or register.slug,
-        [Table(columns, rows, "It has no schemas that you can see."), facts],
+        [Links(actions, actions=True), Table(columns, rows, empty), facts],
         lead=description_of(register),
     )
 

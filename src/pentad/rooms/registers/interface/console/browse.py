@@ -39,6 +39,7 @@ from pentad.kernel.pages import (
 from pentad.rooms.registers.definitions.properties import Property
 from pentad.rooms.registers.interface.console.moments import moment_of, moment_text
 from pentad.rooms.registers.interface.console.pair_page import PairPage
+from pentad.rooms.registers.interface.console.schema_pages import PROPERTY_COLUMNS, type_of
 from pentad.rooms.registers.interface.console.selection import (
     CHANGED,
     COLUMN,
@@ -113,7 +114,7 @@ async def deleted_objects(registers: Registers, visit: Visit) -> Sheet:
     )
     blocks: list[Block] = [table]
     if objects and page.may("delete"):
-        choice = Choice("id", "Object", names, visit.typed("id"), required=True)
+        choice = Choice("id", "Object", names, required=True)
         blocks.append(Section("Restore one", [Form([choice], [Button("Restore")], f"{page.path}/deleted")]))
     return Sheet("Deleted objects", blocks, trail=page.trail)
 
@@ -269,8 +270,8 @@ class _Listing:
         kept = [Hidden(name, text) for name, text in self._selection.query().items()]
         form = Form(
             [
-                TextField("title", "Title", page.visit.typed("title")),
-                CheckBox("shared", "Members of my organisation can use it", checked=bool(page.visit.typed("shared"))),
+                TextField("title", "Title"),
+                CheckBox("shared", "Members of my organisation can use it"),
                 *kept,
             ],
             [Button("Save view")],
@@ -317,19 +318,16 @@ def _filter_form(page: PairPage, selection: Selection) -> Form:
 
 def _schema_blocks(page: PairPage) -> list[Block]:
     rows = [
-        (one.name, type_of(one), "yes" if one.required else "", one.description or one.title or "")
+        (
+            one.name,
+            type_of(one.definition, page.pair.schema),
+            "yes" if one.required else "",
+            one.description or one.title or "",
+        )
         for one in page.properties()
     ]
     whole = Links([Cell("The whole schema", Place(("schemas", page.pair.schema.id)))])
-    return [Table(("Property", "Type", "Required", "What it is"), rows), whole]
-
-
-def type_of(one: Property) -> str:
-    """The type of a property in words."""
-    types = " or ".join(one.value_types) or ("a fixed list of values" if one.enum else "anything")
-    if one.ref is not None:
-        types = f"{'references' if one.many else 'reference'} to {one.ref.target}"
-    return f"{types} ({one.format})" if one.format else types
+    return [Table(PROPERTY_COLUMNS, rows), whole]
 
 
 BROWSE_PAGES: Final = (Page("{register}/{schema}/deleted", deleted_objects),)

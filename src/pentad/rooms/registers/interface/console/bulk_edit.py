@@ -112,8 +112,11 @@ def _place(page: PairPage, plan: str) -> Place:
 
 
 def _optional_schema(page: PairPage) -> dict[str, Any]:
-    """The schema of an object, with no property required."""
-    return {name: value for name, value in object_schema(page, existing=True).items() if name != "required"}
+    """The schema of an object, with no property required and no defaults, because an empty field changes nothing."""
+    schema = object_schema(page, existing=True)
+    properties: dict[str, dict[str, Any]] = schema["properties"]
+    without = {name: {key: value for key, value in one.items() if key != "default"} for name, one in properties.items()}
+    return {**schema, "required": [], "properties": without}
 
 
 async def _total(page: PairPage, selection: Selection) -> int:
@@ -138,7 +141,7 @@ def _row(page: PairPage, row: Mapping[str, Any], found: tuple[Any, StoredObject]
         for one in cast("list[Mapping[str, Any]]", row.get("diff") or [])
     ]
     error = cast("Mapping[str, Any]", row.get("error") or {})
-    return name, str(row.get("status", "")), "\n".join(changes), str(error.get("message") or "")
+    return name, str(row.get("status", "")), "; ".join(changes), str(error.get("message") or "")
 
 
 BULK_PAGES: Final = (

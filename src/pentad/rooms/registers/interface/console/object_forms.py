@@ -40,19 +40,24 @@ from pentad.rooms.registers.service import Registers
 
 _TOOL: Final = "objects"
 _MOST_OPTIONS: Final = 50
+_MOST_CHANGES: Final = 1_000
 
 
-def change_forms(page: PairPage, stored: StoredObject) -> list[Block]:
-    """The edit link and delete form of an object, for visitors with the rights."""
-    blocks: list[Block] = []
-    if page.may_with("update", stored):
-        blocks.append(Links([Cell("Edit", Place((*page.place, stored.uuid, "edit")))], actions=True))
-    if page.may_with("delete", stored):
-        version = Hidden("version", str(stored.version))
-        delete = Form([version], [Button("Delete", kind="bad")], f"{page.path}/{stored.uuid}/delete")
-        about = Note("A deleted object can be restored until it is purged.")
-        blocks.append(Section("Delete it", [about, delete], folded=True))
-    return blocks
+def edit_link(page: PairPage, stored: StoredObject) -> list[Block]:
+    """The link to the form that changes an object, for visitors who may."""
+    if not page.may_with("update", stored):
+        return []
+    return [Links([Cell("Edit", Place((*page.place, stored.uuid, "edit")))], actions=True)]
+
+
+def delete_form(page: PairPage, stored: StoredObject) -> list[Block]:
+    """The form that deletes an object, for visitors who may."""
+    if not page.may_with("delete", stored):
+        return []
+    version = Hidden("version", str(stored.version))
+    delete = Form([version], [Button("Delete", kind="bad")], f"{page.path}/{stored.uuid}/delete")
+    about = Note("A deleted object can be restored until it is purged.")
+    return [Section("Delete it", [about, delete], folded=True)]
 
 
 async def new_object(registers: Registers, visit: Visit) -> Sheet:
@@ -79,12 +84,12 @@ async def edit_object(registers: Registers, visit: Visit) -> Sheet:
     stored = await page.stored()
     registers.access.check_object(page.caller, page.pair, "update", stored)
     path = f"{page.path}/{stored.uuid}/edit"
-    suggest = await _suggestions(page, path)
+    suggest = await _suggestions(page, path, page.data(stored))
     conflict = await _conflict(page, stored, path)
     visit = visit if conflict is None else replace(visit, posted="")
     version = visit.typed("version") if conflict is None else ""
     form = schema_form(
-        await _with_names(page, object_schema(page, existing=True), page.data(stored)),
+        object_schema(page, existing=True),
         visit,
         [Button("Save")],
         path,
@@ -93,7 +98,8 @@ async def edit_object(registers: Registers, visit: Visit) -> Sheet:
         suggest=suggest,
     )
     told = [] if conflict is None else conflict.blocks(page)
-    return Sheet(f"Edit {page.name_of(stored)}", [*told, form], trail=page.trail_to(stored))
+    title = f"Edit {page.name_of(stored)}"
+    return Sheet(title, [*told, form], trail=page.trail_to(stored), explains=conflict is not None)
 
 
 async def save(registers: Registers, visit: Visit) -> Place:
@@ -129,19 +135,6 @@ def object_schema(page: PairPage, *, existing: bool = False) -> dict[str, Any]:
         "$defs": body.get("$defs") or {},
         "definitions": body.get("definitions") or {},
     }
-
-
-async def _with_names(page: PairPage, schema: dict[str, Any], data: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema with the names of referenced objects, since ids mean little to people."""
-    single = [name for name, one in _references(page) if not one.many]
-    values = await Values.of(page, [{name: data[name] for name in single if name in data}])
-    fields: dict[str, Any] = dict(schema["properties"])
-    for name in single:
-        target = values.links.get(str(data.get(name)).lower())
-        if target is not None and name in fields:
-            about = str(fields[name].get("description") or "")
-            fields[name] = {**fields[name], "description": f"Now {target.text}. {about}".rstrip()}
-    return {**schema, "properties": fields}
 
 
 def _references(page: PairPage) -> list[tuple[str, Property]]:
@@ -181,7 +174,7 @@ class _Conflict:
             "Somebody changed this object while you edited it. Nothing was saved. Your changes are in the form, with"
         )
         return [
-            Note(f"{about} their values everywhere else. Save again to keep yours."),
+            Note(f"{about} their values everywhere else. Save again to keep yours.", "bad"),
             Table(("Property", "It was", "It is now", "You wrote"), rows, "Your values differ from none of theirs."),
         ]
 
@@ -191,9 +184,7 @@ async def _conflict(page: PairPage, stored: StoredObject, path: str) -> _Conflic
     visit, seen = page.visit, seen_version(page.visit).get("if_version")
     if visit.posted != path or seen is None or seen == stored.version or ADD in visit.fields or REMOVE in visit.fields:
         return None
-    before = await _version(page, stored, seen)
-    if before is None:
-        return None
+    before = await _version(page, stored, seen) or {}
     typed = read_form(object_schema(page, existing=True), visit.fields, before)
     now = page.data(stored)
     mine = {name for name in {**before, **typed} if before.get(name) != typed.get(name)}
@@ -203,7 +194,8 @@ async def _conflict(page: PairPage, stored: StoredObject, path: str) -> _Conflic
 
 async def _version(page: PairPage, stored: StoredObject, version: int) -> dict[str, Any] | None:
     """The data of an older version; None if the visitor cannot read it."""
-    changes = await page.registers.history.of(page.caller, page.pair, stored.uuid, _MOST_OPTIONS)
+    since = min(max(stored.version - version, 0) + 1, _MOST_CHANGES)
+    changes = await page.registers.history.of(page.caller, page.pair, stored.uuid, since)
     found = next((one for one in changes if one.version == version), None)
     if found is None:
         return None
@@ -225,14 +217,18 @@ def _field_schema(one: Property, *, existing: bool) -> dict[str, Any]:
     return {**about, "type": "array", "items": text} if one.many else {**about, **text}
 
 
-async def _suggestions(page: PairPage, path: str) -> Suggest:
-    """Objects to refer to, by name. A field requests this page again with the text typed so far."""
+async def _suggestions(page: PairPage, path: str, data: Mapping[str, Any] | None = None) -> Suggest:
+    """Objects to refer to, by name, and those that the object's `data` refers to. A field requests this page again with
+    the text typed so far."""
+    references = _references(page)
+    held = await Values.of(page, [{name: (data or {}).get(name) for name, _ in references}])
+    present = [(uuid, cell.text) for uuid, cell in held.links.items()]
     found: dict[str, Suggestions] = {}
-    for name, one in _references(page):
+    for name, one in references:
         if one.ref is not None:
             words = next((text for at, text in page.visit.query.items() if _property_of(at) == name), "")
             options = await _objects(page.registers, page.caller, one.ref.target, words[:200])
-            found[name] = Suggestions(options, path)
+            found[name] = Suggestions(options if words else list(dict([*options, *present]).items()), path)
     return lambda at, _node: found.get(_property_of(at))
 
 

@@ -39,7 +39,7 @@ from pentad.kernel.pages import (
 from pentad.rooms.registers.interface.console.differences import differences
 from pentad.rooms.registers.interface.console.moments import moment_of, moment_text
 from pentad.rooms.registers.interface.console.object_blocks import object_facts
-from pentad.rooms.registers.interface.console.object_forms import change_forms, seen_version
+from pentad.rooms.registers.interface.console.object_forms import delete_form, edit_link, seen_version
 from pentad.rooms.registers.interface.console.pair_page import PairPage, caller_of
 from pentad.rooms.registers.interface.console.values import Values, as_json
 from pentad.rooms.registers.models import StoredObject
@@ -137,11 +137,11 @@ async def _object_sheet(page: PairPage, stored: StoredObject, as_of: str) -> She
     return Sheet(
         page.name_of(stored),
         [
-            *(then if as_of else []),
+            *(then if as_of else edit_link(page, stored)),
             object_facts(page, wire, values),
-            *([] if as_of else change_forms(page, stored)),
             *([] if as_of else await _files(page, stored)),
             await _history(page, stored),
+            *([] if as_of else delete_form(page, stored)),
             Section("About the object", [Facts(about)]),
             Section("The object as JSON", [Code(as_json(wire))], folded=True),
         ],

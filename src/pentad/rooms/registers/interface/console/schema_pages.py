@@ -7,6 +7,7 @@ from pentad.kernel.clock import to_minute
 from pentad.kernel.counts import counted
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.pages import (
+    CONFIRM,
     Action,
     Block,
     Button,
@@ -31,6 +32,8 @@ from pentad.kernel.pages import (
     when,
 )
 from pentad.kernel.schema_forms import read_form, schema_form
+from pentad.kernel.schema_nodes import Schemas, options, types_of
+from pentad.rooms.registers.definitions.references import stored_reference
 from pentad.rooms.registers.interface.console.pair_page import caller_of
 from pentad.rooms.registers.interface.console.values import as_json
 from pentad.rooms.registers.models import Register, Schema, prune
@@ -38,6 +41,9 @@ from pentad.rooms.registers.service import Registers
 
 MOST_LISTED: Final = 200
 _MOST_VERSIONS: Final = 20
+_MOST_VALUES: Final = 12
+_DEEPEST_LIST: Final = 2
+PROPERTY_COLUMNS: Final = ("Property", "Type", Column("Required", short=True), "What it is")
 _TOOL: Final = "schemas"
 _FIRST_SCHEMA: Final = """pentad call schemas action=create data='{"slug": "book", "title": "Book"}'"""
 CHANGED: Final = Column("Changed", short=True)
@@ -137,9 +143,7 @@ async def change_schema(registers: Registers, visit: Visit) -> Sheet | Place:
     operations = [_operation(one) for one in given]
     call: dict[str, Any] = {"id": schema.id, "operations": operations}
     if visit.typed("do") == "change":
-        token = visit.typed("token")
-        version = {"if_version": visit.typed("version")} if visit.typed("version") else {}
-        await visit.call(_TOOL, {"action": "patch", **call, **version, **({"confirm": token} if token else {})})
+        await visit.call(_TOOL, {"action": "patch", **call, **seen(visit)})
         return Place(("schemas", schema.id))
     report = await visit.call(_TOOL, {"action": "plan", **call})
     buttons = [Button("Change the schema", "do", "change"), Button("Preview again", kind="plain")]
@@ -153,14 +157,37 @@ def _editor(
     told: Sequence[Block],
     report: Mapping[str, Any] | None = None,
 ) -> Sheet:
-    token = str((report or {}).get("confirm") or "")
-    extra = [Hidden("token", token), Hidden("version", schema.version)] if report is not None else []
+    token = str((report or {}).get(CONFIRM) or "")
+    extra = [Hidden(CONFIRM, token), Hidden("version", schema.version)] if report is not None else []
     path = f"/console/registers/schemas/{schema.id}/edit"
     form: Form = schema_form(_OPERATIONS, visit, buttons, path, extra=extra)
     here = Cell(schema.title or schema.slug, Place(("schemas", schema.id)))
     present = Section("Properties as they are", [_properties(schema)], folded=True)
+    delete = delete_section(
+        "A schema with objects cannot be deleted. Delete them first.", "schema", f"schemas/{schema.id}", schema.version
+    )
     lead = "You see the effect on the objects before anything changes."
-    return Sheet(f"Change {schema.title or schema.slug}", [*told, form, present], lead=lead, trail=[_SCHEMAS, here])
+    blocks = [*told, form, present, delete]
+    return Sheet(f"Change {schema.title or schema.slug}", blocks, lead=lead, trail=[_SCHEMAS, here])
+
+
+def delete_section(about: str, what: str, path: str, version: str) -> Section:
+    """The form that deletes a register or schema."""
+    button = Button(f"Delete {what}", kind="bad")
+    form = Form([Hidden("version", version)], [button], f"/console/registers/{path}/delete")
+    return Section("Delete it", [Note(about), form], folded=True)
+
+
+async def delete_schema(registers: Registers, visit: Visit) -> None:
+    """Delete a schema."""
+    schema = await registers.catalogue.schemas.get(caller_of(visit), visit.path["schema"])
+    await visit.call(_TOOL, {"action": "delete", "id": schema.id, **seen(visit)})
+
+
+def seen(visit: Visit) -> dict[str, str]:
+    """The version of a register or schema that the visitor saw, and what they confirmed, as tool arguments."""
+    given = {"if_version": visit.typed("version"), CONFIRM: visit.typed(CONFIRM)}
+    return {name: text for name, text in given.items() if text}
 
 
 def _operation(one: Mapping[str, Any]) -> dict[str, Any]:
@@ -224,16 +251,25 @@ def _properties(schema: Schema) -> Table:
     rows: list[tuple[str, ...]] = []
     for name, one in body.items():
         node: Mapping[str, Any] = cast("Mapping[str, Any]", one) if isinstance(one, Mapping) else {}
-        kind = node.get("type") or _untyped(node)
-        types = " or ".join(map(str, cast("Sequence[Any]", kind))) if isinstance(kind, list) else str(kind)
         about = str(node.get("description") or node.get("title") or "")
-        rows.append((name, types, "yes" if name in required else "", about))
-    return Table(("Property", "Type", "Required", "What it is"), rows, "It has no properties yet.")
+        rows.append((name, type_of(node, schema), "yes" if name in required else "", about))
+    return Table(PROPERTY_COLUMNS, rows, "It has no properties yet.")
 
 
-def _untyped(node: Mapping[str, Any]) -> str:
-    """What values a property without a type may have."""
-    return "reference" if "$ref" in node else "a fixed list of values" if "enum" in node else "anything"
+def type_of(node: Mapping[str, Any], schema: Schema, depth: int = 0) -> str:
+    """The type of a property in words."""
+    if (target := stored_reference(node.get("$ref"))) is not None:
+        return f"reference to {target}"
+    found = Schemas(schema.body).resolved(node)
+    if found.get("enum"):
+        values = [text for _, text in options(found)]
+        more = ", …" if len(values) > _MOST_VALUES else ""
+        return f"one of {', '.join(values[:_MOST_VALUES])}{more}"
+    types = types_of(found)
+    if types == ["array"] and isinstance(found.get("items"), Mapping) and depth < _DEEPEST_LIST:
+        return f"list: {type_of(found['items'], schema, depth + 1)}"
+    words = " or ".join(types) or "anything"
+    return f"{words} ({found['format']})" if found.get("format") else words
 
 
 def description_of(entity: Register | Schema) -> str:
@@ -253,4 +289,7 @@ SCHEMA_PAGES: Final = (
     Page("schemas/{schema}", one_schema),
     Page("schemas/{schema}/edit", edit_schema),
 )
-SCHEMA_ACTIONS: Final = (Action("schemas/{schema}/edit", edit_schema, change_schema, ""),)
+SCHEMA_ACTIONS: Final = (
+    Action("schemas/{schema}/edit", edit_schema, change_schema, ""),
+    Action("schemas/{schema}/delete", edit_schema, delete_schema, "schemas"),
+)

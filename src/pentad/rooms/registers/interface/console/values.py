@@ -1,5 +1,5 @@
-"""Object values for people: references show the name of the object they lead to, and URLs are links. Nested values are
-tables or trees where there is room, otherwise JSON.
+"""Object values for people: references show the name of the object they lead to. Nested values are tables or trees
+where there is room, otherwise one line.
 """
 
 import json
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
-from pentad.kernel.page_values import flat_columns, scalar_text
+from pentad.kernel.page_values import flat_columns, is_plain, scalar_text
 from pentad.kernel.pages import Cell, Column, Fact, Place, Table, Text, ToolCall, Tree
 from pentad.rooms.registers.interface.console.pair_page import PairPage
 from pentad.rooms.registers.presentation import present
@@ -49,7 +49,7 @@ class Values:
         if not isinstance(value, list):
             return self.text(value)
         values = cast("list[Any]", value)
-        if not any(isinstance(one, dict | list) for one in values):
+        if is_plain(values):
             rest = [f"and {len(values) - _MOST_VALUES:,} more"] if len(values) > _MOST_VALUES else []
             return [*(self.text(one) for one in values[:_MOST_VALUES]), *rest]
         columns = flat_columns(values)
@@ -67,7 +67,7 @@ class Values:
             return self._string(value)
         if isinstance(value, list):
             return self._list(cast("list[Any]", value))
-        return as_json(value) if isinstance(value, dict) else scalar_text(value)
+        return self._line(cast("dict[str, Any]", value)) if isinstance(value, dict) else scalar_text(value)
 
     def plain(self, value: Any) -> str:
         """The text without a link."""
@@ -77,15 +77,26 @@ class Values:
     def _string(self, text: str) -> Text:
         if _UUID.fullmatch(text):
             return self.links.get(text.lower()) or Cell(text, Place(("objects", text)))
-        return Cell(text, text) if text.startswith(("http://", "https://")) else text
+        return text
 
     def _list(self, values: Sequence[Any]) -> Text:
         if len(values) == 1:
             return self.text(values[0])
-        if all(isinstance(one, str | int | float) for one in values):
-            rest = f" and {len(values) - _MOST_VALUES:,} more" if len(values) > _MOST_VALUES else ""
-            return ", ".join(self.plain(one) for one in values[:_MOST_VALUES]) + rest
-        return as_json(list(values))
+        return _joined([self._part(one) for one in values])
+
+    def _line(self, members: Mapping[str, Any]) -> str:
+        """An object in one line: its members that have a value."""
+        return _joined([f"{name}: {text}" for name, one in members.items() if (text := self._part(one))])
+
+    def _part(self, value: Any) -> str:
+        """A value inside a line."""
+        text = self.plain(value)
+        return f"({text})" if text and isinstance(value, dict | list) else text
+
+
+def _joined(parts: Sequence[str]) -> str:
+    rest = f" and {len(parts) - _MOST_VALUES:,} more" if len(parts) > _MOST_VALUES else ""
+    return ", ".join(parts[:_MOST_VALUES]) + rest
 
 
 def as_json(value: Any) -> str:
