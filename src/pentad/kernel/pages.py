@@ -153,10 +153,12 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Short texts in a row, such as skills or other pages; `actions` are what the visitor can do here."""
+    """Short texts in a row, such as skills or other pages; `actions` are what the visitor can do here, `names` tell
+    something even where nothing can be opened: a view keeps them as text."""
 
     links: Sequence[Text]
     actions: bool = False
+    names: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import Final
 
 from pentad.kernel.charts import format_number
 from pentad.kernel.errors import Unavailable
+from pentad.kernel.page_values import filled_table
 from pentad.kernel.pages import (
     Block,
     Button,
@@ -26,7 +27,6 @@ from pentad.kernel.pages import (
     Series,
     Sheet,
     Table,
-    Text,
     TextField,
     ToolCall,
     Visit,
@@ -329,16 +329,6 @@ async def collector_sheet(metrics: Metrics, info: Info, rows: Sequence[Row]) -> 
 def figure_blocks(rows: Sequence[Row], empty: str | Hint) -> list[Block]:
     """The first rows as a table, and how many more there are."""
     return [filled_table(_COLUMNS, rows[:MOST_ROWS], empty), *_rest(len(rows), "figures")]
-
-
-def filled_table(columns: Sequence[Column | str], rows: Sequence[Sequence[Text]], empty: str | Hint = "") -> Table:
-    """A table without the columns that are empty in every row."""
-    used = [n for n in range(len(columns)) if any(_has_text(row[n]) for row in rows)]
-    return Table([columns[n] for n in used], [[row[n] for n in used] for row in rows], empty)
-
-
-def _has_text(text: Text) -> bool:
-    return bool(text.text if isinstance(text, Cell) else text)
 
 
 def _rest(count: int, name: str) -> list[Block]:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from pentad.kernel.clock import to_second
 from pentad.kernel.errors import InvalidInput, PentadError
-from pentad.kernel.page_values import label, scalar_text
+from pentad.kernel.page_values import filled_table, label, scalar_text
 from pentad.kernel.pages import (
     Action,
     Block,
@@ -54,7 +54,6 @@ from pentad.rooms.metrics.interface.dashboards import (
     collector_charts,
     duration,
     figure_blocks,
-    filled_table,
     latest_rows,
     metric_blocks,
     nothing_recorded,
