@@ -54,8 +54,6 @@ from pentad.kernel.pages import (
 )
 
 LONGEST_CELL: Final = 300
-_SLIM: Final = 24
-"""A column with no longer text needs no least width."""
 LONGEST_FACT: Final = 2_000
 LONGEST_PROSE: Final = 20_000
 LONGEST_CODE: Final = 100_000
@@ -199,11 +197,10 @@ class Renderer:
         if not table.rows:
             return self._empty(table.empty)
         columns = [one if isinstance(one, Column) else Column(one) for one in table.columns][:MOST_COLUMNS]
-        rows_shown = table.rows[:MOST_ROWS]
-        sides = [_side(one) or _slim(row[n] for row in rows_shown if n < len(row)) for n, one in enumerate(columns)]
         head = [self._head(one) for one in columns]
         rows = [
-            element("tr", *(self._cell(*one) for one in zip(columns, sides, row, strict=False))) for row in rows_shown
+            element("tr", *(self._cell(at, cell) for at, cell in zip(columns, row, strict=False)))
+            for row in table.rows[:MOST_ROWS]
         ]
         whole = element("table", element("thead", element("tr", *head)), element("tbody", *rows))
         return joined([element("div", whole, class_="scroll", tabindex="0"), _rest(len(table.rows), MOST_ROWS)])
@@ -212,9 +209,9 @@ class Renderer:
         name = self.text(Cell(column.name, column.sort))
         return element("th", name, scope="col", class_=_side(column), aria_sort=column.sorted or None)
 
-    def _cell(self, column: Column, side: str | None, cell: Text) -> Html:
+    def _cell(self, column: Column, cell: Text) -> Html:
         """A table cell. Its label is for narrow screens, where each row is a list."""
-        return element("td", self.text(cell), class_=side, data_label=cut(column.name, LONGEST_CELL))
+        return element("td", self.text(cell), class_=_side(column), data_label=cut(column.name, LONGEST_CELL))
 
     def _facts(self, facts: Facts) -> Html:
         rows: list[Html] = []
@@ -439,11 +436,6 @@ def _rest(count: int, most: int) -> Html:
 
 def _side(column: Column) -> str | None:
     return "number" if column.numeric else "short" if column.short else None
-
-
-def _slim(texts: Iterator[Text]) -> str | None:
-    lengths = (len(one if isinstance(one, str) else one.text) for one in texts)
-    return "slim" if all(length <= _SLIM for length in lengths) else None
 
 
 def _search_box(box: SearchBox) -> Html:

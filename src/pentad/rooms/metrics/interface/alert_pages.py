@@ -159,7 +159,7 @@ def _alert_table(metrics: Metrics, alerts: Sequence[Alert], silences: Sequence[S
         for alert in alerts
     ]
     columns = (
-        "Level",
+        Column("Level", short=True),
         "Metric",
         "Of",
         Column("Value", True),
