@@ -251,10 +251,12 @@ class Pager:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One line of a chart: points (x, y) in order of x. A y of None is a gap."""
+    """One line of a chart: points (x, y) in order of x. A y of None is a gap. With `of`, it is dashed, in the colour of
+    the line with that name, such as the same at another time."""
 
     name: str
     points: Sequence[tuple[float, float | None]]
+    of: str = ""
 
 
 @dataclass(frozen=True, slots=True)

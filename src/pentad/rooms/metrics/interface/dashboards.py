@@ -5,7 +5,7 @@ Both use the same blocks. A link to a page also has a tool call, for views.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pentad.kernel.charts import format_number
@@ -57,6 +57,8 @@ _SOURCE_SECONDS: Final = 4.0
 """How long a page waits for a source that has its own history."""
 _DAY: Final = 86_400.0
 _DEFAULT: Final = "24h"
+_SHORTER: Final = {3_600: "1h", 21_600: "6h"}
+"""The span to show of a younger history."""
 _SPANS: Final = {
     "1h": "The last hour",
     "6h": "The last 6 hours",
@@ -93,6 +95,23 @@ def period_of(visit: Visit, now: float) -> Period:
     if first or last:
         return period_between(parse_time(first or "now-24h", now), _day_end(last, now), {"from": first, "to": last})
     return last_span(visit.asked("span", 20) or _DEFAULT, now)
+
+
+async def dashboard_period(metrics: Metrics, visit: Visit, collector: str) -> Period:
+    """The period in a page's URL; without one, the usual period of the collector."""
+    if any(visit.asked(name) for name in ("from", "to", "span")):
+        return period_of(visit, metrics.now())
+    return await usual_period(metrics, collector)
+
+
+async def usual_period(metrics: Metrics, collector: str) -> Period:
+    """The last 24 hours, or less if all records are younger."""
+    now = metrics.now()
+    if await metrics.history.has_record_of(now, collector):
+        for shorter, span in _SHORTER.items():
+            if not await metrics.history.has_record_of(now - shorter, collector):
+                return last_span(span, now)
+    return last_span(_DEFAULT, now)
 
 
 def last_span(span: str, now: float) -> Period:
@@ -214,14 +233,15 @@ def _too_few(found: HistoryLines) -> list[Block]:
 
 
 async def with_earlier(metrics: Metrics, collector: str, key: str, chart: Chart, period: Period) -> Chart:
-    """The chart with the lines of the previous period drawn over it."""
-    earlier = await page_lines(metrics, collector, key, period.begin - period.seconds, period.begin)
+    """The chart with the lines of the previous period, dashed."""
+    begin = period.begin - period.seconds
+    earlier = await page_lines(metrics, collector, key, begin, period.begin)
+    lines = [line for line in earlier.lines if line.points]
+    drawn = history_chart(chart.title, lines, begin, period.begin).series if lines else ()
     moved = [
-        Series(f"{name}, previous", [(x + period.seconds, y) for x, y in plot_points(line)])
-        for name, line in zip(legend_labels(earlier.lines), earlier.lines, strict=True)
-        if line.points
+        Series(f"{one.name}, previous", [(x + period.seconds, y) for x, y in one.points], of=one.name) for one in drawn
     ]
-    return Chart(chart.title, [*chart.series, *moved], chart.unit, True, chart.span, chart.gaps, chart.marks)
+    return replace(chart, series=[*chart.series, *moved])
 
 
 def _coverage_table(lines: Sequence[HistoryLine], begin: float, end: float) -> Table:
@@ -321,7 +341,7 @@ async def collector_charts(metrics: Metrics, info: Info, period: Period) -> list
 
 async def collector_sheet(metrics: Metrics, info: Info, rows: Sequence[Row]) -> Sheet:
     """The figures of a collector, for a view."""
-    period = last_span(_DEFAULT, metrics.now())
+    period = await usual_period(metrics, info.id)
     blocks = [*await collector_charts(metrics, info, period), *figure_blocks(rows, nothing_recorded(info.id))]
     return Sheet(info.title, blocks, lead=info.description)
 
