@@ -98,10 +98,10 @@ async def one_avatar(avatars: Avatars, visit: Visit) -> Sheet:
         else:
             blocks += rating_form(visit, shown, f"{path_of(avatar.id)}/rate", [Hidden("q", question)])
     blocks.append(Section("About", [Facts(_facts(avatar, info)), Links(info.expertise)]))
-    found = await avatar.some_sources("", _FIRST_SOURCES)
-    empty = "The corpus is empty."
-    rest = [Links([Cell("All sources", Place((avatar.id, "sources")))])] if info.document_count > len(found) else []
-    blocks.append(Section("Sources", [_source_table(avatar.id, found, empty), *rest]))
+    found = await avatar.some_sources("", _FIRST_SOURCES + 1)
+    table = _source_table(avatar.id, found[:_FIRST_SOURCES], "The corpus is empty.")
+    every = [Links([Cell("All sources", Place((avatar.id, "sources")))])] if len(found) > _FIRST_SOURCES else []
+    blocks.append(Section("Sources", [table, *every]))
     return Sheet(info.name or avatar.id, blocks, lead=info.description)
 
 
