@@ -31,6 +31,7 @@ _SMALL: Final = 100
 _TURNS: Final = 20
 _PORTION: Final = 1_000
 _ROOMS: Final = ("registers", "directory", "agents", "avatars", "metrics")
+_TRACE: Final = "benchmark"
 _LIST: Final = "/console/registers/1/1"
 _SCHEMA: Final[dict[str, Any]] = {
     "title": "Permit",
@@ -189,7 +190,7 @@ async def _things(app: App) -> Mapping[str, str]:
     view = await _call(app, "views", action="create", data={"title": "Open", **place, "query": {"sort": ["-fee"]}})
     rows = [{"action": "create", "data": _permit(10_000_000)}]
     plan = await _call(app, "objects", action="plan", operations=rows, **place)
-    visit = send(http_application(app), "GET", "/console/agents", {"accept": "text/html"})
+    visit = send(http_application(app), "GET", "/console/agents", {"accept": "text/html", "x-request-id": _TRACE})
     await visit.body()
     await app.audit.flush()
     uuid, cid, passage = await app.database.read(_stored)
@@ -198,7 +199,7 @@ async def _things(app: App) -> Mapping[str, str]:
         "record": cid,
         "view": str(view["id"]),
         "plan": str(plan["id"]),
-        "trace": visit.headers["x-request-id"],
+        "trace": _TRACE,
         "prompt": next(iter(app.within.registry.prompts)),
         "word": passage.partition(" ")[0],
     }

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pentad.kernel.charts import format_number
-from pentad.kernel.errors import Unavailable
+from pentad.kernel.errors import InvalidInput, Unavailable
 from pentad.kernel.page_values import filled_table
 from pentad.kernel.pages import (
     Block,
@@ -76,13 +76,15 @@ Row = tuple[Cell, str, str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """A chosen period. `asked` is the query that chooses it again, `span` its name, if any."""
+    """A chosen period. `asked` is the query that chooses it again, `span` its name, if any, `problem` why it is not the
+    one that was asked for."""
 
     begin: float
     end: float
     title: str
     span: str = ""
     asked: Mapping[str, str] = field(default_factory=dict[str, str])
+    problem: str = ""
 
     @property
     def seconds(self) -> float:
@@ -90,11 +92,18 @@ class Period:
 
 
 def period_of(visit: Visit, now: float) -> Period:
-    """The period in a page's URL: a span up to now, or two dates."""
+    """The period in a page's URL: a span up to now, or two dates. The last 24 hours if it makes no sense."""
     first, last = visit.asked("from", 60), visit.asked("to", 60)
-    if first or last:
-        return period_between(parse_time(first or "now-24h", now), _day_end(last, now), {"from": first, "to": last})
-    return last_span(visit.asked("span", 20) or _DEFAULT, now)
+    asked = {"from": first, "to": last}
+    try:
+        if not first and not last:
+            return last_span(visit.asked("span", 20) or _DEFAULT, now)
+        begin, end = parse_time(first or "now-24h", now), _day_end(last, now)
+        if begin >= end:
+            raise InvalidInput("The period ends before it begins.", hint="Choose an earlier first day.")
+    except InvalidInput as error:
+        return replace(last_span(_DEFAULT, now), asked=asked, problem=error.sentence())
+    return period_between(begin, end, asked)
 
 
 async def dashboard_period(metrics: Metrics, visit: Visit, collector: str) -> Period:
@@ -142,7 +151,8 @@ def time_picker(
         TextField("from", "From", period.asked.get("from", ""), kind="date", required=False),
         TextField("to", "To", period.asked.get("to", ""), kind="date", required=False),
     ]
-    return [Links(spans), Form(fields, [Button("Show", kind="plain")], method="get")]
+    problem = [Note(period.problem, "bad")] if period.problem else []
+    return [Links(spans), Form(fields, [Button("Show", kind="plain")], method="get"), *problem]
 
 
 # One metric
