@@ -39,7 +39,7 @@ def test_somebody_picks_a_time_and_the_heading_says_it(at_demo: LogIn, scripts: 
 def test_the_figures_under_the_pointer_are_shown_and_the_axis_is_the_span(at_demo: LogIn) -> None:
     admin = at_demo()
     *_, hovered, span = admin.do(
-        {"go": admin.url(METRIC)},
+        {"go": admin.url(f"{METRIC}?span=24h")},
         {"wait": ".interactive canvas"},
         {"hover": ".interactive .u-over"},
         {"run": "() => [...document.querySelectorAll('.u-legend .u-value')].map((one) => one.textContent)"},
