@@ -61,6 +61,7 @@ PAGES: Final = (
     ("Comparing records", "/console/directory/compare"),
     ("Importing agents", "/console/directory/import"),
     ("A new register", "/console/registers/new"),
+    ("Editing a register", "/console/registers/1/edit"),
     ("A new schema", "/console/registers/schemas/new"),
     ("Schemas", "/console/registers/schemas"),
     ("Changing a schema", "/console/registers/schemas/1/edit"),
