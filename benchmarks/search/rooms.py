@@ -164,8 +164,11 @@ async def fill_passages(app: App, count: int, rows: Vectors | None) -> None:
         def write(tx: Transaction, documents: Sequence[Document] = documents) -> None:
             tx.run_many(
                 "INSERT INTO avatar_passages (avatar, id, document, position, content, char_start, char_end, tokens,"
-                " sha256, sentences) VALUES (?, ?, ?, ?, ?, 0, 0, 0, '', '[]')",
-                [(number, one.id, document, one.id, str(one.fields)) for one in documents],
+                " sha256, sentences) VALUES (?, ?, ?, ?, ?, 0, ?, 0, '', '[]')",
+                [
+                    (number, one.id, document, one.id, text, len(text))
+                    for one, text in ((one, str(one.fields)) for one in documents)
+                ],
             )
             app.search.put(tx, _COLLECTION, documents)
 

@@ -176,3 +176,50 @@ async def test_an_author_evaluates_an_avatar_on_its_page(house: House) -> None:
     assert any(text in done.html.texts for text in ("All goals are met.", "Some goals are not met."))
     assert "Your own questions" in done.html.texts
     assert "Generation" in (await rita.get(path)).html.texts
+
+
+@pytest.mark.requirement("console:avatars")
+async def test_a_corpus_is_browsed_page_by_page_and_by_title(house: House) -> None:
+    rita, avatars = await house.browser("rita"), house.app.rooms[0].service
+    avatar = await avatars.open("ida-brandt")
+    copy = (
+        "INSERT INTO avatar_documents (avatar, path, origin, source_id, title, role, details, format, sha256, pipeline,"
+        " bytes, characters, tokens, passages, notes, generation, ingested_at)"
+        " VALUES (?, ?, '', ?, ?, 'by', '{}', 'text', '', '', 0, 0, 0, 0, '[]', 1, 0)"
+    )
+    titles = [f"Ledger {number} of 100% {BREAKOUT}" for number in range(120)]
+    rows = [(avatar.avatar.number, title, title, title) for title in titles]
+    await house.app.database.write(lambda tx: tx.run_many(copy, rows))
+    try:
+        seen: list[str] = []
+        page = await rita.get(f"{HOME}/sources?q=ledger")
+        while True:
+            is_inert(page.html)
+            seen += [text for text in page.html.texts if text.startswith("Ledger ")]
+            following = [href for href in page.html.values("a", "href") if "offset=" in href]
+            if not following:
+                break
+            page = await rita.get(following[0])
+        assert seen == titles
+        assert f"{HOME}/sources" in (await rita.get(HOME)).html.values("a", "href")
+        assert "No title has these words." in (await rita.get(f"{HOME}/sources?q=100_")).html.text
+        assert "Ledger 7 " in (await rita.get(f"{HOME}/sources?q=7+of+100%25")).html.text
+    finally:
+        await house.app.database.write(lambda tx: tx.run("DELETE FROM avatar_documents WHERE title LIKE 'Ledger %'"))
+
+
+@pytest.mark.requirement("console:avatars")
+async def test_a_passage_leads_to_its_neighbours_and_its_source(house: House) -> None:
+    rita = await house.browser("rita")
+    sources = [one for one in (await rita.get(HOME)).html.values("a", "href") if f"{HOME}/sources/" in one]
+    passages = {
+        source: [one for one in (await rita.get(source)).html.values("a", "href") if f"{HOME}/passages/" in one]
+        for source in sources
+    }
+    source, (first, second, *_) = next(one for one in passages.items() if len(one[1]) > 1)
+    begins, follows = await rita.get(first), await rita.get(second)
+    assert source in begins.html.values("a", "href")
+    assert "Previous passage" not in begins.html.texts
+    assert second in begins.html.values("a", "href")
+    assert first in follows.html.values("a", "href")
+    assert (await rita.get(f"{HOME}/sources/{10**30}")).status == 404

@@ -191,3 +191,14 @@ def test_more_lines_than_colours_differ_by_their_dashes() -> None:
     series = [Series(f"s{n}", [(0, float(n)), (1, float(n))]) for n in range(36)]
     classes = read(chart(Chart("x", series))).values("path", "class")
     assert len(set(classes)) == 36
+
+
+@pytest.mark.requirement("console:charts")
+def test_a_line_of_another_time_is_dashed_in_the_colour_of_its_line() -> None:
+    points: list[tuple[float, float | None]] = [(0, 1.0), (1, 2.0)]
+    series = [Series("a", points), Series("b", points), Series("b, previous", points, of="b")]
+    page = read(chart(Chart("x", series)))
+    assert page.values("path", "class") == ["line-0", "line-1", "line-1 dash-1"]
+    assert page.values("i", "class") == page.values("path", "class")
+    [figures] = page.values("figure", "data-chart")
+    assert [(one["colour"], one["dash"]) for one in json.loads(figures)["series"]] == [(0, 0), (1, 0), (1, 1)]

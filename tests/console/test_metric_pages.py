@@ -10,6 +10,7 @@ from pentad.console.resource_pages import ResourcePages
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.pages import Cell, Download, Links, Note, Place, Told, Visit
 from pentad.kernel.principal import LOCAL
+from pentad.rooms.metrics.interface.dashboards import usual_period
 from pentad.rooms.metrics.interface.pages import PAGES, exported
 from pentad.rooms.metrics.loaders.formats import FORMATS
 from pentad.rooms.metrics.service import Metrics
@@ -153,3 +154,16 @@ async def test_time_before_the_first_record_is_not_covered(house: House) -> None
     as_json = (await root.get(f"{PAGE}.json")).body
     assert "First record" in as_json
     assert "<1%" in as_json
+
+
+@pytest.mark.requirement("metrics:pages")
+async def test_a_young_history_fills_its_charts(house: House) -> None:
+    root, metrics = await house.browser("root"), house.app.rooms[0].service
+    for path in ("/console/metrics/host", PAGE):
+        assert "The last hour" in (await root.get(path)).html.text, path
+        assert "The last 24 hours" in (await root.get(f"{path}?span=24h")).html.text, path
+    move = "UPDATE metric_samples SET at = at - ?"
+    for hours, title in ((5, "The last 6 hours"), (5, "The last 24 hours")):
+        await house.app.database.write(lambda tx, hours=hours: tx.run(move, hours * 3_600.0))
+        assert (await usual_period(metrics, "host")).title == title
+    assert (await usual_period(metrics, "pentad")).title == "The last 24 hours", "nothing is recorded"

@@ -12,6 +12,7 @@ import pytest
 
 from pentad.kernel.clock import parse_iso
 from pentad.kernel.principal import Principal
+from pentad.rooms.registers.interface.console import browse, pair_page
 from tests.behaviour.http_wire import send
 from tests.console.house import House, csrf_of, open_house
 from tests.console.reading import is_inert
@@ -547,3 +548,22 @@ async def test_an_empty_field_of_a_change_of_many_promises_no_default(house: Hou
     path = f"/console/registers/{register['id']}/{schema['id']}"
     assert "default: low" in (await root.get(f"{path}/new")).html.text
     assert "default: low" not in (await root.get(f"{path}/bulk")).html.text
+
+
+@pytest.mark.requirement("console:growth")
+async def test_a_long_list_is_not_counted_to_its_end(
+    house: House, root: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(4):
+        data = {"holder": f"Countess {number}", "state": "open"}
+        await tool(house, "objects", {"action": "create", "register": 1, "schema": 1, "data": data})
+    short = await root.get(f"{LIST}?q=countess")
+    assert "4 objects" in short.html.texts
+    assert "Count the values" not in short.html.texts
+    for module in (pair_page, browse):
+        monkeypatch.setattr(module, "COUNT_TO", 3)
+    monkeypatch.setattr(browse, "PAGE_SIZE", 2)
+    page = await root.get(f"{LIST}?q=countess")
+    assert "2+ objects" in page.html.texts
+    (counts,) = [href for href in page.html.values("a", "href") if "facets=yes" in href]
+    assert "4" in (await root.get(counts)).html.texts, "the visitor has asked"

@@ -287,3 +287,14 @@ def test_what_says_nothing_is_left_out() -> None:
     nothing = Facts([("a", ""), ("b", Cell("")), ("c", []), ("d", Tree({})), ("e", Table(["x"], []))])
     assert Renderer().blocks([nothing, Links([])]) == ""
     assert read(Renderer().block(Table(["a"], [], "None yet."))).text == "None yet."
+
+
+@pytest.mark.requirement("apps:views")
+def test_a_view_keeps_names_and_drops_links_and_sections_it_cannot_offer() -> None:
+    page = [Cell("there", Place(("there",)))]
+    view = Renderer(call_of=lambda call: call)
+    assert view.blocks([Links(page), Section("More", [Links(page, actions=True)])]) == ""
+    named = read(view.block(Section("Sources", [Links(page, names=True)])))
+    assert named.text == "Sourcesthere"
+    assert named.count("a") == 0
+    assert read(Renderer("lab").block(Links(page, names=True))).values("a", "href") == ["/console/lab/there"]

@@ -31,6 +31,7 @@ def chart(spec: Chart) -> Html:
         empty = element("p", "No figures yet.", class_="empty")
         return element("figure", _caption(spec, lines), empty, _gaps(spec.gaps), class_="chart")
     ticks = plotted.ticks
+    looks = _looks(spec)
     picture = element(
         "svg",
         element("title", spec.title),
@@ -40,7 +41,10 @@ def chart(spec: Chart) -> Html:
             _level(plotted.down(level, HEIGHT), f"{name} {compact_number(level, spec.unit)}")
             for name, level in plotted.marks
         ),
-        *(element("path", d=_path(plotted, points), class_=_colour(n)) for n, (_, points) in enumerate(plotted.lines)),
+        *(
+            element("path", d=_path(plotted, points), class_=_class(look))
+            for look, (_, points) in zip(looks, plotted.lines, strict=True)
+        ),
         viewBox=f"0 0 {WIDTH} {HEIGHT}",
         preserveAspectRatio="none",
         role="img",
@@ -84,7 +88,10 @@ def _figures(spec: Chart, plotted: Plot) -> dict[str, object]:
         "time": spec.time,
         "span": [plotted.begin, plotted.end],
         "range": [plotted.ticks[0], plotted.ticks[-1]],
-        "series": [{"name": name, "points": [list(point) for point in points]} for name, points in plotted.lines],
+        "series": [
+            {"name": name, "points": [list(point) for point in points], "colour": colour, "dash": dash}
+            for (colour, dash), (name, points) in zip(_looks(spec), plotted.lines, strict=True)
+        ],
         "marks": [[f"{name} {compact_number(level, spec.unit)}", level] for name, level in plotted.marks],
         "gaps": [[begin, end, _reason(why)] for begin, end, why in plotted.gaps],
     }
@@ -113,10 +120,10 @@ def _gap_bands(plotted: Plot) -> Iterator[Html]:
 def _caption(spec: Chart, lines: Sequence[tuple[str, Points]]) -> Html:
     """The title, and each series with its latest value."""
     named: list[Html] = []
-    for n, (name, points) in enumerate(lines):
+    for look, (name, points) in zip(_looks(spec), lines, strict=True):
         last = next((y for _, y in reversed(points) if y is not None), None)
         figure = "" if last is None else compact_number(last, spec.unit)
-        named.append(element("li", element("i", class_=_colour(n)), name, " ", element("b", figure)))
+        named.append(element("li", element("i", class_=_class(look)), name, " ", element("b", figure)))
     return element("figcaption", element("span", spec.title), element("ul", joined(named)))
 
 
@@ -165,6 +172,17 @@ def _moments(times: Sequence[float]) -> list[str]:
     return [f"{label} UTC" if ":" in label else label for label in labels]
 
 
-def _colour(n: int) -> str:
-    dashes = n // COLOURS % _DASHES
-    return f"line-{n % COLOURS} dash-{dashes}" if dashes else f"line-{n % COLOURS}"
+def _looks(spec: Chart) -> list[tuple[int, int]]:
+    """The colour and the dashes of each line."""
+    places = {one.name: n for n, one in enumerate(spec.series)}
+    found: list[tuple[int, int]] = []
+    for n, one in enumerate(spec.series):
+        place = places.get(one.of, n) if one.of else n
+        dash = place // COLOURS + (1 if one.of else 0)
+        found.append((place % COLOURS, dash % _DASHES))
+    return found
+
+
+def _class(look: tuple[int, int]) -> str:
+    colour, dash = look
+    return f"line-{colour} dash-{dash}" if dash else f"line-{colour}"

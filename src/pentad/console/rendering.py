@@ -229,7 +229,8 @@ class Renderer:
         return joined([element("ul", *items, class_="values"), _rest(len(fact), MOST_LINKS)])
 
     def _links(self, links: Links) -> Html:
-        items = [element("li", self.text(one)) for one in links.links[:MOST_LINKS] if not self._is_lost(one)]
+        kept = [one for one in links.links[:MOST_LINKS] if links.names or not self._is_lost(one)]
+        items = [element("li", self.text(one)) for one in kept]
         class_ = "actions" if links.actions else "tags"
         return joined([element("ul", *items, class_=class_), _rest(len(links.links), MOST_LINKS)]) if items else Html()
 
@@ -294,6 +295,8 @@ class Renderer:
 
     def _section(self, section: Section) -> Html:
         title, inner = cut(section.title, LONGEST_CELL), self.blocks(section.blocks)
+        if not inner and self.call_of is not None:  # all it had were links and forms that a view cannot offer
+            return Html()
         if section.folded:
             return element("details", element("summary", title), inner)
         return element("section", element("h2", title), inner, id=section.anchor or None)

@@ -1,9 +1,10 @@
-"""JSON values as blocks of a page: members as facts, lists of flat objects as tables, anything deeper as trees."""
+"""JSON values as blocks of a page: members as facts, lists of flat objects as tables, anything deeper as trees. Also
+tables without empty columns."""
 
 from collections.abc import Sequence
 from typing import Any, Final, cast
 
-from pentad.kernel.pages import Block, Column, Fact, Facts, Table, Tree
+from pentad.kernel.pages import Block, Cell, Column, Fact, Facts, Hint, Table, Text, Tree
 
 _MOST_COLUMNS: Final = 8
 _WIDEST_NUMBER: Final = 1_000
@@ -56,6 +57,16 @@ def is_plain(values: Sequence[Any]) -> bool:
 
 def _cell(value: Any) -> str:
     return ", ".join(map(scalar_text, cast("list[Any]", value))) if isinstance(value, list) else scalar_text(value)
+
+
+def filled_table(columns: Sequence[Column | str], rows: Sequence[Sequence[Text]], empty: str | Hint = "") -> Table:
+    """A table without the columns that are empty in every row."""
+    used = [n for n in range(len(columns)) if any(_has_text(row[n]) for row in rows)]
+    return Table([columns[n] for n in used], [[row[n] for n in used] for row in rows], empty)
+
+
+def _has_text(text: Text) -> bool:
+    return bool(text.text if isinstance(text, Cell) else text)
 
 
 def label(name: str) -> str:

@@ -153,10 +153,12 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Short texts in a row, such as skills or other pages; `actions` are what the visitor can do here."""
+    """Short texts in a row, such as skills or other pages; `actions` are what the visitor can do here, `names` tell
+    something even where nothing can be opened: a view keeps them as text."""
 
     links: Sequence[Text]
     actions: bool = False
+    names: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,10 +251,12 @@ class Pager:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One line of a chart: points (x, y) in order of x. A y of None is a gap."""
+    """One line of a chart: points (x, y) in order of x. A y of None is a gap. With `of`, it is dashed, in the colour of
+    the line with that name, such as the same at another time."""
 
     name: str
     points: Sequence[tuple[float, float | None]]
+    of: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,17 +1,20 @@
 """Views of MCP Apps: declared, served, and added to results of clients that show them; nothing else changes."""
 
 import json
+import re
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 
 from pentad.console.app_views import AppViews
+from pentad.kernel.principal import LOCAL
 from pentad.mcp.app_views import EXTENSION, FRAGMENT, MIME_TYPE
 from pentad.mcp.revisions import REVISIONS
 from tests.behaviour.clients import EVERY_REVISION, HTTP_MODERN, WITHOUT_STRUCTURE, Object, Wire, wire_name
 from tests.behaviour.connecting import connect_http
 from tests.behaviour.together.conftest import House
+from tests.rooms.directory.oasf.samples import sample
 
 pytestmark = pytest.mark.anyio
 
@@ -29,6 +32,9 @@ QUESTION = "How much does a colony need for the winter?"
 LIST: dict[str, Any] = {"action": "list", "register": "town", "schema": "permit"}
 HISTORY: dict[str, Any] = {"collector": "pentad", "metricKey": "calls.total"}
 HOSTILE = "</article><script>alert(1)</script>"
+MOVING = ("getPlatformMetricsByCollector", "agents_send_task", "generate_response")
+"""Tools whose results differ between two calls, in figures and ids."""
+FIGURES = re.compile(r"answers/[\w-]+|[0-9A-Za-z_-]*[0-9][0-9A-Za-z_.:-]*")
 
 
 def rendered(tool: str, arguments: dict[str, Any]) -> str:
@@ -88,18 +94,32 @@ async def test_an_old_conversation_gets_the_current_document(house: House) -> No
 @pytest.mark.requirement("apps:fallback")
 async def test_the_rest_of_a_result_is_the_same_with_and_without_views(house: House, wire: Wire) -> None:
     await house.create("permit", {"title": HOSTILE})
+    task = await house.call("agents_send_task", LOCAL, agent="echo", text=HOSTILE)
+    record = json.dumps({**sample("1.0.0"), "description": HOSTILE})
+    pushed = await house.call("agntcy_dir_push_record", LOCAL, record_json=record)
+    calls: dict[str, dict[str, Any]] = {
+        "getMetricHistory": {**HISTORY, "to": "2026-11-18T00:00:00Z", "from": "2026-11-01T00:00:00Z"},
+        "getPlatformMetricsByCollector": {"collector": "pentad"},
+        "objects": LIST,
+        "agntcy_dir_pull_record": {"cid": pushed["cid"]},
+        "agents_send_task": {"agent": "echo", "text": HOSTILE},
+        "agents_get_task": {"task_id": task["task_id"]},
+        "generate_response": {"avatar": "tomas-orlik", "question": QUESTION},
+    }
+    assert calls.keys() == VIEWS.keys()
     with_views = await connect_http(house.app, wire, SHOWS)
     without = await connect_http(house.app, wire)
-    for tool, arguments in (
-        ("objects", LIST),
-        ("getMetricHistory", {**HISTORY, "to": "2026-11-18T00:00:00Z", "from": "2026-11-01T00:00:00Z"}),
-    ):
+    for tool, arguments in calls.items():
         shown, plain = (await with_views.call(tool, arguments)).result, (await without.call(tool, arguments)).result
+        assert FRAGMENT not in plain.get("_meta", {}), tool
         html = shown.get("_meta", {}).pop(FRAGMENT, None)
-        assert (html is None) is (wire.revision in WITHOUT_STRUCTURE)
+        assert (html is None) is (wire.revision in WITHOUT_STRUCTURE), tool
         if not shown.get("_meta"):
             shown.pop("_meta", None)
-        assert json.dumps(shown) == json.dumps(plain)
+        if tool in MOVING:
+            assert FIGURES.sub("#", json.dumps(shown)) == FIGURES.sub("#", json.dumps(plain)), tool
+        else:
+            assert json.dumps(shown) == json.dumps(plain), tool
 
 
 @pytest.mark.requirement("apps:views")
@@ -118,6 +138,7 @@ async def test_every_view_shows_what_the_tool_found(house: House) -> None:
     assert "<mark>" in answer
     assert "Confidence" in answer
     assert "How this answer was made" not in answer, "a view cannot open that page"
+    assert "[1] " in answer.partition("Sources")[2], "it names them, although it cannot open their pages"
     assert "data-chart" in await fragment("getMetricHistory", {**HISTORY, "metricKey": "process.memory"})
     assert "A counter is charted as a rate" in await fragment("getMetricHistory", HISTORY)
     assert "<table>" in await fragment("getPlatformMetricsByCollector", {"collector": "pentad"})

@@ -13,10 +13,10 @@ const drawCharts = (() => {
     probe.hidden = true;
     figure.append(probe);
     const of = (text) => { probe.style.color = text; return getComputedStyle(probe).color; };
-    const found = { soft: of("var(--soft)"), line: of("var(--line)"), bad: of("var(--bad)"), series: (n) => of(`var(--line-${n % COLOURS})`) };
-    const series = Array.from({ length: COLOURS }, (_, n) => found.series(n));
+    const series = Array.from({ length: COLOURS }, (_, n) => of(`var(--line-${n})`));
+    const found = { soft: of("var(--soft)"), line: of("var(--line)"), bad: of("var(--bad)"), series };
     probe.remove();
-    return { ...found, series };
+    return found;
   };
 
   // uPlot needs one list of x for all series. null is a gap; undefined is no point, and the line goes on.
@@ -123,8 +123,8 @@ const drawCharts = (() => {
       hooks: { drawClear: [overlay(entry)], setCursor: [reason(entry)] },
       series: [
         entry.spec.time ? { value: "{YYYY}-{MM}-{DD} {HH}:{mm}:{ss} UTC" } : {},
-        ...entry.spec.series.map((one, n) => ({
-          label: one.name, stroke: series[n % COLOURS], dash: DASHES[Math.floor(n / COLOURS) % DASHES.length], width: 1.75, value,
+        ...entry.spec.series.map((one) => ({
+          label: one.name, stroke: series[one.colour], dash: DASHES[one.dash], width: 1.75, value,
           points: { show: one.points.length < 3 },
         })),
       ],

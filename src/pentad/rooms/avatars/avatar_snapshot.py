@@ -56,6 +56,19 @@ class AvatarSnapshot:
         """The documents."""
         return await self.database.read(lambda rows: store.documents(rows, self.avatar.number))
 
+    async def source(self, document: int) -> CorpusDocument | None:
+        """One document."""
+        return await self.database.read(lambda rows: store.document(rows, self.avatar.number, document))
+
+    async def some_sources(self, words: str, most: int, offset: int = 0) -> Sequence[CorpusDocument]:
+        """Some of the documents whose title has these words."""
+        work = store.some_documents
+        return await self.database.read(lambda rows: work(rows, self.avatar.number, words, most, offset))
+
+    async def neighbours(self, passage: Passage) -> tuple[int | None, int | None]:
+        """The numbers of the passages before and after this one in its document."""
+        return await self.database.read(lambda rows: store.neighbours(rows, passage.document, passage.position))
+
     async def passage_ids(self, document: int, most: int, offset: int = 0) -> Sequence[int]:
         """The numbers of some of a document's passages, as they follow one another."""
         return await self.database.read(lambda rows: store.some_passage_ids(rows, document, most, offset))

@@ -101,6 +101,19 @@ def documents(rows: Rows, number: int) -> list[CorpusDocument]:
     return [_document(row) for row in rows.all(sql, number)]
 
 
+def document(rows: Rows, number: int, document_id: int) -> CorpusDocument | None:
+    """One document of an avatar."""
+    row = rows.one(f"{_DOCUMENTS} WHERE avatar = ? AND id = ?", number, document_id)
+    return None if row is None else _document(row)
+
+
+def some_documents(rows: Rows, number: int, words: str, most: int, offset: int) -> list[CorpusDocument]:
+    """As many documents whose title has these words, after the first `offset` ones."""
+    sql = f"{_DOCUMENTS} WHERE avatar = ? AND lower(title) LIKE lower(?) ESCAPE '!' ORDER BY id LIMIT ? OFFSET ?"
+    pattern = "".join(f"!{one}" if one in "!%_" else one for one in words)
+    return [_document(row) for row in rows.all(sql, number, f"%{pattern}%", most, offset)]
+
+
 def passages(rows: Rows, number: int, ids: Sequence[int]) -> list[Passage]:
     """Passages by number, in the given order. Missing numbers are skipped."""
     found: dict[int, Passage] = {}
@@ -123,6 +136,13 @@ def some_passage_ids(rows: Rows, document: int, most: int, offset: int) -> list[
     """As many passages of a document, after the first `offset` ones."""
     sql = "SELECT id FROM avatar_passages WHERE document = ? ORDER BY position LIMIT ? OFFSET ?"
     return [one for (one,) in rows.all(sql, document, most, offset)]
+
+
+def neighbours(rows: Rows, document: int, position: int) -> tuple[int | None, int | None]:
+    """The passages before and after a place in a document."""
+    of = "SELECT id FROM avatar_passages WHERE document = ? AND position"
+    before = rows.value(f"{of} < ? ORDER BY position DESC LIMIT 1", document, position)
+    return before, rows.value(f"{of} > ? ORDER BY position LIMIT 1", document, position)
 
 
 def passage_documents(rows: Rows, number: int) -> dict[int, int]:

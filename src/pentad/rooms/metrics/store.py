@@ -14,6 +14,9 @@ from pentad.rooms.metrics.models import Kind, Labels, Scalar, State
 HOUR: Final = 3_600
 DAY: Final = 86_400
 _SERIES: Final = "d.id, d.collector, d.scope, d.key, d.labels, d.kind, d.unit"
+_SAMPLES: Final = "FROM metric_samples m WHERE m.series = d.id"
+_HOURS: Final = f"FROM metric_rollups r WHERE r.series = d.id AND r.step = {HOUR}"
+_DAYS: Final = f"FROM metric_rollups r WHERE r.series = d.id AND r.step = {DAY}"
 _ROLLUP: Final = "samples, lowest, highest, total, first, last, rise, last_at"
 
 
@@ -125,13 +128,19 @@ def collectors(rows: Rows) -> list[str]:
 def first(rows: Rows, collector: str) -> float | None:
     """When the history of a collector begins."""
     moments = [
-        rows.value(
-            f"SELECT min(m.at) FROM {table} m JOIN metric_series d ON d.id = m.series WHERE d.collector = ?",  # noqa: S608  one of two names
-            collector,
-        )
-        for table in ("metric_samples", "metric_rollups")
+        rows.value(f"SELECT min(({of})) FROM metric_series d WHERE d.collector = ?", collector)  # noqa: S608  own words
+        for of in (f"SELECT min(m.at) {_SAMPLES}", f"SELECT min(r.at) {_HOURS}", f"SELECT min(r.at) {_DAYS}")
     ]
     return min((at for at in moments if at is not None), default=None)
+
+
+def has_record(rows: Rows, moment: float, collector: str | None = None) -> bool:
+    """Whether anything was recorded before this time, by any collector or by this one."""
+    of = "" if collector is None else "d.collector = ? AND "
+    tables = ((_SAMPLES, "m"), (_HOURS, "r"), (_DAYS, "r"))
+    recorded = " OR ".join(f"EXISTS (SELECT 1 {table} AND {name}.at <= ?)" for table, name in tables)
+    sql = f"SELECT 1 FROM metric_series d WHERE {of}({recorded}) LIMIT 1"  # noqa: S608  own words
+    return rows.one(sql, *([] if collector is None else [collector]), *[moment] * len(tables)) is not None
 
 
 def first_number(rows: Rows, series: int) -> float | None:

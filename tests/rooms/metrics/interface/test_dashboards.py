@@ -2,7 +2,7 @@
 
 import pytest
 
-from pentad.kernel.pages import Cell, Links, Visit
+from pentad.kernel.pages import Cell, Form, Links, Note, TextField, Visit
 from pentad.kernel.principal import LOCAL
 from pentad.rooms.metrics.history.history_lines import HistoryLine
 from pentad.rooms.metrics.interface.dashboards import covered_share, duration, last_span, period_of, time_picker
@@ -29,6 +29,28 @@ def asked(**query: str) -> Visit:
 def test_the_heading_says_which_time_is_shown(query: dict[str, str], seconds: float, title: str) -> None:
     period = period_of(asked(**query), NOW)
     assert (period.seconds, period.title) == (seconds, title)
+
+
+@pytest.mark.parametrize(
+    ("query", "problem"),
+    [
+        ({"from": "2026-01-05", "to": "2026-01-01"}, "The period ends before it begins."),
+        ({"from": "yesterday"}, "'yesterday' is not a time."),
+        ({"span": "long"}, "'now-long' is not a time."),
+    ],
+)
+@pytest.mark.requirement("metrics:pages")
+def test_a_period_that_makes_no_sense_is_told_beside_the_picker(query: dict[str, str], problem: str) -> None:
+    period = period_of(asked(**query), NOW)
+    assert period.title == "The last 24 hours"
+    _, form, note = time_picker(period, ("host",))
+    assert isinstance(note, Note)
+    assert note.text.startswith(problem)
+    assert isinstance(form, Form)
+    assert [one.value for one in form.fields if isinstance(one, TextField)] == [
+        query.get("from", ""),
+        query.get("to", ""),
+    ]
 
 
 @pytest.mark.requirement("metrics:pages")

@@ -8,6 +8,7 @@ import pytest
 
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ports import Database, Rows, Transaction
+from pentad.rooms.registers.query.count_cache import CountCache
 from pentad.rooms.registers.query.datetimes import parse_instant
 from pentad.rooms.registers.query.dialects import sql_dialect
 from pentad.rooms.registers.query.execute import aggregate, find
@@ -339,3 +340,17 @@ async def test_nothing_asked_for_is_counted_without_reading_rows(room: Database)
 
 def test_a_source_without_bounds_reads_everything() -> None:
     assert row_source(sql_dialect("sqlite"), Scope(), None, include_deleted=True).where.text == "TRUE"
+
+
+@pytest.mark.requirement("console:growth")
+async def test_counting_stops_at_the_limit_unless_counts_are_cached(room: Database) -> None:
+    await room.write(lambda tx: put(tx, [simple(number, {"name": "abc"[number % 3]}) for number in range(1, 31)]))
+
+    async def total(query: Query, cache: CountCache | None = None) -> int | None:
+        return (await room.read(lambda rows: find(rows, room.dialect, PAIR, query, cache))).total
+
+    some = Query(limit=2, filter=Compare(("name",), "eq", "a"))
+    assert [await total(replace(Query(limit=2), count_to=most)) for most in (None, 7, 40)] == [30, 7, 30]
+    assert [await total(replace(some, count_to=most)) for most in (4, 40)] == [4, 10]
+    cached = await total(replace(Query(limit=2), count_to=7), CountCache(few=1))
+    assert cached == (30 if room.dialect == "sqlite" else 7)

@@ -64,6 +64,8 @@ _SEND_SECONDS: Final = 5.0
 """How long the form waits, so that a quick task is shown with its result."""
 _BUDGET: Final = 100_000
 """The most characters of results and JSON that a page shows."""
+_CELL: Final = 400
+"""More characters than a cell shows, so that a longer text ends with an ellipsis."""
 _LONGEST_TITLE: Final = 60
 _COUNTED: Final = 5_001
 """Tasks beyond this number are not counted: counting 100,000 takes longer than the rest of the page."""
@@ -403,7 +405,7 @@ def _table(tasks: Sequence[Task]) -> ui.Table:
         (
             ui.Cell(_title(one), ui.Place(("tasks", one.id))),
             _state(one),
-            task_view(one, one.agent, 300).text,
+            task_view(one, one.agent, _CELL).text,
             ui.when(one.updated_at),
         )
         for one in tasks

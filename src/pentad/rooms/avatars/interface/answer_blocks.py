@@ -75,7 +75,7 @@ async def _sources(avatar: AvatarSnapshot, citations: Sequence[CitationView]) ->
             continue
         spans = sorted((one.char_start - passage.char_start, one.char_end - passage.char_start) for one in cited)
         blocks += [
-            Links([Cell(f"[{one.n}] {reference(one)}", _place(avatar.id, one)) for one in cited]),
+            Links([Cell(f"[{one.n}] {reference(one)}", _place(avatar.id, one)) for one in cited], names=True),
             Marked(passage.content, spans),
             *(Note(one.warning, "bad") for one in cited if one.warning),
             *_scan(passage),

@@ -85,7 +85,7 @@ async def feedback(avatars: Avatars, visit: Visit) -> Sheet:
     path = f"{path_of(avatar.id)}/feedback"
     events = [_rated(one, path) for one in found["feedback"]]
     lead = "Readers' ratings of answers. The ratings you accept adjust the avatar's confidence."
-    return Sheet("Feedback", [Timeline(events, "No ratings wait for a review.")], lead=lead, trail=[_way_back(avatar)])
+    return Sheet("Feedback", [Timeline(events, "No ratings wait for a review.")], lead=lead, trail=[way_back(avatar)])
 
 
 async def review(avatars: Avatars, visit: Visit) -> Place:
@@ -103,7 +103,7 @@ async def add_form(avatars: Avatars, visit: Visit) -> Sheet:
     """The form to add a document."""
     check_right(visit.principal, "avatars", "write")
     avatar = await avatars.open(visit.path["avatar"])
-    return Sheet("Add a document", [_add_form(avatar, visit)], lead=_ADD_LEAD, trail=[_way_back(avatar)])
+    return Sheet("Add a document", [_add_form(avatar, visit)], lead=_ADD_LEAD, trail=[way_back(avatar)])
 
 
 def _add_form(avatar: AvatarSnapshot, visit: Visit) -> Form:
@@ -143,7 +143,7 @@ async def add(avatars: Avatars, visit: Visit) -> Growing:
             report = await avatars.add(avatar.id, paths, options, told, uris=uris, caller=visit.principal)
         return _became(avatar, report)
 
-    sheet = Sheet("Add a document", [], lead=_ADD_LEAD, trail=[_way_back(avatar)])
+    sheet = Sheet("Add a document", [], lead=_ADD_LEAD, trail=[way_back(avatar)])
     return Growing(sheet, growth(work), [_add_form(avatar, visit)])
 
 
@@ -182,7 +182,8 @@ def author_links(avatar_id: str, visit: Visit) -> list[Cell]:
     return [Cell("Add a document", Place((avatar_id, "add"))), Cell("Feedback", Place((avatar_id, "feedback")))]
 
 
-def _way_back(avatar: AvatarSnapshot) -> Cell:
+def way_back(avatar: AvatarSnapshot) -> Cell:
+    """The link to the avatar's page."""
     return Cell(avatar.persona.name or avatar.id, Place((avatar.id,)))
 
 

@@ -35,7 +35,7 @@ from pentad.kernel.pages import (
 )
 from pentad.rooms.avatars.avatar_snapshot import AvatarSnapshot
 from pentad.rooms.avatars.interface.answer_blocks import ASK, answer_blocks
-from pentad.rooms.avatars.interface.author_pages import RATE, THANKS, path_of, rating_form, send_rating
+from pentad.rooms.avatars.interface.author_pages import RATE, THANKS, path_of, rating_form, send_rating, way_back
 from pentad.rooms.avatars.interface.presentation import AnswerView, PairView, PanelView, QuotedView
 from pentad.rooms.avatars.service import Avatars
 
@@ -85,7 +85,7 @@ async def say(avatars: Avatars, visit: Visit) -> Sheet | Growing:
         rating = rating_form(visit, answer, f"{path_of(avatar.id)}/chat", kept)
         return [spoken, *rating, *_next(avatar, visit, said, focus=True)]
 
-    so_far = Sheet(_title(avatar), [_conversation(avatar, visit, asked)], trail=_way_back(avatar))
+    so_far = Sheet(_title(avatar), [_conversation(avatar, visit, asked)], trail=[way_back(avatar)])
     return Growing(so_far, growth(work), _next(avatar, visit, turns, question))
 
 
@@ -99,7 +99,7 @@ async def _sheet(avatar: AvatarSnapshot, visit: Visit, below: Sequence[Block], t
         spoken = Conversation([Message(avatar.persona.name, "", answered)])
         shown = [_conversation(avatar, visit, turns[:-1]), spoken]
     blocks = [*shown, *below, *_next(avatar, visit, turns, typed)]
-    return Sheet(_title(avatar), blocks, trail=_way_back(avatar))
+    return Sheet(_title(avatar), blocks, trail=[way_back(avatar)])
 
 
 def _conversation(avatar: AvatarSnapshot, visit: Visit, turns: Sequence[_Turn]) -> Conversation:
@@ -128,10 +128,6 @@ def _next(
 
 def _title(avatar: AvatarSnapshot) -> str:
     return f"Chat with {avatar.persona.name}"
-
-
-def _way_back(avatar: AvatarSnapshot) -> list[Cell]:
-    return [Cell(avatar.persona.name, Place((avatar.id,)))]
 
 
 def _turns(visit: Visit) -> list[_Turn]:

@@ -16,7 +16,6 @@ from pentad.kernel.pages import (
     Growing,
     Hint,
     Note,
-    Place,
     Section,
     Sheet,
     Step,
@@ -26,7 +25,7 @@ from pentad.kernel.pages import (
 )
 from pentad.mcp.rights import check_right
 from pentad.rooms.avatars.avatar_snapshot import AvatarSnapshot
-from pentad.rooms.avatars.interface.author_pages import in_turn, path_of, uploaded
+from pentad.rooms.avatars.interface.author_pages import in_turn, path_of, uploaded, way_back
 from pentad.rooms.avatars.service import Avatars
 
 _TITLE: Final = "Evaluation"
@@ -57,7 +56,7 @@ async def one_evaluation(avatars: Avatars, visit: Visit) -> Sheet:
     else:
         shown = [Note("Not evaluated yet.")] if card is None else _card(avatar, card)
     form = [Section("Evaluate now", [_form(avatar)])] if may_write else []
-    return Sheet(_TITLE, [*shown, *form], lead=_LEAD, trail=_way_back(avatar))
+    return Sheet(_TITLE, [*shown, *form], lead=_LEAD, trail=[way_back(avatar)])
 
 
 async def run_evaluation(avatars: Avatars, visit: Visit) -> Growing:
@@ -79,7 +78,7 @@ async def run_evaluation(avatars: Avatars, visit: Visit) -> Growing:
         card = await avatars.last_evaluation(now)
         return [] if card is None else [*_card(now, card), Section("Evaluate again", [_form(now)])]
 
-    sheet = Sheet(_TITLE, [], lead=_LEAD, trail=_way_back(avatar))
+    sheet = Sheet(_TITLE, [], lead=_LEAD, trail=[way_back(avatar)])
     return Growing(sheet, growth(work), [_form(avatar)])
 
 
@@ -115,7 +114,3 @@ def _figure(line: Mapping[str, Any]) -> Sequence[Text]:
         goal,
         "" if line["goal"] is None else verdict,
     )
-
-
-def _way_back(avatar: AvatarSnapshot) -> list[Cell]:
-    return [Cell(avatar.persona.name or avatar.id, Place((avatar.id,)))]

@@ -32,7 +32,7 @@ async def lineage(avatars: Avatars, caller: Principal, uri: str) -> Origin | Non
     thing = Thing(
         passage_uri(opened.id, passage.id), "entity", "passage", f"{passage.source}{place and ', '}{place}", facts=facts
     )
-    source = next((one for one in await opened.sources() if one.source_id == passage.source_id), None)
+    source = await opened.source(passage.document)
     address = f"avatar://{opened.id}/sources#{passage.source_id}"
     about = {"sha256": passage.sha256}
     links: list[Link] = []

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from pentad.documents.instructions import WARNING, instructs_at
+from pentad.kernel.counts import counted
 from pentad.kernel.errors import NotFound
+from pentad.kernel.page_values import filled_table
 from pentad.kernel.pages import (
     Action,
     Block,
@@ -48,6 +50,7 @@ from pentad.rooms.avatars.interface.author_pages import (
     rate,
     rating_form,
     review,
+    way_back,
 )
 from pentad.rooms.avatars.interface.chat_pages import chat, panel, say
 from pentad.rooms.avatars.interface.evaluation_pages import one_evaluation, run_evaluation
@@ -57,6 +60,9 @@ from pentad.rooms.avatars.service import Avatars
 from pentad.rooms.avatars.verbs import FIRST_CONTENT
 
 _AT_ONCE: Final = 50
+_FIRST_SOURCES: Final = 12
+"""How many sources the page of an avatar shows."""
+_LONGEST_NUMBER: Final = 16
 
 
 async def everybody(avatars: Avatars, _visit: Visit) -> Sheet:
@@ -92,18 +98,28 @@ async def one_avatar(avatars: Avatars, visit: Visit) -> Sheet:
         else:
             blocks += rating_form(visit, shown, f"{path_of(avatar.id)}/rate", [Hidden("q", question)])
     blocks.append(Section("About", [Facts(_facts(avatar, info)), Links(info.expertise)]))
-    columns = (
-        "Source",
-        Column("Kind", short=True),
-        Column("Year", short=True),
-        "By",
-        Column("Pages", True),
-        Column("Passages", True),
-        "License",
-    )
-    rows = [_source(avatar.id, one) for one in await avatar.sources()]
-    blocks.append(Section("Sources", [Table(columns, rows, "The corpus is empty.")]))
+    found = await avatar.some_sources("", _FIRST_SOURCES + 1)
+    table = _source_table(avatar.id, found[:_FIRST_SOURCES], "The corpus is empty.")
+    every = [Links([Cell("All sources", Place((avatar.id, "sources")))])] if len(found) > _FIRST_SOURCES else []
+    blocks.append(Section("Sources", [table, *every]))
     return Sheet(info.name or avatar.id, blocks, lead=info.description)
+
+
+async def all_sources(avatars: Avatars, visit: Visit) -> Sheet:
+    """The documents of the corpus, filtered by words of their titles."""
+    avatar = await avatars.open(visit.path["avatar"])
+    words, offset = visit.asked(), visit.number("offset") or 0
+    found = await avatar.some_sources(words, _AT_ONCE + 1, offset)
+    shown, here = found[:_AT_ONCE], (avatar.id, "sources")
+    following = Place(here, {"q": words, "offset": str(offset + _AT_ONCE)}) if len(found) > _AT_ONCE else None
+    total = info_view(avatar, None).document_count
+    empty = "No title has these words. Try fewer or other words." if words else "The corpus is empty."
+    blocks = [
+        SearchBox("Find a source by its title", words),
+        _source_table(avatar.id, shown, empty),
+        Pager("" if words else counted(total, "source"), following, Place(here, {"q": words}) if offset else None),
+    ]
+    return Sheet("Sources", blocks, lead="What the answers are quoted from.", trail=[way_back(avatar)])
 
 
 async def one_passage(avatars: Avatars, visit: Visit) -> Sheet:
@@ -111,7 +127,8 @@ async def one_passage(avatars: Avatars, visit: Visit) -> Sheet:
     avatar, n = await avatars.open(visit.path["avatar"]), visit.path["n"]
     found = await source_excerpt(avatar, n, visit.number("from"), visit.number("to"))
     passage, page = found.passage, page_text(found.pages.first, found.pages.last)
-    document = next((one for one in await avatar.sources() if one.id == passage.document), None)
+    document = await avatar.source(passage.document)
+    previous, following = await avatar.neighbours(passage)
     facts = Facts(
         [
             ("Source", _original(passage.source, document, found.pages.physical)),
@@ -129,12 +146,16 @@ async def one_passage(avatars: Avatars, visit: Visit) -> Sheet:
     )
     before = found.before if found.begins else f"… {found.before}"
     after = found.after if found.ends else f"{found.after} …"
-    trail = [Cell(info_view(avatar, None).name or avatar.id, Place((avatar.id,)))]
+    trail = [way_back(avatar), Cell(passage.source, Place((avatar.id, "sources", passage.document)))]
+    steps = (("Previous passage", previous), ("Next passage", following))
+    ways = Links([Cell(word, Place((avatar.id, "passages", one))) for word, one in steps if one is not None])
     span = found.char_start - passage.char_start, found.char_end - passage.char_start
     warning = [Note(WARNING, "bad")] if instructs_at(passage.content, *span) else []
     marked = Marked(before + found.marked + after, [(len(before), len(before) + len(found.marked))])
     return Sheet(
-        f"Passage {n}", [*warning, marked, *await _picture(avatar, passage, found.pages.physical), facts], trail=trail
+        f"Passage {n}",
+        [*warning, marked, ways, *await _picture(avatar, passage, found.pages.physical), facts],
+        trail=trail,
     )
 
 
@@ -161,11 +182,11 @@ def _original(title: str, document: CorpusDocument | None, page: int | None) -> 
 async def one_source(avatars: Avatars, visit: Visit) -> Sheet:
     """A document of the corpus and its passages."""
     avatar, number = await avatars.open(visit.path["avatar"]), str(visit.path["source"])
-    document = next((one for one in await avatar.sources() if str(one.id) == number), None)
+    document = await avatar.source(int(number)) if number.isdecimal() and len(number) < _LONGEST_NUMBER else None
     if document is None:
         raise NotFound(
             f"{avatar.id} has no source {number[:20]}.",
-            hint="A newer ingest may have replaced it. See the avatar's page for its sources.",
+            hint="A newer ingest may have replaced it. See the avatar's sources.",
         )
     offset = visit.number("offset") or 0
     shown = await avatar.passages(await avatar.passage_ids(document.id, _AT_ONCE, offset))
@@ -196,8 +217,8 @@ async def one_source(avatars: Avatars, visit: Visit) -> Sheet:
         ]
     )
     pager = Pager(f"{document.passages:,} passages", following, Place(here) if offset else None)
-    trail = [Cell(info_view(avatar, None).name or avatar.id, Place((avatar.id,)))]
-    return Sheet(document.title, [facts, Table(columns, rows, "This source has no text."), pager], trail=trail)
+    trail = [way_back(avatar), Cell("Sources", Place((avatar.id, "sources")))]
+    return Sheet(document.title, [facts, filled_table(columns, rows, "This source has no text."), pager], trail=trail)
 
 
 async def figures(avatars: Avatars, _visit: Visit) -> Sequence[tuple[str, str]]:
@@ -211,6 +232,7 @@ PAGES: Final[Pages[Avatars]] = Pages(
         Page("panel", panel),
         Page("{avatar}", one_avatar),
         Page("{avatar}/chat", chat),
+        Page("{avatar}/sources", all_sources),
         Page("{avatar}/sources/{source}", one_source),
         Page("{avatar}/passages/{n}", one_passage),
         Page("{avatar}/evaluation", one_evaluation),
@@ -243,6 +265,19 @@ def _facts(avatar: AvatarSnapshot, info: InfoView) -> list[tuple[str, str]]:
         ("Search", info.embedding_model or "by words"),
         ("Last ingest", f"{when(avatar.avatar.updated_at)} UTC, generation {info.generation}"),
     ]
+
+
+def _source_table(avatar_id: str, sources: Sequence[CorpusDocument], empty: str) -> Table:
+    columns = (
+        "Source",
+        Column("Kind", short=True),
+        Column("Year", short=True),
+        Column("By", short=True),
+        Column("Pages", True),
+        Column("Passages", True),
+        "License",
+    )
+    return filled_table(columns, [_source(avatar_id, one) for one in sources], empty)
 
 
 def _source(avatar_id: str, one: CorpusDocument) -> tuple[str | Cell, ...]:

@@ -137,7 +137,7 @@ def record_blocks(record: Record, state: str = "") -> list[Block]:
     blocks: list[Block] = [Prose(_text(data, "description")), facts]
     for title, family in (("Skills", "skill"), ("Domains", "domain")):
         if classes := _classes(data, cast("Family", family)):
-            blocks.append(Section(title, [Links(classes)]))
+            blocks.append(Section(title, [Links(classes, names=True)]))
     return [*blocks, *_sections(data)]
 
 

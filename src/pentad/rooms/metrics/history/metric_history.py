@@ -349,11 +349,9 @@ class MetricHistory:
         """Whether no collector has recorded anything yet."""
         return await self._database.read(lambda rows: rows.one("SELECT 1 FROM metric_series LIMIT 1")) is None
 
-    async def has_record_of(self, moment: float) -> bool:
-        """Whether anything was recorded before this time."""
-        collectors = await self._recorded_collectors()
-        firsts = [await self._database.read(lambda rows, name=name: store.first(rows, name)) for name in collectors]
-        return any(at is not None and at <= moment for at in firsts)
+    async def has_record_of(self, moment: float, collector: str | None = None) -> bool:
+        """Whether anything was recorded before this time, by any collector or by this one."""
+        return await self._database.read(lambda rows: store.has_record(rows, moment, collector))
 
     async def scopes(self, collector: str) -> list[str]:
         """The scopes of a collector that have a history."""

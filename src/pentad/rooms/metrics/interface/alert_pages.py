@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from pentad.kernel.counts import counted
 from pentad.kernel.errors import InvalidInput
+from pentad.kernel.page_values import filled_table
 from pentad.kernel.pages import (
     Block,
     Button,
@@ -28,7 +29,7 @@ from pentad.kernel.pages import (
 )
 from pentad.rooms.metrics.history.alerts import Alert, AlertChange
 from pentad.rooms.metrics.history.silences import Silence, silence_of
-from pentad.rooms.metrics.interface.dashboards import filled_table, value_text
+from pentad.rooms.metrics.interface.dashboards import value_text
 from pentad.rooms.metrics.interface.presentation import full_name, label_text
 from pentad.rooms.metrics.models import Info
 from pentad.rooms.metrics.service import Metrics
@@ -158,7 +159,7 @@ def _alert_table(metrics: Metrics, alerts: Sequence[Alert], silences: Sequence[S
         for alert in alerts
     ]
     columns = (
-        "Level",
+        Column("Level", short=True),
         "Metric",
         "Of",
         Column("Value", True),

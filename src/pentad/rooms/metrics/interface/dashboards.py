@@ -5,11 +5,12 @@ Both use the same blocks. A link to a page also has a tool call, for views.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pentad.kernel.charts import format_number
-from pentad.kernel.errors import Unavailable
+from pentad.kernel.errors import InvalidInput, Unavailable
+from pentad.kernel.page_values import filled_table
 from pentad.kernel.pages import (
     Block,
     Button,
@@ -26,7 +27,6 @@ from pentad.kernel.pages import (
     Series,
     Sheet,
     Table,
-    Text,
     TextField,
     ToolCall,
     Visit,
@@ -57,6 +57,8 @@ _SOURCE_SECONDS: Final = 4.0
 """How long a page waits for a source that has its own history."""
 _DAY: Final = 86_400.0
 _DEFAULT: Final = "24h"
+_SHORTER: Final = {3_600: "1h", 21_600: "6h"}
+"""The span to show of a younger history."""
 _SPANS: Final = {
     "1h": "The last hour",
     "6h": "The last 6 hours",
@@ -74,13 +76,15 @@ Row = tuple[Cell, str, str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """A chosen period. `asked` is the query that chooses it again, `span` its name, if any."""
+    """A chosen period. `asked` is the query that chooses it again, `span` its name, if any, `problem` why it is not the
+    one that was asked for."""
 
     begin: float
     end: float
     title: str
     span: str = ""
     asked: Mapping[str, str] = field(default_factory=dict[str, str])
+    problem: str = ""
 
     @property
     def seconds(self) -> float:
@@ -88,11 +92,35 @@ class Period:
 
 
 def period_of(visit: Visit, now: float) -> Period:
-    """The period in a page's URL: a span up to now, or two dates."""
+    """The period in a page's URL: a span up to now, or two dates. The last 24 hours if it makes no sense."""
     first, last = visit.asked("from", 60), visit.asked("to", 60)
-    if first or last:
-        return period_between(parse_time(first or "now-24h", now), _day_end(last, now), {"from": first, "to": last})
-    return last_span(visit.asked("span", 20) or _DEFAULT, now)
+    asked = {"from": first, "to": last}
+    try:
+        if not first and not last:
+            return last_span(visit.asked("span", 20) or _DEFAULT, now)
+        begin, end = parse_time(first or "now-24h", now), _day_end(last, now)
+        if begin >= end:
+            raise InvalidInput("The period ends before it begins.", hint="Choose an earlier first day.")
+    except InvalidInput as error:
+        return replace(last_span(_DEFAULT, now), asked=asked, problem=error.sentence())
+    return period_between(begin, end, asked)
+
+
+async def dashboard_period(metrics: Metrics, visit: Visit, collector: str) -> Period:
+    """The period in a page's URL; without one, the usual period of the collector."""
+    if any(visit.asked(name) for name in ("from", "to", "span")):
+        return period_of(visit, metrics.now())
+    return await usual_period(metrics, collector)
+
+
+async def usual_period(metrics: Metrics, collector: str) -> Period:
+    """The last 24 hours, or less if all records are younger."""
+    now = metrics.now()
+    if await metrics.history.has_record_of(now, collector):
+        for shorter, span in _SHORTER.items():
+            if not await metrics.history.has_record_of(now - shorter, collector):
+                return last_span(span, now)
+    return last_span(_DEFAULT, now)
 
 
 def last_span(span: str, now: float) -> Period:
@@ -123,7 +151,8 @@ def time_picker(
         TextField("from", "From", period.asked.get("from", ""), kind="date", required=False),
         TextField("to", "To", period.asked.get("to", ""), kind="date", required=False),
     ]
-    return [Links(spans), Form(fields, [Button("Show", kind="plain")], method="get")]
+    problem = [Note(period.problem, "bad")] if period.problem else []
+    return [Links(spans), Form(fields, [Button("Show", kind="plain")], method="get"), *problem]
 
 
 # One metric
@@ -214,14 +243,15 @@ def _too_few(found: HistoryLines) -> list[Block]:
 
 
 async def with_earlier(metrics: Metrics, collector: str, key: str, chart: Chart, period: Period) -> Chart:
-    """The chart with the lines of the previous period drawn over it."""
-    earlier = await page_lines(metrics, collector, key, period.begin - period.seconds, period.begin)
+    """The chart with the lines of the previous period, dashed."""
+    begin = period.begin - period.seconds
+    earlier = await page_lines(metrics, collector, key, begin, period.begin)
+    lines = [line for line in earlier.lines if line.points]
+    drawn = history_chart(chart.title, lines, begin, period.begin).series if lines else ()
     moved = [
-        Series(f"{name}, previous", [(x + period.seconds, y) for x, y in plot_points(line)])
-        for name, line in zip(legend_labels(earlier.lines), earlier.lines, strict=True)
-        if line.points
+        Series(f"{one.name}, previous", [(x + period.seconds, y) for x, y in one.points], of=one.name) for one in drawn
     ]
-    return Chart(chart.title, [*chart.series, *moved], chart.unit, True, chart.span, chart.gaps, chart.marks)
+    return replace(chart, series=[*chart.series, *moved])
 
 
 def _coverage_table(lines: Sequence[HistoryLine], begin: float, end: float) -> Table:
@@ -321,7 +351,7 @@ async def collector_charts(metrics: Metrics, info: Info, period: Period) -> list
 
 async def collector_sheet(metrics: Metrics, info: Info, rows: Sequence[Row]) -> Sheet:
     """The figures of a collector, for a view."""
-    period = last_span(_DEFAULT, metrics.now())
+    period = await usual_period(metrics, info.id)
     blocks = [*await collector_charts(metrics, info, period), *figure_blocks(rows, nothing_recorded(info.id))]
     return Sheet(info.title, blocks, lead=info.description)
 
@@ -329,16 +359,6 @@ async def collector_sheet(metrics: Metrics, info: Info, rows: Sequence[Row]) -> 
 def figure_blocks(rows: Sequence[Row], empty: str | Hint) -> list[Block]:
     """The first rows as a table, and how many more there are."""
     return [filled_table(_COLUMNS, rows[:MOST_ROWS], empty), *_rest(len(rows), "figures")]
-
-
-def filled_table(columns: Sequence[Column | str], rows: Sequence[Sequence[Text]], empty: str | Hint = "") -> Table:
-    """A table without the columns that are empty in every row."""
-    used = [n for n in range(len(columns)) if any(_has_text(row[n]) for row in rows)]
-    return Table([columns[n] for n in used], [[row[n] for n in used] for row in rows], empty)
-
-
-def _has_text(text: Text) -> bool:
-    return bool(text.text if isinstance(text, Cell) else text)
 
 
 def _rest(count: int, name: str) -> list[Block]:

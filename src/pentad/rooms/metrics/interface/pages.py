@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from pentad.kernel.clock import to_second
 from pentad.kernel.errors import InvalidInput, PentadError
-from pentad.kernel.page_values import label, scalar_text
+from pentad.kernel.page_values import filled_table, label, scalar_text
 from pentad.kernel.pages import (
     Action,
     Block,
@@ -52,9 +52,9 @@ from pentad.rooms.metrics.interface.dashboards import (
     Period,
     Row,
     collector_charts,
+    dashboard_period,
     duration,
     figure_blocks,
-    filled_table,
     latest_rows,
     metric_blocks,
     nothing_recorded,
@@ -111,7 +111,7 @@ async def one_collector(metrics: Metrics, visit: Visit) -> Sheet:
     info = metrics.info(visit.path["collector"])
     if not info.ready:
         return Sheet(info.title, [Note(f"Not set up. {info.missing}")], lead=info.description)
-    words, period = visit.asked().casefold(), period_of(visit, metrics.now())
+    words, period = visit.asked().casefold(), await dashboard_period(metrics, visit, info.id)
     ways = [Cell("What changed", Place((info.id, "changes"))), Cell("Export", Place((info.id, "export")))]
     blocks: list[Block] = [Links(ways, actions=True)]
     if not words and (charts := await collector_charts(metrics, info, period)):
@@ -134,7 +134,7 @@ async def one_collector(metrics: Metrics, visit: Visit) -> Sheet:
 async def one_metric(metrics: Metrics, visit: Visit) -> Sheet:
     """A metric: a chart of its history, gaps, a forecast, and what it means."""
     info, key = metrics.info(visit.path["collector"]), visit.path["key"]
-    period, compared = period_of(visit, metrics.now()), visit.asked("compare") == "yes"
+    period, compared = await dashboard_period(metrics, visit, info.id), visit.asked("compare") == "yes"
     found = await page_lines(metrics, info.id, key, period.begin, period.end)
     picker = time_picker(period, (info.id, key))
     blocks = [*picker, *metric_blocks(metrics, info, [key], found, period)]
@@ -278,7 +278,7 @@ async def changes(metrics: Metrics, visit: Visit) -> Sheet:
             label_text(one.labels),
             value_text(one.before, one.unit),
             value_text(one.after, one.unit),
-            one.what if one.percent is None else f"{one.percent:+g} %",
+            one.what if one.percent is None else f"{one.percent:+g}%",
         )
         for one in found.changes
     ]

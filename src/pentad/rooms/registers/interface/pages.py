@@ -6,7 +6,6 @@ Everything is read with the visitor's rights, so pages hide what the visitor may
 from collections.abc import Sequence
 from typing import Any, Final
 
-from pentad.kernel.counts import counted
 from pentad.kernel.errors import InvalidInput, PentadError
 from pentad.kernel.pages import (
     Action,
@@ -49,7 +48,7 @@ from pentad.rooms.registers.interface.console.definition_forms import (
 from pentad.rooms.registers.interface.console.import_pages import IMPORT_ACTIONS, IMPORT_PAGES
 from pentad.rooms.registers.interface.console.object_forms import OBJECT_ACTIONS, OBJECT_PAGES
 from pentad.rooms.registers.interface.console.object_page import OBJECT_PAGE_ACTIONS, ONE_OBJECT, object_anywhere
-from pentad.rooms.registers.interface.console.pair_page import PairPage, caller_of
+from pentad.rooms.registers.interface.console.pair_page import COUNT_TO, PairPage, caller_of, count_text, objects_text
 from pentad.rooms.registers.interface.console.schema_pages import (
     CHANGED,
     MOST_LISTED,
@@ -67,7 +66,7 @@ from pentad.rooms.registers.verbs import FIRST_CONTENT
 from pentad.rooms.registers.views.definition import View
 
 _MOST_COUNTED: Final = 50
-_COUNT: Final = Query(limit=0)
+_COUNT: Final = Query(limit=0, count_to=COUNT_TO)
 
 
 async def all_registers(registers: Registers, visit: Visit) -> Sheet:
@@ -102,7 +101,7 @@ async def one_register(registers: Registers, visit: Visit) -> Sheet:
     for pair in await registers.catalogue.visible_pairs(caller):
         if pair.register.id == register.id and (total := await _count(registers, caller, pair)) is not None:
             title = Cell(pair.schema.title or pair.schema.slug, Place((register.id, pair.schema.id)))
-            rows.append((title, description_of(pair.schema), f"{total:,}"))
+            rows.append((title, description_of(pair.schema), count_text(total)))
     facts = Facts(
         [
             ("Slug", register.slug),
@@ -137,7 +136,8 @@ async def figures(registers: Registers, visit: Visit) -> Sequence[tuple[str, str
     if len(pairs) > _MOST_COUNTED:
         return known
     counts = [await _count(registers, caller, pair) for pair in pairs]
-    return [*known, ("objects", f"{sum(count or 0 for count in counts):,}")]
+    more = "+" if COUNT_TO in counts else ""
+    return [*known, ("objects", f"{sum(count or 0 for count in counts) - counts.count(COUNT_TO):,}{more}")]
 
 
 async def all_views(registers: Registers, visit: Visit) -> Sheet:
@@ -179,7 +179,7 @@ async def one_view(registers: Registers, visit: Visit) -> Sheet:
         Cell(f"Export as {text}", Download(f"/api/views/{view.id}/export", {"format": kind})) for kind, text in FORMATS
     ]
     try:
-        page = await registers.views.page(caller, view, limit=PAGE_SIZE, cursor=cursor)
+        page = await registers.views.page(caller, view, limit=PAGE_SIZE, cursor=cursor, count_to=COUNT_TO)
     except InvalidInput as error:
         return Sheet(view.title, [Note(error.message, "bad"), *below], lead=view.description, trail=trail)
     columns = page.columns or list(dict.fromkeys(name for row in page.rows for name in row if name != "@self"))
@@ -191,7 +191,7 @@ async def one_view(registers: Registers, visit: Visit) -> Sheet:
         *(Note(f"{problem['path']}: {problem['message']}", "bad") for problem in page.problems),
         Table(heads if page.is_grouped else ("", *heads), rows, "It finds nothing."),
         Pager(
-            counted(page.total, "object") if page.total is not None else "",
+            objects_text(page.total),
             Place(here, {"cursor": page.cursor}) if page.cursor else None,
             Place(here) if cursor else None,
         ),

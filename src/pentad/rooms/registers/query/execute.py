@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pentad.kernel.ports import Dialect, Row, Rows
-from pentad.kernel.sql import Sql, composed, joined, select
+from pentad.kernel.sql import Sql, composed, joined, nested, select
 from pentad.rooms.registers.query.aggregation import run_aggregation
 from pentad.rooms.registers.query.count_cache import CountCache, is_cacheable
 from pentad.rooms.registers.query.dialects import SqlDialect, sql_dialect
@@ -48,7 +48,10 @@ def find(
         if total is None:
             if search is None and query.as_of is None and not query.include_deleted:
                 found = looked_up(sql, scope, narrow.filter) or found
-            total = _count(rows, found) if count_cache is None else count_cache.count(rows, sql, scope, query.filter)
+            if count_cache is None:
+                total = _count(rows, found, most=query.count_to)
+            else:
+                total = count_cache.count(rows, sql, scope, query.filter)
     answer = replace(page, total=total, facets=counted, ignored=query.ignored)
     return answer if search is None else search.described(answer)
 
@@ -158,6 +161,9 @@ def _total_on_last_page(query: Query, page: QueryResult) -> int | None:
     return None
 
 
-def _count(rows: Rows, found: RowSource, more: Sql | None = None) -> int:
-    statement = found.select("count(*)", more)
+def _count(rows: Rows, found: RowSource, more: Sql | None = None, most: int | None = None) -> int:
+    if most is None:
+        statement = found.select("count(*)", more)
+    else:
+        statement = select("count(*)", nested(found.select("1", more, f" LIMIT {most}"), "counted"))
     return rows.value(statement.text, *statement.params)

@@ -23,6 +23,13 @@ from pentad.rooms.registers.query.metadata import SELF
 from pentad.rooms.registers.query.models import And, AsOf, Compare, Filter, In, Instant, Scope, filter_paths
 from pentad.rooms.registers.query.search_words import ATTACHMENT_WORDS, WORDS, AskedWords, query_words
 
+_FOUND_OBJECTS = {
+    "sqlite": " CROSS JOIN objects",
+    "postgres": " CROSS JOIN LATERAL (SELECT * FROM objects WHERE id = d.record OFFSET 0) AS objects",
+}
+"""Objects looked up one by one from the words that were found, never the other way around: SQLite keeps the order of a
+CROSS JOIN, PostgreSQL that of a subquery with an OFFSET."""
+
 
 def uses_index(scope: Scope, criteria: Filter | None) -> bool:
     """Whether an index answers some part that must hold."""
@@ -193,8 +200,7 @@ def row_source(
             )
             if attachments:
                 found = _or_attached(found, attached_objects(sql, expression, attachments), ranked=not near)
-            # CROSS JOIN: SQLite must start from the words, never from the objects
-            tables, relevance = composed(found, " CROSS JOIN objects"), None if near else "d.points"
+            tables, relevance = composed(found, _FOUND_OBJECTS[sql.dialect]), None if near else "d.points"
             pieces.insert(0, Sql("objects.id = d.record"))
     elif (found := indexed_list(scope, criteria)) is not None:
         tables, match, criteria = _join_values(sql, *found)

@@ -247,6 +247,8 @@ class Query:
     offset: int = 0
     cursor: str | None = None
     count: bool = True
+    count_to: int | None = None
+    """Stop counting here, unless counts are cached."""
     facets: tuple[Facet, ...] = ()
     as_of: AsOf | None = None
     include_deleted: bool = False

@@ -83,8 +83,9 @@ class ViewRunner:
         more: Mapping[str, Any] | None = None,
         limit: int | None = None,
         cursor: str | None = None,
+        count_to: int | None = None,
     ) -> ViewPage:
-        """One page of a view that the caller may use."""
+        """One page of a view that the caller may use. The total is exact up to `count_to`."""
         pair, parsed = await self.parsed(caller, view)
         problems = problems_for(caller, pair, view, parsed)
         if not parsed.runnable:
@@ -99,7 +100,7 @@ class ViewRunner:
         if parsed.aggregate is not None:
             found = await self._groups(caller, pair, view, parsed, within, limit, cursor)
         else:
-            found = await self._objects_page(caller, pair, view, parsed, within, limit, cursor)
+            found = await self._objects_page(caller, pair, view, parsed, within, limit, cursor, count_to)
         return replace(found, problems=problems, uses=parsed.uses)
 
     async def _objects_page(
@@ -111,10 +112,11 @@ class ViewRunner:
         within: Filter | None,
         limit: int | None,
         cursor: str | None,
+        count_to: int | None,
     ) -> ViewPage:
         query = parsed.query
         assert query is not None  # noqa: S101  a runnable view without groups has one
-        query = replace(query, filter=_both(query.filter, within))
+        query = replace(query, filter=_both(query.filter, within), count_to=count_to)
         if limit is not None:
             query = replace(query, limit=min(limit, LARGEST_LIMIT))
         if cursor is not None:

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, Literal, cast
 
-from pentad.kernel.counts import counted
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.pages import (
     Action,
@@ -38,7 +37,7 @@ from pentad.kernel.pages import (
 )
 from pentad.rooms.registers.definitions.properties import Property
 from pentad.rooms.registers.interface.console.moments import moment_of, moment_text
-from pentad.rooms.registers.interface.console.pair_page import PairPage
+from pentad.rooms.registers.interface.console.pair_page import COUNT_TO, PairPage, objects_text
 from pentad.rooms.registers.interface.console.schema_pages import PROPERTY_COLUMNS, type_of
 from pentad.rooms.registers.interface.console.selection import (
     CHANGED,
@@ -58,8 +57,6 @@ PAGE_SIZE: Final = 25
 _MOST_COLUMNS: Final = 5
 _MOST_FACETS: Final = 5
 _MOST_DELETED: Final = 200
-_FEW_OBJECTS: Final = 5_000
-"""Above this number of objects, values of properties without an index are counted only on request."""
 FORMATS: Final = (("csv", "CSV"), ("xlsx", "Excel"), ("json", "JSON"))
 
 
@@ -145,7 +142,7 @@ class _Listing:
         heads = [Column("Object"), *map(self._head, columns), self._sortable(Column("Changed", short=True), CHANGED)]
         empty = "Nothing was found." if selection.is_narrow else "There are no objects yet."
         pager = Pager(
-            counted(found.total, "object") if found.total is not None else "",
+            objects_text(found.total),
             Place(page.place, {**selection.query(), "cursor": found.cursor}) if found.cursor else None,
             Place(page.place, selection.query()) if self._cursor else None,
         )
@@ -176,6 +173,7 @@ class _Listing:
     async def _find(self, more: Mapping[str, Any]) -> QueryResult:
         members = {**self._selection.members(), **{name: value for name, value in more.items() if value is not None}}
         query = await self._page.registers.objects.query_of(self._page.caller, self._page.pair, members)
+        query = replace(query, count_to=COUNT_TO)
         return await self._page.registers.objects.find(self._page.caller, self._page.pair, query)
 
     def _actions(self, found: QueryResult) -> list[Block]:
@@ -204,11 +202,13 @@ class _Listing:
         return [Links(chips)] if chips else []
 
     async def _facets(self, found: QueryResult) -> Block:
-        """Counts of each value. A filtered list is counted only if it is short or the visitor asks."""
+        """Counts of each value. Those of a long list are there at once only if they are indexed, the list is whole, and
+        the store keeps its counts; otherwise if the visitor asks."""
         selection, is_asked = self._selection, bool(self._page.visit.query.get("facets"))
         able = [one for one in self._page.properties() if one.facetable or one.enum or one.kind == "boolean"]
-        is_short = is_asked or (found.total is not None and found.total <= _FEW_OBJECTS)
-        if selection.as_of or not able or (not is_short and selection.is_narrow):
+        is_short = is_asked or (found.total is not None and found.total < COUNT_TO)
+        is_long = not is_short and (selection.is_narrow or found.total == COUNT_TO)
+        if selection.as_of or not able or is_long:
             if not able or selection.as_of:
                 return Facets(())
             ask = Place(self._page.place, {**selection.query(), "facets": "yes"})

@@ -1,6 +1,7 @@
 """Bulk edits: a plan for the objects on the page is previewed, then committed or dropped. It can be undone later."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final, cast
 
 from pentad.kernel.counts import counted
@@ -25,7 +26,7 @@ from pentad.kernel.pages import (
 )
 from pentad.kernel.schema_forms import read_form, schema_form
 from pentad.rooms.registers.interface.console.object_forms import object_schema
-from pentad.rooms.registers.interface.console.pair_page import PairPage
+from pentad.rooms.registers.interface.console.pair_page import COUNT_TO, PairPage, count_text
 from pentad.rooms.registers.interface.console.selection import Selection, described, filter_text, selection_of
 from pentad.rooms.registers.interface.console.values import Values
 from pentad.rooms.registers.models import StoredObject
@@ -48,7 +49,7 @@ async def bulk_form(registers: Registers, visit: Visit) -> Sheet:
     form = schema_form(schema, visit, [Button("Preview")], f"{page.path}/bulk", extra=kept)
     chosen = " and ".join(described(page, one) for one in selection.conditions) or "all of them"
     few = [] if total <= MOST_OPERATIONS else [Note(f"At most {MOST_OPERATIONS:,} can be changed at once.", "bad")]
-    about = Facts([("Which", chosen), ("How many", f"{total:,}")])
+    about = Facts([("Which", chosen), ("How many", count_text(total))])
     lead = "The values you fill in replace those of all these objects. You see a preview first."
     return Sheet(f"Change {page.title}", [about, *few, form], lead=lead, trail=page.trail)
 
@@ -122,7 +123,7 @@ def _optional_schema(page: PairPage) -> dict[str, Any]:
 async def _total(page: PairPage, selection: Selection) -> int:
     members = {**selection.members(), "limit": 0}
     query: Query = await page.registers.objects.query_of(page.caller, page.pair, members)
-    return (await page.registers.objects.find(page.caller, page.pair, query)).total or 0
+    return (await page.registers.objects.find(page.caller, page.pair, replace(query, count_to=COUNT_TO))).total or 0
 
 
 async def _rows(page: PairPage, plan: Plan) -> list[tuple[Text, ...]]:

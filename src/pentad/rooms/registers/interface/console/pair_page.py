@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from pentad.kernel.errors import PentadError
 from pentad.kernel.pages import Cell, Place, Visit
@@ -11,6 +11,19 @@ from pentad.rooms.registers.definitions.properties import Property
 from pentad.rooms.registers.models import Caller, Pair, StoredObject
 from pentad.rooms.registers.presentation import present
 from pentad.rooms.registers.service import Registers
+
+COUNT_TO: Final = 5_001
+"""Pages stop counting here, unless counts are cached: counting 100,000 objects takes longer than the rest of a page."""
+
+
+def count_text(total: int) -> str:
+    """A number of objects. One that may have stopped at the limit says so."""
+    return f"{total - 1:,}+" if total == COUNT_TO else f"{total:,}"
+
+
+def objects_text(total: int | None) -> str:
+    """How many objects a list has; empty if that is not known."""
+    return "" if total is None else "1 object" if total == 1 else f"{count_text(total)} objects"
 
 
 def caller_of(visit: Visit) -> Caller:
