@@ -355,6 +355,10 @@ async def test_a_server_json_of_the_newest_schema_is_taken_with_all_it_has(site:
     [
         ("websiteUrl", {"websiteUrl": "weather"}),
         ("icons[0].src", {"icons": [{"src": "http://weather.example.org/i.png"}]}),
+        ("icons[0].mimeType", {"icons": [{"src": "https://x.example/i", "mimeType": "text/html"}]}),
+        ("icons[0].theme", {"icons": [{"src": "https://x.example/i", "theme": "blue"}]}),
+        ("icons[0].sizes", {"icons": [{"src": "https://x.example/i", "sizes": ["big"]}]}),
+        ("icons[0].sizes", {"icons": [{"src": "https://x.example/i", "sizes": "48x48"}]}),
         ("packages[0].fileSha256", {"packages": [{**NEWEST["packages"][0], "fileSha256": "AB"}]}),
         ("packages[0].packageArguments[0].type", {"packages": [{**NEWEST["packages"][0], "packageArguments": [{}]}]}),
         (

@@ -23,6 +23,9 @@ _SIGNATURE: Final = "QFdkNLNszlGj3z3u0YQGt_T9LixY3qtdQpZmsTdDHDe3fXV9y9-B3m2-XgC
 
 HARMLESS: Final = (
     Harmless(
+        "name-of-mixed-letters", "mcp", {**SERVER, "name": "dev.acmecorp/Data-Base11", "version": f"1.0.0+{_SHA}"}
+    ),
+    Harmless(
         "paths",
         "claude",
         started(

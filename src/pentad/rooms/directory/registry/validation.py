@@ -8,7 +8,9 @@ from typing import Any, Final, Literal
 from pentad.rooms.directory.registry.server_files import (
     LATEST,
     LONGEST_DESCRIPTION,
+    LONGEST_NAME,
     LONGEST_VERSION,
+    SHORTEST_NAME,
     has_address,
     is_name,
 )
@@ -18,6 +20,9 @@ _RANGE: Final = re.compile(r"[\^~<>=]|\|\||\s-\s|(?:^|[.v])[xX*](?:$|[.-])|^\*$"
 _REMOTES: Final = ("streamable-http", "sse")
 _LONGEST_TITLE: Final = 100
 _LONGEST_ADDRESS: Final = 255
+_IMAGES: Final = ("image/png", "image/jpeg", "image/jpg", "image/svg+xml", "image/webp")
+_THEMES: Final = ("light", "dark")
+_SIZE: Final = re.compile(r"[0-9]+x[0-9]+|any")
 _URL: Final = re.compile(r"https?://[^\s/]")
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 
@@ -43,7 +48,11 @@ def issues_of(server: dict[str, Any]) -> list[Issue]:
 def _head(server: dict[str, Any]) -> Iterator[Issue]:
     name = text_of(server.get("name"))
     if name is None or not is_name(name):
-        yield Issue("name", "a name is a namespace, one slash and a name, such as org.example/weather")
+        yield Issue(
+            "name",
+            f"a name is a namespace, one slash and a name, such as org.example/weather: "
+            f"{SHORTEST_NAME} to {LONGEST_NAME} characters",
+        )
     description = text_of(server.get("description"))
     if description is None or len(description) > LONGEST_DESCRIPTION:
         yield Issue("description", f"a description has 1 to {LONGEST_DESCRIPTION} characters")
@@ -60,9 +69,20 @@ def _head(server: dict[str, Any]) -> Iterator[Issue]:
     if "websiteUrl" in server and not _URL.match(text_of(server["websiteUrl"]) or ""):
         yield Issue("websiteUrl", "a website is an address, such as https://example.org")
     for index, one in enumerate(items_of(server.get("icons"))):
-        source = text_of(mapping_of(one).get("src")) or ""
-        if not source.startswith("https://") or len(source) > _LONGEST_ADDRESS:
-            yield Issue(f"icons[{index}].src", f"an icon is an https address of at most {_LONGEST_ADDRESS} characters")
+        yield from _icon(mapping_of(one), f"icons[{index}]")
+
+
+def _icon(icon: dict[str, Any], path: str) -> Iterator[Issue]:
+    source = text_of(icon.get("src")) or ""
+    if not source.startswith("https://") or len(source) > _LONGEST_ADDRESS:
+        yield Issue(f"{path}.src", f"an icon is an https address of at most {_LONGEST_ADDRESS} characters")
+    if icon.get("mimeType", _IMAGES[0]) not in _IMAGES:
+        yield Issue(f"{path}.mimeType", f"an icon is one of {', '.join(_IMAGES)}")
+    if icon.get("theme", _THEMES[0]) not in _THEMES:
+        yield Issue(f"{path}.theme", f"a theme is {' or '.join(_THEMES)}")
+    sizes = icon.get("sizes", [])
+    if not isinstance(sizes, list) or not all(_SIZE.fullmatch(text_of(one) or "") for one in items_of(sizes)):
+        yield Issue(f"{path}.sizes", "sizes is a list of sizes such as 48x48, or any")
 
 
 def _version(version: Any, path: str, *, required: bool) -> Iterator[Issue]:
@@ -86,7 +106,7 @@ def _ways(server: dict[str, Any]) -> Iterator[Issue]:
         path, package = f"packages[{index}]", mapping_of(one)
         for key in ("registryType", "identifier"):
             if text_of(package.get(key)) is None:
-                yield Issue(f"{path}.{key}", f"a package has a {key}")
+                yield Issue(f"{path}.{key}", f"a package needs a {key}")
         yield from _version(package.get("version"), f"{path}.version", required=False)
         digest = package.get("fileSha256")
         if digest is not None and not _SHA256.fullmatch(text_of(digest) or ""):

@@ -121,6 +121,9 @@ _PUBLIC: Final = frozenset(
 )  # fmt: skip
 """Members with random-looking but public values."""
 
+_IDENTITY: Final = frozenset({"name", "version"})
+"""Members of the source itself that say which one it is, such as `org.example/Web-Search_v2`."""
+
 _DESCRIBED: Final = ("auth", "authorization", "oauth")
 """Endings of names of objects that describe how to log in; their members are checked one by one."""
 
@@ -223,7 +226,10 @@ class SourceScrubber:
             elif key in _ARGUMENTS and isinstance(item, list):
                 clean[visible_name] = self._arguments(items_of(item), below)
             else:
-                clean[visible_name] = self.value(item, below, _child(key, item, around, owner))
+                context = _child(key, item, around, owner)
+                clean[visible_name] = self.value(
+                    item, below, context._replace(is_public=True) if not path and key in _IDENTITY else context
+                )
         return self._declared(clean, given, around) if clean != given else clean
 
     def _text(self, value: str, path: str, around: ValueContext) -> str:
