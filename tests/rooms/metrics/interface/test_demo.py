@@ -130,7 +130,9 @@ async def test_the_console_shows_collectors_figures_and_lines(app: App) -> None:
     assert "4.6.1" in words.page.text
     assert (await browser.get("/console/metrics/prometheus")).page.text.count("Not set up") >= 1
     assert (await browser.get("/console/metrics/nothing")).status == 404
-    assert (await browser.get(f"/console/metrics/ch/{USED}?span=nonsense")).status == 422
+    nonsense = await browser.get(f"/console/metrics/ch/{USED}?span=nonsense")
+    assert "CloudHub. The last 24 hours." in nonsense.page.text
+    assert "'now-nonsense' is not a time. Write now, now-6h, 2d" in nonsense.page.text
 
 
 @pytest.mark.requirement("metrics:pages")
