@@ -33,7 +33,7 @@ def test_a_tool_is_tried_and_its_result_read(log_in: LogIn, options: dict[str, A
         {"choose": {"action": "list"}},
         {"press": "Run registers"},
     )
-    assert f"City {HOSTILE}" in result["text"]
+    assert f"City {HOSTILE}"[:40] in result["text"], "its name, which may be cut if there are many registers"
     assert "ms" in result["text"]
     assert "Link to this call" in result["text"]
 
