@@ -1,13 +1,18 @@
 """Agents that run on a server are in its directory: valid, signed, current, and gone when the agent is."""
 
+import asyncio
 import json
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from pentad.app import App
+from pentad.app import App, open_app
+from pentad.listings.listing import Listing
 from pentad.rooms.agents.hosting.hosted_agent import hosted
 from pentad.rooms.agents.service import Agents
+from pentad.settings.model import Settings
 from tests.listings.directories import BUILT_IN, call, listed, refused, serving, until_listed
 from tests.listings.hosted import NewReviewer, Reviewer
 from tests.rooms.directory.records.parts import agent
@@ -79,7 +84,8 @@ async def test_a_restart_changes_no_record_but_those_of_agents_that_changed(
         assert await until_listed(app, *BUILT_IN, "pentad/reviewer") == before
     async with serving(tmp_path, database, NEW) as app:
         after = await until(
-            lambda: listed(app), lambda found: found.get("pentad/reviewer", {}).get("version") == "2.0.0"
+            lambda: until_listed(app, *BUILT_IN, "pentad/reviewer"),
+            lambda found: found["pentad/reviewer"]["version"] == "2.0.0",
         )
         assert after["pentad/echo"] == before["pentad/echo"]
     async with serving(tmp_path, database) as app:
@@ -90,6 +96,30 @@ async def test_a_restart_changes_no_record_but_those_of_agents_that_changed(
         await until_listed(app, *BUILT_IN, "pentad/reviewer")
     async with serving(tmp_path, database, rooms=("directory",)) as app:
         await until_listed(app)
+
+
+@pytest.mark.requirement("listings:restart")
+async def test_a_server_that_starts_slowly_keeps_the_records_it_is_about_to_declare(
+    tmp_path: Path, database: str | None
+) -> None:
+    async with serving(tmp_path, database, OLD) as app:
+        before = await until_listed(app, *BUILT_IN, "pentad/reviewer")
+    settings = Settings(data=tmp_path, database=database, rooms=("agents", "directory"), auth="none", agent=(OLD,))
+    async with open_app(settings) as app:
+        (hosting,) = (one for one in app.rooms if one.room.listed is not None)
+        ready = asyncio.Event()
+
+        async def slow() -> Sequence[Listing]:
+            await ready.wait()
+            assert hosting.room.listed is not None
+            return await hosting.room.listed(hosting.service)
+
+        await app.listings.start([slow])
+        with suppress(TimeoutError):
+            await until(lambda: listed(app), lambda found: found != before, seconds=1.5)
+        assert await listed(app) == before
+        ready.set()
+        assert await until_listed(app, *BUILT_IN, "pentad/reviewer") == before
 
 
 @pytest.mark.requirement("listings:two-processes")

@@ -40,6 +40,9 @@ _ABSENT_SECONDS: Final = 0.6
 """How long the session of a process must be gone. A lost connection comes back sooner."""
 _GRACE_SECONDS: Final = 0.2
 """How long the listings of an ended process are kept, so that a restarted one can declare them again."""
+_DECLARED_SECONDS: Final = 10.0
+"""How long a starting process keeps entries that it may be about to declare. A room that fails must not keep them
+forever."""
 _BATCH: Final = 100
 
 
@@ -59,6 +62,9 @@ class Listings:
         self._ended: dict[str, float] = {}
         """Processes that have lost their listings, and when; their other jobs are lost with the next heartbeat."""
         self._wake = asyncio.Event()
+        self._declared = asyncio.Event()
+        """Set unless this process is starting and has not declared its listings yet."""
+        self._declared.set()
         self._background = Background()
         self._end: Callable[[], None] | None = None
 
@@ -106,6 +112,7 @@ class Listings:
     async def start(self, sources: Sequence[Source]) -> None:
         """Declare what these rooms list, and follow their changes until `stop`."""
         self._sources = sources
+        self._declared.clear()
         self._end = self._database.listen(CHANNEL, lambda _: self._wake.set())
         self._wake.set()
         self._background.start(self._follow(), "listings")
@@ -150,6 +157,7 @@ class Listings:
             await self._end_jobs(now)
         if has_changed or (self._hosted and not held):
             await self._database.write(self._declare)
+            self._declared.set()
 
     def _read(self, rows: Rows) -> tuple[bool, list[str]]:
         """Whether this process has its lease, and which others are missing."""
@@ -225,6 +233,13 @@ class Listings:
         if catalogue is None:
             return None
         listing = await self._database.read(lambda rows: store.current(rows, key))
+        if listing is None and not self._declared.is_set():
+            with suppress(
+                TimeoutError
+            ):  # the process before this one may have hosted what this one is about to declare
+                async with asyncio.timeout(_DECLARED_SECONDS):
+                    await self._declared.wait()
+            listing = await self._database.read(lambda rows: store.current(rows, key))
         try:
             if listing is None:
                 await catalogue.withdraw(key)
