@@ -1,6 +1,7 @@
 """Listing: cursors while others write, cursors that do not fit, the past, words, and which index is used."""
 
 import base64
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -28,6 +29,7 @@ from pentad.rooms.registers.query.models import (
     Sort,
     Terms,
 )
+from pentad.rooms.registers.query.text_search import WINDOW
 from tests.rooms.registers.query.seeding import open_room, put, put_indexes, put_words, simple
 from tests.stores import Stores
 
@@ -235,6 +237,53 @@ async def test_the_most_relevant_comes_first_and_pages_go_on(room: Database) -> 
     assert await room.write(work) == [[2], [1], [1, 2]]
 
 
+class Hearing(Rows):
+    """Keeps the statements that read many rows."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+        self.heard: list[tuple[str, tuple[Any, ...]]] = []
+
+    def one(self, sql: str, *params: Any) -> Any:
+        return self._rows.one(sql, *params)
+
+    def all(self, sql: str, *params: Any) -> list[Any]:
+        self.heard.append((sql, params))
+        return self._rows.all(sql, *params)
+
+    def value(self, sql: str, *params: Any) -> Any:
+        return self._rows.value(sql, *params)
+
+
+@pytest.mark.parametrize("stores", ["postgres"], indirect=True)
+@pytest.mark.requirement("registers:query:search")
+async def test_a_page_of_a_word_in_every_object_looks_up_only_the_best(new_room: Database) -> None:
+    """SQLite looks up rows in the same process, which costs less than the words."""
+    texts = {number: "oak " * (number % 3 + 1) for number in range(1, 2_001)}
+
+    def prepare(tx: Transaction) -> None:
+        put(tx, [simple(number, {"text": text}) for number, text in texts.items()])
+        put_words(tx, new_room.dialect, texts.items())
+
+    def work(rows: Rows) -> tuple[list[int], list[int]]:
+        hearing = Hearing(rows)
+        found = ids(find(hearing, new_room.dialect, PAIR, Query(search="oak", limit=5, count=False)))
+        read = [rows.value(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}", *params) for sql, params in hearing.heard]
+        plans = [json.loads(one) if isinstance(one, str) else one for one in read]
+        return found, [_objects_read(plan["Plan"]) for (plan,) in plans]
+
+    await new_room.write(prepare)
+    found, read = await new_room.read(work)
+    assert all(number % 3 == 2 for number in found)
+    assert read == [WINDOW]
+
+
+def _objects_read(step: dict[str, Any]) -> int:
+    """How many rows of `objects` a step of a plan and those below it read."""
+    inner = sum(map(_objects_read, step.get("Plans", ())))
+    return inner + (step["Actual Rows"] * step["Actual Loops"] if step.get("Relation Name") == "objects" else 0)
+
+
 INDEXED: tuple[Path, ...] = (("code",), ("score",), ("status",), ("open",), ("due",))
 
 
@@ -284,21 +333,6 @@ async def test_sqlite_counts_a_facet_in_the_propertys_own_index(new_room: Databa
 
 async def _plan(room: Database, scope: Scope, query: Query) -> str:
     """How the store would run the first statement of a query, on a thousand objects."""
-    heard: list[tuple[str, tuple[Any, ...]]] = []
-
-    class Hearing(Rows):
-        def __init__(self, rows: Rows) -> None:
-            self._rows = rows
-
-        def one(self, sql: str, *params: Any) -> Any:
-            return self._rows.one(sql, *params)
-
-        def all(self, sql: str, *params: Any) -> list[Any]:
-            heard.append((sql, params))
-            return self._rows.all(sql, *params)
-
-        def value(self, sql: str, *params: Any) -> Any:
-            return self._rows.value(sql, *params)
 
     def prepare(tx: Transaction) -> None:
         if tx.value("SELECT count(*) FROM objects"):
@@ -310,8 +344,9 @@ async def _plan(room: Database, scope: Scope, query: Query) -> str:
             tx.run("ANALYZE objects")
 
     def work(tx: Transaction) -> str:
-        find(Hearing(tx), room.dialect, replace(scope, indexed=frozenset(INDEXED)), query)
-        sql, params = heard[0]
+        hearing = Hearing(tx)
+        find(hearing, room.dialect, replace(scope, indexed=frozenset(INDEXED)), query)
+        sql, params = hearing.heard[0]
         explain = "EXPLAIN QUERY PLAN " if room.dialect == "sqlite" else "EXPLAIN "
         return "\n".join(str(row) for row in tx.all(explain + sql, *params))
 
