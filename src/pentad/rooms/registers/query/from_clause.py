@@ -50,6 +50,14 @@ def indexed_value(scope: Scope, criteria: Filter | None) -> Compare | None:
     return None
 
 
+def finds_one(scope: Scope, criteria: Filter | None) -> bool:
+    """Whether some part asks for a unique value."""
+    return any(
+        isinstance(part, Compare) and part.op == "eq" and part.value is not None and part.path in scope.unique
+        for part in (criteria.parts if isinstance(criteria, And) else (criteria,))
+    )
+
+
 def may_be_selective(scope: Scope, criteria: Filter | None) -> bool:
     """Whether an index answers a list or a range."""
     match criteria:
