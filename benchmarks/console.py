@@ -52,6 +52,8 @@ PAGES: Final = (
     ("Objects", _LIST),
     ("Objects, sorted", f"{_LIST}?sort=-fee"),
     ("Objects, by a condition", f"{_LIST}?filter=%7B%22number%22%3A%22P-0000042%22%7D"),
+    ("Objects, by words", f"{_LIST}?q=P-0000042"),
+    ("Objects, by a frequent word", f"{_LIST}?q=open"),
     ("A form for an object", f"{_LIST}/new"),
     ("A schema", "/console/registers/schemas/1"),
     ("Directory", "/console/directory"),
@@ -121,8 +123,8 @@ PAGES: Final = (
     ("Your activity", "/console/account/activity"),
     ("Style", "/console/style"),
 )
-
 """The name of each page, and its path. `_things` finds what stands in braces."""
+_WITHOUT_GOAL: Final = {"Objects, by a frequent word": "every hit is ranked, a third of the objects"}
 LEFT_OUT: Final = {
     "/console/metrics/{collector}/{key}/items": "asks a service on the network",
     "/console/registers/{register}/{schema}/imports/{transfer}": "reads the report of one import",
@@ -164,10 +166,11 @@ async def _measure(effort: Effort, server: PostgresServer | None) -> list[Figure
     store = "SQLite" if server is None else "PostgreSQL"
     group = f"Pages of the console, {effort.objects:,} objects, records, passages and tasks in {store}"
     goal, against = Goal("at most", 2.0), f"the same page with {_SMALL}"
-    return [
-        Figure(group, name, "ms", large, small, goal, "", against)
-        for (name, _), (small, large) in zip(PAGES, times, strict=True)
-    ]
+    figures: list[Figure] = []
+    for (name, _), (small, large) in zip(PAGES, times, strict=True):
+        remark = _WITHOUT_GOAL.get(name, "")
+        figures.append(Figure(group, name, "ms", large, small, None if remark else goal, remark, against))
+    return figures
 
 
 async def _filled(stack: AsyncExitStack, server: PostgresServer | None, size: int) -> App:
