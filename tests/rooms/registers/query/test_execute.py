@@ -256,7 +256,7 @@ class Hearing(Rows):
 
 
 @pytest.mark.parametrize("stores", ["postgres"], indirect=True)
-@pytest.mark.requirement("registers:query:search")
+@pytest.mark.requirement("registers:query:growth")
 async def test_a_page_of_a_word_in_every_object_looks_up_only_the_best(new_room: Database) -> None:
     """SQLite looks up rows in the same process, which costs less than the words."""
     texts = {number: "oak " * (number % 3 + 1) for number in range(1, 2_001)}
@@ -278,7 +278,7 @@ async def test_a_page_of_a_word_in_every_object_looks_up_only_the_best(new_room:
 
 
 @pytest.mark.parametrize("stores", ["postgres"], indirect=True)
-@pytest.mark.requirement("console:growth")
+@pytest.mark.requirement("registers:query:growth")
 async def test_postgres_looks_up_a_unique_value_even_without_statistics(new_room: Database) -> None:
     """For PostgreSQL an unknown value is in 0.5 % of all objects: a page of those would come first in order of ids."""
 
