@@ -20,7 +20,7 @@ from pentad.access.scopes import scopes_from_text
 from pentad.access.users import CHANNEL, User, is_user_name, user_principal_id
 from pentad.kernel.clock import Clock, Randomness, SystemClock, SystemRandomness
 from pentad.kernel.errors import NotFound, PentadError
-from pentad.kernel.ids import opaque_id
+from pentad.kernel.ids import opaque_id, token_digest
 from pentad.kernel.incidents import ensure_logged
 from pentad.kernel.ports import Database, Row, Transaction
 from pentad.kernel.principal import ANONYMOUS, Principal
@@ -174,7 +174,7 @@ class BrowserSessions:
             tx.run(
                 "INSERT INTO browser_sessions (digest, id, user_key, method, browser, address, created_at, used_at)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                _digest(token),
+                token_digest(token),
                 *row,
             )
             tx.run(
@@ -240,7 +240,7 @@ class BrowserSessions:
                 raise _no_user(user)
             tx.run(
                 "INSERT INTO login_links (digest, user_key, expires_at) VALUES (?, ?, ?)",
-                _digest(token),
+                token_digest(token),
                 user.lower(),
                 now + LINK_SECONDS,
             )
@@ -250,7 +250,7 @@ class BrowserSessions:
 
     async def link_user(self, token: str) -> str | None:
         """The user a link would log in; None if it is unknown, used or expired. Does not use up the link."""
-        row = await self._db.lookup(_LINK, _digest(token)) if _is_link(token) else None
+        row = await self._db.lookup(_LINK, token_digest(token)) if _is_link(token) else None
         return None if row is None or row[1] <= self._clock.now() else row[0]
 
     async def use_link(self, token: str) -> str | None:
@@ -258,8 +258,8 @@ class BrowserSessions:
         now = self._clock.now()
 
         def work(tx: Transaction) -> str | None:
-            row = tx.one(_LINK, _digest(token))
-            used = tx.run("DELETE FROM login_links WHERE digest = ?", _digest(token))
+            row = tx.one(_LINK, token_digest(token))
+            used = tx.run("DELETE FROM login_links WHERE digest = ?", token_digest(token))
             return row[0] if row is not None and used == 1 and row[1] > now else None
 
         return await self._db.write(work) if _is_link(token) else None
@@ -270,7 +270,7 @@ class BrowserSessions:
         generation = self._cache.generation
         row = await self._db.lookup(
             f"SELECT {_COLUMNS}, u.role, u.scopes {_OF_USERS} WHERE s.digest = ?",
-            _digest(token),
+            token_digest(token),
         )
         now = self._clock.now()
         if row is None or (login := self._read(row)).expires_at <= now:
@@ -348,10 +348,6 @@ def _end(tx: Transaction, session: str) -> bool:
 
 def _subject(session: str) -> str:
     return f"session:{session}"
-
-
-def _digest(token: str) -> bytes:
-    return hashlib.sha256(token.encode("ascii")).digest()
 
 
 def _derived(purpose: str, token: str) -> str:
