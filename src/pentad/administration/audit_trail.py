@@ -22,7 +22,7 @@ FOLLOW_SECONDS: Final = 1.0
 PAGE: Final = 100
 
 
-class Trail:
+class AuditReader:
     """The use cases. `actor` is always the caller; `given` are filters as texts, e.g. of a request's query."""
 
     def __init__(

@@ -74,7 +74,7 @@ class ToolPages:
 
     @property
     def _registry(self) -> Registry:
-        return self._app.within.registry
+        return self._app.internal_server.registry
 
     async def overview(self, visit: Visit) -> Sheet:
         """All tools, prompts and resources that the visitor may use."""

@@ -208,7 +208,7 @@ class Workers:
         if has_orphans:
             self._queue.adopt_orphans(tx)
         for name, key in sorted(unplanted):
-            self._queue.plant(tx, name, self._declared[name].schedules[key])
+            self._queue.add_schedule(tx, name, self._declared[name].schedules[key])
         return [run for name, most in wanted.items() for run in self._queue.claim(tx, name, most)]
 
     def _begin(self, run: JobRun) -> None:

@@ -190,11 +190,11 @@ class Listings:
     async def _end_jobs(self, now: float) -> None:
         """Release the jobs of ended processes. One that has sent a heartbeat since then is alive."""
         ended = list(self._ended)
-        silences = await self._database.read(lambda rows: [self._queue.silence(rows, worker) for worker in ended])
-        for worker, silence in zip(ended, silences, strict=True):
-            if silence is None or silence < now - self._ended[worker]:
+        beats = await self._database.read(lambda rows: [self._queue.seconds_since_beat(rows, one) for one in ended])
+        for worker, seconds in zip(ended, beats, strict=True):
+            if seconds is None or seconds < now - self._ended[worker]:
                 del self._ended[worker]
-            elif silence >= MISSED_SECONDS:
+            elif seconds >= MISSED_SECONDS:
                 await self._database.write(lambda tx, worker=worker: self._queue.declare_dead(tx, worker))
                 del self._ended[worker]
 

@@ -74,7 +74,7 @@ def _no_such_room(entry: str, rooms: "Sequence[OpenedRoom]") -> str:
     return f"No open room of that name generates tools. {guess}".strip()
 
 
-class _Kept(Struct, frozen=True):
+class _CachedTools(Struct, frozen=True):
     bound: "BoundTool"
     entry: ListEntry
 
@@ -97,7 +97,7 @@ class GeneratedTools:
         self._bind = bind
         self._entry = entry
         self._is_taken = is_taken
-        self._kept = LruCache[int, _Kept](_MOST_KEPT)
+        self._kept = LruCache[int, _CachedTools](_MOST_KEPT)
         self._told = LruCache[tuple[str, str], bool](_MOST_KEPT)
         self._rooms = LruCache[str, str](_MOST_KEPT)
 
@@ -116,8 +116,8 @@ class GeneratedTools:
         """The caller's tools as list entries."""
         return [kept.entry for kept in (await self._for(principal)).values()]
 
-    async def _for(self, principal: Principal) -> dict[str, _Kept]:
-        found: dict[str, _Kept] = {}
+    async def _for(self, principal: Principal) -> dict[str, _CachedTools]:
+        found: dict[str, _CachedTools] = {}
         for source in self._sources:
             if not principal.may(source.room, "read"):
                 continue
@@ -132,11 +132,11 @@ class GeneratedTools:
                 self._rooms.put(tool.name, source.room)
         return found
 
-    def _keep(self, tool: "Tool", source: Source) -> _Kept:
+    def _keep(self, tool: "Tool", source: Source) -> _CachedTools:
         kept = self._kept.get(id(tool))
         if kept is None or kept.bound.declared is not tool:
             bound = self._bind(tool, source.room, source.service)
-            kept = _Kept(bound, ListEntry(Right(source.room, tool.action), lambda: self._entry(bound)))
+            kept = _CachedTools(bound, ListEntry(Right(source.room, tool.action), lambda: self._entry(bound)))
             self._kept.put(id(tool), kept)
         return kept
 

@@ -125,7 +125,7 @@ class SqliteDatabase:
         self._lookup_deadline = time.perf_counter() + _LOOKUP_SECONDS
         try:
             checked(params)
-            found = self._writer.look_here(sql, params, self._lookup_is_late)
+            found = self._writer.query_here(sql, params, self._lookup_is_late)
             if found is None:
                 found = self._lookup_cursor.execute(sql, params).fetchall()
         except (apsw.InterruptError, apsw.BusyError, apsw.ThreadingViolationError):

@@ -1,7 +1,7 @@
 """Reads one document in a separate process, and writes its text, or the reason there is none, to a pipe.
 
 If a document crashes a parser, only this process ends. `fork_server` starts the process; on systems without fork,
-`python -m pentad.documents.child TASK < file` does.
+`python -m pentad.documents.reader_process TASK < file` does.
 """
 
 import hashlib
