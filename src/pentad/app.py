@@ -240,7 +240,6 @@ class App:
         return [BoundResource(one, ANY_ROOM, service, None, AUDIENCES.get(one.uri)) for one in RESOURCES]
 
     def platform(self, room: Room[Any]) -> Platform:
-        """The platform of one room."""
         settings = self.settings
         return Platform(
             self.database,

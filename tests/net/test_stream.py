@@ -103,7 +103,7 @@ async def test_a_stream_that_breaks_off_says_so():
         streaming() as fetcher,
         fetcher.stream(f"http://127.0.0.1:{port}/") as answer,
     ):
-        with pytest.raises(Unavailable, match="broke the stream off"):
+        with pytest.raises(Unavailable, match="closed the stream early"):
             _ = [chunk async for chunk in answer.chunks]
 
 

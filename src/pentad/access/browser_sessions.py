@@ -17,9 +17,9 @@ from typing import Final, Literal
 
 from pentad.access.credential_cache import CredentialCache
 from pentad.access.scopes import scopes_from_text
-from pentad.access.users import CHANNEL, User, is_user_name, user_principal_id
+from pentad.access.users import CHANNEL, User, is_user_name, no_such_user, user_principal_id
 from pentad.kernel.clock import Clock, Randomness, SystemClock, SystemRandomness
-from pentad.kernel.errors import NotFound, PentadError
+from pentad.kernel.errors import PentadError
 from pentad.kernel.ids import opaque_id, token_digest
 from pentad.kernel.incidents import ensure_logged
 from pentad.kernel.ports import Database, Row, Transaction
@@ -184,7 +184,7 @@ class BrowserSessions:
             )  # fmt: skip
             found = tx.one(f"SELECT {_COLUMNS}, u.role, u.scopes {_OF_USERS} WHERE s.id = ?", row[0])
             if found is None:
-                raise _no_user(user)
+                raise no_such_user(user)
             return self._read(found)
 
         login = await self._db.write(work)
@@ -237,7 +237,7 @@ class BrowserSessions:
         def work(tx: Transaction) -> None:
             tx.run("DELETE FROM login_links WHERE expires_at <= ?", now)
             if not is_user_name(user) or tx.one("SELECT 1 FROM users WHERE name_key = ?", user.lower()) is None:
-                raise _no_user(user)
+                raise no_such_user(user)
             tx.run(
                 "INSERT INTO login_links (digest, user_key, expires_at) VALUES (?, ?, ?)",
                 token_digest(token),
@@ -330,10 +330,6 @@ _LINK: Final = (
 
 def _is_link(token: str) -> bool:
     return token.startswith(LINK_PREFIX) and token.isascii() and len(token) <= _LONGEST_TOKEN
-
-
-def _no_user(name: str) -> NotFound:
-    return NotFound(f"There is no user {name[:80]!r}.", hint="List the users to see their names.")
 
 
 def session_id(token: str) -> str:

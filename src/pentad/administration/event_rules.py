@@ -317,7 +317,7 @@ class EventRules:
             mark, depth = await self._database.read(partial(self._started_by, event))
             is_own = mark == mark_of(rule.id)
             if not is_own and depth >= LONGEST_CHAIN:
-                await self._cut(run, rule, event, behind)
+                await self._skip(run, rule, event, behind)
                 progressed = True
                 continue
             if not is_own:
@@ -372,7 +372,7 @@ class EventRules:
         if attempt.problem is not None:
             raise InvalidInput(attempt.problem)
 
-    async def _cut(self, run: JobRun, rule: Rule, event: Event, behind: str) -> None:
+    async def _skip(self, run: JobRun, rule: Rule, event: Event, behind: str) -> None:
         """Skip an event that would continue a circle of rules, and report that until the rule is resumed."""
         problem = (
             f"Not carried out for {event.type} {event.subject[:200]}: {LONGEST_CHAIN} rules have started one another."

@@ -294,7 +294,7 @@ def _fit(head: Head, scans: list[Scan]) -> bool:
 
 
 def _lost() -> Unreadable:
-    return Unreadable("unreadable", "Its reader was ended from outside; read it again.")
+    return Unreadable("unreadable", "Its reader was stopped from outside; try again.")
 
 
 def _ended(code: int, limits: ReadingLimits) -> Unreadable:

@@ -62,8 +62,6 @@ _OPERATION: Final = Operation(
 
 
 def lineage_routes(lineage: Lineage) -> list[BaseRoute]:
-    """The route."""
-
     @described(_OPERATION)
     async def show(request: Request) -> Response:
         """What made a resource: tasks, agents, people, sources."""

@@ -92,8 +92,6 @@ _OPERATION: Final = Operation(
 
 
 def search_routes(search: RoomSearch) -> list[BaseRoute]:
-    """The route."""
-
     @described(_OPERATION)
     async def find(request: Request) -> Response:
         """Search all rooms at once, by words and meaning."""

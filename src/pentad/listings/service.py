@@ -234,9 +234,8 @@ class Listings:
             return None
         listing = await self._database.read(lambda rows: store.current(rows, key))
         if listing is None and not self._declared.is_set():
-            with suppress(
-                TimeoutError
-            ):  # the process before this one may have hosted what this one is about to declare
+            # The process before this one may have hosted what this one is about to declare.
+            with suppress(TimeoutError):
                 async with asyncio.timeout(_DECLARED_SECONDS):
                     await self._declared.wait()
             listing = await self._database.read(lambda rows: store.current(rows, key))

@@ -204,7 +204,7 @@ class References:
         problem = f"References by {scheme[:40]!r} are not supported." if scheme else "The reference has no scheme."
         return InvalidInput(
             f"{problem} {why}".strip(),
-            hint=f"Known are {', '.join((*self.schemes(), _OWN_SERVER))}.",
+            hint=f"Known: {', '.join((*self.schemes(), _OWN_SERVER))}.",
             details={"reason": "ref-refused", "scheme": scheme[:40]},
         )
 

@@ -14,6 +14,7 @@ from google.protobuf import descriptor_pool
 from google.protobuf.descriptor import FileDescriptor
 from grpc.aio import ServicerContext
 
+from pentad.net.grpc_calls import serialized
 from pentad.net.protos import health_pb2, reflection_pb2
 
 M = TypeVar("M")
@@ -36,12 +37,12 @@ def introspection_handlers(services: Iterable[str], stopping: asyncio.Event) -> 
     # On the wire a single request is a stream of one. A unary handler would wait for it forever.
     handlers = {
         HEALTH: {
-            "Check": grpc.stream_unary_rpc_method_handler(health.check, asked, _serialized),
-            "Watch": grpc.stream_stream_rpc_method_handler(health.watch, asked, _serialized),
+            "Check": grpc.stream_unary_rpc_method_handler(health.check, asked, serialized),
+            "Watch": grpc.stream_stream_rpc_method_handler(health.watch, asked, serialized),
         }
     }
     info = grpc.stream_stream_rpc_method_handler(
-        reflection.info, reflection_pb2.ServerReflectionRequest.FromString, _serialized
+        reflection.info, reflection_pb2.ServerReflectionRequest.FromString, serialized
     )
     handlers |= {name: {"ServerReflectionInfo": info} for name in REFLECTION}
     return [grpc.method_handlers_generic_handler(name, methods) for name, methods in handlers.items()]
@@ -177,7 +178,3 @@ def _with_dependencies(file: FileDescriptor) -> list[FileDescriptor]:
             found[one.name] = one
             waiting += one.dependencies
     return list(found.values())
-
-
-def _serialized(message: Any) -> bytes:
-    return message.SerializeToString()

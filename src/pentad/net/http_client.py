@@ -71,7 +71,7 @@ class OpenResponse:
         except TimeoutError:
             raise DeadlineExceeded(f"{self._host} sent nothing for {idle:g} s.", hint="Ask again.") from None
         except (aiohttp.ClientError, ValueError, OSError):
-            raise Unavailable(f"{self._host} broke the stream off.", hint="Ask again.") from None
+            raise Unavailable(f"{self._host} closed the stream early.", hint="Ask again.") from None
 
     def close(self) -> None:
         """Discard the rest; the connection is not reused."""

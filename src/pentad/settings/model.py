@@ -540,7 +540,7 @@ def _check_edge(settings: Settings) -> None:
     for origin in settings.allowed_origins:
         if not _is_web_url(origin) or urlsplit(origin)[2:] not in (("", "", ""), ("/", "", "")):
             raise Misconfigured(
-                f"allowed_origins has {origin[:80]!r}, which is no origin.",
+                f"allowed_origins has {origin[:80]!r}, which is not an origin.",
                 hint="Write scheme, host and port as a browser sends them: http://localhost:6274.",
             )
 

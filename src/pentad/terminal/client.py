@@ -288,7 +288,6 @@ def fetcher_for(url: str) -> "HttpFetcher":
 
 @asynccontextmanager
 async def _remote_session(server: Server) -> AsyncGenerator[tuple[Session, Send]]:
-    """A session with a server."""
     from pentad.mcp.remote_server import MOST_BYTES, TIMEOUT_SECONDS, RemoteServer
     from pentad.terminal.saved_logins import login_hint
 

@@ -23,7 +23,7 @@ from pentad.kernel.json import check_bounds
 from pentad.kernel.principal import Action
 from pentad.kernel.query_parameters import number_in, query_of
 from pentad.mcp.http_exchange import HttpExchange, Receive, Send
-from pentad.mcp.rights import refuse_read_only
+from pentad.mcp.rights import refuse_anonymous, refuse_read_only
 from pentad.platform import AsgiApp, Mount, Scope
 from pentad.rooms.agents.context.context_store import StoredContent
 from pentad.rooms.agents.context.findings import LEVELS, Level
@@ -209,8 +209,7 @@ def _summary(one: CardRecord) -> dict[str, Any]:
 
 def _require(exchange: HttpExchange, action: Action) -> None:
     caller = exchange.principal
-    if caller.kind == "anonymous":
-        raise Unauthenticated("Credentials are needed.")
+    refuse_anonymous(caller)
     if not caller.may("agents", action):
         if action != "read":
             refuse_read_only(caller)
