@@ -181,7 +181,7 @@ class App:
         )
         self._notified_until = ""  # subscribers were notified of events up to this cursor
         self.event_watch = EventWatch(database, self._on_events)
-        self.hub.after_changes = self.event_watch.look  # rooms with their own event log signal changes here
+        self.hub.after_changes = self.event_watch.check_soon  # rooms with their own event log signal changes here
         self.neighbours = InternalClient(lambda: self.internal_server.dispatcher, self.principal_now)
         self.console_client = InternalClient(lambda: self.internal_server.dispatcher, self.principal_now, CONSOLE)
         self.rules = EventRules(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pentad.mcp.registry import BoundTool, OpenedRoom
 
 _log: Final = logging.getLogger(__name__)
-_MOST_KEPT: Final = 1_000
+_MOST_CACHED: Final = 1_000
 
 
 class Generated(Struct, frozen=True):
@@ -97,9 +97,9 @@ class GeneratedTools:
         self._bind = bind
         self._entry = entry
         self._is_taken = is_taken
-        self._kept = LruCache[int, _CachedTools](_MOST_KEPT)
-        self._told = LruCache[tuple[str, str], bool](_MOST_KEPT)
-        self._rooms = LruCache[str, str](_MOST_KEPT)
+        self._cache = LruCache[int, _CachedTools](_MOST_CACHED)
+        self._logged = LruCache[tuple[str, str], bool](_MOST_CACHED)
+        self._rooms = LruCache[str, str](_MOST_CACHED)
 
     def generates_in(self, room: str) -> bool:
         return any(source.room == room for source in self._sources)
@@ -123,25 +123,25 @@ class GeneratedTools:
                 continue
             made = await source.generate(source.service, principal, source.names)
             for name, why in made.problems.items():
-                self._tell(principal, f"{source.room}:{name}", why)
+                self._log_missing(principal, f"{source.room}:{name}", why)
             for tool in made.tools:
                 if tool.name in found or self._is_taken(tool.name):
-                    self._tell(principal, tool.name, "Another tool has this name.")
+                    self._log_missing(principal, tool.name, "Another tool has this name.")
                     continue
-                found[tool.name] = self._keep(tool, source)
+                found[tool.name] = self._cached(tool, source)
                 self._rooms.put(tool.name, source.room)
         return found
 
-    def _keep(self, tool: "Tool", source: Source) -> _CachedTools:
-        kept = self._kept.get(id(tool))
+    def _cached(self, tool: "Tool", source: Source) -> _CachedTools:
+        kept = self._cache.get(id(tool))
         if kept is None or kept.bound.declared is not tool:
             bound = self._bind(tool, source.room, source.service)
             kept = _CachedTools(bound, ListEntry(Right(source.room, tool.action), lambda: self._entry(bound)))
-            self._kept.put(id(tool), kept)
+            self._cache.put(id(tool), kept)
         return kept
 
-    def _tell(self, principal: Principal, name: str, why: str) -> None:
+    def _log_missing(self, principal: Principal, name: str, why: str) -> None:
         """Log the reason for missing tools once per caller; the caller is not told."""
-        if self._told.get((principal.id, name)) is None:
-            self._told.put((principal.id, name), True)
+        if self._logged.get((principal.id, name)) is None:
+            self._logged.put((principal.id, name), True)
             _log.info("No typed tool for %s of %s. %s", name, principal.id, why)
