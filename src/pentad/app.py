@@ -89,7 +89,7 @@ if TYPE_CHECKING:
     from pentad.room_search.search import RoomSearch
     from pentad.room_search.tool_source import ToolIndex
     from pentad.search.minilm import MiniLM
-    from pentad.search.remote import RemoteEmbedder
+    from pentad.search.remote_embedder import RemoteEmbedder
 
 CORE_SETS = (
     STORAGE,

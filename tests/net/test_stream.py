@@ -10,7 +10,7 @@ from aiohttp import web
 
 from pentad.kernel.errors import DeadlineExceeded, Forbidden, LimitExceeded, Unavailable
 from pentad.net.fetch import HttpFetcher
-from pentad.net.policy import FetchPolicy
+from pentad.net.fetch_policy import FetchPolicy
 from tests.net.test_fetch import LOOPBACK, Names, answering, echo
 
 PATIENCE = 60.0

@@ -18,8 +18,8 @@ from pentad.http.application import http_application
 from pentad.http.grpc_port import open_ports
 from pentad.http.login import link_path
 from pentad.kernel.garbage import collect_new_objects
+from pentad.net.http_server import new_event_loop, serve
 from pentad.net.listen import bound_port
-from pentad.net.server import new_event_loop, serve
 from pentad.settings.model import Settings, is_loopback
 
 _END_SECONDS: Final = 10.0

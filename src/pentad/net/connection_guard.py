@@ -1,7 +1,7 @@
 """Limits over all connections of one server: a coarse clock, deadlines, and a count per client address.
 
 A periodic sweep closes slow connections, so no request needs a timer: the guard costs a request only a few attribute
-writes. It knows nothing about HTTP; `protocol.py` says what a connection is waiting for.
+writes. It knows nothing about HTTP; `http_protocol.py` says what a connection is waiting for.
 """
 
 from collections.abc import Iterable

@@ -21,7 +21,7 @@ from pentad.kernel.default_limits import MIB
 from pentad.kernel.errors import DeadlineExceeded, Forbidden, PentadError, Unavailable
 from pentad.net.addresses import Address
 from pentad.net.content_encoding import ACCEPTED, BoundedBody, too_large
-from pentad.net.policy import FetchPolicy
+from pentad.net.fetch_policy import FetchPolicy
 from pentad.net.urls import Target
 
 SocketFactory = Callable[[tuple[Any, ...]], socket.socket]

@@ -19,7 +19,7 @@ from pentad.kernel.sql import array_literal
 from pentad.search.arrays import Mask, Matrix
 from pentad.search.collection import Collection
 from pentad.search.document_table import Members
-from pentad.search.vectors import Near, best_windows
+from pentad.search.vectors import NearDocuments, best_windows
 
 log = logging.getLogger("pentad.search")
 
@@ -73,7 +73,7 @@ class PgVectors:
 
     def nearest(
         self, rows: Rows, collection: Collection, members: Members, allowed: Mask | None, query: Matrix, count: int
-    ) -> Near:
+    ) -> NearDocuments:
         wanted = count
         through_index = self._uses_index(rows, collection, members, allowed)
         while True:
@@ -94,7 +94,7 @@ class PgVectors:
         members: Members,
         query: Matrix,
         documents: NDArray[np.intp],
-    ) -> Near:
+    ) -> NearDocuments:
         found: Sequence[tuple[Any, ...]] = ()
         if documents.size:
             found = rows.all(

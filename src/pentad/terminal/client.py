@@ -268,7 +268,7 @@ def fetcher_for(url: str) -> "HttpFetcher":
     """Outgoing HTTP, only to the host the user named."""
     from pentad.mcp.remote_server import MOST_BYTES, TIMEOUT_SECONDS
     from pentad.net.fetch import HttpFetcher
-    from pentad.net.policy import FetchPolicy
+    from pentad.net.fetch_policy import FetchPolicy
 
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:

@@ -11,7 +11,7 @@ from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, LimitExceede
 from pentad.kernel.principal import LOCAL, Principal
 from pentad.mcp.content import Contents as ResourceContents
 from pentad.net.fetch import HttpFetcher
-from pentad.net.policy import FetchPolicy
+from pentad.net.fetch_policy import FetchPolicy
 from pentad.platform import NoNeighbours
 from pentad.rooms.agents.context.context_store import ContentStore
 from pentad.rooms.agents.context.integrity import bytes_hash
