@@ -102,7 +102,7 @@ class Slot:
 
 
 class AnonymousLimits:
-    """All limits for anonymous callers of one server process, keyed by `failed_logins.address_key`."""
+    """All limits for anonymous callers of one server process, keyed by `kernel.client_addresses.address_key`."""
 
     def __init__(self, limits: Limits, clock: Clock) -> None:
         self.logins = AddressBuckets(limits.logins_per_second, limits.logins_burst, clock)
