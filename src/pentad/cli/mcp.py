@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pentad.kernel.garbage import collect_new_objects
+from pentad.cli.garbage_collection import collect_new_objects
 from pentad.terminal.options import profile_option, settings_options
 
 if TYPE_CHECKING:
