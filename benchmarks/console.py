@@ -217,7 +217,7 @@ async def _things(app: App) -> Mapping[str, str]:
         "view": str(view["id"]),
         "plan": str(plan["id"]),
         "trace": _TRACE,
-        "prompt": next(iter(app.within.registry.prompts)),
+        "prompt": next(iter(app.internal_server.registry.prompts)),
         "word": passage.partition(" ")[0],
     }
 
