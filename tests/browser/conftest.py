@@ -216,16 +216,21 @@ LogIn = Callable[..., Person]
 
 
 def visitors(browsers: Peer, server: Served | Demo) -> LogIn:
-    known: set[str] = set()
+    """Each user logs in once; their other browsers get the cookie."""
+    known: dict[str, Person] = {}
+    cookies: dict[str, Any] = {}
 
     def person(name: str, options: dict[str, Any] = WIDE, *, scripts: bool = True) -> Person:
-        found = Person(browsers, server, name, {**options, "java_script_enabled": scripts})
         key = f"{name} {options} {scripts}"
         if key not in known:
+            kept = {"storage_state": {"cookies": cookies[name]}} if name in cookies else {}
+            known[key] = Person(browsers, server, name, {**options, "java_script_enabled": scripts, **kept})
+        if name not in cookies:
             login = {"fill": {"Name": name, "Password": password_of(name)}}
-            *_, home = found.do({"go": found.url("/login")}, login, {"press": "Log in"})
+            go = {"go": known[key].url("/login")}
+            *_, home, has = known[key].do(go, login, {"press": "Log in"}, {"cookies": "all"})
             assert f"Signed in as {name}" in home["text"]
-            known.add(key)
-        return found
+            cookies[name] = has["found"]
+        return known[key]
 
     return person

@@ -1,7 +1,8 @@
 """A user with a browser: `python driver.py PROGRAM`, controlled by JSON lines, with one answer line for each.
 
 An order is `{"browser": NAME, "options": {...}, "steps": [...]}`. A browser keeps its cookies; `options` are those of a
-new Playwright context (viewport, color_scheme, java_script_enabled). Each step is an object with one of these:
+new Playwright context (viewport, color_scheme, java_script_enabled, storage_state). Each step is an object with one of
+these:
 
     go: URL                     fill: {LABEL: TEXT}         choose: {LABEL: VALUE}      check: LABEL
     press: BUTTON or SELECTOR   click: SELECTOR             open: SUMMARY               key: KEY
@@ -9,7 +10,7 @@ new Playwright context (viewport, color_scheme, java_script_enabled). Each step 
     submit: KEY                 present: SELECTOR           upload: {LABEL: {name, text}}
     axe: FILE                   media: screen or print      window: FILE
     hover: SELECTOR             focus: SELECTOR             request: {method, url, basic, json}
-    view: STEP                  post: {url, fields}
+    view: STEP                  post: {url, fields}         cookies: all
 
 `submit` presses a key that leads to another page; `present` waits for an invisible element, such as an option.
 `axe` runs axe-core from the file and returns serious findings; `window` is a picture of the visible part of the page,
@@ -121,6 +122,7 @@ STEPS: dict[str, Callable[[Any, Any], Any]] = {
     "run": lambda page, given: page.evaluate(given),
     "request": request,
     "post": post,
+    "cookies": lambda page, _given: page.context.cookies(),
     "upload": upload,
     "axe": accessibility,
     "media": lambda page, given: page.emulate_media(media=given),

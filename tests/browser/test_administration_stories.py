@@ -10,7 +10,7 @@ pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 
 
 @cases("admin")
-@pytest.mark.requirement("admin:pages", "console:accessible")
+@pytest.mark.requirement("admin:pages", "console:accessible", "console:stories")
 def test_a_user_is_added_gets_more_rights_and_is_removed(log_in: LogIn, axe: Path, case: Case) -> None:
     root = log_in(USERS[case.role], case.options, scripts=case.scripts)
     name = f"newcomer.{case.options['viewport']['width']}.{case.options['color_scheme']}"
@@ -39,7 +39,7 @@ def test_a_user_is_added_gets_more_rights_and_is_removed(log_in: LogIn, axe: Pat
 
 
 @cases("reader", "writer")
-@pytest.mark.requirement("admin:pages", "console:rights")
+@pytest.mark.requirement("admin:pages", "console:rights", "console:stories")
 def test_only_administrators_see_users_and_the_audit_trail(log_in: LogIn, case: Case) -> None:
     person = log_in(USERS[case.role], case.options, scripts=case.scripts)
     admin = "/console/admin"
@@ -60,7 +60,7 @@ def test_only_administrators_see_users_and_the_audit_trail(log_in: LogIn, case: 
 
 
 @cases()
-@pytest.mark.requirement("admin:pages", "console:accessible")
+@pytest.mark.requirement("admin:pages", "console:accessible", "console:stories")
 def test_somebody_makes_a_key_sees_it_once_and_revokes_it(log_in: LogIn, axe: Path, case: Case) -> None:
     person = log_in(USERS[case.role], case.options, scripts=case.scripts)
     label, check = f"Laptop <b>{case}</b>", [{"axe": str(axe)}] if case.scripts else [{"wait": "main"}]
@@ -83,7 +83,7 @@ def test_somebody_makes_a_key_sees_it_once_and_revokes_it(log_in: LogIn, axe: Pa
 
 
 @cases("admin")
-@pytest.mark.requirement("admin:pages", "console:accessible")
+@pytest.mark.requirement("admin:pages", "console:accessible", "console:stories")
 def test_the_audit_trail_is_filtered_and_verified(log_in: LogIn, axe: Path, case: Case) -> None:
     root = log_in(USERS[case.role], case.options, scripts=case.scripts)
     check = [{"axe": str(axe)}] if case.scripts else [{"wait": "main"}]

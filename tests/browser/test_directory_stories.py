@@ -39,7 +39,7 @@ def two(log_in: LogIn) -> Sequence[str]:
 
 
 @cases()
-@pytest.mark.requirement("console:directory:browse", "console:rights", "console:accessible")
+@pytest.mark.requirement("console:directory:browse", "console:rights", "console:accessible", "console:stories")
 def test_records_are_narrowed_by_a_facet_and_one_is_read(
     log_in: LogIn, two: Sequence[str], axe: Path, case: Case
 ) -> None:
@@ -99,7 +99,7 @@ def test_a_record_is_checked_while_somebody_types(log_in: LogIn, two: Sequence[s
 
 
 @cases("writer", "admin")
-@pytest.mark.requirement("console:directory:fields", "console:accessible")
+@pytest.mark.requirement("console:directory:fields", "console:accessible", "console:stories")
 def test_a_record_is_edited_by_its_fields(log_in: LogIn, two: Sequence[str], axe: Path, case: Case) -> None:
     person = log_in(USERS[case.role], case.options, scripts=case.scripts)
     check = [{"axe": str(axe)}] if case.scripts else []
@@ -120,7 +120,7 @@ def test_a_record_is_edited_by_its_fields(log_in: LogIn, two: Sequence[str], axe
 
 
 @cases("reader")
-@pytest.mark.requirement("console:rights", "console:directory:edit")
+@pytest.mark.requirement("console:rights", "console:directory:edit", "console:stories")
 def test_a_reader_is_offered_no_change_of_the_directory(log_in: LogIn, two: Sequence[str], case: Case) -> None:
     rita = log_in(USERS[case.role], case.options, scripts=case.scripts)
     path = two[0].removeprefix(rita.url(""))
@@ -136,7 +136,7 @@ def test_a_reader_is_offered_no_change_of_the_directory(log_in: LogIn, two: Sequ
 
 
 @cases("writer")
-@pytest.mark.requirement("console:rights", "console:directory:states")
+@pytest.mark.requirement("console:rights", "console:directory:states", "console:stories")
 def test_a_writer_changes_the_state_of_their_own_records_only(
     log_in: LogIn, two: Sequence[str], server: Served, case: Case
 ) -> None:

@@ -29,7 +29,7 @@ def priced(server: Served) -> None:
 
 @cases()
 @pytest.mark.usefixtures("priced")
-@pytest.mark.requirement("console:registers:browse", "console:rights", "console:accessible")
+@pytest.mark.requirement("console:registers:browse", "console:rights", "console:accessible", "console:stories")
 def test_objects_are_found_sorted_and_narrowed(log_in: LogIn, axe: Path, case: Case) -> None:
     person = log_in(USERS[case.role], case.options, scripts=case.scripts)
     check = [{"axe": str(axe)}] if case.scripts else []
@@ -345,7 +345,7 @@ def test_a_deleted_object_is_restored(log_in: LogIn, server: Served) -> None:
 
 
 @cases("reader")
-@pytest.mark.requirement("console:rights", "console:accessible")
+@pytest.mark.requirement("console:rights", "console:accessible", "console:stories")
 def test_a_reader_is_offered_no_change_of_a_register(log_in: LogIn, server: Served, axe: Path, case: Case) -> None:
     uuid = make(server, holder=f"Story to read {HOSTILE}")
     rita = log_in(USERS[case.role], case.options, scripts=case.scripts)

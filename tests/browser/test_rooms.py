@@ -23,7 +23,7 @@ REVIEWED = (
 
 
 @cases()
-@pytest.mark.requirement("metrics:pages", "console:accessible")
+@pytest.mark.requirement("metrics:pages", "console:accessible", "console:stories")
 def test_somebody_picks_a_time_and_the_heading_says_it(at_demo: LogIn, axe: Path, case: Case) -> None:
     person = at_demo(USERS[case.role], case.options, scripts=case.scripts)
     check = [{"axe": str(axe)}] if case.scripts else []
@@ -67,7 +67,7 @@ def test_somebody_asks_where_a_figure_comes_from_and_exports_it(at_demo: LogIn) 
 
 
 @cases()
-@pytest.mark.requirement("console:avatars", "console:accessible")
+@pytest.mark.requirement("console:avatars", "console:accessible", "console:stories")
 def test_somebody_talks_with_an_avatar_and_sees_the_words_it_cites(at_demo: LogIn, axe: Path, case: Case) -> None:
     person = at_demo(USERS[case.role], case.options, scripts=case.scripts)
     check = [{"axe": str(axe)}] if case.scripts else []
@@ -126,7 +126,7 @@ def test_an_answer_is_rated_and_the_rating_reviewed(at_demo: LogIn, scripts: boo
 
 
 @cases("writer", "admin")
-@pytest.mark.requirement("console:avatars:add")
+@pytest.mark.requirement("console:avatars:add", "console:stories")
 def test_a_document_is_tried_added_and_cited(at_demo: LogIn, case: Case) -> None:
     person = at_demo(USERS[case.role], case.options, scripts=case.scripts)
     name = f"{case.role}{case.options['viewport']['width']}{case.options['color_scheme']}"
@@ -144,7 +144,7 @@ def test_a_document_is_tried_added_and_cited(at_demo: LogIn, case: Case) -> None
 
 
 @cases("reader")
-@pytest.mark.requirement("console:rights", "console:avatars:add", "console:accessible")
+@pytest.mark.requirement("console:rights", "console:avatars:add", "console:accessible", "console:stories")
 def test_a_reader_of_an_avatar_is_offered_nothing_that_changes_it(at_demo: LogIn, axe: Path, case: Case) -> None:
     rita = at_demo(USERS[case.role], case.options, scripts=case.scripts)
     avatar = "/console/avatars/tree-office"
@@ -179,7 +179,7 @@ def test_an_avatar_is_evaluated_on_its_page(at_demo: LogIn, scripts: bool) -> No
 
 
 @cases("writer", "admin")
-@pytest.mark.requirement("console:metrics:silence")
+@pytest.mark.requirement("console:metrics:silence", "console:stories")
 def test_an_alert_is_silenced_and_heard_again(at_demo: LogIn, case: Case) -> None:
     person = at_demo(USERS[case.role], case.options, scripts=case.scripts)
     first = "main table a"
@@ -199,7 +199,7 @@ def test_an_alert_is_silenced_and_heard_again(at_demo: LogIn, case: Case) -> Non
 
 
 @cases("reader")
-@pytest.mark.requirement("console:rights", "console:metrics:silence", "console:accessible")
+@pytest.mark.requirement("console:rights", "console:metrics:silence", "console:accessible", "console:stories")
 def test_a_reader_sees_alerts_and_silences_and_may_not_change_them(
     at_demo: LogIn, demo: Demo, axe: Path, case: Case
 ) -> None:
@@ -294,7 +294,7 @@ def test_a_task_with_context_of_three_rooms_is_approved_and_its_trace_read(
 
 
 @cases("writer")
-@pytest.mark.requirement("agents:approvals:console", "console:rights")
+@pytest.mark.requirement("agents:approvals:console", "console:rights", "console:stories")
 def test_what_a_writer_asks_an_agent_is_approved_by_an_administrator(at_demo: LogIn, demo: Demo, case: Case) -> None:
     wanda, root, rita = (at_demo(name, case.options, scripts=case.scripts) for name in ("wanda", "root", "rita"))
     items = {f"item-{n}": {"ref": uri} for n, uri in enumerate(REVIEWED)}

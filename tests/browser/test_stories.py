@@ -25,7 +25,7 @@ def test_a_chart_is_drawn_over_the_picture_of_the_server(log_in: LogIn) -> None:
 
 
 @cases()
-@pytest.mark.requirement("console:tools", "console:accessible")
+@pytest.mark.requirement("console:tools", "console:accessible", "console:stories")
 def test_a_tool_is_tried_and_its_result_read(log_in: LogIn, axe: Path, case: Case) -> None:
     person = log_in(USERS[case.role], case.options, scripts=case.scripts)
     check = [{"axe": str(axe)}] if case.scripts else []
@@ -47,7 +47,7 @@ def test_a_tool_is_tried_and_its_result_read(log_in: LogIn, axe: Path, case: Cas
 
 
 @cases("reader")
-@pytest.mark.requirement("console:rights", "console:tools")
+@pytest.mark.requirement("console:rights", "console:tools", "console:stories")
 def test_a_reader_runs_no_tool_that_writes(log_in: LogIn, case: Case) -> None:
     rita = log_in(USERS[case.role], case.options, scripts=case.scripts)
     writes, reads = "/console/tools/tool/agents_send_task", "/console/tools/tool/registers"
@@ -115,7 +115,7 @@ def test_list_items_are_added_and_removed(log_in: LogIn, scripts: bool) -> None:
 
 
 @cases("writer", "admin")
-@pytest.mark.requirement("console:objects", "console:accessible")
+@pytest.mark.requirement("console:objects", "console:accessible", "console:stories")
 def test_an_object_is_written_corrected_edited_and_deleted(log_in: LogIn, axe: Path, case: Case) -> None:
     person = log_in(USERS[case.role], case.options, scripts=case.scripts)
     check = [{"axe": str(axe)}] if case.scripts else [{"wait": "main"}]
@@ -157,7 +157,7 @@ def test_a_reference_is_found_while_typing(log_in: LogIn) -> None:
 
 
 @cases("writer", "admin")
-@pytest.mark.requirement("agents:console:chat", "console:accessible")
+@pytest.mark.requirement("agents:console:chat", "console:accessible", "console:stories")
 def test_somebody_talks_with_an_agent(log_in: LogIn, axe: Path, case: Case) -> None:
     person = log_in(USERS[case.role], case.options, scripts=case.scripts)
     check = [{"axe": str(axe)}] if case.scripts else []
@@ -177,7 +177,7 @@ def test_somebody_talks_with_an_agent(log_in: LogIn, axe: Path, case: Case) -> N
 
 
 @cases("reader")
-@pytest.mark.requirement("console:rights", "agents:console:chat", "console:accessible")
+@pytest.mark.requirement("console:rights", "agents:console:chat", "console:accessible", "console:stories")
 def test_a_reader_of_agents_is_told_why_they_cannot_send_anything(
     log_in: LogIn, server: Served, axe: Path, case: Case
 ) -> None:
@@ -240,7 +240,7 @@ def test_a_message_has_a_file_and_context_of_another_room(log_in: LogIn, server:
 
 
 @cases("writer", "admin")
-@pytest.mark.requirement("agents:console:chat", "console:accessible")
+@pytest.mark.requirement("agents:console:chat", "console:accessible", "console:stories")
 def test_a_task_that_asks_is_answered_on_its_page(log_in: LogIn, axe: Path, case: Case) -> None:
     person = log_in(USERS[case.role], case.options, scripts=case.scripts)
     check = [{"axe": str(axe)}] if case.scripts else [{"wait": "main"}]
@@ -314,7 +314,7 @@ def test_a_remote_agent_is_registered_and_removed(log_in: LogIn, scripts: bool) 
 
 
 @cases()
-@pytest.mark.requirement("console:home", "console:accessible")
+@pytest.mark.requirement("console:home", "console:accessible", "console:stories")
 def test_the_search_at_the_top_finds_something_and_leads_to_it(
     log_in: LogIn, sought: str, axe: Path, case: Case
 ) -> None:
@@ -344,7 +344,7 @@ def sought(server: Served) -> str:
 
 
 @cases()
-@pytest.mark.requirement("console:home:latest", "console:rights", "console:accessible")
+@pytest.mark.requirement("console:home:latest", "console:rights", "console:accessible", "console:stories")
 def test_the_home_page_leads_to_what_happened_lately(log_in: LogIn, server: Served, axe: Path, case: Case) -> None:
     name = f"example.org/lately-{case.slug}"
     call(server, "agntcy_dir_push_record", record_json=record(name, "v1.0.0", description=HOSTILE))
