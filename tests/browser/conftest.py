@@ -78,6 +78,10 @@ class Case:
         """For the names of things that the case makes."""
         return str(self).replace(" ", "-")
 
+    def check(self, axe: Path) -> dict[str, Any]:
+        """The step that runs axe-core, which needs scripts."""
+        return {"axe": str(axe)} if self.scripts else {"wait": "main"}
+
 
 def cases(*roles: str) -> pytest.MarkDecorator:
     """For the main tasks: these roles, by default all, in both sizes and both themes. Each role, size and theme occurs

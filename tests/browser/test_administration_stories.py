@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 def test_a_user_is_added_gets_more_rights_and_is_removed(log_in: LogIn, axe: Path, case: Case) -> None:
     root = log_in(USERS[case.role], case.options, scripts=case.scripts)
     name = f"newcomer.{case.options['viewport']['width']}.{case.options['color_scheme']}"
-    check = [{"axe": str(axe)}] if case.scripts else [{"wait": "main"}]
+    check = case.check(axe)
     pages = root.do(
         {"go": root.url("/console/admin")},
         {"click": "main a:text-is('Users')"},
@@ -25,7 +25,7 @@ def test_a_user_is_added_gets_more_rights_and_is_removed(log_in: LogIn, axe: Pat
         {"press": "Add user"},
         {"click": f"td a:text-is('{name}')"},
         {"wait": f"h1:text-is('{name}')"},
-        *check,
+        check,
         {"choose": {"Role": "writer"}},
         {"press": "Change rights"},
         {"open": "Log out or remove"},
@@ -63,14 +63,14 @@ def test_only_administrators_see_users_and_the_audit_trail(log_in: LogIn, case: 
 @pytest.mark.requirement("admin:pages", "console:accessible", "console:stories")
 def test_somebody_makes_a_key_sees_it_once_and_revokes_it(log_in: LogIn, axe: Path, case: Case) -> None:
     person = log_in(USERS[case.role], case.options, scripts=case.scripts)
-    label, check = f"Laptop <b>{case}</b>", [{"axe": str(axe)}] if case.scripts else [{"wait": "main"}]
+    label, check = f"Laptop <b>{case}</b>", case.check(axe)
     pages = person.do(
         {"go": person.url("/console/account")},
         {"open": "Create a key"},
         {"fill": {"Label": label}},
         {"press": "Create key"},
         {"go": person.url("/console/account")},
-        *check,
+        check,
         {"click": f"td a:text-is('{label}')"},
         {"wait": "button:text-is('Revoke key')"},
         {"press": "Revoke key"},
@@ -86,12 +86,12 @@ def test_somebody_makes_a_key_sees_it_once_and_revokes_it(log_in: LogIn, axe: Pa
 @pytest.mark.requirement("admin:pages", "console:accessible", "console:stories")
 def test_the_audit_trail_is_filtered_and_verified(log_in: LogIn, axe: Path, case: Case) -> None:
     root = log_in(USERS[case.role], case.options, scripts=case.scripts)
-    check = [{"axe": str(axe)}] if case.scripts else [{"wait": "main"}]
+    check = case.check(axe)
     _, _, filtered, _, _, _, cleared = root.do(
         {"go": root.url("/console/audit")},
         {"fill": {"What": "login", "Who": "root"}},
         {"press": "Filter"},
-        *check,
+        check,
         {"click": "main a:text-is('Verify the chain')"},
         {"wait": "p:text-is('The chain is intact.')"},
         {"go": root.url("/console/audit?tool=no+such+tool")},

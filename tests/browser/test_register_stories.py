@@ -32,7 +32,7 @@ def priced(server: Served) -> None:
 @pytest.mark.requirement("console:registers:browse", "console:rights", "console:accessible", "console:stories")
 def test_objects_are_found_sorted_and_narrowed(log_in: LogIn, axe: Path, case: Case) -> None:
     person = log_in(USERS[case.role], case.options, scripts=case.scripts)
-    check = [{"axe": str(axe)}] if case.scripts else []
+    check = case.check(axe)
     pages = person.do(
         {"go": person.url("/console/registers")},
         {"go": person.url(LIST)},
@@ -42,7 +42,7 @@ def test_objects_are_found_sorted_and_narrowed(log_in: LogIn, axe: Path, case: C
         {"press": "Apply"},
         {"click": "th a:text-is('Fee')"},
         {"wait": "th[aria-sort=ascending]"},
-        *check,
+        check,
         {"click": ".facets a:text-is('closed')"},
         {"wait": ".facets .chosen"},
     )
@@ -349,10 +349,10 @@ def test_a_deleted_object_is_restored(log_in: LogIn, server: Served) -> None:
 def test_a_reader_is_offered_no_change_of_a_register(log_in: LogIn, server: Served, axe: Path, case: Case) -> None:
     uuid = make(server, holder=f"Story to read {HOSTILE}")
     rita = log_in(USERS[case.role], case.options, scripts=case.scripts)
-    check = [{"axe": str(axe)}] if case.scripts else [{"wait": "main"}]
+    check = case.check(axe)
     paths = ("/console/registers", "/console/registers/1", LIST, f"{LIST}/{uuid}", "/console/registers/schemas/1")
     for path in paths:
-        page, offered, _ = rita.do({"go": rita.url(path)}, OFFERED, *check)
+        page, offered, _ = rita.do({"go": rita.url(path)}, OFFERED, check)
         assert page["found"] == 200
         assert [one for one in offered["found"] if not one.endswith("/views")] == [], path
         for word in (

@@ -26,10 +26,10 @@ REVIEWED = (
 @pytest.mark.requirement("metrics:pages", "console:accessible", "console:stories")
 def test_somebody_picks_a_time_and_the_heading_says_it(at_demo: LogIn, axe: Path, case: Case) -> None:
     person = at_demo(USERS[case.role], case.options, scripts=case.scripts)
-    check = [{"axe": str(axe)}] if case.scripts else []
+    check = case.check(axe)
     rooms, first, week, own, *_ = person.do(
         {"go": person.url("/console/metrics")}, {"go": person.url(METRIC)}, {"go": person.url(f"{METRIC}?span=7d")},
-        {"go": person.url(f"{METRIC}?from=2026-01-01&to=2026-01-02")}, *check,
+        {"go": person.url(f"{METRIC}?from=2026-01-01&to=2026-01-02")}, check,
     )  # fmt: skip
     assert "Collectors" in rooms["text"]
     assert "The last hour" in first["text"], "the demo has just begun to record"
@@ -70,7 +70,7 @@ def test_somebody_asks_where_a_figure_comes_from_and_exports_it(at_demo: LogIn) 
 @pytest.mark.requirement("console:avatars", "console:accessible", "console:stories")
 def test_somebody_talks_with_an_avatar_and_sees_the_words_it_cites(at_demo: LogIn, axe: Path, case: Case) -> None:
     person = at_demo(USERS[case.role], case.options, scripts=case.scripts)
-    check = [{"axe": str(axe)}] if case.scripts else []
+    check = case.check(axe)
     pages = person.do(
         {"go": person.url("/console/avatars")},
         {"click": "main a:text-is('Tree Office')"},
@@ -80,7 +80,7 @@ def test_somebody_talks_with_an_avatar_and_sees_the_words_it_cites(at_demo: LogI
         {"wait": "mark"},
         {"fill": {"Ask Tree Office": f"And for a hedge? {HOSTILE}"}},
         {"press": "Ask"},
-        *check,
+        check,
     )
     answered, second = pages[5], pages[7]
     assert "Confidence" in answered["text"]
@@ -126,8 +126,8 @@ def test_an_answer_is_rated_and_the_rating_reviewed(at_demo: LogIn, scripts: boo
 
 
 @cases("writer", "admin")
-@pytest.mark.requirement("console:avatars:add", "console:stories")
-def test_a_document_is_tried_added_and_cited(at_demo: LogIn, case: Case) -> None:
+@pytest.mark.requirement("console:avatars:add", "console:accessible", "console:stories")
+def test_a_document_is_tried_added_and_cited(at_demo: LogIn, axe: Path, case: Case) -> None:
     person = at_demo(USERS[case.role], case.options, scripts=case.scripts)
     name = f"{case.role}{case.options['viewport']['width']}{case.options['color_scheme']}"
     text = f"# {HOSTILE}\n\nThe hedges of {name} are cut {'twice' if case.scripts else 'once'} a year by the town.\n"
@@ -137,6 +137,7 @@ def test_a_document_is_tried_added_and_cited(at_demo: LogIn, case: Case) -> None
         {"go": person.url("/console/avatars/tree-office")}, {"click": "main a:text-is('Add a document')"},
         upload, {"press": "Preview"}, page, upload, {"press": "Add"},
         {"go": person.url(f"/console/avatars/tree-office?q=How+often+are+the+hedges+of+{name}+cut%3F")},
+        case.check(axe),
     )  # fmt: skip
     assert "Nothing was stored" in pages[3]["text"]
     assert "1 passage can be cited." in pages[6]["text"]
@@ -148,9 +149,9 @@ def test_a_document_is_tried_added_and_cited(at_demo: LogIn, case: Case) -> None
 def test_a_reader_of_an_avatar_is_offered_nothing_that_changes_it(at_demo: LogIn, axe: Path, case: Case) -> None:
     rita = at_demo(USERS[case.role], case.options, scripts=case.scripts)
     avatar = "/console/avatars/tree-office"
-    check = [{"axe": str(axe)}] if case.scripts else []
+    check = case.check(axe)
     page, offered, evaluation, forms, *_ = rita.do(
-        {"go": rita.url(avatar)}, OFFERED, {"go": rita.url(f"{avatar}/evaluation")}, OFFERED, *check
+        {"go": rita.url(avatar)}, OFFERED, {"go": rita.url(f"{avatar}/evaluation")}, OFFERED, check
     )
     assert "Add a document" not in page["text"]
     assert "Feedback" not in page["text"]
@@ -179,11 +180,11 @@ def test_an_avatar_is_evaluated_on_its_page(at_demo: LogIn, scripts: bool) -> No
 
 
 @cases("writer", "admin")
-@pytest.mark.requirement("console:metrics:silence", "console:stories")
-def test_an_alert_is_silenced_and_heard_again(at_demo: LogIn, case: Case) -> None:
+@pytest.mark.requirement("console:metrics:silence", "console:accessible", "console:stories")
+def test_an_alert_is_silenced_and_heard_again(at_demo: LogIn, axe: Path, case: Case) -> None:
     person = at_demo(USERS[case.role], case.options, scripts=case.scripts)
     first = "main table a"
-    *_, silenced, _, heard = person.do(
+    *_, silenced, _, _, heard = person.do(
         {"go": person.url("/console/metrics")},
         {"click": first},
         {"wait": "button:text-is('Silence')"},
@@ -191,6 +192,7 @@ def test_an_alert_is_silenced_and_heard_again(at_demo: LogIn, case: Case) -> Non
         {"choose": {"For": "8h"}},
         {"press": "Silence"},
         {"wait": "h2:text-is('Silences')"},
+        case.check(axe),
         {"press": "End silence"},
         {"wait": "button:text-is('Silence')"},
     )
@@ -205,11 +207,11 @@ def test_a_reader_sees_alerts_and_silences_and_may_not_change_them(
 ) -> None:
     rita = at_demo(USERS[case.role], case.options, scripts=case.scripts)
     made = call(demo, "silenceAlerts", collector="host", metricKey="cpu.percent", reason=f"Planned {HOSTILE}")
-    check = [{"axe": str(axe)}] if case.scripts else []
+    check = case.check(axe)
     try:
         page, offered, _, alert, forms, *_ = rita.do(
             {"go": rita.url("/console/metrics")}, OFFERED, {"click": "main table a"},
-            {"wait": "summary:text-is('Raised and cleared in the last 90 days')"}, OFFERED, *check,
+            {"wait": "summary:text-is('Raised and cleared in the last 90 days')"}, OFFERED, check,
         )  # fmt: skip
         assert f"Planned {HOSTILE}" in page["text"]
         assert "Alerts" in alert["text"].splitlines()

@@ -28,14 +28,14 @@ def test_a_chart_is_drawn_over_the_picture_of_the_server(log_in: LogIn) -> None:
 @pytest.mark.requirement("console:tools", "console:accessible", "console:stories")
 def test_a_tool_is_tried_and_its_result_read(log_in: LogIn, axe: Path, case: Case) -> None:
     person = log_in(USERS[case.role], case.options, scripts=case.scripts)
-    check = [{"axe": str(axe)}] if case.scripts else []
+    check = case.check(axe)
     pages = person.do(
         {"go": person.url("/console/tools")},
-        *check,
+        check,
         {"click": "main a:text-is('registers')"},
         {"choose": {"action": "list"}},
         {"press": "Run registers"},
-        *check,
+        check,
     )
     tools, result = pages[0], pages[-1]
     assert ("agents_send_task" in tools["text"]) == (case.role != "reader"), (
@@ -118,16 +118,16 @@ def test_list_items_are_added_and_removed(log_in: LogIn, scripts: bool) -> None:
 @pytest.mark.requirement("console:objects", "console:accessible", "console:stories")
 def test_an_object_is_written_corrected_edited_and_deleted(log_in: LogIn, axe: Path, case: Case) -> None:
     person = log_in(USERS[case.role], case.options, scripts=case.scripts)
-    check = [{"axe": str(axe)}] if case.scripts else [{"wait": "main"}]
+    check = case.check(axe)
     pages = person.do(
         {"go": person.url("/console/registers/1/1")},
         {"click": "main a:text-is('New Permit')"},
         {"fill": {"Holder": "A", "Fee": "cheap"}},
         {"press": "Create"},
-        *check,
+        check,
         {"fill": {"Holder": f"Ada {case.slug} {HOSTILE}", "Fee": "2.5"}},
         {"press": "Create"},
-        *check,
+        check,
         {"click": "main a:text-is('Edit')"},
         {"fill": {"Fee": "3"}},
         {"press": "Save"},
@@ -160,7 +160,7 @@ def test_a_reference_is_found_while_typing(log_in: LogIn) -> None:
 @pytest.mark.requirement("agents:console:chat", "console:accessible", "console:stories")
 def test_somebody_talks_with_an_agent(log_in: LogIn, axe: Path, case: Case) -> None:
     person = log_in(USERS[case.role], case.options, scripts=case.scripts)
-    check = [{"axe": str(axe)}] if case.scripts else []
+    check = case.check(axe)
     pages = person.do(
         {"go": person.url("/console/agents")},
         {"click": "td a:text-is('Echo')"},
@@ -169,7 +169,7 @@ def test_somebody_talks_with_an_agent(log_in: LogIn, axe: Path, case: Case) -> N
         {"press": "Send"},
         {"fill": {"Your message": "And again"}},
         {"press": "Send"},
-        *check,
+        check,
     )
     second = pages[6]
     assert f"Hello {HOSTILE}" in second["text"]
@@ -184,10 +184,10 @@ def test_a_reader_of_agents_is_told_why_they_cannot_send_anything(
     rita = log_in(USERS[case.role], case.options, scripts=case.scripts)
     task = call(server, "agents_send_task", agent="echo", text=f"Of root {HOSTILE}")["task_id"]
     card = "/console/agents/cards/echo"
-    check = [{"axe": str(axe)}] if case.scripts else [{"wait": "main"}]
+    check = case.check(axe)
     pages = rita.do(
-        {"go": rita.url("/console/agents")}, OFFERED, *check, {"go": rita.url(card)}, OFFERED, *check,
-        {"go": rita.url(f"{card}/chat")}, OFFERED, *check, {"go": rita.url("/console/agents/tasks")}, OFFERED, *check,
+        {"go": rita.url("/console/agents")}, OFFERED, check, {"go": rita.url(card)}, OFFERED, check,
+        {"go": rita.url(f"{card}/chat")}, OFFERED, check, {"go": rita.url("/console/agents/tasks")}, OFFERED, check,
         {"go": rita.url(f"/console/agents/tasks/{task}")},
     )  # fmt: skip
     agents, agent, chat, tasks = pages[0:12:3]
@@ -243,15 +243,15 @@ def test_a_message_has_a_file_and_context_of_another_room(log_in: LogIn, server:
 @pytest.mark.requirement("agents:console:chat", "console:accessible", "console:stories")
 def test_a_task_that_asks_is_answered_on_its_page(log_in: LogIn, axe: Path, case: Case) -> None:
     person = log_in(USERS[case.role], case.options, scripts=case.scripts)
-    check = [{"axe": str(axe)}] if case.scripts else [{"wait": "main"}]
+    check = case.check(axe)
     waiting, _, _, answered, _ = person.do(
         {"go": person.url("/console/agents/cards/echo")},
         {"fill": {"Your message": f"ask {HOSTILE}"}},
         {"press": "Send"},
-        *check,
+        check,
         {"fill": {"Your answer": "Three trees."}},
         {"press": "Send answer"},
-        *check,
+        check,
     )[2:]
     assert "waits for an answer" in waiting["text"]
     assert "completed" in answered["text"]
@@ -319,7 +319,7 @@ def test_the_search_at_the_top_finds_something_and_leads_to_it(
     log_in: LogIn, sought: str, axe: Path, case: Case
 ) -> None:
     person = log_in(USERS[case.role], case.options, scripts=case.scripts)
-    check = [{"axe": str(axe)}] if case.scripts else []
+    check = case.check(axe)
     begin = {"key": "/"} if case.scripts else {"focus": "header input[name=q]"}
     pages = person.do(
         {"go": person.url("/console/agents")},
@@ -327,7 +327,7 @@ def test_the_search_at_the_top_finds_something_and_leads_to_it(
         {"type": "Sought"},
         {"submit": "Enter"},
         {"wait": "h1:text-is('Search')"},
-        *check,
+        check,
         {"click": "td a:has-text('Sought')"},
         {"wait": "h1:has-text('Sought')"},
     )
@@ -349,9 +349,9 @@ def test_the_home_page_leads_to_what_happened_lately(log_in: LogIn, server: Serv
     name = f"example.org/lately-{case.slug}"
     call(server, "agntcy_dir_push_record", record_json=record(name, "v1.0.0", description=HOSTILE))
     person = log_in(USERS[case.role], case.options, scripts=case.scripts)
-    check = [{"axe": str(axe)}] if case.scripts else [{"wait": "main"}]
+    check = case.check(axe)
     home, _, _, opened = person.do(
-        {"go": person.url("/")}, *check, {"click": f"td a:text-is('{name} v1.0.0')"}, {"wait": "main h1"}
+        {"go": person.url("/")}, check, {"click": f"td a:text-is('{name} v1.0.0')"}, {"wait": "main h1"}
     )
     assert "A record was pushed" in home["text"]
     assert name in opened["text"]
