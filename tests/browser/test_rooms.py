@@ -146,7 +146,7 @@ def test_a_document_is_tried_added_and_cited(at_demo: LogIn, axe: Path, case: Ca
 
 @cases("reader")
 @pytest.mark.requirement("console:rights", "console:avatars:add", "console:accessible", "console:stories")
-def test_a_reader_of_an_avatar_is_offered_nothing_that_changes_it(at_demo: LogIn, axe: Path, case: Case) -> None:
+def test_a_reader_of_an_avatar_rates_an_answer_and_changes_nothing_else(at_demo: LogIn, axe: Path, case: Case) -> None:
     rita = at_demo(USERS[case.role], case.options, scripts=case.scripts)
     avatar = "/console/avatars/tree-office"
     check = case.check(axe)
@@ -163,6 +163,10 @@ def test_a_reader_of_an_avatar_is_offered_nothing_that_changes_it(at_demo: LogIn
         (f"{avatar}/feedback", {"answer": "avatar://tree-office/answers/1", "do": "accept"}),
         (f"{avatar}/evaluation", {}),
     )
+    *_, rated = rita.do(
+        {"go": rita.url("/console/avatars/charles-babbage?q=Who+assembled+the+engine%3F")}, {"press": "Helpful"}
+    )
+    assert "Thank you." in rated["text"]
 
 
 @BOTH
