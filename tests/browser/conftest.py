@@ -1,5 +1,5 @@
-"""A server with registers and agents, and users with browsers: wide or narrow, light or dark, with
-scripts or without."""
+"""A server with registers, agents and a directory, a demo of all rooms, and users of each role with browsers: wide or
+narrow, light or dark, with scripts or without."""
 
 import json
 import os
@@ -8,6 +8,7 @@ from base64 import b64encode
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
@@ -24,21 +25,16 @@ from tests.rooms.directory.oasf.samples import sample
 from tests.waiting import wait_until
 
 DEMO_LOGIN = ("admin", "admin")
+ROOT = ("root", password_of("root"))
 START_SECONDS = 600.0
 DRIVER = Path(__file__).with_name("driver.py")
 WIDE = {"viewport": {"width": 1440, "height": 900}, "color_scheme": "light"}
 NARROW = {"viewport": {"width": 380, "height": 800}, "color_scheme": "dark"}
-EVERYWHERE = pytest.mark.parametrize(
-    ("options", "scripts"),
-    [
-        (WIDE, True),
-        (NARROW, False),
-        ({**NARROW, "color_scheme": "light"}, True),
-        ({**WIDE, "color_scheme": "dark"}, False),
-    ],
-    ids=["1440 light with scripts", "380 dark without", "380 light with scripts", "1440 dark without"],
-)
-"""For the main task of a room: both sizes, both themes, with and without scripts."""
+USERS = {"reader": "rita", "writer": "wanda", "admin": "root"}
+"""A user of each role, at the server and at the demo."""
+WHAT_HELPS = "Ask (an|its author, or an) administrator|[Nn]eeds the scope|it waits for"
+OFFERED = {"run": "() => [...document.querySelectorAll('main form[method=post]')].map((one) => one.action)"}
+"""The step that finds where the forms of a page lead that change something."""
 PAPER = {"viewport": {"width": 680, "height": 960}, "color_scheme": "dark"}
 """A4 with margins, printed by a user in dark mode."""
 LARGE = {"viewport": {"width": 1920, "height": 1080}, "color_scheme": "dark"}
@@ -66,6 +62,40 @@ class Demo:
 
 
 @dataclass(frozen=True)
+class Case:
+    """Who does a main task, and with what browser."""
+
+    role: str
+    options: dict[str, Any]
+    scripts: bool
+
+    def __str__(self) -> str:
+        width, theme = self.options["viewport"]["width"], self.options["color_scheme"]
+        return f"{self.role} {width} {theme} {'with' if self.scripts else 'without'} scripts"
+
+    @property
+    def slug(self) -> str:
+        """For the names of things that the case makes."""
+        return str(self).replace(" ", "-")
+
+    def check(self, axe: Path) -> dict[str, Any]:
+        """The step that runs axe-core, which needs scripts."""
+        return {"axe": str(axe)} if self.scripts else {"wait": "main"}
+
+
+def cases(*roles: str) -> pytest.MarkDecorator:
+    """For the main tasks: these roles, by default all, in both sizes and both themes. Each role, size and theme occurs
+    with scripts and without."""
+    found = [
+        Case(role, {**size, "color_scheme": theme}, ((size is WIDE) == (theme == "light")) != (role == "writer"))
+        for role in roles or USERS
+        for size in (WIDE, NARROW)
+        for theme in ("light", "dark")
+    ]
+    return pytest.mark.parametrize("case", found, ids=str)
+
+
+@dataclass(frozen=True)
 class Person:
     """A logged-in user with a browser."""
 
@@ -75,14 +105,32 @@ class Person:
     options: dict[str, Any]
 
     def do(self, *steps: dict[str, Any]) -> list[dict[str, Any]]:
-        """Do the steps in order; return the page after each. No script may fail, and nothing may be too wide."""
-        browser = f"{self.name} {json.dumps(self.options, sort_keys=True)}"
+        """Do the steps in order; return the page after each. No script may fail, nothing may be too wide, and axe-core,
+        where it is a step, may find nothing."""
+        browser = f"{self.name} {self.server.site} {json.dumps(self.options, sort_keys=True)}"
         self.peer.tell({"browser": browser, "options": self.options, "steps": steps})
         answer = self.peer.hear()
         assert "failed" not in answer, f"{answer['failed']}\nat {answer['url']}:\n{answer['text']}"
         assert answer["errors"] == []
         assert [one["url"] for one in answer["seen"] if one["overflow"] > 0] == []
+        checked = [one for step, one in zip(steps, answer["seen"], strict=True) if "axe" in step]
+        assert [(one["url"], one["found"]) for one in checked if one["found"]] == []
         return answer["seen"]
+
+    def is_refused(self, *forms: tuple[str, dict[str, str]]) -> None:
+        """Send forms that no page offers this user: each is refused with a page that says why, and what helps."""
+        sent = [{"post": {"url": self.url(path), "fields": fields}} for path, fields in forms]
+        _, *pages = self.do({"go": self.url("/console/account")}, *sent)
+        for (path, _), page in zip(forms, pages, strict=True):
+            assert page["found"] == HTTPStatus.FORBIDDEN, (path, page["text"])
+            assert re.search(WHAT_HELPS, page["text"]), (path, page["text"])
+            assert f"Signed in as {self.name}" in page["text"], "the menu leads on"
+
+    def is_kept_out(self, *paths: str) -> None:
+        """Open pages with forms that this user may not send: each says why it is not shown, and what helps."""
+        for page in self.do(*({"go": self.url(path)} for path in paths)):
+            assert page["found"] == HTTPStatus.FORBIDDEN, (page["url"], page["text"])
+            assert re.search(WHAT_HELPS, page["text"]), (page["url"], page["text"])
 
     def url(self, path: str) -> str:
         return f"{self.server.site}{path}"
@@ -90,7 +138,7 @@ class Person:
 
 @pytest.fixture(scope="session")
 def server() -> Generator[Served]:
-    users = {"root": "admin", "wanda": "writer", "rita": "reader"}
+    users = {name: role for role, name in USERS.items()}
     settings = {"PENTAD_SEARCH_EMBEDDER": "none", "PENTAD_CONFIRM": "attachments:delete"}
     with serving("registers,agents,directory", users=users, settings=settings) as served:
         made = ask(served, "POST", "/api/schemas", PERMIT)
@@ -99,17 +147,17 @@ def server() -> Generator[Served]:
         yield served
 
 
-def ask(served: Served, method: str, path: str, body: Any = None) -> Any:
-    credentials = b64encode(f"root:{password_of('root')}".encode()).decode()
+def ask(served: Served | Demo, method: str, path: str, body: Any = None, *, login: tuple[str, str] = ROOT) -> Any:
+    credentials = b64encode(":".join(login).encode()).decode()
     headers = {"authorization": f"Basic {credentials}", "content-type": "application/json"}
     request = Request(f"{served.site}{path}", json.dumps(body).encode(), headers, method=method)
     with urlopen(request, timeout=60) as answer:
         return json.loads(answer.read() or b"null")
 
 
-def call(served: Served, tool: str, **arguments: Any) -> Any:
+def call(served: Served | Demo, tool: str, *, login: tuple[str, str] = ROOT, **arguments: Any) -> Any:
     """The structured result of a tool, called by an administrator."""
-    client = Client(served.site, ("root", password_of("root")))
+    client = Client(served.site, login)
     return client.result("tools/call", {"name": tool, "arguments": arguments})["structuredContent"]
 
 
@@ -148,42 +196,45 @@ def running_demo(home: Path) -> Generator[Demo]:
 
 @pytest.fixture(scope="session")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Generator[Demo]:
+    """The demo, with a user of each role."""
     with running_demo(tmp_path_factory.mktemp("demo")) as running:
+        for role, name in USERS.items():
+            user = {"name": name, "password": password_of(name), "role": role}
+            ask(running, "POST", "/api/admin/users", user, login=DEMO_LOGIN)
         yield running
 
 
 @pytest.fixture(scope="session")
 def at_demo(browsers: Peer, demo: Demo) -> "LogIn":
-    """The demo's administrator with a browser: `at_demo(NARROW, scripts=False)`."""
-    known: set[str] = set()
+    """Log a user in to the demo."""
+    return visitors(browsers, demo)
 
-    def person(options: dict[str, Any] = WIDE, *, scripts: bool = True) -> Person:
-        found = Person(browsers, demo, "demo", {**options, "java_script_enabled": scripts})
-        if (key := f"{options} {scripts}") not in known:
-            login = {"fill": {"Name": DEMO_LOGIN[0], "Password": DEMO_LOGIN[1]}}
-            found.do({"go": found.url("/login")}, login, {"press": "Log in"})
-            known.add(key)
-        return found
 
-    return person
+@pytest.fixture(scope="session")
+def log_in(browsers: Peer, server: Served) -> "LogIn":
+    """Log a user in: `log_in("wanda", NARROW, scripts=False)`. The same browser is reused."""
+    return visitors(browsers, server)
 
 
 LogIn = Callable[..., Person]
 
 
-@pytest.fixture(scope="session")
-def log_in(browsers: Peer, server: Served) -> LogIn:
-    """Log a user in: `log_in("wanda", NARROW, scripts=False)`. The same browser is reused."""
-    known: set[str] = set()
+def visitors(browsers: Peer, server: Served | Demo) -> LogIn:
+    """Each user logs in once; their other browsers get the cookie."""
+    known: dict[str, Person] = {}
+    cookies: dict[str, Any] = {}
 
     def person(name: str, options: dict[str, Any] = WIDE, *, scripts: bool = True) -> Person:
-        found = Person(browsers, server, name, {**options, "java_script_enabled": scripts})
         key = f"{name} {options} {scripts}"
         if key not in known:
+            kept = {"storage_state": {"cookies": cookies[name]}} if name in cookies else {}
+            known[key] = Person(browsers, server, name, {**options, "java_script_enabled": scripts, **kept})
+        if name not in cookies:
             login = {"fill": {"Name": name, "Password": password_of(name)}}
-            *_, home = found.do({"go": found.url("/login")}, login, {"press": "Log in"})
+            go = {"go": known[key].url("/login")}
+            *_, home, has = known[key].do(go, login, {"press": "Log in"}, {"cookies": "all"})
             assert f"Signed in as {name}" in home["text"]
-            known.add(key)
-        return found
+            cookies[name] = has["found"]
+        return known[key]
 
     return person

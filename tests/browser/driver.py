@@ -1,7 +1,8 @@
 """A user with a browser: `python driver.py PROGRAM`, controlled by JSON lines, with one answer line for each.
 
 An order is `{"browser": NAME, "options": {...}, "steps": [...]}`. A browser keeps its cookies; `options` are those of a
-new Playwright context (viewport, color_scheme, java_script_enabled). Each step is an object with one of these:
+new Playwright context (viewport, color_scheme, java_script_enabled, storage_state). Each step is an object with one of
+these:
 
     go: URL                     fill: {LABEL: TEXT}         choose: {LABEL: VALUE}      check: LABEL
     press: BUTTON or SELECTOR   click: SELECTOR             open: SUMMARY               key: KEY
@@ -9,11 +10,12 @@ new Playwright context (viewport, color_scheme, java_script_enabled). Each step 
     submit: KEY                 present: SELECTOR           upload: {LABEL: {name, text}}
     axe: FILE                   media: screen or print      window: FILE
     hover: SELECTOR             focus: SELECTOR             request: {method, url, basic, json}
-    view: STEP
+    view: STEP                  post: {url, fields}         cookies: all
 
 `submit` presses a key that leads to another page; `present` waits for an invisible element, such as an option.
 `axe` runs axe-core from the file and returns serious findings; `window` is a picture of the visible part of the page,
-`shot` one of the whole page. `request` acts as another program; `view` does a step inside the innermost frame.
+`shot` one of the whole page. `request` acts as another program; `view` does a step inside the innermost frame. `post`
+sends a form that the page does not have, with the token of one that it has, and returns the status.
 
 The answer has a page after each step: `url`, `text`, `status`, `focus` (name of the focused element), `overflow` (how
 many pixels it is wider than the window), and the result of `run`. `errors` are those of scripts and of the policy.
@@ -31,6 +33,16 @@ from playwright.sync_api import BrowserContext, Frame, Page, sync_playwright
 
 MILLISECONDS = 90_000
 STATUS = "Failed to load resource: the server responded with a status of"
+SEND = """({ url, fields }) => {
+  const form = document.createElement("form");
+  Object.assign(form, { method: "post", action: url });
+  const token = document.querySelector("input[name=csrf]").value;
+  for (const [name, value] of Object.entries({ csrf: token, ...fields })) {
+    form.append(Object.assign(document.createElement("input"), { type: "hidden", name, value }));
+  }
+  document.body.append(form);
+  form.submit();
+}"""
 
 
 def do(page: Page | Frame, step: dict[str, Any]) -> Any:
@@ -79,6 +91,14 @@ def request(_page: Page, given: dict[str, Any]) -> None:
         answer.read()
 
 
+def post(page: Page, given: dict[str, Any]) -> int:
+    with page.expect_navigation() as answered:
+        page.evaluate(SEND, given)
+    answer = answered.value
+    assert answer is not None
+    return answer.status
+
+
 def submit(page: Page, given: str) -> None:
     with page.expect_navigation():
         page.keyboard.press(given)
@@ -101,6 +121,8 @@ STEPS: dict[str, Callable[[Any, Any], Any]] = {
     "window": lambda page, given: str(page.screenshot(path=given) is None),
     "run": lambda page, given: page.evaluate(given),
     "request": request,
+    "post": post,
+    "cookies": lambda page, _given: page.context.cookies(),
     "upload": upload,
     "axe": accessibility,
     "media": lambda page, given: page.emulate_media(media=given),

@@ -1,21 +1,20 @@
 """The stories of README.md about users, keys and the audit trail, in a real browser."""
 
-from typing import Any
+from pathlib import Path
 
 import pytest
 
-from tests.browser.conftest import EVERYWHERE, NARROW, WIDE, LogIn
+from tests.browser.conftest import HOSTILE, USERS, Case, LogIn, cases
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 
-BOTH = pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
 
-
-@EVERYWHERE
-@pytest.mark.requirement("admin:pages")
-def test_a_user_is_added_gets_more_rights_and_is_removed(log_in: LogIn, options: dict[str, Any], scripts: bool) -> None:
-    root = log_in("root", options, scripts=scripts)
-    name = f"newcomer.{options['viewport']['width']}.{options['color_scheme']}"
+@cases("admin")
+@pytest.mark.requirement("admin:pages", "console:accessible", "console:stories")
+def test_a_user_is_added_gets_more_rights_and_is_removed(log_in: LogIn, axe: Path, case: Case) -> None:
+    root = log_in(USERS[case.role], case.options, scripts=case.scripts)
+    name = f"newcomer.{case.options['viewport']['width']}.{case.options['color_scheme']}"
+    check = case.check(axe)
     pages = root.do(
         {"go": root.url("/console/admin")},
         {"click": "main a:text-is('Users')"},
@@ -26,46 +25,73 @@ def test_a_user_is_added_gets_more_rights_and_is_removed(log_in: LogIn, options:
         {"press": "Add user"},
         {"click": f"td a:text-is('{name}')"},
         {"wait": f"h1:text-is('{name}')"},
+        check,
         {"choose": {"Role": "writer"}},
         {"press": "Change rights"},
         {"open": "Log out or remove"},
         {"press": f"Remove {name}"},
     )
-    wrong, added, changed, removed = pages[4], pages[6], pages[10], pages[12]
+    wrong, added, changed, removed = pages[4], pages[6], pages[11], pages[13]
     assert name not in wrong["text"], "nobody was added"
     assert name in added["text"]
     assert "writer" in changed["text"]
     assert name not in removed["text"]
 
 
-@BOTH
-@pytest.mark.requirement("admin:pages")
-def test_somebody_makes_a_key_sees_it_once_and_revokes_it(log_in: LogIn, scripts: bool) -> None:
-    wanda = log_in("wanda", NARROW if scripts else WIDE, scripts=scripts)
-    label = f"Laptop {'with' if scripts else 'without'}"
-    pages = wanda.do(
-        {"go": wanda.url("/console/account")},
+@cases("reader", "writer")
+@pytest.mark.requirement("admin:pages", "console:rights", "console:stories")
+def test_only_administrators_see_users_and_the_audit_trail(log_in: LogIn, case: Case) -> None:
+    person = log_in(USERS[case.role], case.options, scripts=case.scripts)
+    admin = "/console/admin"
+    *_, menu = person.do({"go": person.url("/")}, {"run": "() => document.querySelector('header nav').innerText"})
+    assert "Administration" not in menu["found"]
+    assert "Audit trail" not in menu["found"]
+    person.is_kept_out(
+        admin, f"{admin}/users", f"{admin}/users/root", f"{admin}/keys", f"{admin}/jobs", "/console/audit",
+        "/console/audit/verification",
+    )  # fmt: skip
+    person.is_refused(
+        (f"{admin}/users", {"name": "intruder", "password": "a long enough password", "role": "admin"}),
+        (f"{admin}/users/{person.name}/rights", {"role": "admin"}),
+        (f"{admin}/users/root/password", {"password": "a long enough password"}),
+        (f"{admin}/users/root/remove", {}),
+        (f"{admin}/keys", {"label": HOSTILE, "owner": "root"}),
+    )
+
+
+@cases()
+@pytest.mark.requirement("admin:pages", "console:accessible", "console:stories")
+def test_somebody_makes_a_key_sees_it_once_and_revokes_it(log_in: LogIn, axe: Path, case: Case) -> None:
+    person = log_in(USERS[case.role], case.options, scripts=case.scripts)
+    label, check = f"Laptop <b>{case}</b>", case.check(axe)
+    pages = person.do(
+        {"go": person.url("/console/account")},
         {"open": "Create a key"},
         {"fill": {"Label": label}},
         {"press": "Create key"},
-        {"go": wanda.url("/console/account")},
+        {"go": person.url("/console/account")},
+        check,
         {"click": f"td a:text-is('{label}')"},
         {"wait": "button:text-is('Revoke key')"},
         {"press": "Revoke key"},
     )
-    assert "pentad_" in pages[3]["text"]
-    assert "pentad_" not in pages[4]["text"], "the key is shown only once"
-    assert "revoked" in pages[7]["text"]
+    made, listed, revoked = pages[3], pages[4], pages[8]
+    assert "pentad_" in made["text"]
+    assert label in listed["text"]
+    assert "pentad_" not in listed["text"], "the key is shown only once"
+    assert "revoked" in revoked["text"]
 
 
-@BOTH
-@pytest.mark.requirement("admin:pages")
-def test_the_audit_trail_is_filtered_and_verified(log_in: LogIn, scripts: bool) -> None:
-    root = log_in("root", WIDE if scripts else NARROW, scripts=scripts)
-    _, _, filtered, _, _, cleared = root.do(
+@cases("admin")
+@pytest.mark.requirement("admin:pages", "console:accessible", "console:stories")
+def test_the_audit_trail_is_filtered_and_verified(log_in: LogIn, axe: Path, case: Case) -> None:
+    root = log_in(USERS[case.role], case.options, scripts=case.scripts)
+    check = case.check(axe)
+    _, _, filtered, _, _, _, cleared = root.do(
         {"go": root.url("/console/audit")},
         {"fill": {"What": "login", "Who": "root"}},
         {"press": "Filter"},
+        check,
         {"click": "main a:text-is('Verify the chain')"},
         {"wait": "p:text-is('The chain is intact.')"},
         {"go": root.url("/console/audit?tool=no+such+tool")},

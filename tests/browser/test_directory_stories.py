@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
 
 import pytest
 
-from tests.browser.conftest import EVERYWHERE, HOSTILE, NARROW, LogIn, record
+from tests.browser.conftest import HOSTILE, NARROW, OFFERED, USERS, Case, LogIn, call, cases, record
+from tests.conformance.server import Served, password_of
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 
@@ -37,19 +38,28 @@ def two(log_in: LogIn) -> Sequence[str]:
     return saved
 
 
-@EVERYWHERE
-@pytest.mark.requirement("console:directory:browse")
-def test_records_are_narrowed_by_a_facet(
-    log_in: LogIn, two: Sequence[str], options: dict[str, Any], scripts: bool
+@cases()
+@pytest.mark.requirement("console:directory:browse", "console:rights", "console:accessible", "console:stories")
+def test_records_are_narrowed_by_a_facet_and_one_is_read(
+    log_in: LogIn, two: Sequence[str], axe: Path, case: Case
 ) -> None:
-    rita = log_in("rita", options, scripts=scripts)
-    *_, narrowed = rita.do(
-        {"go": rita.url(HOME)},
+    person = log_in(USERS[case.role], case.options, scripts=case.scripts)
+    check = case.check(axe)
+    pages = person.do(
+        {"go": person.url(f"{HOME}?q=told")},
         {"wait": ".badge:text-is('2 versions')"},
         {"click": ".facets a"},
         {"wait": ".facets .chosen"},
+        check,
+        {"click": ".cards a:has-text('example.org/told')"},
+        {"wait": "dt:text-is('CID')"},
+        check,
     )
+    all_of_them, narrowed, opened = pages[0], pages[3], pages[-1]
+    assert ("New record" in all_of_them["text"]) == (case.role != "reader")
     assert "example.org/told" in narrowed["text"]
+    assert HOSTILE in opened["text"]
+    assert ("Edit" in opened["text"].splitlines()) == (case.role != "reader")
 
 
 @pytest.mark.requirement("console:directory:compare")
@@ -88,22 +98,64 @@ def test_a_record_is_checked_while_somebody_types(log_in: LogIn, two: Sequence[s
     assert told["url"].endswith("/edit")
 
 
-@BOTH
-@pytest.mark.requirement("console:directory:fields")
-def test_a_record_is_edited_by_its_fields(log_in: LogIn, two: Sequence[str], scripts: bool) -> None:
-    root = log_in("root", NARROW, scripts=scripts)
-    version = f"v{7 if scripts else 8}.0.0"
+@cases("writer", "admin")
+@pytest.mark.requirement("console:directory:fields", "console:accessible", "console:stories")
+def test_a_record_is_edited_by_its_fields(log_in: LogIn, two: Sequence[str], axe: Path, case: Case) -> None:
+    person = log_in(USERS[case.role], case.options, scripts=case.scripts)
+    check = case.check(axe)
+    described = f"By fields, {case} {HOSTILE}"
     added = {"wait": "input[name='/authors/1'], input[name='/authors/0']"}
-    *_, saved = root.do(
-        {"go": f"{two[0]}/edit"},
-        {"fill": {"Version": version, "Description": f"By fields {HOSTILE}"}},
+    *_, saved = person.do(
+        {"go": two[0]},
+        {"click": "main a:text-is('Edit')"},
+        {"fill": {"Name": f"example.org/{case.slug}", "Description": described}},
         {"click": "button[name=add][value='/authors']"},
         added,
+        check,
         {"press": "Save as a new record"},
         {"wait": "dt:text-is('CID')"},
     )
-    assert version in saved["text"]
-    assert f"By fields {HOSTILE}" in saved["text"]
+    assert f"example.org/{case.slug}" in saved["text"]
+    assert described in saved["text"]
+
+
+@cases("reader")
+@pytest.mark.requirement("console:rights", "console:directory:edit", "console:accessible", "console:stories")
+def test_a_reader_is_offered_no_change_of_the_directory(
+    log_in: LogIn, two: Sequence[str], axe: Path, case: Case
+) -> None:
+    rita = log_in(USERS[case.role], case.options, scripts=case.scripts)
+    path = two[0].removeprefix(rita.url(""))
+    page, offered, _, _, forms = rita.do({"go": two[0]}, OFFERED, case.check(axe), {"go": rita.url(HOME)}, OFFERED)
+    assert offered["found"] == forms["found"] == []
+    assert "Approve, deprecate or withdraw it" not in page["text"]
+    sent = {"record": record("example.org/of-a-reader", "v1.0.0"), "as": "json", "do": "save"}
+    rita.is_kept_out(f"{HOME}/new", f"{HOME}/import", f"{path}/edit")
+    rita.is_refused(
+        (f"{HOME}/new", sent), (f"{path}/edit", sent), (f"{path}/state", {"state": "withdrawn"}),
+        (f"{HOME}/import", {"text": json.dumps(SERVER), "do": "import"}),
+    )  # fmt: skip
+
+
+@cases("writer")
+@pytest.mark.requirement("console:rights", "console:directory:states", "console:stories")
+def test_a_writer_changes_the_state_of_their_own_records_only(
+    log_in: LogIn, two: Sequence[str], server: Served, case: Case
+) -> None:
+    wanda = log_in(USERS[case.role], case.options, scripts=case.scripts)
+    text = record(f"example.org/own-{case.slug}", "v1.0.0")
+    own = call(server, "agntcy_dir_push_record", login=("wanda", password_of("wanda")), record_json=text)["cid"]
+    foreign, offered, _, _, _, withdrawn = wanda.do(
+        {"go": two[0]}, OFFERED,
+        {"go": wanda.url(f"{HOME}/records/{own}")},
+        {"open": "Approve, deprecate or withdraw it"},
+        {"choose": {"New state": "withdrawn"}},
+        {"press": "Change the state"},
+    )  # fmt: skip
+    assert offered["found"] == []
+    assert "Approve, deprecate or withdraw it" not in foreign["text"]
+    assert "withdrawn" in withdrawn["text"]
+    wanda.is_refused((f"{two[0].removeprefix(wanda.url(''))}/state", {"state": "withdrawn"}))
 
 
 @BOTH

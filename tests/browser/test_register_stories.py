@@ -1,11 +1,11 @@
 """The stories of README.md about registers, in a real browser."""
 
 import time
-from typing import Any
+from pathlib import Path
 
 import pytest
 
-from tests.browser.conftest import EVERYWHERE, HOSTILE, NARROW, WIDE, LogIn, ask
+from tests.browser.conftest import HOSTILE, NARROW, OFFERED, USERS, WIDE, Case, LogIn, ask, cases
 from tests.conformance.server import Served, password_of
 from tests.waiting import wait_until
 
@@ -20,28 +20,37 @@ def make(server: Served, **data: object) -> str:
     return ask(server, "POST", OBJECTS, data)["id"]
 
 
-@EVERYWHERE
-@pytest.mark.requirement("console:registers:browse")
-def test_objects_are_found_sorted_and_narrowed(
-    log_in: LogIn, server: Served, options: dict[str, Any], scripts: bool
-) -> None:
-    make(server, holder="Story dear", fee=100, state="open")
-    make(server, holder="Story cheap", fee=10, state="closed")
-    rita = log_in("rita", options, scripts=scripts)
-    pages = rita.do(
-        {"go": rita.url(LIST)},
+@pytest.fixture(scope="module")
+def priced(server: Served) -> None:
+    """A dear and a cheap permit."""
+    make(server, holder=f"Story dear {HOSTILE}", fee=31, state="open")
+    make(server, holder=f"Story cheap {HOSTILE}", fee=30, state="closed")
+
+
+@cases()
+@pytest.mark.usefixtures("priced")
+@pytest.mark.requirement("console:registers:browse", "console:rights", "console:accessible", "console:stories")
+def test_objects_are_found_sorted_and_narrowed(log_in: LogIn, axe: Path, case: Case) -> None:
+    person = log_in(USERS[case.role], case.options, scripts=case.scripts)
+    check = case.check(axe)
+    pages = person.do(
+        {"go": person.url("/console/registers")},
+        {"go": person.url(LIST)},
         {"open": "Filter and columns"},
         {"choose": {"Property": "fee", "Condition": "gte"}},
-        {"fill": {"Value": "10"}},
+        {"fill": {"Value": "30"}},
         {"press": "Apply"},
         {"click": "th a:text-is('Fee')"},
         {"wait": "th[aria-sort=ascending]"},
+        check,
         {"click": ".facets a:text-is('closed')"},
         {"wait": ".facets .chosen"},
     )
-    found, narrowed = pages[6], pages[8]
-    assert "Fee is at least 10" in found["text"]
-    assert found["text"].index("Story cheap") < found["text"].index("Story dear")
+    registers, whole, found, narrowed = pages[0], pages[1], pages[7], pages[-1]
+    assert ("New register" in registers["text"]) == (case.role != "reader")
+    assert ("New Permit" in whole["text"]) == (case.role != "reader")
+    assert "Fee is at least 30" in found["text"]
+    assert found["text"].index(f"Story cheap {HOSTILE}") < found["text"].index(f"Story dear {HOSTILE}")
     assert "Story dear" not in narrowed["text"]
     assert "State is closed" in narrowed["text"]
 
@@ -335,10 +344,41 @@ def test_a_deleted_object_is_restored(log_in: LogIn, server: Served) -> None:
     assert restored["url"] == root.url(f"{LIST}/{uuid}")
 
 
-@pytest.mark.requirement("console:rights")
-def test_a_reader_is_offered_no_change_of_an_object(log_in: LogIn, server: Served) -> None:
-    uuid = make(server, holder="Story to read")
-    rita = log_in("rita", NARROW)
-    for page in rita.do({"go": rita.url(LIST)}, {"go": rita.url(f"{LIST}/{uuid}")}):
-        for word in ("Edit", "Delete it", "Attach a file", "Undo", "Import"):
-            assert word not in page["text"].splitlines(), (page["url"], word)
+@cases("reader")
+@pytest.mark.requirement("console:rights", "console:accessible", "console:stories")
+def test_a_reader_is_offered_no_change_of_a_register(log_in: LogIn, server: Served, axe: Path, case: Case) -> None:
+    uuid = make(server, holder=f"Story to read {HOSTILE}")
+    rita = log_in(USERS[case.role], case.options, scripts=case.scripts)
+    check = case.check(axe)
+    paths = ("/console/registers", "/console/registers/1", LIST, f"{LIST}/{uuid}", "/console/registers/schemas/1")
+    for path in paths:
+        page, offered, _ = rita.do({"go": rita.url(path)}, OFFERED, check)
+        assert page["found"] == 200
+        assert [one for one in offered["found"] if not one.endswith("/views")] == [], path
+        for word in (
+            "Edit",
+            "Edit register",
+            "Delete it",
+            "Attach a file",
+            "Undo",
+            "Import",
+            "Change it",
+            "New Permit",
+        ):
+            assert word not in page["text"].splitlines(), (path, word)
+    schema = "/console/registers/schemas/1"
+    rita.is_kept_out(
+        f"{LIST}/new", f"{LIST}/import", f"{LIST}/bulk", f"{LIST}/{uuid}/edit", "/console/registers/new",
+        "/console/registers/1/edit", "/console/registers/schemas/new", f"{schema}/edit",
+    )  # fmt: skip
+    rita.is_refused(
+        (f"{LIST}/new", {"/holder": "Of a reader"}),
+        (f"{LIST}/{uuid}/edit", {"/holder": "Of a reader", "version": "1"}),
+        (f"{LIST}/{uuid}/delete", {"version": "1"}),
+        (f"{LIST}/{uuid}/revert", {"to": "1"}),
+        (f"{LIST}/import", {"kept": "aG9sZGVyCkFkYQo=", "name:file": "rows.csv", "do": "import"}),
+        ("/console/registers/new", {"title": "Of a reader"}),
+        ("/console/registers/1/delete", {}),
+    )
+    *_, still = rita.do({"go": rita.url(f"{LIST}/{uuid}")})
+    assert "Version 2" not in still["text"]

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.browser.conftest import NARROW, WIDE, LogIn
+from tests.browser.conftest import HOSTILE, NARROW, OFFERED, USERS, WIDE, Case, Demo, LogIn, call, cases
+from tests.conformance.server import password_of
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 
@@ -21,14 +22,16 @@ REVIEWED = (
 )
 
 
-@BOTH
-@pytest.mark.requirement("metrics:pages")
-def test_somebody_picks_a_time_and_the_heading_says_it(at_demo: LogIn, scripts: bool) -> None:
-    admin = at_demo(scripts=scripts)
-    first, week, own = admin.do(
-        {"go": admin.url(METRIC)}, {"go": admin.url(f"{METRIC}?span=7d")},
-        {"go": admin.url(f"{METRIC}?from=2026-01-01&to=2026-01-02")},
+@cases()
+@pytest.mark.requirement("metrics:pages", "console:accessible", "console:stories")
+def test_somebody_picks_a_time_and_the_heading_says_it(at_demo: LogIn, axe: Path, case: Case) -> None:
+    person = at_demo(USERS[case.role], case.options, scripts=case.scripts)
+    check = case.check(axe)
+    rooms, first, week, own, *_ = person.do(
+        {"go": person.url("/console/metrics")}, {"go": person.url(METRIC)}, {"go": person.url(f"{METRIC}?span=7d")},
+        {"go": person.url(f"{METRIC}?from=2026-01-01&to=2026-01-02")}, check,
     )  # fmt: skip
+    assert "Collectors" in rooms["text"]
     assert "The last hour" in first["text"], "the demo has just begun to record"
     assert "The last 7 days" in week["text"]
     assert "Coverage" in first["text"]
@@ -37,7 +40,7 @@ def test_somebody_picks_a_time_and_the_heading_says_it(at_demo: LogIn, scripts: 
 
 @pytest.mark.requirement("console:charts")
 def test_the_figures_under_the_pointer_are_shown_and_the_axis_is_the_span(at_demo: LogIn) -> None:
-    admin = at_demo()
+    admin = at_demo("root")
     *_, hovered, span = admin.do(
         {"go": admin.url(f"{METRIC}?span=24h")},
         {"wait": ".interactive canvas"},
@@ -51,7 +54,7 @@ def test_the_figures_under_the_pointer_are_shown_and_the_axis_is_the_span(at_dem
 
 @pytest.mark.requirement("metrics:pages")
 def test_somebody_asks_where_a_figure_comes_from_and_exports_it(at_demo: LogIn) -> None:
-    admin = at_demo()
+    admin = at_demo("root")
     *_, explained, _, exported = admin.do(
         {"go": admin.url(METRIC)},
         {"click": "main a:text-is('Where it comes from')"},
@@ -63,25 +66,31 @@ def test_somebody_asks_where_a_figure_comes_from_and_exports_it(at_demo: LogIn) 
     assert "cpu.percent" in exported["text"]
 
 
-@BOTH
-@pytest.mark.requirement("console:avatars")
-def test_somebody_talks_with_an_avatar_and_sees_the_words_it_cites(at_demo: LogIn, scripts: bool) -> None:
-    admin = at_demo(NARROW, scripts=scripts)
-    *_, answered, _, second = admin.do(
-        {"go": admin.url("/console/avatars/tree-office/chat")},
+@cases()
+@pytest.mark.requirement("console:avatars", "console:accessible", "console:stories")
+def test_somebody_talks_with_an_avatar_and_sees_the_words_it_cites(at_demo: LogIn, axe: Path, case: Case) -> None:
+    person = at_demo(USERS[case.role], case.options, scripts=case.scripts)
+    check = case.check(axe)
+    pages = person.do(
+        {"go": person.url("/console/avatars")},
+        {"click": "main a:text-is('Tree Office')"},
+        {"click": "main a:text-is('Chat')"},
         {"fill": {"Ask Tree Office": QUESTION}},
         {"press": "Ask"},
         {"wait": "mark"},
-        {"fill": {"Ask Tree Office": "And for a hedge?"}},
+        {"fill": {"Ask Tree Office": f"And for a hedge? {HOSTILE}"}},
         {"press": "Ask"},
+        check,
     )
+    answered, second = pages[5], pages[7]
     assert "Confidence" in answered["text"]
-    assert second["text"].index(QUESTION) < second["text"].index("And for a hedge?")
+    assert "Not helpful" in answered["text"], "everybody may rate an answer"
+    assert second["text"].index(QUESTION) < second["text"].index(f"And for a hedge? {HOSTILE}")
 
 
 @pytest.mark.requirement("console:avatars")
 def test_a_cited_passage_and_its_source_are_browsed(at_demo: LogIn) -> None:
-    admin = at_demo()
+    admin = at_demo("root")
     pages = admin.do(
         {"go": admin.url(f"/console/avatars/tree-office?q={QUESTION.replace(' ', '+')}")},
         {"click": "aside .tags a"},
@@ -98,7 +107,7 @@ def test_a_cited_passage_and_its_source_are_browsed(at_demo: LogIn) -> None:
 @BOTH
 @pytest.mark.requirement("console:avatars:feedback")
 def test_an_answer_is_rated_and_the_rating_reviewed(at_demo: LogIn, scripts: bool) -> None:
-    admin = at_demo(scripts=scripts)
+    admin = at_demo("root", scripts=scripts)
     question = f"{QUESTION} {'With' if scripts else 'Without'} scripts"
     pages = admin.do(
         {"go": admin.url("/console/avatars/tree-office/chat")},
@@ -116,27 +125,54 @@ def test_an_answer_is_rated_and_the_rating_reviewed(at_demo: LogIn, scripts: boo
     assert question not in done["text"]
 
 
-@BOTH
-@pytest.mark.requirement("console:avatars:add")
-def test_a_document_is_tried_added_and_cited(at_demo: LogIn, scripts: bool) -> None:
-    admin = at_demo(NARROW, scripts=scripts)
-    name = "hedges" if scripts else "meadows"
-    text = f"# {name}\n\nThe {name} of Lindenallee are cut {'twice' if scripts else 'once'} a year by the town.\n"
+@cases("writer", "admin")
+@pytest.mark.requirement("console:avatars:add", "console:accessible", "console:stories")
+def test_a_document_is_tried_added_and_cited(at_demo: LogIn, axe: Path, case: Case) -> None:
+    person = at_demo(USERS[case.role], case.options, scripts=case.scripts)
+    name = f"{case.role}{case.options['viewport']['width']}{case.options['color_scheme']}"
+    text = f"# {HOSTILE}\n\nThe hedges of {name} are cut {'twice' if case.scripts else 'once'} a year by the town.\n"
     upload = {"upload": {"File": {"name": f"{name}.md", "text": text}}}
-    page = {"go": admin.url("/console/avatars/tree-office/add")}
-    pages = admin.do(
-        page, upload, {"press": "Preview"}, page, upload, {"press": "Add"},
-        {"go": admin.url(f"/console/avatars/tree-office?q=How+often+are+the+{name}+of+Lindenallee+cut%3F")},
+    page = {"go": person.url("/console/avatars/tree-office/add")}
+    pages = person.do(
+        {"go": person.url("/console/avatars/tree-office")}, {"click": "main a:text-is('Add a document')"},
+        upload, {"press": "Preview"}, page, upload, {"press": "Add"},
+        {"go": person.url(f"/console/avatars/tree-office?q=How+often+are+the+hedges+of+{name}+cut%3F")},
+        case.check(axe),
     )  # fmt: skip
-    assert "Nothing was stored" in pages[2]["text"]
-    assert "1 passage can be cited." in pages[5]["text"]
-    assert f"The {name} of Lindenallee are cut" in pages[6]["text"]
+    assert "Nothing was stored" in pages[3]["text"]
+    assert "1 passage can be cited." in pages[6]["text"]
+    assert f"The hedges of {name} are cut" in pages[7]["text"]
+
+
+@cases("reader")
+@pytest.mark.requirement("console:rights", "console:avatars:add", "console:accessible", "console:stories")
+def test_a_reader_of_an_avatar_rates_an_answer_and_changes_nothing_else(at_demo: LogIn, axe: Path, case: Case) -> None:
+    rita = at_demo(USERS[case.role], case.options, scripts=case.scripts)
+    avatar = "/console/avatars/tree-office"
+    check = case.check(axe)
+    page, offered, evaluation, forms, *_ = rita.do(
+        {"go": rita.url(avatar)}, OFFERED, {"go": rita.url(f"{avatar}/evaluation")}, OFFERED, check
+    )
+    assert "Add a document" not in page["text"]
+    assert "Feedback" not in page["text"]
+    assert "Evaluate now" not in evaluation["text"]
+    assert offered["found"] == forms["found"] == []
+    rita.is_kept_out(f"{avatar}/add", f"{avatar}/feedback")
+    rita.is_refused(
+        (f"{avatar}/add", {"uri": REVIEWED[0], "do": "add"}),
+        (f"{avatar}/feedback", {"answer": "avatar://tree-office/answers/1", "do": "accept"}),
+        (f"{avatar}/evaluation", {}),
+    )
+    *_, rated = rita.do(
+        {"go": rita.url("/console/avatars/charles-babbage?q=Who+assembled+the+engine%3F")}, {"press": "Helpful"}
+    )
+    assert "Thank you." in rated["text"]
 
 
 @BOTH
 @pytest.mark.requirement("console:avatars:evaluate")
 def test_an_avatar_is_evaluated_on_its_page(at_demo: LogIn, scripts: bool) -> None:
-    admin = at_demo(scripts=scripts)
+    admin = at_demo("root", scripts=scripts)
     *_, done, steps = admin.do(
         {"go": admin.url("/console/avatars/tree-office/evaluation")},
         {"press": "Evaluate"},
@@ -147,30 +183,56 @@ def test_an_avatar_is_evaluated_on_its_page(at_demo: LogIn, scripts: bool) -> No
     assert set(steps["found"]) <= {"none"}, "steps make room for the result"
 
 
-@BOTH
-@pytest.mark.requirement("console:metrics:silence")
-def test_an_alert_is_silenced_and_heard_again(at_demo: LogIn, scripts: bool) -> None:
-    admin = at_demo(NARROW, scripts=scripts)
+@cases("writer", "admin")
+@pytest.mark.requirement("console:metrics:silence", "console:accessible", "console:stories")
+def test_an_alert_is_silenced_and_heard_again(at_demo: LogIn, axe: Path, case: Case) -> None:
+    person = at_demo(USERS[case.role], case.options, scripts=case.scripts)
     first = "main table a"
-    *_, silenced, _, heard = admin.do(
-        {"go": admin.url("/console/metrics")},
+    *_, silenced, _, _, heard = person.do(
+        {"go": person.url("/console/metrics")},
         {"click": first},
         {"wait": "button:text-is('Silence')"},
-        {"fill": {"Reason": "We know <b>that</b>."}},
+        {"fill": {"Reason": f"We know {HOSTILE}."}},
         {"choose": {"For": "8h"}},
         {"press": "Silence"},
         {"wait": "h2:text-is('Silences')"},
+        case.check(axe),
         {"press": "End silence"},
         {"wait": "button:text-is('Silence')"},
     )
-    assert "We know <b>that</b>." in silenced["text"]
-    assert "We know <b>that</b>." not in heard["text"]
+    assert f"We know {HOSTILE}." in silenced["text"]
+    assert "We know" not in heard["text"]
+
+
+@cases("reader")
+@pytest.mark.requirement("console:rights", "console:metrics:silence", "console:accessible", "console:stories")
+def test_a_reader_sees_alerts_and_silences_and_may_not_change_them(
+    at_demo: LogIn, demo: Demo, axe: Path, case: Case
+) -> None:
+    rita = at_demo(USERS[case.role], case.options, scripts=case.scripts)
+    made = call(demo, "silenceAlerts", collector="host", metricKey="cpu.percent", reason=f"Planned {HOSTILE}")
+    check = case.check(axe)
+    try:
+        page, offered, _, alert, forms, *_ = rita.do(
+            {"go": rita.url("/console/metrics")}, OFFERED, {"click": "main table a"},
+            {"wait": "summary:text-is('Raised and cleared in the last 90 days')"}, OFFERED, check,
+        )  # fmt: skip
+        assert f"Planned {HOSTILE}" in page["text"]
+        assert "Alerts" in alert["text"].splitlines()
+        assert offered["found"] == forms["found"] == []
+        rita.is_refused(
+            (f"{METRIC}/silence", {"for": "2h", "reason": "Quiet"}),
+            ("/console/metrics/silences", {"silence": made["silence"]["id"]}),
+        )
+        assert f"Planned {HOSTILE}" in rita.do({"go": rita.url("/console/metrics")})[0]["text"], "it is still in force"
+    finally:
+        call(demo, "silenceAlerts", end=made["silence"]["id"])
 
 
 @BOTH
 @pytest.mark.requirement("console:avatars")
 def test_a_panel_shows_the_answer_and_sources_of_each_avatar(at_demo: LogIn, scripts: bool) -> None:
-    admin = at_demo(scripts=scripts)
+    admin = at_demo("root", scripts=scripts)
     *_, answered, marked = admin.do(
         {"go": admin.url("/console/avatars")},
         {"click": "a:text-is('Ask all of them')"},
@@ -187,7 +249,7 @@ def test_a_panel_shows_the_answer_and_sources_of_each_avatar(at_demo: LogIn, scr
 @BOTH
 @pytest.mark.requirement("metrics:pages")
 def test_somebody_goes_from_an_alert_to_the_past_and_to_what_the_metric_counts(at_demo: LogIn, scripts: bool) -> None:
-    admin = at_demo(WIDE if scripts else NARROW, scripts=scripts)
+    admin = at_demo("root", WIDE if scripts else NARROW, scripts=scripts)
     metric = "/console/metrics/ch/applications.production.vcoresUsed"
     *_, alert, _, compared, _, counted = admin.do(
         {"go": admin.url("/console/metrics")},
@@ -209,7 +271,7 @@ def test_somebody_goes_from_an_alert_to_the_past_and_to_what_the_metric_counts(a
 def test_a_task_with_context_of_three_rooms_is_approved_and_its_trace_read(
     at_demo: LogIn, axe: Path, scripts: bool
 ) -> None:
-    admin = at_demo(WIDE if scripts else NARROW, scripts=scripts)
+    admin = at_demo("root", WIDE if scripts else NARROW, scripts=scripts)
     add = {"click": "button[name=add][value='/context']"}
     added = [step for n in range(3) for step in (add, {"wait": f"[name='/context/{n}']"})]
     check = [{"axe": str(axe)}] if scripts else []
@@ -237,10 +299,34 @@ def test_a_task_with_context_of_three_rooms_is_approved_and_its_trace_read(
     assert all(room in pages[-1]["text"] for room in ("agents", "avatars", "registers"))
 
 
+@cases("writer")
+@pytest.mark.requirement("agents:approvals:console", "console:rights", "console:stories")
+def test_what_a_writer_asks_an_agent_is_approved_by_an_administrator(at_demo: LogIn, demo: Demo, case: Case) -> None:
+    wanda, root, rita = (at_demo(name, case.options, scripts=case.scripts) for name in ("wanda", "root", "rita"))
+    items = {f"item-{n}": {"ref": uri} for n, uri in enumerate(REVIEWED)}
+    sent = call(demo, "agents_send_task", login=("wanda", password_of("wanda")), agent="permit-reviewer",
+                text=f"Review {case} {HOSTILE}", context={"items": items}, seconds=30)  # fmt: skip
+    task = wanda.url(f"/console/agents/tasks/{sent['task_id']}")
+    waiting, _, asked, offered, where = wanda.do(
+        {"go": task}, {"click": "a:text-is('See the approval')"}, {"wait": "dt:text-is('Approvers')"}, OFFERED,
+        {"run": "() => location.pathname"},
+    )  # fmt: skip
+    assert "This task waits for" in waiting["text"]
+    assert "This waits for a decision by registers:admin." in asked["text"]
+    assert offered["found"] == []
+    wanda.is_refused((where["found"], {"decision": "approve"}))
+    assert rita.do({"go": rita.url(where["found"])})[0]["found"] == 404, "it is none of a reader's business"
+    root.do(
+        {"go": root.url("/")}, {"click": f"section a[href='{where['found']}']"}, {"press": "Approve"},
+        {"wait": ".note.good:text-is('Approved.')"},
+    )  # fmt: skip
+    wanda.do({"go": task}, {"wait": "dd:has-text('completed')"})
+
+
 @SIZES
 @pytest.mark.requirement("console:accessible", "metrics:pages")
 def test_axe_finds_nothing_serious_in_metrics_and_avatars(at_demo: LogIn, axe: Path, options: dict[str, Any]) -> None:
-    admin = at_demo(options)
+    admin = at_demo("root", options)
     paths = ("/console/metrics", "/console/metrics/ch?span=14d", METRIC, f"{METRIC}?compare=yes&span=1h",
              f"{METRIC}/explain", "/console/metrics/ch/applications.production.vcoresUsed/items",
              "/console/metrics/host/export?format=csv", "/console/metrics/host/changes",
@@ -248,9 +334,6 @@ def test_axe_finds_nothing_serious_in_metrics_and_avatars(at_demo: LogIn, axe: P
              "/console/avatars/tree-office/chat", "/console/avatars/tree-office/evaluation",
              "/console/avatars/tree-office/feedback", "/console/avatars/tree-office/add",
              "/console/avatars/panel?q=Who+built+the+engine%3F")  # fmt: skip
-    found: list[str] = []
     for path in paths:
-        page, checked = admin.do({"go": admin.url(path)}, {"axe": str(axe)})
+        page, _ = admin.do({"go": admin.url(path)}, {"axe": str(axe)})
         assert page["found"] == 200, path
-        found += [f"{path}: {one}" for one in checked["found"]]
-    assert found == []

@@ -1,11 +1,11 @@
 """The stories of README.md, in a real browser."""
 
 import json
-from typing import Any
+from pathlib import Path
 
 import pytest
 
-from tests.browser.conftest import EVERYWHERE, HOSTILE, NARROW, LogIn, call, record
+from tests.browser.conftest import HOSTILE, NARROW, OFFERED, USERS, Case, LogIn, ask, call, cases, record
 from tests.conformance.server import Served, password_of
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
@@ -24,18 +24,43 @@ def test_a_chart_is_drawn_over_the_picture_of_the_server(log_in: LogIn) -> None:
     assert drawn["found"] == "none"
 
 
-@EVERYWHERE
-@pytest.mark.requirement("console:tools")
-def test_a_tool_is_tried_and_its_result_read(log_in: LogIn, options: dict[str, Any], scripts: bool) -> None:
-    rita = log_in("rita", options, scripts=scripts)
-    *_, result = rita.do(
-        {"go": rita.url("/console/tools/tool/registers")},
+@cases()
+@pytest.mark.requirement("console:tools", "console:accessible", "console:stories")
+def test_a_tool_is_tried_and_its_result_read(log_in: LogIn, axe: Path, case: Case) -> None:
+    person = log_in(USERS[case.role], case.options, scripts=case.scripts)
+    check = case.check(axe)
+    pages = person.do(
+        {"go": person.url("/console/tools")},
+        check,
+        {"click": "main a:text-is('registers')"},
         {"choose": {"action": "list"}},
         {"press": "Run registers"},
+        check,
+    )
+    tools, result = pages[0], pages[-1]
+    assert ("agents_send_task" in tools["text"]) == (case.role != "reader"), (
+        "a tool is listed if the visitor may use it"
     )
     assert f"City {HOSTILE}"[:40] in result["text"], "its name, which may be cut if there are many registers"
     assert "ms" in result["text"]
     assert "Link to this call" in result["text"]
+
+
+@cases("reader")
+@pytest.mark.requirement("console:rights", "console:tools", "console:stories")
+def test_a_reader_runs_no_tool_that_writes(log_in: LogIn, case: Case) -> None:
+    rita = log_in(USERS[case.role], case.options, scripts=case.scripts)
+    writes, reads = "/console/tools/tool/agents_send_task", "/console/tools/tool/registers"
+    lost, _, sent, _, refused = rita.do(
+        {"go": rita.url(writes)},
+        {"go": rita.url(reads)},
+        {"post": {"url": rita.url(writes), "fields": {"/agent": "echo", "/text": HOSTILE}}},
+        {"go": rita.url(reads)},
+        {"post": {"url": rita.url(reads), "fields": {"/action": "create", "/data": '{"title": "Of a reader"}'}}},
+    )
+    assert lost["found"] == sent["found"] == 404
+    assert "You have no tool 'agents_send_task'" in sent["text"]
+    assert "registers:write" in refused["text"]
 
 
 @BOTH
@@ -89,32 +114,33 @@ def test_list_items_are_added_and_removed(log_in: LogIn, scripts: bool) -> None:
     assert not scripts or typed["found"][0] == "Ada", "what was typed is still there"
 
 
-@EVERYWHERE
-@pytest.mark.requirement("console:objects")
-def test_an_object_is_written_corrected_edited_and_deleted(
-    log_in: LogIn, options: dict[str, Any], scripts: bool
-) -> None:
-    wanda = log_in("wanda", options, scripts=scripts)
-    name = f"Ada {'with' if scripts else 'without'}"
-    pages = wanda.do(
-        {"go": wanda.url(NEW)},
+@cases("writer", "admin")
+@pytest.mark.requirement("console:objects", "console:accessible", "console:stories")
+def test_an_object_is_written_corrected_edited_and_deleted(log_in: LogIn, axe: Path, case: Case) -> None:
+    person = log_in(USERS[case.role], case.options, scripts=case.scripts)
+    check = case.check(axe)
+    pages = person.do(
+        {"go": person.url("/console/registers/1/1")},
+        {"click": "main a:text-is('New Permit')"},
         {"fill": {"Holder": "A", "Fee": "cheap"}},
         {"press": "Create"},
-        {"fill": {"Holder": name, "Fee": "2.5"}},
+        check,
+        {"fill": {"Holder": f"Ada {case.slug} {HOSTILE}", "Fee": "2.5"}},
         {"press": "Create"},
+        check,
         {"click": "main a:text-is('Edit')"},
         {"fill": {"Fee": "3"}},
         {"press": "Save"},
         {"open": "Delete it"},
         {"press": "Delete"},
     )
-    wrong, made, saved, gone = pages[2], pages[4], pages[7], pages[9]
+    wrong, made, saved, gone = pages[3], pages[6], pages[10], pages[12]
     assert "Correct the marked fields." in wrong["text"]
-    assert name in made["text"]
+    assert f"Ada {case.slug} {HOSTILE}" in made["text"]
     assert "2.5" in made["text"]
     assert "3" in saved["text"]
-    assert gone["url"] == wanda.url("/console/registers/1/1")
-    assert name not in gone["text"]
+    assert gone["url"] == person.url("/console/registers/1/1")
+    assert case.slug not in gone["text"]
 
 
 @pytest.mark.requirement("console:objects")
@@ -130,19 +156,54 @@ def test_a_reference_is_found_while_typing(log_in: LogIn) -> None:
     assert offered["focus"] == "/parent"
 
 
-@BOTH
-@pytest.mark.requirement("agents:console:chat")
-def test_somebody_talks_with_an_agent(log_in: LogIn, scripts: bool) -> None:
-    wanda = log_in("wanda", NARROW, scripts=scripts)
-    *_, second = wanda.do(
-        {"go": wanda.url("/console/agents/cards/echo/chat")},
+@cases("writer", "admin")
+@pytest.mark.requirement("agents:console:chat", "console:accessible", "console:stories")
+def test_somebody_talks_with_an_agent(log_in: LogIn, axe: Path, case: Case) -> None:
+    person = log_in(USERS[case.role], case.options, scripts=case.scripts)
+    check = case.check(axe)
+    pages = person.do(
+        {"go": person.url("/console/agents")},
+        {"click": "td a:text-is('Echo')"},
+        {"click": "main a:text-is('Chat')"},
         {"fill": {"Your message": f"Hello {HOSTILE}"}},
         {"press": "Send"},
         {"fill": {"Your message": "And again"}},
         {"press": "Send"},
+        check,
     )
+    second = pages[6]
     assert f"Hello {HOSTILE}" in second["text"]
     assert second["text"].index("Hello") < second["text"].index("And again")
+
+
+@cases("reader")
+@pytest.mark.requirement("console:rights", "agents:console:chat", "console:accessible", "console:stories")
+def test_a_reader_of_agents_is_told_why_they_cannot_send_anything(
+    log_in: LogIn, server: Served, axe: Path, case: Case
+) -> None:
+    rita = log_in(USERS[case.role], case.options, scripts=case.scripts)
+    task = call(server, "agents_send_task", agent="echo", text=f"Of root {HOSTILE}")["task_id"]
+    card = "/console/agents/cards/echo"
+    check = case.check(axe)
+    pages = rita.do(
+        {"go": rita.url("/console/agents")}, OFFERED, check, {"go": rita.url(card)}, OFFERED, check,
+        {"go": rita.url(f"{card}/chat")}, OFFERED, check, {"go": rita.url("/console/agents/tasks")}, OFFERED, check,
+        {"go": rita.url(f"/console/agents/tasks/{task}")},
+    )  # fmt: skip
+    agents, agent, chat, tasks = pages[0:12:3]
+    assert "Echo" in agents["text"]
+    assert "Register an agent" not in agents["text"]
+    assert "Ask an administrator for agents:write." in agent["text"]
+    assert "Ask an administrator for agents:write." in chat["text"]
+    assert "Of root" not in tasks["text"], "another user's tasks are not listed"
+    assert [one["found"] for one in pages[1:12:3]] == [[]] * 4
+    assert pages[12]["found"] == 404
+    rita.is_kept_out("/console/agents/register")
+    rita.is_refused(
+        (card, {"/text": "Hello"}), (f"{card}/chat", {"/text": "Hello"}), (f"{card}/active", {"do": "remove"}),
+        ("/console/agents/register", {"url": "https://acme.example/card.json"}),
+        (f"/console/agents/tasks/{task}/cancel", {}), (f"/console/agents/tasks/{task}/answer", {"/text": "Yes"}),
+    )  # fmt: skip
 
 
 @BOTH
@@ -178,17 +239,20 @@ def test_a_message_has_a_file_and_context_of_another_room(log_in: LogIn, server:
     assert uri in pages[-1]["text"]
 
 
-@BOTH
-@pytest.mark.requirement("agents:console:chat")
-def test_a_task_that_asks_is_answered_on_its_page(log_in: LogIn, scripts: bool) -> None:
-    wanda = log_in("wanda", NARROW, scripts=scripts)
-    waiting, answered = wanda.do(
-        {"go": wanda.url("/console/agents/cards/echo")},
+@cases("writer", "admin")
+@pytest.mark.requirement("agents:console:chat", "console:accessible", "console:stories")
+def test_a_task_that_asks_is_answered_on_its_page(log_in: LogIn, axe: Path, case: Case) -> None:
+    person = log_in(USERS[case.role], case.options, scripts=case.scripts)
+    check = case.check(axe)
+    waiting, _, _, answered, _ = person.do(
+        {"go": person.url("/console/agents/cards/echo")},
         {"fill": {"Your message": f"ask {HOSTILE}"}},
         {"press": "Send"},
+        check,
         {"fill": {"Your answer": "Three trees."}},
         {"press": "Send answer"},
-    )[2::2]
+        check,
+    )[2:]
     assert "waits for an answer" in waiting["text"]
     assert "completed" in answered["text"]
     assert "Three trees." in answered["text"]
@@ -249,31 +313,51 @@ def test_a_remote_agent_is_registered_and_removed(log_in: LogIn, scripts: bool) 
     assert "This card was removed." in removed["text"]
 
 
-@pytest.mark.requirement("console:home")
-def test_a_slash_leads_to_the_search(log_in: LogIn) -> None:
-    rita = log_in("rita")
-    _, focused, _, _, found = rita.do(
-        {"go": rita.url("/console/agents")},
-        {"key": "/"},
-        {"type": "echo"},
+@cases()
+@pytest.mark.requirement("console:home", "console:accessible", "console:stories")
+def test_the_search_at_the_top_finds_something_and_leads_to_it(
+    log_in: LogIn, sought: str, axe: Path, case: Case
+) -> None:
+    person = log_in(USERS[case.role], case.options, scripts=case.scripts)
+    check = case.check(axe)
+    begin = {"key": "/"} if case.scripts else {"focus": "header input[name=q]"}
+    pages = person.do(
+        {"go": person.url("/console/agents")},
+        begin,
+        {"type": "Sought"},
         {"submit": "Enter"},
         {"wait": "h1:text-is('Search')"},
+        check,
+        {"click": "td a:has-text('Sought')"},
+        {"wait": "h1:has-text('Sought')"},
     )
-    assert focused["focus"] == "q"
-    assert "/console/search?q=echo" in found["url"]
+    assert pages[1]["focus"] == "q"
+    assert "/console/search?q=Sought" in pages[4]["url"]
+    assert f"Sought {HOSTILE}" in pages[4]["text"]
+    assert pages[-1]["url"].endswith(sought)
 
 
-@EVERYWHERE
-@pytest.mark.requirement("console:home:latest")
-def test_the_home_page_leads_to_what_happened_lately(
-    log_in: LogIn, server: Served, options: dict[str, Any], scripts: bool
-) -> None:
-    name = f"example.org/lately-{options['viewport']['width']}-{options['color_scheme']}"
-    call(server, "agntcy_dir_push_record", record_json=record(name, "v1.0.0"))
-    rita = log_in("rita", options, scripts=scripts)
-    home, opened = rita.do({"go": rita.url("/")}, {"click": f"td a:text-is('{name} v1.0.0')"}, {"wait": "main h1"})[::2]
+@pytest.fixture(scope="module")
+def sought(server: Served) -> str:
+    """An object to search for; returns its id."""
+    return ask(server, "POST", "/api/objects/1/1", {"holder": f"Sought {HOSTILE}"})["id"]
+
+
+@cases()
+@pytest.mark.requirement("console:home:latest", "console:rights", "console:accessible", "console:stories")
+def test_the_home_page_leads_to_what_happened_lately(log_in: LogIn, server: Served, axe: Path, case: Case) -> None:
+    name = f"example.org/lately-{case.slug}"
+    call(server, "agntcy_dir_push_record", record_json=record(name, "v1.0.0", description=HOSTILE))
+    person = log_in(USERS[case.role], case.options, scripts=case.scripts)
+    check = case.check(axe)
+    home, _, _, opened = person.do(
+        {"go": person.url("/")}, check, {"click": f"td a:text-is('{name} v1.0.0')"}, {"wait": "main h1"}
+    )
     assert "A record was pushed" in home["text"]
     assert name in opened["text"]
+    lines = home["text"].splitlines()
+    for line in ("Administration", "Audit trail", "Calls"):
+        assert any(line in one for one in lines) == (case.role == "admin"), line
 
 
 @pytest.mark.requirement("console:home:latest", "console:live:events")
@@ -290,13 +374,3 @@ def test_the_home_page_shows_what_happens_and_keeps_the_chosen_tab(log_in: LogIn
         {"run": "() => document.querySelector('.tabs input:checked').id"},
     )
     assert shown["found"] == "tab-cursor"
-
-
-@pytest.mark.requirement("console:rights")
-def test_a_reader_sees_no_form_that_writes(log_in: LogIn) -> None:
-    rita = log_in("rita")
-    objects, chat = rita.do(
-        {"go": rita.url("/console/registers/1/1")}, {"go": rita.url("/console/agents/cards/echo/chat")}
-    )
-    assert "New Permit" not in objects["text"]
-    assert "Ask an administrator for agents:write." in chat["text"]

@@ -58,6 +58,14 @@ async def test_a_task_is_sent_and_its_page_shown(house: House) -> None:
     }
 
 
+@pytest.mark.requirement("console:rights")
+async def test_an_agent_tells_a_reader_why_there_is_no_form(house: House) -> None:
+    rita = await house.browser("rita")
+    page = (await rita.get(ECHO)).html.text
+    assert "Send it a task" not in page
+    assert "You may not send it tasks. Ask an administrator for agents:write." in page
+
+
 @pytest.mark.requirement("agents:console:send")
 @pytest.mark.parametrize(
     ("fields", "words"),

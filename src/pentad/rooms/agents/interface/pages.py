@@ -149,6 +149,8 @@ async def one_card(agents: Agents, visit: ui.Visit) -> ui.Sheet:
             chat = ui.Cell("Chat", ui.Place(("cards", visit.path["card"], "chat")))
             blocks.insert(0, ui.Links([chat], actions=True))
         blocks.append(ui.Section("Send it a task", [form]))
+    elif card.is_active:
+        blocks.append(ui.Note("You may not send it tasks. Ask an administrator for agents:write."))
     if name is not None:
         latest = await agents.tasks.latest(visit.principal, _RECENT, agent=name)
         if latest:
