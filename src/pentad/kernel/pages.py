@@ -273,6 +273,8 @@ class Chart:
     """Stretches without data, and why."""
     marks: Sequence[tuple[str, float]] = ()
     """Named levels, such as thresholds and limits."""
+    notes: Sequence[str] = ()
+    """What may be missing from it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
 from pentad.kernel.clock import to_minute
+from pentad.kernel.counts import counted, figure
 from pentad.kernel.page_values import value_blocks
 from pentad.kernel.pages import (
     Action,
@@ -97,7 +98,7 @@ async def records(directory: Directory, visit: Visit) -> Sheet:
     if cards:
         blocks.append(
             Pager(
-                f"{found.total:,} records" if found.total is not None else "",
+                counted(found.total, "record") if found.total is not None else "",
                 Place((), {**params, "cursor": found.cursor}) if found.cursor else None,
                 Place((), params) if cursor else None,
             )
@@ -140,7 +141,7 @@ def record_blocks(record: Record, state: str = "") -> list[Block]:
 
 
 async def figures(directory: Directory, _visit: Visit) -> Sequence[tuple[str, str]]:
-    return [("records", f"{await directory.records.count():,}")]
+    return [figure(await directory.records.count(), "record")]
 
 
 def _card(one: RecordSummary, versions: int) -> Card:
