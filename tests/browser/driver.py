@@ -14,8 +14,9 @@ these:
 
 `submit` presses a key that leads to another page; `present` waits for an invisible element, such as an option.
 `axe` runs axe-core from the file and returns serious findings; `window` is a picture of the visible part of the page,
-`shot` one of the whole page. `request` acts as another program; `view` does a step inside the innermost frame. `post`
-sends a form that the page does not have, with the token of one that it has, and returns the status.
+`shot` one of the whole page. Below the window, Chromium leaves frames of other origins blank in a `shot`: scroll there,
+and take a `window`. `request` acts as another program; `view` does a step inside the innermost frame. `post` sends a
+form that the page does not have, with the token of one that it has, and returns the status.
 
 The answer has a page after each step: `url`, `text`, `status`, `focus` (name of the focused element), `overflow` (how
 many pixels it is wider than the window), and the result of `run`. `errors` are those of scripts and of the policy.

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.conftest import HOSTILE, NARROW, OFFERED, USERS, WIDE, Case, Demo, LogIn, call, cases
+from tests.browser.conftest import HOSTILE, NARROW, OFFERED, PAPER, USERS, WIDE, Case, Demo, LogIn, call, cases
 from tests.conformance.server import password_of
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
@@ -36,6 +36,23 @@ def test_somebody_picks_a_time_and_the_heading_says_it(at_demo: LogIn, axe: Path
     assert "The last 7 days" in week["text"]
     assert "Coverage" in first["text"]
     assert "The last" not in own["text"]
+
+
+@pytest.mark.requirement("console:style")
+def test_a_printed_metric_has_no_controls_and_no_headings_of_them(at_demo: LogIn) -> None:
+    admin = at_demo("root", PAPER)
+    shown = (
+        "(name) => [...document.querySelectorAll(name)].filter((one) => one.offsetParent).map((one) => one.innerText)"
+    )
+    *_, controls, headings = admin.do(
+        {"go": admin.url("/console/metrics/ch/applications.production.vcoresUsed?span=14d")},
+        {"media": "print"},
+        {"run": f"() => ({shown})('main form, .facets, .actions')"},
+        {"run": f"() => ({shown})('h2')"},
+    )
+    assert controls["found"] == []
+    assert "Coverage" in headings["found"]
+    assert "Silence" not in headings["found"]
 
 
 @pytest.mark.requirement("console:charts")

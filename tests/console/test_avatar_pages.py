@@ -93,6 +93,8 @@ async def test_an_author_tries_a_document_adds_it_and_it_is_cited(house: House) 
     fields = {"file": b64encode(text.encode()).decode(), "name:file": "C:\\papers\\ferries.md"}
     tried = await post(root, f"{HOME}/add", {**fields, "do": "try"})
     assert "This was a preview. Nothing was stored." in tried.html.text
+    assert "would be added" in tried.html.texts
+    assert f"{HOME}/add" in tried.html.values("form", "action"), "to add it after the preview"
     added = await post(root, f"{HOME}/add", {**fields, "do": "add"})
     assert "1 passage can be cited." in added.html.text
     assert "ferries.md" in added.html.texts
@@ -170,6 +172,8 @@ async def test_an_author_evaluates_an_avatar_on_its_page(house: House) -> None:
     questions = [{"question": QUESTION, "answer": "sluices"}]
     bad = await post(root, path, {"questions": b64encode(b"nothing").decode()})
     assert bad.status == 422
+    assert any(text.startswith("The questions are not JSON.") for text in bad.html.texts)
+    assert "true" in bad.html.values("input", "aria-invalid"), "the error is at the field"
     done = await post(root, path, {"questions": b64encode(json.dumps(questions).encode()).decode()})
     assert "Finding the right passage: " in done.html.text
     assert "right passage ranked first" in done.html.texts

@@ -99,6 +99,8 @@ async def test_records_are_cards_with_badges_and_facets(house: House, root: Brow
     weak = await root.get(f"{HOME}?{urlencode({'q': 'versions of tides, bees, stars, clocks and other harbours'})}")
     assert "example.org/two-versions" in weak.html.texts
     assert "No good match. These are the nearest." in weak.html.text
+    nothing = await root.get(f"{HOME}?q=zzzzqqq&skill=none")
+    assert "Try fewer or other words, or remove a filter." in nothing.html.text
     assert "No good match" not in (await root.get(f"{HOME}?q=two-versions")).html.text
 
 
@@ -113,7 +115,12 @@ async def test_two_versions_are_compared(house: House, root: Browser) -> None:
     is_inert(shown.html)
     assert f"Other {BREAKOUT}" in shown.html.text
     assert "description" in shown.html.text
-    assert (await root.get(f"{HOME}/compare?before=nothing&after=nobody")).status == 404
+    assert shown.html.texts.index("description") < shown.html.texts.index("field"), "what changed comes first"
+    unknown = await root.get(f"{HOME}/compare?before=nothing&after=nobody")
+    assert unknown.status == 404
+    assert "No record found" in unknown.html.text
+    assert unknown.html.values("input", "value")[-2:] == ["nothing", "nobody"], "what was typed is still there"
+    assert (await root.get(f"{HOME}/compare.json?before=nothing&after=nobody")).status == 404
 
 
 @pytest.mark.requirement("console:directory:lineage")
@@ -165,6 +172,27 @@ async def test_a_record_is_checked_fixed_and_saved_as_a_new_one(house: House, ro
     assert saved.status == 303, saved.html.text
     assert saved.location != f"{HOME}/records/{cid}"
     assert BREAKOUT in (await root.get(saved.location or "")).html.text
+
+
+@pytest.mark.requirement("console:directory:edit")
+async def test_a_new_record_has_no_errors_before_anything_was_typed(root: Browser) -> None:
+    path, neutral = f"{HOME}/new", "Nothing is stored until you save it."
+    form = await root.get(path)
+    assert neutral in form.html.text
+    assert "error" not in form.html.text.casefold()
+    sent = {name: form.hidden(name) for name in ("record", "as")}
+    untouched = {"/name": "example.org/my-agent", "/version": "v1.0.0", "/description": ""}
+    as_json = await post(root, path, {**sent, **untouched, "do": "json"})
+    assert neutral in as_json.html.text
+    typed = await post(root, path, {**sent, **untouched, "/description": "Typed"})
+    assert "2 errors to correct before you can save." in typed.html.text
+    assert 'Required attribute "authors" is empty.' in typed.html.texts
+    assert "Attribute path" not in typed.html.text
+    saved = await post(root, path, {**sent, **untouched, "/description": "Typed", "do": "save"})
+    assert saved.status == 422
+    assert "The record was not stored: it has errors." in saved.html.text
+    assert "[" not in saved.html.text
+    assert "Typed" in saved.html.text
 
 
 @pytest.mark.requirement("console:directory:fields")
@@ -230,6 +258,10 @@ async def test_a_file_is_previewed_and_imported(house: House, root: Browser) -> 
     link = next(one for one in done.html.values("a", "href") if "/records/" in one)
     assert (await root.get(link)).status == 200
     assert (await post(root, f"{HOME}/import", {"do": "preview"})).status == 422
+    wrong = await post(root, f"{HOME}/import", {"file": b64encode(b"no record").decode(), "do": "preview"})
+    assert "0 records of 1 can be imported." in wrong.html.text
+    assert "no record" in wrong.html.text, "to be corrected"
+    assert "Correct it" in wrong.html.texts
 
 
 @pytest.mark.requirement("console:rights")

@@ -43,6 +43,10 @@ async def test_a_writer_silences_an_alert_on_its_page_and_ends_the_silence(house
     is_inert(page.html)
     assert f"{PAGE}/silence" in page.html.values("form", "action")
     assert "Raised and cleared in the last 90 days" in page.html.text
+    (raised,) = {text for text in page.html.texts if text.startswith("ok to ")}
+    assert raised in ("ok to warn", "ok to alarm")
+    assert page.html.texts[page.html.texts.index(raised) + 1].endswith("%"), "with its unit"
+    assert "This machine: Share of memory that is not available" not in page.html.texts, "the title says it"
     fields = {"for": "8h", "reason": BREAKOUT, "csrf": await csrf_of(root)}
     done = await root.post(f"{PAGE}/silence", fields)
     assert (done.status, done.location) == (303, PAGE)
@@ -81,8 +85,9 @@ async def test_a_reader_sees_alerts_and_cannot_silence_them(house: House) -> Non
 @pytest.mark.requirement("console:metrics:silence")
 async def test_a_length_that_is_none_is_told_on_the_page(house: House) -> None:
     root = await house.browser("root")
-    answer = await root.post(f"{PAGE}/silence", {"for": "ever", "csrf": await csrf_of(root)})
+    answer = await root.post(f"{PAGE}/silence", {"for": "ever", "reason": "Typed", "csrf": await csrf_of(root)})
     assert answer.status == 422
+    assert "Typed" in answer.html.values("input", "value")
     assert f"{PAGE}/silence" in answer.html.values("form", "action")
 
 
@@ -102,6 +107,16 @@ async def test_uris_of_metrics_link_to_their_pages(house: House) -> None:
         ("metrics://host/default/memory.percent", ("host", "memory.percent")),
     ):
         assert find(uri) == Place(parts, room="metrics"), uri
+
+
+@pytest.mark.requirement("metrics:pages")
+async def test_pages_without_figures_say_what_to_do(house: House) -> None:
+    root = await house.browser("root")
+    unknown = await root.get("/console/metrics/host/nothing")
+    assert unknown.status == 422
+    assert "Pick one of the metrics of This machine." in unknown.html.text
+    early = await root.get("/console/metrics/host/changes?span=90d")
+    assert "Nothing was recorded at the start of this period. Choose a shorter or later one." in early.html.text
 
 
 @pytest.mark.requirement("metrics:export")

@@ -61,6 +61,7 @@ def chart(spec: Chart) -> Html:
         drawn,
         _marks(spec),
         _gaps(plotted.gaps),
+        *(element("p", note, class_="note") for note in spec.notes),
         class_="chart",
         data_chart=json.dumps(_figures(spec, plotted)),
     )

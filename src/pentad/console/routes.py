@@ -133,6 +133,10 @@ class Console:
             sheet = await self._in_time(load, self.visit(request, fields, problems))
             if fields is not None:
                 sheet = replace(sheet, blocks=refilled(sheet.blocks, request.scope["path"], fields))
+            if error is None and sheet.error is not None:
+                if as_json:
+                    raise sheet.error
+                error, status = sheet.error, sheet.error.http_status
             if error is not None:
                 ensure_logged(error, f"The form {request.url.path[:200]}")
                 if not sheet.explains:

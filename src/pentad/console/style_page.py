@@ -187,7 +187,8 @@ def _chart() -> Chart:
     other = [(_DAY + 3600.0 * n, 10.0 + (n * 5) % 9) for n in range(20)]
     gap = (_DAY + 9 * 3600.0, _DAY + 11 * 3600.0, "not_collected")
     series = [Series("all", points), Series("errors", other)]
-    return Chart("Calls", series, "/min", span=(_DAY, _DAY + 86_400), gaps=[gap], marks=[("warn", 30), ("limit", 35)])
+    marks, notes = [("warn", 30), ("limit", 35)], ["Prometheus warns: some figures may be missing."]
+    return Chart("Calls", series, "/min", span=(_DAY, _DAY + 86_400), gaps=[gap], marks=marks, notes=notes)
 
 
 def _lines() -> list[Series]:

@@ -8,6 +8,8 @@ from pentad.kernel.pages import Block, Cell, Column, Fact, Facts, Hint, Table, T
 
 _MOST_COLUMNS: Final = 8
 _WIDEST_NUMBER: Final = 1_000
+_TITLES: Final = ("name", "title")
+"""Members that come first in a table: they say what its rows are about."""
 
 
 def value_blocks(value: Any) -> list[Block]:
@@ -31,6 +33,7 @@ def fact(value: Any) -> Fact:
     columns = flat_columns(values)
     if not columns:
         return Tree(values)
+    columns = dict(sorted(columns.items(), key=lambda one: one[0] not in _TITLES))
     heads = [Column(label(name), is_number) for name, is_number in columns.items()]
     return Table(heads, [[_cell(row.get(name)) for name in columns] for row in values])
 
@@ -75,7 +78,12 @@ def label(name: str) -> str:
         f" {one.lower()}" if one.isupper() and before.islower() else one
         for before, one in zip(" " + name, name, strict=False)
     ).replace("_", " ")
-    return words[:1].upper() + words[1:]
+    return capitalised(words)
+
+
+def capitalised(text: str) -> str:
+    """A text that begins a line or a sentence."""
+    return text[:1].upper() + text[1:]
 
 
 def scalar_text(value: Any) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 
 from pentad.kernel.clock import iso, to_minute
-from pentad.kernel.errors import InvalidInput, Unavailable
+from pentad.kernel.errors import InvalidInput, PentadError, Unavailable
 from pentad.kernel.principal import Principal
 
 S = TypeVar("S")
@@ -273,6 +273,8 @@ class Chart:
     """Stretches without data, and why."""
     marks: Sequence[tuple[str, float]] = ()
     """Named levels, such as thresholds and limits."""
+    notes: Sequence[str] = ()
+    """What may be missing from it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -571,7 +573,7 @@ class Sheet:
     """The content of a page. `trail` holds the pages between the room's first page and this one; `refresh` is the
     number of seconds after which the page reloads. `events` selects events (parameters of `/api/events`); each of them
     updates the page. `call` is the tool call that updates a view. If the page `explains` the error of its form, the
-    error is not shown above it."""
+    error is not shown above it. With an `error`, the page of a form that is sent as a query keeps what was typed."""
 
     title: str
     blocks: Sequence[Block]
@@ -581,6 +583,7 @@ class Sheet:
     call: ToolCall | None = None
     events: Mapping[str, str] | None = None
     explains: bool = False
+    error: PentadError | None = None
 
     @property
     def moves(self) -> bool:

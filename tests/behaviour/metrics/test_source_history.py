@@ -4,7 +4,7 @@ has a hole there is a gap."""
 import asyncio
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import parse_qs
 
 import pytest
@@ -54,6 +54,29 @@ async def test_tool_and_page_have_what_prometheus_remembers_and_its_hole_is_a_ga
             assert "Gaps" in page
             assert "First record" not in page, "Prometheus has the time before the first poll"
             assert "Forecast" in page
+
+
+@pytest.mark.requirement("metrics:prometheus:warnings")
+async def test_what_prometheus_warns_of_is_beside_the_history(tmp_path: Path) -> None:
+    async def warning(asked: Request) -> Response:
+        answer = await prometheus(asked)
+        assert isinstance(answer.json, dict)
+        return Response(json={**cast("dict[str, Any]", answer.json), "warnings": ["no store matched"]})
+
+    async with http_source(warning) as source:
+        tables = {"prometheus_url": source.url, "poll": {"host": 0, "pentad": 0, "prometheus": 0}}
+        settings = Settings(data=tmp_path, rooms=("metrics",), auth="none", room_tables={"metrics": tables})
+        async with open_app(settings) as app:
+            async with app.client() as client:
+                given = {"collector": "prometheus", "metricKey": "targets.up", "from": "now-10h"}
+                told = (await client.call_tool("getMetricHistory", given))["structuredContent"]
+            path = "/console/metrics/prometheus/targets.up.json?span=24h"
+            page = json.loads(await send(front_of(app), "GET", path).body())
+            shown = (await send(front_of(app), "GET", path.replace(".json", "")).body()).decode()
+    assert told["notes"] == ["Prometheus warns: no store matched"]
+    (chart,) = (one for one in page["blocks"] if one["kind"] == "chart")
+    assert chart["notes"] == ["Prometheus warns: no store matched"]
+    assert "Prometheus warns: no store matched" in shown
 
 
 @pytest.mark.requirement("metrics:prometheus:source")

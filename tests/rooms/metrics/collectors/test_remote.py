@@ -85,8 +85,9 @@ async def test_named_queries_are_numbers_or_lists_by_label(tmp_path: Path):
             assert {asked.headers["authorization"] for asked in source.asked} == {f"Bearer {CANARY}"}
             collector = room.engine.catalogue.find("prometheus")
             assert isinstance(collector, KeepsHistory)
-            points = await collector.history("web.load", 100, 160, 60, UpstreamSession(room.engine.pool))
+            points, notes = await collector.history("web.load", 100, 160, 60, UpstreamSession(room.engine.pool))
             assert points == {(("job", "a"),): [(100.0, 1.0), (160.0, None)]}
+            assert notes == []
             with pytest.raises(FetchError):
                 await collector.history("no", 0, 1, 1, UpstreamSession(room.engine.pool))
 
@@ -164,13 +165,13 @@ async def test_the_past_a_source_kept_itself_is_its_history(tmp_path: Path):
     async with http_source(prometheus_like) as source:
         settings = {"prometheus_url": source.url, "prometheus_queries": {"web.load": "sum by (job)"}}
         async with opened(tmp_path, prometheus.collectors, host.collectors, settings=settings) as room:
-            ((series, points),) = await room.engine.source_history(
+            ((series, points),), _ = await room.engine.source_history(
                 "prometheus", ["web.load"], 0.0, 7_200.0, step=source_step(0.0, 7_200.0, None, 100)
             )
             assert (series.key, series.labels) == ("web.load", (("job", "a"),))
             assert [(point.at, point.last) for point in points] == [(100.0, 1.0)]
             assert "step=72" in source.asked[-1].query
-            assert await room.engine.source_history("host", ["cpu.percent"], 0.0, 1.0, step=15) == []
+            assert await room.engine.source_history("host", ["cpu.percent"], 0.0, 1.0, step=15) == ([], [])
             with pytest.raises(Unavailable, match="No such query"):
                 await room.engine.source_history("prometheus", ["no"], 0.0, 1.0, step=15)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pentad.kernel.pages import Cell, Form, Links, Note, TextField, Visit
+from pentad.kernel.pages import Facets, Form, Note, TextField, Visit
 from pentad.kernel.principal import LOCAL
 from pentad.rooms.metrics.history.history_lines import HistoryLine
 from pentad.rooms.metrics.interface.dashboards import covered_share, duration, last_span, period_of, time_picker
@@ -55,10 +55,11 @@ def test_a_period_that_makes_no_sense_is_told_beside_the_picker(query: dict[str,
 
 @pytest.mark.requirement("metrics:pages")
 def test_the_chosen_span_is_no_link() -> None:
-    links, _ = time_picker(last_span("7d", NOW), ("host",))
-    assert isinstance(links, Links)
-    assert [one for one in links.links if isinstance(one, str)] == ["7d"]
-    assert all(one.link is not None for one in links.links if isinstance(one, Cell))
+    facets, _ = time_picker(last_span("7d", NOW), ("host",))
+    assert isinstance(facets, Facets)
+    (facet,) = facets.facets
+    assert [one.text.text for one in facet.options if one.chosen] == ["7d"]
+    assert [one.text.text for one in facet.options if one.text.link is None] == ["7d"]
 
 
 @pytest.mark.parametrize(

@@ -112,7 +112,7 @@ def _confidence(answer: AnswerView) -> list[Block]:
             ("Statements", checked),
             ("Searched", searched),
             (
-                "Written by",
+                "Made by",
                 {"extractive": "quoting the corpus"}.get(answer.mode, "a language model, then checked"),
             ),
             ("Problems", "; ".join(grounding.problems or ())),

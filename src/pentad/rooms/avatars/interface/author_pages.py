@@ -12,6 +12,7 @@ from pentad.kernel.clock import to_minute
 from pentad.kernel.counts import counted
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.page_progress import Tell, growth
+from pentad.kernel.page_values import filled_table
 from pentad.kernel.pages import (
     FILE_NAME,
     Block,
@@ -27,9 +28,9 @@ from pentad.kernel.pages import (
     Links,
     Note,
     Place,
+    Section,
     Sheet,
     Step,
-    Table,
     TextField,
     Timeline,
     Visit,
@@ -103,16 +104,15 @@ async def add_form(avatars: Avatars, visit: Visit) -> Sheet:
     """The form to add a document."""
     check_right(visit.principal, "avatars", "write")
     avatar = await avatars.open(visit.path["avatar"])
-    return Sheet("Add a document", [_add_form(avatar, visit)], lead=_ADD_LEAD, trail=[way_back(avatar)])
+    return Sheet("Add a document", [_add_form(avatar)], lead=_ADD_LEAD, trail=[way_back(avatar)])
 
 
-def _add_form(avatar: AvatarSnapshot, visit: Visit) -> Form:
+def _add_form(avatar: AvatarSnapshot, uri: str = "") -> Form:
     kinds = "PDF, Markdown, plain text, HTML, DOCX or EPUB."
     fields = [
         FileField("file", "File", kinds),
-        TextField("uri", "Or its address", visit.typed("uri"), "A web address, or the URI of an object or artifact.",
-                  required=False),
-    ]  # fmt: skip
+        TextField("uri", "Or its address", uri, "A web address, or the URI of an object or artifact.", required=False),
+    ]
     buttons = [Button("Add", "do", "add"), Button("Preview", "do", "try", kind="plain")]
     return Form(fields, buttons, f"{path_of(avatar.id)}/add")
 
@@ -141,10 +141,10 @@ async def add(avatars: Avatars, visit: Visit) -> Growing:
             paths, uris = [folder] if files else [], [uri] if uri else []
             options = IngestOptions(dry_run=dry_run)
             report = await avatars.add(avatar.id, paths, options, told, uris=uris, caller=visit.principal)
-        return _became(avatar, report)
+        return _became(avatar, report, visit)
 
     sheet = Sheet("Add a document", [], lead=_ADD_LEAD, trail=[way_back(avatar)])
-    return Growing(sheet, growth(work), [_add_form(avatar, visit)])
+    return Growing(sheet, growth(work), [_add_form(avatar, uri)])
 
 
 @asynccontextmanager
@@ -156,18 +156,24 @@ async def in_turn(avatars: Avatars, tell: Tell) -> AsyncGenerator[None]:
         yield
 
 
-def _became(avatar: AvatarSnapshot, report: "IngestReport") -> list[Block]:
-    """The result for each document."""
-    rows = [(one.path, _status(one.status), f"{one.passages:,}", one.note or one.reason or "") for one in report.lines]
+def _became(avatar: AvatarSnapshot, report: "IngestReport", visit: Visit) -> list[Block]:
+    """The result for each document. After a preview, the form to add it for good."""
+    rows = [
+        (one.path, _status(one.status, is_preview=report.dry_run), f"{one.passages:,}", one.note or one.reason or "")
+        for one in report.lines
+    ]
     good = bool(report.of("added") or report.of("changed"))
     said = f"{counted(sum(one.passages for one in report.lines), 'passage')} can be cited." if good else "Nothing new."
     if report.dry_run:
         said = "This was a preview. Nothing was stored."
+    links = [Cell("Add another", Place((avatar.id, "add"))), Cell("Chat", Place((avatar.id, "chat")))]
     return [
         Note(said, "good" if good else "plain"),
         *(Note(warning, "bad") for warning in report.warnings),
-        Table(("Document", "Result", Column("Passages", numeric=True), "Remark"), rows, "No document was found."),
-        Links([Cell("Add another", Place((avatar.id, "add"))), Cell("Chat", Place((avatar.id, "chat")))], actions=True),
+        filled_table(
+            ("Document", "Result", Column("Passages", numeric=True), "Remark"), rows, "No document was found."
+        ),
+        Section("Add it", [_add_form(avatar, visit.typed("uri"))]) if report.dry_run else Links(links, actions=True),
     ]
 
 
@@ -187,9 +193,10 @@ def way_back(avatar: AvatarSnapshot) -> Cell:
     return Cell(avatar.persona.name or avatar.id, Place((avatar.id,)))
 
 
-def _status(status: str) -> Cell:
-    kind = "bad" if status in ("failed", "skipped") else "good" if status in ("added", "changed") else "plain"
-    return Cell(status, kind=kind)
+def _status(status: str, *, is_preview: bool) -> Cell:
+    is_stored = status in ("added", "changed")
+    kind = "bad" if status in ("failed", "skipped") else "good" if is_stored else "plain"
+    return Cell(f"would be {status}" if is_preview and is_stored else status, kind=kind)
 
 
 def _rated(one: Mapping[str, Any], path: str) -> Event:

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 from pydantic import ValidationError
 
-from pentad.kernel.errors import InvalidInput
+from pentad.kernel.errors import InvalidInput, PentadError
 from pentad.kernel.page_progress import Tell, growth
 from pentad.kernel.pages import (
     Block,
@@ -158,8 +158,12 @@ async def panel(avatars: Avatars, visit: Visit) -> Sheet:
     """One question to all avatars: their answers, and where they agree and differ."""
     question = visit.asked()
     blocks: list[Block] = [SearchBox("Ask all avatars", question, "Ask")]
+    lead = "One question to all avatars. Each answers from its own corpus."
     if question:
-        found = PanelView.model_validate(await visit.call("ask_panel", {"question": question}))
+        try:
+            found = PanelView.model_validate(await visit.call("ask_panel", {"question": question}))
+        except PentadError as error:
+            return Sheet("Panel", blocks, lead=lead, error=error)
         for seat in found.answers:
             if not seat.answer.abstained:
                 avatar = await avatars.open(seat.avatar)
@@ -170,7 +174,7 @@ async def panel(avatars: Avatars, visit: Visit) -> Sheet:
         if found.silent:
             names = {seat.avatar: seat.name for seat in found.answers}
             blocks.append(Note(f"No answer from {', '.join(names.get(one, one) for one in found.silent)}."))
-    return Sheet("Panel", blocks, lead="One question to all avatars. Each answers from its own corpus.")
+    return Sheet("Panel", blocks, lead=lead)
 
 
 def _pairs(title: str, pairs: Sequence[PairView]) -> list[Block]:

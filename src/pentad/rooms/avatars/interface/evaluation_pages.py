@@ -4,7 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from pentad.kernel.clock import to_minute
+from pentad.kernel.errors import InvalidInput
 from pentad.kernel.page_progress import Tell, growth
+from pentad.kernel.page_values import filled_table
 from pentad.kernel.pages import (
     Block,
     Button,
@@ -19,7 +21,6 @@ from pentad.kernel.pages import (
     Section,
     Sheet,
     Step,
-    Table,
     Text,
     Visit,
 )
@@ -55,7 +56,8 @@ async def one_evaluation(avatars: Avatars, visit: Visit) -> Sheet:
         ]
     else:
         shown = [Note("Not evaluated yet.")] if card is None else _card(avatar, card)
-    form = [Section("Evaluate now", [_form(avatar)])] if may_write else []
+    title = "Evaluate now" if card is None else "Evaluate again"
+    form = [Section(title, [_form(avatar, visit.problems.get("questions", ""))])] if may_write else []
     return Sheet(_TITLE, [*shown, *form], lead=_LEAD, trail=[way_back(avatar)])
 
 
@@ -66,7 +68,11 @@ async def run_evaluation(avatars: Avatars, visit: Visit) -> Growing:
     check_right(visit.principal, "avatars", "write")
     avatar = await avatars.open(visit.path["avatar"])
     content = uploaded(visit, "questions")
-    questions = read_questions(content) if content else ()
+    try:
+        questions = read_questions(content) if content else ()
+    except InvalidInput as error:
+        problem = {"path": "questions", "message": error.sentence()}
+        raise InvalidInput(error.message, hint=error.hint, details={"problems": [problem]}) from None
 
     async def work(tell: Tell) -> Sequence[Block]:
         def told(group: str, done: int, total: int) -> None:
@@ -82,9 +88,9 @@ async def run_evaluation(avatars: Avatars, visit: Visit) -> Growing:
     return Growing(sheet, growth(work), [_form(avatar)])
 
 
-def _form(avatar: AvatarSnapshot) -> Form:
+def _form(avatar: AvatarSnapshot, problem: str = "") -> Form:
     about = "Optional. A JSON file of questions with what their answers must say."
-    return Form([FileField("questions", "Your own questions", about)], [Button("Evaluate")],
+    return Form([FileField("questions", "Your own questions", about, error=problem)], [Button("Evaluate")],
                 f"{path_of(avatar.id)}/evaluation")  # fmt: skip
 
 
@@ -97,8 +103,9 @@ def _card(avatar: AvatarSnapshot, card: Mapping[str, Any]) -> list[Block]:
     state = Note("All goals are met.", "good") if card["passed"] else Note("Some goals are not met.", "bad")
     stale = [] if card["generation"] == avatar.avatar.generation else [Note("The corpus has changed since.", "bad")]
     made = f"{to_minute(str(card['at']))} UTC"
-    facts = Facts([("Evaluated", made), ("Search", card["retrieval"]), ("Generation", str(card["generation"]))])
-    sections = [Section(_GROUPS.get(name, name), [Table(columns, rows)]) for name, rows in groups.items()]
+    search = "by words" if card["retrieval"] == "lexical" else "by words and meaning"
+    facts = Facts([("Evaluated", made), ("Search", search), ("Generation", str(card["generation"]))])
+    sections = [Section(_GROUPS.get(name, name), [filled_table(columns, rows)]) for name, rows in groups.items()]
     return [state, *stale, *sections, *(Note(text) for text in card["notes"]), facts]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from pentad.documents.instructions import WARNING, instructs_at
-from pentad.kernel.counts import counted
+from pentad.kernel.counts import counted, figure
 from pentad.kernel.errors import NotFound
 from pentad.kernel.page_values import filled_table
 from pentad.kernel.pages import (
@@ -71,7 +71,7 @@ async def everybody(avatars: Avatars, _visit: Visit) -> Sheet:
         Card(
             Cell(one.name or one.id, Place((one.id,))),
             one.description,
-            [("sources", f"{one.documents:,}"), ("passages", f"{one.passages:,}")],
+            [figure(one.documents, "source"), figure(one.passages, "passage")],
         )
         for one in await avatars.list()
     ]
@@ -101,7 +101,7 @@ async def one_avatar(avatars: Avatars, visit: Visit) -> Sheet:
     found = await avatar.some_sources("", _FIRST_SOURCES + 1)
     table = _source_table(avatar.id, found[:_FIRST_SOURCES], "The corpus is empty.")
     every = [Links([Cell("All sources", Place((avatar.id, "sources")))])] if len(found) > _FIRST_SOURCES else []
-    blocks.append(Section("Sources", [table, *every]))
+    blocks.append(Section("Sources of the corpus" if question else "Sources", [table, *every]))
     return Sheet(info.name or avatar.id, blocks, lead=info.description)
 
 
@@ -210,20 +210,20 @@ async def one_source(avatars: Avatars, visit: Visit) -> Sheet:
             ("Kind", document.type or document.format),
             ("Year", "" if document.year is None else str(document.year)),
             ("Written by", _by(document.role)),
-            ("Holds", f"{document.characters:,} characters, {document.passages:,} passages"),
+            ("Holds", f"{counted(document.characters, 'character')}, {counted(document.passages, 'passage')}"),
             ("Ingested", when(document.ingested_at)),
             ("Hash of the file", document.sha256),
             ("Notes", "; ".join(document.notes)),
         ]
     )
-    pager = Pager(f"{document.passages:,} passages", following, Place(here) if offset else None)
+    pager = Pager(counted(document.passages, "passage"), following, Place(here) if offset else None)
     trail = [way_back(avatar), Cell("Sources", Place((avatar.id, "sources")))]
     return Sheet(document.title, [facts, filled_table(columns, rows, "This source has no text."), pager], trail=trail)
 
 
 async def figures(avatars: Avatars, _visit: Visit) -> Sequence[tuple[str, str]]:
     every = await avatars.list()
-    return [("avatars", f"{len(every):,}"), ("passages", f"{sum(one.passages for one in every):,}")]
+    return [figure(len(every), "avatar"), figure(sum(one.passages for one in every), "passage")]
 
 
 PAGES: Final[Pages[Avatars]] = Pages(
@@ -257,11 +257,12 @@ def _by(role: Role) -> str:
 
 def _facts(avatar: AvatarSnapshot, info: InfoView) -> list[tuple[str, str]]:
     lived = " to ".join(str(year) for year in (info.born, info.died) if year is not None)
+    held = ((info.document_count, "source"), (info.passage_count, "passage"), (info.corpus_size, "character"))
     return [
         ("Id", info.id),
         ("Lived", lived if info.born is not None or info.died is None else f"until {lived}"),
         ("Corpus", info.corpus_summary),
-        ("Holds", f"{info.document_count:,} sources, {info.passage_count:,} passages, {info.corpus_size:,} characters"),
+        ("Holds", ", ".join(counted(*one) for one in held)),
         ("Search", info.embedding_model or "by words"),
         ("Last ingest", f"{when(avatar.avatar.updated_at)} UTC, generation {info.generation}"),
     ]

@@ -4,9 +4,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
-import msgspec
-
 from pentad.kernel.clock import to_minute
+from pentad.kernel.counts import counted, figure
 from pentad.kernel.page_values import value_blocks
 from pentad.kernel.pages import (
     Action,
@@ -42,7 +41,7 @@ from pentad.kernel.pages import (
     ToolCall,
     Visit,
 )
-from pentad.rooms.directory.interface.editor_pages import EDITOR_ACTIONS, EDITOR_PAGES
+from pentad.rooms.directory.interface.editor_pages import EDITOR_ACTIONS, EDITOR_PAGES, readable_json
 from pentad.rooms.directory.interface.install_blocks import install_blocks
 from pentad.rooms.directory.models import PUBLIC_KEY, SCAN_REPORT, SIGNATURE, Record, State
 from pentad.rooms.directory.oasf.versions import Family
@@ -93,12 +92,13 @@ async def records(directory: Directory, visit: Visit) -> Sheet:
     blocks.append(Facets([await _facet(directory, name, params) for name in _FILTERS]))
     if cards and found.no_good_match:
         blocks.append(Note("No good match. These are the nearest."))
-    empty = "No records found." if words or filters else Hint("There are no records yet. Add some with", FIRST_CONTENT)
+    nothing = "No record matches. Try fewer or other words, or remove a filter."
+    empty = nothing if words or filters else Hint("There are no records yet. Add some with", FIRST_CONTENT)
     blocks.append(Cards(cards, empty))
     if cards:
         blocks.append(
             Pager(
-                f"{found.total:,} records" if found.total is not None else "",
+                counted(found.total, "record") if found.total is not None else "",
                 Place((), {**params, "cursor": found.cursor}) if found.cursor else None,
                 Place((), params) if cursor else None,
             )
@@ -121,8 +121,7 @@ async def one_record(directory: Directory, visit: Visit) -> Sheet:
     blocks += await _lineage(directory, record)
     blocks += _state_changes(state, allowed_states(visit.principal, state))
     blocks += await _statements(directory, record)
-    pretty = msgspec.json.format(record.text.encode(), indent=2).decode()
-    blocks.append(Section("The record as JSON", [Code(pretty)], folded=True))
+    blocks.append(Section("The record as JSON", [Code(readable_json(record))], folded=True))
     return Sheet(record_title(record), blocks)
 
 
@@ -142,7 +141,7 @@ def record_blocks(record: Record, state: str = "") -> list[Block]:
 
 
 async def figures(directory: Directory, _visit: Visit) -> Sequence[tuple[str, str]]:
-    return [("records", f"{await directory.records.count():,}")]
+    return [figure(await directory.records.count(), "record")]
 
 
 def _card(one: RecordSummary, versions: int) -> Card:

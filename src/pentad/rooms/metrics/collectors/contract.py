@@ -7,7 +7,7 @@ collectors: it gets a `CollectorContext` and returns one collector or several.
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypedDict, Unpack, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypedDict, Unpack, runtime_checkable
 from urllib.parse import urlsplit
 
 import msgspec
@@ -147,13 +147,18 @@ class Collector(Protocol):
         ...
 
 
+class SourceHistory(NamedTuple):
+    """The history of a key at its source. `notes` say what may be missing."""
+
+    points: Mapping[Labels, Sequence[tuple[float, float | None]]]
+    notes: Sequence[str] = ()
+
+
 @runtime_checkable
 class KeepsHistory(Collector, Protocol):
     """A collector whose source keeps its own history."""
 
-    async def history(
-        self, key: str, begin: float, end: float, step: float, upstream: Upstream
-    ) -> Mapping[Labels, Sequence[tuple[float, float | None]]]:
+    async def history(self, key: str, begin: float, end: float, step: float, upstream: Upstream) -> SourceHistory:
         """Points by labels, one per `step` seconds."""
         ...
 

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, cast
 import msgspec
 
 from pentad.kernel.errors import Misconfigured
-from pentad.rooms.metrics.collectors.contract import Collector, CollectorContext, Upstream, plan_facts
+from pentad.rooms.metrics.collectors.contract import Collector, CollectorContext, SourceHistory, Upstream, plan_facts
 from pentad.rooms.metrics.metric_keys import put_path
 from pentad.rooms.metrics.models import (
     Fact,
@@ -96,10 +96,8 @@ class Prometheus:
             raise FetchError.of("parse", "The answer is not one of Prometheus.", call=path)
         return cast("dict[str, Any]", body)["data"], _warnings(body)
 
-    async def history(
-        self, key: str, begin: float, end: float, step: float, upstream: Upstream
-    ) -> dict[Labels, list[tuple[float, float | None]]]:
-        """Points by labels, as Prometheus itself recorded them."""
+    async def history(self, key: str, begin: float, end: float, step: float, upstream: Upstream) -> SourceHistory:
+        """Points by labels, as Prometheus itself recorded them, and what it warns of."""
         if key not in self._queries:
             raise FetchError.of("unsupported", "No such query.", call=f"query_range {key}")
         body = await upstream.get(
@@ -109,9 +107,10 @@ class Prometheus:
             call=f"query_range {key}",
             explain=query_error,
         )
-        return {
+        points = {
             _labels(one): [(float(at), _number(value)) for at, value in one["values"]] for one in _result(body, key)
         }  # fmt: skip
+        return SourceHistory(points, _warnings(body))
 
     def reduce(self, query: Query, facts: Facts) -> Snapshot:
         tree: dict[str, Any] = {}

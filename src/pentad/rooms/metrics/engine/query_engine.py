@@ -230,24 +230,26 @@ class QueryEngine:
     async def source_history(
         self, collector: str, keys: Sequence[str], begin: float, end: float, *, step: float,
         seconds: float = HISTORY_SECONDS,
-    ) -> list[tuple[Series, list[Point]]]:  # fmt: skip
-        """The history that the source itself keeps, as Prometheus does; empty if it keeps none."""
+    ) -> tuple[list[tuple[Series, list[Point]]], list[str]]:  # fmt: skip
+        """The history that the source itself keeps, as Prometheus does, and notes about it; empty if it keeps none."""
         chosen = self.catalogue.find(collector)
         if not isinstance(chosen, KeepsHistory) or not chosen.info().ready:
-            return []
+            return [], []
         session = self.session(seconds)
         found: list[tuple[Series, list[Point]]] = []
+        notes: dict[str, None] = {}
         for key in keys:
             try:
-                lines = await chosen.history(key, begin, end, step, session)
+                kept = await chosen.history(key, begin, end, step, session)
             except FetchError as error:
                 raise Unavailable(
                     f"{chosen.title} did not return the history of {key!r}: {error.problem.message}"
                 ) from None
-            for labels, points in lines.items():
+            notes |= dict.fromkeys(kept.notes)
+            for labels, points in kept.points.items():
                 series = Series(0, chosen.id, "", key, labels, "gauge", None)
                 found.append((series, [sampled(at, value) for at, value in points if value is not None]))
-        return found
+        return found, list(notes)
 
     def session(self, seconds: float) -> UpstreamSession:
         """A session for requests outside a query; all of them end after this many seconds."""

@@ -61,7 +61,7 @@ async def read_history(
         return recorded
     width = source_step(begin, end, step, most)
     try:
-        found = await engine.source_history(
+        found, notes = await engine.source_history(
             info.id, names, begin, end, step=width, seconds=options.get("seconds", HISTORY_SECONDS)
         )
     except Unavailable as error:
@@ -69,7 +69,7 @@ async def read_history(
             raise
         note = f"{error.message} Only what was recorded here is shown."
         return msgspec.structs.replace(recorded, notes=[*recorded.notes, note])
-    if not found:
+    if not found and not notes:
         return recorded
     remembered = [
         HistoryLine(series=series, points=points, gaps=holes(points, width), since=_since(points, begin, width))
@@ -81,7 +81,9 @@ async def read_history(
         for line in lines:
             line.forecast = history.forecast(line)
     left_out = recorded.left_out + max(0, len(lines) - MOST_SERIES)
-    return msgspec.structs.replace(recorded, lines=lines[:MOST_SERIES], left_out=left_out)
+    return msgspec.structs.replace(
+        recorded, lines=lines[:MOST_SERIES], left_out=left_out, notes=[*recorded.notes, *notes]
+    )
 
 
 def holes(points: Sequence[Point], step: float) -> list[Gap]:

@@ -76,11 +76,13 @@ async def metric_alerts(metrics: Metrics, visit: Visit, collector: str, key: str
     changes = await metrics.history.alert_changes(since, _MOST_CHANGES, (collector, key))
     blocks: list[Block] = []
     if alerts:
-        blocks.append(Section("Alerts", [_alert_table(metrics, alerts, in_force, ""), *_silence_form(visit, alerts)]))
+        table = _alert_table(metrics, alerts, in_force, "", named=False)
+        blocks.append(Section("Alerts", [table, *_silence_form(visit, alerts)]))
     if silences:
         blocks.append(Section("Silences", [_silences(metrics, visit, silences)]))
     if changes:
-        blocks.append(Section("Raised and cleared in the last 90 days", [_change_table(metrics, changes)], folded=True))
+        table = _change_table(metrics, changes, named=False)
+        blocks.append(Section("Raised and cleared in the last 90 days", [table], folded=True))
     return blocks
 
 
@@ -118,11 +120,11 @@ def _silence_form(visit: Visit, alerts: Sequence[Alert]) -> list[Block]:
         return []
     collector, key = alerts[0].collector, alerts[0].key
     named = [text for text in dict.fromkeys(label_text(one.labels) for one in alerts) if text]
-    which = [Choice("of", "Alert", [("", _EVERY), *((text, text) for text in named)], visit.typed("of"))]
+    which = [Choice("of", "Alert", [("", _EVERY), *((text, text) for text in named)])]
     fields = [
         *(which if named else []),
-        Choice("for", "For", _SPANS, visit.typed("for") or "2h"),
-        TextField("reason", "Reason", visit.typed("reason"), "Shown beside the alert.", required=False),
+        Choice("for", "For", _SPANS, "2h"),
+        TextField("reason", "Reason", hint="Shown beside the alert.", required=False),
     ]
     path = f"/console/metrics/{quote(collector, safe='')}/{quote(key, safe='')}/silence"
     return [Section("Silence", [Form(fields, [Button("Silence", kind="plain")], path)])]
@@ -144,12 +146,15 @@ def _silence(infos: Sequence[Info], visit: Visit, one: Silence, may_end: bool) -
     return Event(of or "every alert", when(one.created_at), about, blocks=[*why, *([form] if may_end else [])])
 
 
-def _alert_table(metrics: Metrics, alerts: Sequence[Alert], silences: Sequence[Silence], empty: str | Hint) -> Table:
+def _alert_table(
+    metrics: Metrics, alerts: Sequence[Alert], silences: Sequence[Silence], empty: str | Hint, *, named: bool = True
+) -> Table:
+    """Raised alerts; `named` with their metrics, which the page of a metric has in its title."""
     infos = metrics.infos()
     rows = [
         (
             Cell(alert.level, kind="bad"),
-            Cell(full_name(infos, alert.collector, alert.key), Place((alert.collector, alert.key))),
+            _metric_link(infos, alert.collector, alert.key) if named else "",
             label_text(alert.labels),
             value_text(alert.value, alert.unit),
             value_text(alert.threshold, alert.unit),
@@ -170,20 +175,26 @@ def _alert_table(metrics: Metrics, alerts: Sequence[Alert], silences: Sequence[S
     return filled_table(columns, rows, empty)
 
 
+def _metric_link(infos: Sequence[Info], collector: str, key: str) -> Cell:
+    return Cell(full_name(infos, collector, key), Place((collector, key)))
+
+
 def _silenced(alert: Alert, silences: Sequence[Silence]) -> Cell:
     found = silence_of(alert, silences)
     return Cell("") if found is None else Cell(f"until {when(found.ends)}", kind="plain")
 
 
-def _change_table(metrics: Metrics, found: Sequence[AlertChange]) -> Table:
+def _change_table(metrics: Metrics, found: Sequence[AlertChange], *, named: bool = True) -> Table:
+    """Alerts that were raised or cleared."""
     infos = metrics.infos()
+    units = {(info.id, metric.key): metric.unit for info in infos for metric in info.catalogue}
     rows = [
         (
             when(one.at),
-            Cell(full_name(infos, one.collector, one.key), Place((one.collector, one.key))),
+            _metric_link(infos, one.collector, one.key) if named else "",
             label_text(one.labels),
-            f"{one.before} to {one.after}",
-            value_text(one.value),
+            Cell(f"{one.before} to {one.after}", kind="good" if one.after == "ok" else "bad"),
+            value_text(one.value, units.get((one.collector, one.key))),
         )
         for one in found
     ]

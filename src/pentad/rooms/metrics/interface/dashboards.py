@@ -6,7 +6,7 @@ Both use the same blocks. A link to a page also has a tool call, for views.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, cast
 
 from pentad.kernel.charts import format_number
 from pentad.kernel.errors import InvalidInput, Unavailable
@@ -17,11 +17,14 @@ from pentad.kernel.pages import (
     Cell,
     Chart,
     Column,
+    Facet,
+    Facets,
     Facts,
     Form,
     Hint,
     Links,
     Note,
+    Option,
     Place,
     Section,
     Series,
@@ -142,9 +145,11 @@ def _day_end(text: str, now: float) -> float:
 def time_picker(
     period: Period, parts: tuple[str, ...], call: Callable[[str], ToolCall] | None = None
 ) -> list[Block]:  # fmt: skip
-    """Links to the usual spans, and a form for two dates. `parts` are those of the page's path."""
+    """The usual spans, and a form for two dates. `parts` are those of the page's path."""
     spans = [
-        span if span == period.span else Cell(span, Place(parts, {"span": span}), None if call is None else call(span))
+        Option(Cell(span), chosen=True)
+        if span == period.span
+        else Option(Cell(span, Place(parts, {"span": span}), None if call is None else call(span)))
         for span in _SPANS
     ]
     fields = [
@@ -152,7 +157,7 @@ def time_picker(
         TextField("to", "To", period.asked.get("to", ""), kind="date", required=False),
     ]
     problem = [Note(period.problem, "bad")] if period.problem else []
-    return [Links(spans), Form(fields, [Button("Show", kind="plain")], method="get"), *problem]
+    return [Facets([Facet("Period", spans)]), Form(fields, [Button("Show", kind="plain")], method="get"), *problem]
 
 
 # One metric
@@ -180,12 +185,17 @@ def metric_blocks(
         some = HistoryLines(
             begin=found.begin, end=found.end, lines=[one for one in found.lines if one.series.key == key], left_out=0
         )
-        blocks += charts(metrics, f"{metric_name(info, key)}. {period.title}", some) or _too_few(some)
+        title = period.title if len(keys) == 1 else f"{metric_name(info, key)}. {period.title}"
+        blocks += charts(metrics, title, some) or _too_few(some)
+    drawn = next((at for at, one in enumerate(blocks) if isinstance(one, Chart)), None)
+    if drawn is None:
+        blocks += [Note(note) for note in found.notes]
+    else:
+        blocks[drawn] = replace(cast("Chart", blocks[drawn]), notes=found.notes)
     if not found.lines:
         blocks.append(Note(found.absence) if found.absence else nothing_recorded(info.id))
     if found.left_out:
         blocks.append(Note(f"{found.left_out:,} more lines are not drawn."))
-    blocks += [Note(note) for note in found.notes]
     blocks += [
         Section(series_label(line.series), [Facts([(when(at), value_text(value)) for at, value in line.texts])])
         for line in found.lines

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from pentad.kernel.clock import to_second
-from pentad.kernel.errors import InvalidInput, PentadError
+from pentad.kernel.counts import figure
+from pentad.kernel.errors import InvalidInput, NotFound, PentadError
 from pentad.kernel.page_values import filled_table, label, scalar_text
 from pentad.kernel.pages import (
     Action,
@@ -59,7 +60,6 @@ from pentad.rooms.metrics.interface.dashboards import (
     metric_blocks,
     nothing_recorded,
     page_lines,
-    period_of,
     sample_rows,
     time_picker,
     value_text,
@@ -77,6 +77,7 @@ _ASKED_FOR: Final = frozenset({"collector", "metric", "key", "businessGroupId"})
 """Members that the page shows anyway, or that nobody reads."""
 _MOST_AT_HOME: Final = 5
 _FAILING: Final = {"failing": "polls fail", "late": "polls are overdue"}
+_NOTHING_TO_COMPARE: Final = "Nothing was recorded at the start of this period. Choose a shorter or later one."
 _CUT: Final = ("values", "facts")
 """Lists of an explanation that may be cut."""
 
@@ -88,7 +89,7 @@ async def overview(metrics: Metrics, visit: Visit) -> Sheet:
         Card(
             Cell(info.title, Place((info.id,))),
             info.description,
-            [("metrics", f"{len(info.catalogue):,}")],
+            [figure(len(info.catalogue), "metric")],
             [*alert_count(info.id, alerts), *_poll_state(info.id, health)],
         )
         for info in infos
@@ -135,9 +136,12 @@ async def one_metric(metrics: Metrics, visit: Visit) -> Sheet:
     """A metric: a chart of its history, gaps, a forecast, and what it means."""
     info, key = metrics.info(visit.path["collector"]), visit.path["key"]
     period, compared = await dashboard_period(metrics, visit, info.id), visit.asked("compare") == "yes"
-    found = await page_lines(metrics, info.id, key, period.begin, period.end)
-    picker = time_picker(period, (info.id, key))
-    blocks = [*picker, *metric_blocks(metrics, info, [key], found, period)]
+    try:
+        found = await page_lines(metrics, info.id, key, period.begin, period.end)
+    except InvalidInput as error:
+        hint = f"Pick one of the metrics of {info.title}."
+        raise InvalidInput(error.message, hint=hint) from None
+    blocks = metric_blocks(metrics, info, [key], found, period)
     if compared:
         blocks = [block for one in blocks for block in await _compared(metrics, info.id, key, one, period)]
     before = f"Compare with the previous {duration(period.seconds).removeprefix('1 ')}"
@@ -147,7 +151,7 @@ async def one_metric(metrics: Metrics, visit: Visit) -> Sheet:
         Cell("Where it comes from", Place((info.id, key, "explain"))),
         *([Cell("What it counts", Place((info.id, key, "items")))] if counts_things(metrics, info.id, key) else []),
     ]
-    blocks.insert(len(picker), Links(ways))
+    blocks = [Links(ways, actions=True), *time_picker(period, (info.id, key)), *blocks]
     blocks += await metric_alerts(metrics, visit, info.id, key)
     trail = [Cell(info.title, Place((info.id,)))]
     return Sheet(metric_name(info, key), blocks, lead=f"{info.title}. {period.title}.", trail=trail, refresh=REFRESH)
@@ -226,7 +230,7 @@ def _labels_of(value: Mapping[str, Any]) -> str:
 def _explained_facts(one: Mapping[str, Any]) -> list[Block]:
     rows = [
         (
-            each["fact"],
+            *_fact_name(str(each["fact"])),
             to_second(each["fetched"]),
             duration(each["age_seconds"]),
             each["source"],
@@ -234,8 +238,14 @@ def _explained_facts(one: Mapping[str, Any]) -> list[Block]:
         )
         for each in one["facts"]
     ]
-    columns = ("Fact", Column("Fetched", short=True), Column("Age", True), Column("From", short=True), "Problem")
+    columns = ("Fact", "Of", Column("Fetched", short=True), Column("Age", True), Column("From", short=True), "Problem")
     return [Section("Facts", [filled_table(columns, rows, "This metric needs no facts.")])]
+
+
+def _fact_name(fact: str) -> tuple[str, str]:
+    """A fact such as `ch.applications(group, environment)`: its name, and what it is about."""
+    name, _, about = fact.partition("(")
+    return name, about.removesuffix(")")
 
 
 async def exported(metrics: Metrics, visit: Visit) -> Sheet:
@@ -265,13 +275,16 @@ async def _export_blocks(visit: Visit, collector: str, form: str) -> list[Block]
 
 async def changes(metrics: Metrics, visit: Visit) -> Sheet:
     """What differs between the start and the end of a period."""
-    info, period = metrics.info(visit.path["collector"]), period_of(visit, metrics.now())
+    info = metrics.info(visit.path["collector"])
+    period = await dashboard_period(metrics, visit, info.id)
     trail, names = [Cell(info.title, Place((info.id,)))], metric_names(info)
-    blocks = time_picker(period, (info.id, "changes"))
+    title, blocks = f"What changed in {info.title}", time_picker(period, (info.id, "changes"))
     try:
         found = await metrics.history.changes([info.id], period.begin, period.end)
+    except NotFound:
+        return Sheet(title, [*blocks, Note(_NOTHING_TO_COMPARE)], lead=period.title, trail=trail)
     except PentadError as error:
-        return Sheet(f"What changed in {info.title}", [*blocks, Note(error.sentence())], lead=period.title, trail=trail)
+        return Sheet(title, [*blocks, Note(error.sentence())], lead=period.title, trail=trail)
     rows = [
         (
             Cell(names.get(one.key, one.key), Place((info.id, one.key))),
@@ -284,13 +297,13 @@ async def changes(metrics: Metrics, visit: Visit) -> Sheet:
     ]
     columns = ("Metric", "Of", Column("Before", True), Column("After", True), Column("Change", True))
     blocks.append(filled_table(columns, rows, "Nothing changed in this period."))
-    return Sheet(f"What changed in {info.title}", blocks, lead=period.title, trail=trail)
+    return Sheet(title, blocks, lead=period.title, trail=trail)
 
 
 async def figures(metrics: Metrics, _visit: Visit) -> Sequence[tuple[str, str]]:
     ready = [info for info in metrics.infos() if info.ready]
     alerts = await metrics.history.alerts()
-    return [("collectors", f"{len(ready):,}"), ("alert" if len(alerts) == 1 else "alerts", f"{len(alerts):,}")]
+    return [figure(len(ready), "collector"), figure(len(alerts), "alert")]
 
 
 async def needs(metrics: Metrics, _visit: Visit) -> Sequence[tuple[Cell, str]]:
