@@ -128,7 +128,7 @@ async def test_values_inside_values_are_shown_for_people(house: House, root: Bro
     assert links.count(f"/console/registers/objects/{second}") == 1
     assert f"{LIST}/{second}" in links, "its URI"
     assert shown.html.text.count(f"Related 1 {BREAKOUT}") == 2
-    assert {"rule", "metres", "passed"} <= set(shown.html.values("td", "data-label"))
+    assert {"Rule", "Metres", "Passed"} <= set(shown.html.values("td", "data-label"))
     above = shown.html.text.partition("The object as JSON")[0]
     assert '"rule"' not in above
     assert '"pages"' not in above
@@ -466,6 +466,36 @@ async def test_pages_are_json_too(house: House, root: Browser) -> None:
     answer = await root.get(f"{LIST}.json", sec_fetch_mode="cors")
     kinds = {block["kind"] for block in json.loads(answer.body)["blocks"]}
     assert {"table", "facets", "links"} <= kinds
+
+
+@pytest.mark.requirement("console:registers:names")
+async def test_a_property_without_a_title_has_a_readable_name_and_programs_still_read_its_own(
+    house: House, root: Browser
+) -> None:
+    properties = {"startDate": {"type": "string"}, "decided_by": {"type": "string", "facetable": True}}
+    inner = {"type": "object", "properties": {"postCode": {"type": "string"}}}
+    data = {"slug": "unnamed", "title": "Unnamed", "properties": {**properties, "address": inner}}
+    schema = (await tool(house, "schemas", {"action": "create", "data": data}))["id"]
+    register = (await tool(house, "registers", {"action": "create", "data": {"title": "R", "schemas": [schema]}}))["id"]
+    place = {"register": register, "schema": schema}
+    values = {"startDate": "2026-01-31", "decided_by": "ada"}
+    made = await tool(house, "objects", {"action": "create", **place, "data": values})
+    path = f"/console/registers/{register}/{schema}"
+    page = await root.get(path)
+    assert {"Start date", "Decided by"} <= set(page.html.values("td", "data-label"))
+    assert {"startDate", "decided_by"} <= set(page.html.values("th", "title"))
+    assert "decided_by" not in page.html.text.partition("Its schema")[0]
+    one = await root.get(f"{path}/{made['id']}")
+    assert "Start date" in one.html.text
+    assert "startDate" in one.html.values("dt", "title")
+    form = await root.get(f"{path}/new")
+    assert {"Start date", "Decided by", "Post code"} <= set(form.html.texts)
+    assert {"/startDate", "/decided_by", "/address/postCode"} <= set(form.html.values("input", "name"))
+    answer = await root.get(f"{path}.json", sec_fetch_mode="cors")
+    (table,) = [block for block in json.loads(answer.body)["blocks"] if block["kind"] == "table"]
+    assert {"startDate", "decided_by"} <= {column["name"] for column in table["columns"]}
+    exported = await root.get(f"/api/registers/{register}/export?schema={schema}&format=csv", sec_fetch_mode="cors")
+    assert {"startDate", "decided_by"} <= set(exported.body.splitlines()[0].split(","))
 
 
 @pytest.mark.requirement("console:registers:definitions")

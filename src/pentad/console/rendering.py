@@ -36,6 +36,7 @@ from pentad.kernel.pages import (
     Links,
     Marked,
     Message,
+    Name,
     Note,
     Pager,
     Place,
@@ -206,18 +207,20 @@ class Renderer:
         return joined([element("div", whole, class_="scroll", tabindex="0"), _rest(len(table.rows), MOST_ROWS)])
 
     def _head(self, column: Column) -> Html:
-        name = self.text(Cell(column.name, column.sort))
-        return element("th", name, scope="col", class_=_side(column), aria_sort=column.sorted or None)
+        label, key = _named(column.name)
+        name = self.text(Cell(label, column.sort))
+        return element("th", name, scope="col", class_=_side(column), aria_sort=column.sorted or None, title=key)
 
     def _cell(self, column: Column, cell: Text) -> Html:
         """A table cell. Its label is for narrow screens, where each row is a list."""
-        return element("td", self.text(cell), class_=_side(column), data_label=cut(column.name, LONGEST_CELL))
+        return element("td", self.text(cell), class_=_side(column), data_label=_named(column.name)[0])
 
     def _facts(self, facts: Facts) -> Html:
         rows: list[Html] = []
         filled = [(label, fact) for label, fact in facts.facts if not _is_empty(fact)]
-        for label, fact in filled[:MOST_ROWS]:
-            rows += [element("dt", cut(label, LONGEST_CELL)), element("dd", self._fact(fact))]
+        for name, fact in filled[:MOST_ROWS]:
+            label, key = _named(name)
+            rows += [element("dt", label, title=key), element("dd", self._fact(fact))]
         return joined([element("dl", *rows), _rest(len(filled), MOST_ROWS)]) if rows else Html()
 
     def _fact(self, fact: Fact) -> Html:
@@ -241,7 +244,7 @@ class Renderer:
         return self._call(text.call) is None
 
     def _facet(self, facet: Facet) -> Html:
-        label = cut(facet.label, LONGEST_CELL)
+        label, key = _named(facet.label)
         options = [
             element(
                 "li",
@@ -251,7 +254,7 @@ class Renderer:
             )
             for one in facet.options[:MOST_LINKS]
         ]
-        return element("nav", element("b", label), element("ul", *options, class_="tags"), aria_label=label)
+        return element("nav", element("b", label, title=key), element("ul", *options, class_="tags"), aria_label=label)
 
     def _event(self, event: Event) -> Html:
         about = [element("span", cut(one, LONGEST_CELL)) for one in event.about if one]
@@ -365,6 +368,11 @@ class Renderer:
 def cut(text: str, most: int) -> str:
     """At most `most` characters, with an ellipsis if there are more."""
     return text if len(text) <= most else text[:most].rstrip() + "…"
+
+
+def _named(name: str | Name) -> tuple[str, str | None]:
+    """The text of a name, and its key for the tooltip."""
+    return (cut(name, LONGEST_CELL), None) if isinstance(name, str) else (cut(name.label, LONGEST_CELL), name.key)
 
 
 def _long(name: str, text: str, most: int, class_: str | None = None, tabindex: str | None = None) -> Html:

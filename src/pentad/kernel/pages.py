@@ -65,11 +65,19 @@ Text = str | Cell
 
 
 @dataclass(frozen=True, slots=True)
+class Name:
+    """The name of a property, which people read as `label`. The page has the `key` as a tooltip, its JSON instead."""
+
+    key: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
 class Column:
     """A column heading. Numbers are right-aligned; short texts, such as dates, do not wrap. `sort` links to the page
     sorted by this column, and `sorted` is the current direction."""
 
-    name: str
+    name: str | Name
     numeric: bool = False
     short: bool = False
     sort: Place | None = None
@@ -98,7 +106,7 @@ class Table:
 class Facts:
     """Labels with values; empty values are left out. Multiple texts of one value appear side by side."""
 
-    facts: "Sequence[tuple[str, Fact]]"
+    facts: "Sequence[tuple[str | Name, Fact]]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +182,7 @@ class Option:
 class Facet:
     """The values of one property."""
 
-    label: str
+    label: str | Name
     options: Sequence[Option]
 
 

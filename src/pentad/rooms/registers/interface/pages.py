@@ -183,10 +183,10 @@ async def one_view(registers: Registers, visit: Visit) -> Sheet:
     except InvalidInput as error:
         return Sheet(view.title, [Note(error.message, "bad"), *below], lead=view.description, trail=trail)
     columns = page.columns or list(dict.fromkeys(name for row in page.rows for name in row if name != "@self"))
-    pair = await registers.catalogue.pair(caller, view.register, view.schema)
-    values = await Values.of(PairPage(registers, visit, caller, pair), page.rows)
+    listed_by = PairPage(registers, visit, caller, await registers.catalogue.pair(caller, view.register, view.schema))
+    values = await Values.of(listed_by, page.rows)
     rows = [_view_row(view, row, columns, values, linked=not page.is_grouped) for row in page.rows]
-    heads = [Column(name, name in page.numeric) for name in columns]
+    heads = [Column(listed_by.named(name), name in page.numeric) for name in columns]
     blocks: list[Block] = [
         *(Note(f"{problem['path']}: {problem['message']}", "bad") for problem in page.problems),
         Table(heads if page.is_grouped else ("", *heads), rows, "It finds nothing."),
