@@ -597,3 +597,53 @@ async def test_a_long_list_is_not_counted_to_its_end(
     assert "2+ objects" in page.html.texts
     (counts,) = [href for href in page.html.values("a", "href") if "facets=yes" in href]
     assert "4" in (await root.get(counts)).html.texts, "the visitor has asked"
+
+
+@pytest.mark.requirement("console:refusals:ways-on")
+@pytest.mark.parametrize(
+    ("path", "back"),
+    [
+        ("/console/registers/999", "/console/registers"),
+        ("/console/registers/1/999", "/console/registers"),
+        ("/console/registers/schemas/999/edit", "/console/registers/schemas"),
+        (f"{LIST}/00000000-0000-7000-8000-000000000000", LIST),
+        (f"{LIST}/00000000-0000-7000-8000-000000000000/edit", LIST),
+        ("/console/registers/views/none", "/console/registers/views"),
+        ("/console/admin/users/nobody", "/console/admin/users"),
+        ("/console/nowhere", "/console/search"),
+        ("/nowhere", "/console/search"),
+    ],
+)
+async def test_a_page_that_does_not_exist_leads_to_the_list_and_to_the_search(
+    root: Browser, path: str, back: str
+) -> None:
+    page = await root.get(path)
+    assert page.status == 404
+    is_inert(page.html)
+    links = page.html.values("a", "href")
+    assert {back, "/console/search"} <= set(links)
+    assert (await root.get(back)).status == 200
+    assert "action=" not in page.html.text, "a hint for programs"
+
+
+@pytest.mark.requirement("console:refusals:ways-on")
+async def test_a_lost_place_in_a_list_leads_to_its_first_page(root: Browser) -> None:
+    page = await root.get(f"{LIST}?sort=fee&cursor=bad")
+    assert page.status == 422
+    assert f"{LIST}?sort=fee" in page.html.values("a", "href")
+    assert "cursor" not in page.html.text
+
+
+@pytest.mark.requirement("console:home:latest")
+async def test_the_home_page_names_deleted_objects(house: House, root: Browser) -> None:
+    kept = await make(house, holder=f"Felled {BREAKOUT}", fee=1)
+    await agree(root, f"{LIST}/{kept}/delete", {})
+    home = (await root.get("/")).html
+    assert f"Felled {BREAKOUT}" in home.texts
+    assert kept not in home.text
+    erased = await make(house, holder="Erased", fee=1)
+    await agree(root, f"{LIST}/{erased}/delete", {})
+    await objects(house, "purge", id=erased)
+    home = (await root.get("/")).html
+    assert "a deleted Permit" in home.texts
+    assert erased not in home.text

@@ -4,7 +4,7 @@ browser can show the page."""
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, Final, assert_never, cast
 
@@ -133,8 +133,7 @@ class Renderer:
             case Image():
                 return _image(block)
             case Conversation():
-                said = joined(self._message(one) for one in block.messages[-MOST_LINKS:])
-                return element("ol", said, class_="chat") if said else element("p", block.empty, class_="empty")
+                return self._conversation(block)
             case Facets():
                 facets = joined(self._facet(one) for one in block.facets if one.options)
                 return element("div", facets, class_="facets") if facets else Html()
@@ -162,6 +161,9 @@ class Renderer:
             if (link := self._link_in(text)) is None:
                 return joined([cut(text, most)])
             text = Cell(text, link)
+        if text.uri:
+            name = self.text(replace(text, uri="", link=text.link or self._link_in(text.uri)), most)
+            return joined([name, " ", element("small", cut(text.uri, most), class_="uri")])
         label: str | Html = cut(text.text, most)
         if text.bar is not None:
             return joined([bar(text.bar, text.kind), label])
@@ -275,9 +277,10 @@ class Renderer:
         return element("footer", self.text(source, LONGEST_FACT))
 
     def _pager(self, pager: Pager) -> Html:
+        forward, back = pager.words
         ways = [
             element("a", word, href=href, rel=rel)
-            for word, rel, place in (("First page", "first", pager.first), ("Next page", "next", pager.following))
+            for word, rel, place in ((back, "first", pager.first), (forward, "next", pager.following))
             if self.call_of is None and place is not None and (href := page_url(place, self.room)) is not None
         ]
         return element("nav", element("span", pager.here), *ways, class_="pager", aria_label="Pages")
@@ -351,6 +354,14 @@ class Renderer:
             else:
                 rows.append(element("li", label, " ", inner))
         return element("ul", *rows) if rows else element("span", "empty", class_="other")
+
+    def _conversation(self, block: Conversation) -> Html:
+        if not block.messages:
+            return element("p", block.empty, class_="empty")
+        left = len(block.messages) - MOST_LINKS
+        note = f"{left:,} earlier messages are not shown here." if left > 0 else ""
+        said = joined(self._message(one) for one in block.messages[-MOST_LINKS:])
+        return joined([element("p", note, class_="note") if note else "", element("ol", said, class_="chat")])
 
     def _message(self, message: Message) -> Html:
         who = element("b", cut(message.who, LONGEST_CELL))

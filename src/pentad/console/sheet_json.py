@@ -21,6 +21,8 @@ def _json(value: Any, room: str | None) -> Any:
     if isinstance(value, Cell):
         if value.bar is not None:
             return {"text": value.text, "bar": list(value.bar)}
+        if value.uri:
+            return {"text": value.text, "uri": value.uri}
         link = link_url(value.link, room)
         return {"text": value.text, "url": link} if link else value.text
     if isinstance(value, Name):

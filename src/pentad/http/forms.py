@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
+from pentad.console.error_pages import sentence_for_people
 from pentad.console.forms import CSRF_FIELD
 from pentad.console.html import page_url
 from pentad.console.routes import Console, Load, check_visitor, room_page
@@ -75,7 +76,7 @@ def page_form(console: Console, part: str, path: str, page: Load, do: Do, then: 
 def _told(request: Request, error: PentadError, fields: Fields) -> Sequence[Block]:
     """An error page. If a tool needs confirmation: what would happen, and the same form again with the token."""
     if (token := _token_in(error)) is None:
-        return [Note(error.sentence(), "bad")]
+        return [Note(sentence_for_people(error), "bad")]
     given = [Hidden(name, text) for name, text in fields.items() if name not in (token.name, ARGUMENT, CSRF_FIELD)]
     again = Form([*given, token], [Button("Yes, do it", kind="bad")], quote(request.scope["path"]))
     return [Note(error.message), again, Note("To leave it, go back.")]

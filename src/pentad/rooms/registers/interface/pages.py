@@ -58,6 +58,7 @@ from pentad.rooms.registers.interface.console.schema_pages import (
     listed,
 )
 from pentad.rooms.registers.interface.console.values import Values, as_json
+from pentad.rooms.registers.interface.lineage import last_name
 from pentad.rooms.registers.interface.organisation_pages import ORGANISATION_ACTIONS, ORGANISATION_PAGES
 from pentad.rooms.registers.models import Caller, Pair
 from pentad.rooms.registers.query.models import Query
@@ -245,6 +246,7 @@ PAGES: Final[Pages[Registers]] = Pages(
         "openregister://objects/{register}/{schema}/{id}": "{register}/{schema}/{id}",
         "openregister://views/{view}": "views/{view}",
     },
+    gone=last_name,
 )
 
 
