@@ -308,7 +308,7 @@ async def test_a_task_that_waits_for_an_approval_says_so_everywhere(house: House
     root = await house.browser("root")
     sent = await sent_by(house, agent="payer", text="the harbour dues", wait=False)
     page = f"/console/agents/tasks/{sent['task_id']}"
-    shown = await until(lambda: root.get(page), lambda found: "waits for an approval" in found.html.text)
+    shown = await until(lambda: root.get(page), lambda found: "waits for an approval" in found.html.texts)
     is_inert(shown.html)
     paths = ("/console/agents", "/console/agents/tasks", "/console/agents/cards/payer")
     for one in (shown, *[await root.get(path) for path in paths]):

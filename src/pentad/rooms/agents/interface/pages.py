@@ -267,7 +267,7 @@ async def task_blocks(agents: Agents, visit: ui.Visit, task: Task) -> list[ui.Bl
                 ("State", _state(task)),
                 ("Started", ui.when(task.created_at)),
                 ("Changed", ui.when(task.updated_at)),
-                ("Conversation", ui.Cell(task.context_id, _chat(task))),
+                ("Conversation", ui.Cell("Read all of it", _chat(task))),
                 ("Received via", _protocols([task.dialect])),
                 ("Task", task.id),
                 ("Context", await named_references(visit, await context_references(agents, visit.principal, task))),

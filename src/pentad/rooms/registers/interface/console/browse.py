@@ -197,7 +197,8 @@ class _Listing:
             for number, one in enumerate(selection.conditions)
         ]
         if selection.as_of:
-            text = f"As of {moment_text(selection.as_of)} ✕"
+            moment = moment_text(selection.as_of)
+            text = f"{moment[:1].upper()}{moment[1:]} ✕"
             chips.append(Cell(text, Place(page.place, replace(selection, as_of="").query())))
         return [Links(chips)] if chips else []
 

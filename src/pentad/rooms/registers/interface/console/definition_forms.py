@@ -42,6 +42,7 @@ _SCHEMA: Final[dict[str, Any]] = {
             "minItems": 1,
             "items": {
                 "type": "object",
+                "title": "Property",
                 "required": ["name", "type"],
                 "properties": {
                     "name": {**_TEXT, "title": "Name", "description": "Its name in the objects, such as published_on."},
