@@ -35,9 +35,14 @@ class TracePages:
         total = max(found["seconds"] * 1000, 0.001)
         rows = [_row(one, total) for one in found["spans"]]
         columns = (
-            "What", Column("Start (ms)", numeric=True), Column("Took (ms)", numeric=True),
-            Column("Timeline", short=True), Column("Room", short=True), Column("Outcome", short=True), Column("Who", short=True),
-        )  # fmt: skip
+            "What",
+            Column("Start (ms)", numeric=True),
+            Column("Took (ms)", numeric=True),
+            Column("Timeline", short=True),
+            Column("Room", short=True),
+            Column("Outcome", short=True),
+            Column("Who", short=True),
+        )
         blocks: list[Block] = [
             Facts(
                 [
