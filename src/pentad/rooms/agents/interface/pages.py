@@ -78,6 +78,9 @@ _TASKS: Final = (
     ui.Column("Changed", short=True),
 )
 _NO_AGENTS: Final = ui.Hint("There are no agents yet. Register one here, or with", FIRST_CONTENT)
+_NO_TASKS: Final = ui.Hint(
+    "You have no tasks yet. Open an agent to send it one, or use", "pentad agents send AGENT TEXT"
+)
 _ENDS: Final = {
     "failed": "The task failed.",
     "rejected": "The agent rejected the task.",
@@ -434,7 +437,7 @@ def _table(tasks: Sequence[Task]) -> ui.Table:
         )
         for one in tasks
     ]
-    return ui.Table(_TASKS, rows, ui.Hint("You have no tasks yet. Send one with", "pentad agents send AGENT TEXT"))
+    return ui.Table(_TASKS, rows, _NO_TASKS)
 
 
 def _state(task: Task) -> ui.Cell:

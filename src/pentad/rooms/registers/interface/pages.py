@@ -43,12 +43,18 @@ from pentad.rooms.registers.interface.console.bulk_edit import BULK_ACTIONS, BUL
 from pentad.rooms.registers.interface.console.definition_forms import (
     DEFINITION_ACTIONS,
     DEFINITION_PAGES,
-    may_define,
 )
 from pentad.rooms.registers.interface.console.import_pages import IMPORT_ACTIONS, IMPORT_PAGES
 from pentad.rooms.registers.interface.console.object_forms import OBJECT_ACTIONS, OBJECT_PAGES
 from pentad.rooms.registers.interface.console.object_page import OBJECT_PAGE_ACTIONS, ONE_OBJECT, object_anywhere
-from pentad.rooms.registers.interface.console.pair_page import COUNT_TO, PairPage, caller_of, count_text, objects_text
+from pentad.rooms.registers.interface.console.pair_page import (
+    COUNT_TO,
+    PairPage,
+    caller_of,
+    count_text,
+    may_define,
+    objects_text,
+)
 from pentad.rooms.registers.interface.console.schema_pages import (
     CHANGED,
     MOST_LISTED,
@@ -89,7 +95,7 @@ async def all_registers(registers: Registers, visit: Visit) -> Sheet:
     blocks: list[Block] = [
         Links([*(news if may_define(registers, visit) else []), *others], actions=True),
         Table(columns, rows, empty if may_define(registers, visit) else "You have no registers yet."),
-        listed(len(rows), found.total, "register"),
+        *listed(len(rows), found.total, "register"),
     ]
     return Sheet("Registers", blocks, lead="Data that fits its schemas, with every change kept.")
 
@@ -161,8 +167,7 @@ async def all_views(registers: Registers, visit: Visit) -> Sheet:
     ]
     columns = ("View", "What it is for", "Objects of", Column("Shared", short=True), CHANGED)
     empty = "You have no views yet. Open a list of objects, filter it, and save it as a view at the bottom."
-    pager = [listed(len(rows), len(found), "view")] if rows else []
-    return Sheet("Views", [Table(columns, rows, empty), *pager])
+    return Sheet("Views", [Table(columns, rows, empty), *listed(len(rows), len(found), "view")])
 
 
 async def one_view(registers: Registers, visit: Visit) -> Sheet:

@@ -40,6 +40,11 @@ def is_allowed(check: Callable[[], None]) -> bool:
     return True
 
 
+def may_define(registers: Registers, visit: Visit) -> bool:
+    """Whether the visitor may create registers and schemas."""
+    return is_allowed(lambda: registers.access.check_define(caller_of(visit), None))
+
+
 @dataclass(frozen=True, slots=True)
 class PairPage:
     """One request for a page about the objects of a register and schema."""
