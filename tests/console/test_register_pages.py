@@ -79,6 +79,8 @@ async def agree(browser: Browser, path: str, fields: dict[str, str]) -> Page:
     """Send a form that may delete something, and agree when asked."""
     asked = await post(browser, path, fields)
     assert "Are you sure?" in asked.html.text
+    assert '{"' not in asked.html.text, "JSON is not for people"
+    assert {"Tool", "Action", "Register"} <= set(asked.html.texts)
     return await post(browser, path, {**fields, "confirm_token": asked.hidden("confirm_token")})
 
 

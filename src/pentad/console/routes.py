@@ -35,6 +35,8 @@ from pentad.platform import OpenRoom, Operation, described
 from pentad.settings.model import Settings
 
 JSON: Final = ".json"
+UNCONFIRMED: Final = "call"
+"""The detail of an error that asks for a confirmation: the call, for the page that asks the visitor."""
 HTML: Final = "html"
 """The query parameter that asks for HTML where the path of a page happens to end with .json."""
 
@@ -222,7 +224,10 @@ class Console:
             given = {**arguments, ARGUMENT: token} if token else arguments
             result = await self._app.console_client.call_tool(principal, name, given, progress=progress)
             if result.get("isError"):
-                raise error_from_result(result)
+                error = error_from_result(result)
+                if ARGUMENT in error.details:
+                    error.details[UNCONFIRMED] = {"Tool": name, **arguments}
+                raise error
             return result.get("structuredContent") or {}
 
         async def name_of(uri: str) -> str:

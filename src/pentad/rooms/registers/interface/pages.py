@@ -188,7 +188,9 @@ async def one_view(registers: Registers, visit: Visit) -> Sheet:
         page = await registers.views.page(caller, view, limit=PAGE_SIZE, cursor=cursor, count_to=COUNT_TO)
     except InvalidInput as error:
         return Sheet(view.title, [Note(error.message, "bad"), *below], lead=view.description, trail=trail)
-    columns = page.columns or list(dict.fromkeys(name for row in page.rows for name in row if name != "@self"))
+    columns = page.columns or list(
+        dict.fromkeys(name for row in page.rows for name in row if name not in ("@self", "id"))
+    )
     listed_by = PairPage(registers, visit, caller, await registers.catalogue.pair(caller, view.register, view.schema))
     values = await Values.of(listed_by, page.rows)
     rows = [_view_row(view, row, columns, values, linked=not page.is_grouped) for row in page.rows]

@@ -217,6 +217,7 @@ def _report(report: Mapping[str, Any]) -> list[Block]:
     blocks: list[Block] = [
         Note(
             f"{counted(failing, 'object')} of {total:,} would break the new schema." if failing
+            else "The object fits the new schema." if total == 1
             else f"All {counted(total, 'object')} fit the new schema.",
             "bad" if failing else "good",
         ),
