@@ -12,6 +12,7 @@ from pentad.kernel.pages import Block, Cell, Links, Note, Place, Sheet
 from pentad.terminal.program import with_program
 
 _TITLES: Final = {401: "Please sign in", 403: "Not allowed", 404: "Not found"}
+_OTHER: Final = "This cannot be shown"
 _TRY_AGAIN: Final = frozenset({429, 500, 502, 503, 504})
 _CURSOR: Final = "cursor"
 _LOST: Final = "This part of the list cannot be found. The address is incomplete, or the list has changed."
@@ -19,7 +20,7 @@ _LOST: Final = "This part of the list cannot be found. The address is incomplete
 
 def error_sheet(error: PentadError, program: str = "pentad", ways: Sequence[Cell] = ()) -> Sheet:
     """An error as a page. `ways` lead on from there."""
-    title = _TITLES.get(error.http_status, "This cannot be shown")
+    title = _TITLES.get(error.http_status, _OTHER)
     incident = f"The operator finds it in the log as incident {error.incident}." if error.incident else None
     notes: list[Block] = [Note(with_program(text, program)) for text in (hint_for_people(error), incident) if text]
     return Sheet(title, [*notes, *([Links(ways, actions=True)] if ways else [])], lead=error.message)
@@ -27,7 +28,7 @@ def error_sheet(error: PentadError, program: str = "pentad", ways: Sequence[Cell
 
 def lost_sheet(first: Place) -> Sheet:
     """The page for an address in a list that leads nowhere; `first` is the first page of the list."""
-    return Sheet(_TITLES[404], [Links([Cell("First page", first)], actions=True)], lead=_LOST)
+    return Sheet(_OTHER, [Links([Cell("First page", first)], actions=True)], lead=_LOST)
 
 
 def is_lost(request: Request, error: PentadError) -> bool:
