@@ -237,7 +237,7 @@ class _Listing:
         return [known[name] for name in self._selection.columns] or main_properties(self._page)
 
     def _head(self, one: Property) -> Column:
-        head = Column(self._page.named(one.name), one.kind == "number")
+        head = Column(self._page.named(one.name), one.kind == "number", short=one.kind in ("date", "moment"))
         return self._sortable(head, one.name) if one.kind else head
 
     def _sortable(self, head: Column, name: str) -> Column:
