@@ -182,7 +182,7 @@ def test_a_schema_and_a_register_are_made_and_filled(log_in: LogIn, scripts: boo
         {"press": "Create schema"},
         {"click": "td a:text-is('Tree')"},
         {"click": "main a:text-is('New Tree')"},
-        {"fill": {"species": "Quercus robur"}},
+        {"fill": {"Species": "Quercus robur"}},
         {"press": "Create"},
         {"wait": "dd:text-is('Quercus robur')"},
     )

@@ -49,6 +49,7 @@ async def open_house(
     confirm: tuple[str, ...] = (),
     room_tables: dict[str, dict[str, Any]] | None = None,
     fetch: FetchPolicy | None = None,
+    agent: tuple[str, ...] = (),
 ) -> AsyncGenerator[House]:
     settings = Settings(
         data=data,
@@ -58,6 +59,7 @@ async def open_house(
         confirm=confirm,
         room_tables=room_tables or {},
         fetch=fetch or FetchPolicy(),
+        agent=agent,
     )
     async with open_app(settings) as app:
         await app.users.add("root", PASSWORD, role="admin")

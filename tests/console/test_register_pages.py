@@ -79,6 +79,8 @@ async def agree(browser: Browser, path: str, fields: dict[str, str]) -> Page:
     """Send a form that may delete something, and agree when asked."""
     asked = await post(browser, path, fields)
     assert "Are you sure?" in asked.html.text
+    assert '{"' not in asked.html.text, "JSON is not for people"
+    assert {"Tool", "Action", "Register"} <= set(asked.html.texts)
     return await post(browser, path, {**fields, "confirm_token": asked.hidden("confirm_token")})
 
 
@@ -128,7 +130,7 @@ async def test_values_inside_values_are_shown_for_people(house: House, root: Bro
     assert links.count(f"/console/registers/objects/{second}") == 1
     assert f"{LIST}/{second}" in links, "its URI"
     assert shown.html.text.count(f"Related 1 {BREAKOUT}") == 2
-    assert {"rule", "metres", "passed"} <= set(shown.html.values("td", "data-label"))
+    assert {"Rule", "Metres", "Passed"} <= set(shown.html.values("td", "data-label"))
     above = shown.html.text.partition("The object as JSON")[0]
     assert '"rule"' not in above
     assert '"pages"' not in above
@@ -468,6 +470,36 @@ async def test_pages_are_json_too(house: House, root: Browser) -> None:
     assert {"table", "facets", "links"} <= kinds
 
 
+@pytest.mark.requirement("console:registers:names")
+async def test_a_property_without_a_title_has_a_readable_name_and_programs_still_read_its_own(
+    house: House, root: Browser
+) -> None:
+    properties = {"startDate": {"type": "string"}, "decided_by": {"type": "string", "facetable": True}}
+    inner = {"type": "object", "properties": {"postCode": {"type": "string"}}}
+    data = {"slug": "unnamed", "title": "Unnamed", "properties": {**properties, "address": inner}}
+    schema = (await tool(house, "schemas", {"action": "create", "data": data}))["id"]
+    register = (await tool(house, "registers", {"action": "create", "data": {"title": "R", "schemas": [schema]}}))["id"]
+    place = {"register": register, "schema": schema}
+    values = {"startDate": "2026-01-31", "decided_by": "ada"}
+    made = await tool(house, "objects", {"action": "create", **place, "data": values})
+    path = f"/console/registers/{register}/{schema}"
+    page = await root.get(path)
+    assert {"Start date", "Decided by"} <= set(page.html.values("td", "data-label"))
+    assert {"startDate", "decided_by"} <= set(page.html.values("th", "title"))
+    assert "decided_by" not in page.html.text.partition("Its schema")[0]
+    one = await root.get(f"{path}/{made['id']}")
+    assert "Start date" in one.html.text
+    assert "startDate" in one.html.values("dt", "title")
+    form = await root.get(f"{path}/new")
+    assert {"Start date", "Decided by", "Post code"} <= set(form.html.texts)
+    assert {"/startDate", "/decided_by", "/address/postCode"} <= set(form.html.values("input", "name"))
+    answer = await root.get(f"{path}.json", sec_fetch_mode="cors")
+    (table,) = [block for block in json.loads(answer.body)["blocks"] if block["kind"] == "table"]
+    assert {"startDate", "decided_by"} <= {column["name"] for column in table["columns"]}
+    exported = await root.get(f"/api/registers/{register}/export?schema={schema}&format=csv", sec_fetch_mode="cors")
+    assert {"startDate", "decided_by"} <= set(exported.body.splitlines()[0].split(","))
+
+
 @pytest.mark.requirement("console:registers:definitions")
 async def test_a_register_is_edited_and_deleted_and_so_is_a_schema(house: House, root: Browser) -> None:
     schema = await tool(house, "schemas", {"action": "create", "data": {**SCHEMA, "slug": "short", "title": "Short"}})
@@ -567,3 +599,53 @@ async def test_a_long_list_is_not_counted_to_its_end(
     assert "2+ objects" in page.html.texts
     (counts,) = [href for href in page.html.values("a", "href") if "facets=yes" in href]
     assert "4" in (await root.get(counts)).html.texts, "the visitor has asked"
+
+
+@pytest.mark.requirement("console:refusals:ways-on")
+@pytest.mark.parametrize(
+    ("path", "back"),
+    [
+        ("/console/registers/999", "/console/registers"),
+        ("/console/registers/1/999", "/console/registers"),
+        ("/console/registers/schemas/999/edit", "/console/registers/schemas"),
+        (f"{LIST}/00000000-0000-7000-8000-000000000000", LIST),
+        (f"{LIST}/00000000-0000-7000-8000-000000000000/edit", LIST),
+        ("/console/registers/views/none", "/console/registers/views"),
+        ("/console/admin/users/nobody", "/console/admin/users"),
+        ("/console/nowhere", "/console/search"),
+        ("/nowhere", "/console/search"),
+    ],
+)
+async def test_a_page_that_does_not_exist_leads_to_the_list_and_to_the_search(
+    root: Browser, path: str, back: str
+) -> None:
+    page = await root.get(path)
+    assert page.status == 404
+    is_inert(page.html)
+    links = page.html.values("a", "href")
+    assert {back, "/console/search"} <= set(links)
+    assert (await root.get(back)).status == 200
+    assert "action=" not in page.html.text, "a hint for programs"
+
+
+@pytest.mark.requirement("console:refusals:ways-on")
+async def test_a_lost_place_in_a_list_leads_to_its_first_page(root: Browser) -> None:
+    page = await root.get(f"{LIST}?sort=fee&cursor=bad")
+    assert page.status == 422
+    assert f"{LIST}?sort=fee" in page.html.values("a", "href")
+    assert "cursor" not in page.html.text
+
+
+@pytest.mark.requirement("console:home:latest")
+async def test_the_home_page_names_deleted_objects(house: House, root: Browser) -> None:
+    kept = await make(house, holder=f"Felled {BREAKOUT}", fee=1)
+    await agree(root, f"{LIST}/{kept}/delete", {})
+    home = (await root.get("/")).html
+    assert f"Felled {BREAKOUT}" in home.texts
+    assert kept not in home.text
+    erased = await make(house, holder="Erased", fee=1)
+    await agree(root, f"{LIST}/{erased}/delete", {})
+    await objects(house, "purge", id=erased)
+    home = (await root.get("/")).html
+    assert "a deleted Permit" in home.texts
+    assert erased not in home.text

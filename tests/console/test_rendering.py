@@ -24,6 +24,8 @@ from pentad.kernel.pages import (
     Code,
     Column,
     Conversation,
+    Facet,
+    Facets,
     Facts,
     FileField,
     Form,
@@ -35,7 +37,9 @@ from pentad.kernel.pages import (
     Image,
     Links,
     Message,
+    Name,
     Note,
+    Option,
     Pager,
     Pages,
     Place,
@@ -85,6 +89,9 @@ def every_block(text: Callable[[], str], link: Callable[[], str]) -> list[Block]
     return [
         Table([text(), Column(text(), numeric=True)], [[text(), Cell(text(), Place((text(),), {"q": text()}))]]),
         Table([text()], [], text()),
+        Table([Column(Name(text(), text()))], [[Cell(text(), uri=text())]]),
+        Facts([(Name(text(), text()), [Cell(text(), uri=text()), text()])]),
+        Facets([Facet(Name(text(), text()), [Option(Cell(text(), link()), text())])]),
         Facts([(text(), text()), (text(), Cell(text(), link())), (text(), [text(), Cell(text(), link())])]),
         Facts([(text(), Tree({"a": text()})), (text(), Table([text()], [[text()]]))]),
         Prose(text()),
@@ -99,6 +106,7 @@ def every_block(text: Callable[[], str], link: Callable[[], str]) -> list[Block]
         Watch(text(), link()),
         SearchBox(text(), text(), text(), text()),
         Pager(text(), Place((), {"cursor": text()}), Place((), {text(): text()})),
+        Pager(text(), Place((), {"cursor": text()}), Place(), (text(), text())),
         Chart(text(), [Series(text(), [(0, 1.0), (1, 2.0)])], text()),
         Graph(text(), [GraphNode(text(), text(), Place((text(),))), GraphNode(text())], [Arrow(0, 1, text())]),
         Cards([Card(Cell(text(), Place((text(),))), text(), [(text(), text())])]),
@@ -298,3 +306,23 @@ def test_a_view_keeps_names_and_drops_links_and_sections_it_cannot_offer() -> No
     assert named.text == "Sourcesthere"
     assert named.count("a") == 0
     assert read(Renderer("lab").block(Links(page, names=True))).values("a", "href") == ["/console/lab/there"]
+
+
+@pytest.mark.requirement("console:cut")
+def test_a_conversation_that_is_too_long_says_how_much_is_missing() -> None:
+    said = [Message("ada", "", [Prose(f"message {number}")]) for number in range(MOST_LINKS + 5)]
+    page = read(Renderer().block(Conversation(said)))
+    assert "5 earlier messages are not shown here." in page.texts
+    assert "message 4" not in page.texts
+    assert "message 5" in page.texts
+    assert "earlier messages" not in read(Renderer().block(Conversation(said[5:]))).text
+
+
+@pytest.mark.requirement("console:resource-links")
+def test_the_name_of_a_resource_leads_to_its_page_and_its_uri_stands_beside_it() -> None:
+    uri = "lab://things/1"
+    found = Renderer(place_of=lambda text: Place(("things", "1"), room="lab") if text == uri else None)
+    page = read(found.block(Links([Cell("The oak", uri=uri), Cell("An elm", uri="other:2")])))
+    assert page.values("a", "href") == ["/console/lab/things/1"]
+    assert {"The oak", uri, "other:2"} <= set(page.texts)
+    assert "An elm other:2" in page.text

@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import AsyncIterator
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
@@ -15,13 +17,15 @@ from pentad.net.addresses import networks
 from pentad.net.fetch_policy import FetchPolicy
 from pentad.rooms.agents.context.extension import PLAIN_KEY
 from pentad.rooms.agents.files import file_id_in
+from pentad.rooms.agents.hosting.turn import Turn
+from pentad.rooms.agents.interface import chat_pages, pages
 from pentad.rooms.agents.interface.lineage import message_references
 from pentad.rooms.agents.interface.retry_form import again
 from pentad.rooms.agents.models import Message, PushConfig, json_object
 from pentad.rooms.agents.service import Agents
 from pentad.settings.model import Settings
 from tests.console.house import House, csrf_of, open_house
-from tests.console.reading import is_inert
+from tests.console.reading import Read, is_inert
 from tests.http.browsing import Browser
 from tests.receiving import receiving
 from tests.rooms.agents.interface.conftest import served
@@ -35,10 +39,16 @@ ECHO = "/console/agents/cards/echo"
 BREAKOUT = '"><script>alert(1)</script>'
 
 
+async def payer(turn: Turn) -> str:
+    """Pays, if an administrator approves."""
+    return (await turn.approve(f"Pay {turn.text}", by="admin")).outcome
+
+
 @pytest.fixture(scope="module")
 async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[House]:
     near = FetchPolicy(allow_networks=networks("127.0.0.0/8"), allow_http=True)
-    async with open_house(tmp_path_factory.mktemp("sending"), ("agents", "directory"), fetch=near) as house:
+    data, agent = tmp_path_factory.mktemp("sending"), (f"{__name__}:payer",)
+    async with open_house(data, ("agents", "directory", "registers"), fetch=near, agent=agent) as house:
         yield house
 
 
@@ -295,3 +305,102 @@ async def first_message(browser: Browser, agents: Agents, fields: dict[str, str]
     assert sent.status == 303, sent.html.text
     task = await agents.tasks.get(ADMIN, (sent.location or "").rpartition("/")[2])
     return task.history[0]
+
+
+async def sent_by(house: House, **arguments: Any) -> dict[str, Any]:
+    return (await house.app.neighbours.call_tool(ADMIN, "agents_send_task", arguments))["structuredContent"]
+
+
+@pytest.mark.requirement("agents:console:waiting")
+async def test_a_task_that_waits_for_an_approval_says_so_everywhere(house: House) -> None:
+    root = await house.browser("root")
+    sent = await sent_by(house, agent="payer", text="the harbour dues", wait=False)
+    page = f"/console/agents/tasks/{sent['task_id']}"
+    shown = await until(lambda: root.get(page), lambda found: "waits for an approval" in found.html.texts)
+    is_inert(shown.html)
+    paths = ("/console/agents", "/console/agents/tasks", "/console/agents/cards/payer")
+    for one in (shown, *[await root.get(path) for path in paths]):
+        assert "waits for an approval" in one.html.texts
+    assert "waits for an answer" not in shown.html.text
+    events = shown.html.text.partition("Events")[2].partition("The task as JSON")[0]
+    assert "waits for an approval: " in events
+    assert "input-required" not in events
+
+
+@pytest.mark.requirement("agents:console:context")
+async def test_context_is_shown_by_its_name_with_its_uri_beside_it(house: House) -> None:
+    root = await house.browser("root")
+    name, uri = f"The oak {BREAKOUT}", await an_object(house, f"The oak {BREAKOUT}")
+    context = {"items": {"tree": {"ref": uri}, "agent": {"ref": "agents://cards/echo"}}}
+    sent = await sent_by(house, agent="echo", text="Look at the tree", context=context)
+    chat = f"{ECHO}/chat?{urlencode({'context': sent['context_id']})}"
+    for path in (f"/console/agents/tasks/{sent['task_id']}", chat):
+        page = (await root.get(path)).html
+        is_inert(page)
+        assert {name, "Echo"} <= set(page.texts), path
+        assert {uri, "agents://cards/echo"} <= set(page.texts), "the URI is secondary text"
+        assert uri.replace("openregister://objects", "/console/registers") in page.values("a", "href")
+        assert "/console/agents/cards/echo" in page.values("a", "href")
+    rita = await house.browser("rita")
+    answer = await rita.post(ECHO, {"/text": "x", "csrf": await csrf_of(rita)})
+    assert answer.status == 403
+
+
+async def an_object(house: House, name: str) -> str:
+    """The URI of a new object with this name."""
+    body = {"slug": "tree", "title": "Tree", "properties": {"name": {"type": "string"}}}
+    named = {**body, "configuration": {"objectNameField": "name"}}
+    calls = house.app.neighbours
+    schema = await calls.call_tool(ADMIN, "schemas", {"action": "create", "data": named})
+    data = {"title": "Trees", "schemas": [schema["structuredContent"]["id"]]}
+    register = (await calls.call_tool(ADMIN, "registers", {"action": "create", "data": data}))["structuredContent"][
+        "id"
+    ]
+    place = {"register": register, "schema": data["schemas"][0]}
+    made = await calls.call_tool(ADMIN, "objects", {"action": "create", **place, "data": {"name": name}})
+    return f"openregister://objects/{place['register']}/{place['schema']}/{made['structuredContent']['id']}"
+
+
+@pytest.mark.requirement("agents:console:paging")
+async def test_a_long_conversation_is_read_to_its_beginning(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chat_pages, "_MOST_TASKS", 2)
+    root = await house.browser("root")
+    first = await sent_by(house, agent="echo", text="message 0")
+    for number in range(1, 5):
+        await sent_by(house, agent="echo", text=f"message {number}", context_id=first["context_id"])
+    path: str | None = f"{ECHO}/chat?{urlencode({'context': first['context_id']})}"
+    found: list[str] = []
+    told: list[str] = []
+    while path is not None:
+        page = (await root.get(path)).html
+        told.append(page.text)
+        found = [text for text in page.texts if text.startswith("message ")] + found
+        path = page_link(page, "next")
+    assert list(dict.fromkeys(found)) == [f"message {number}" for number in range(5)]
+    assert [" of 5 tasks of this conversation." in one for one in told] == [True] * 3
+    assert ["Latest messages" in one for one in told] == [False, True, True]
+
+
+@pytest.mark.requirement("agents:console:paging")
+async def test_the_events_of_a_task_are_read_to_the_end(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "_MAX_EVENTS", 2)
+    root = await house.browser("root")
+    sent = await sent_by(house, agent="echo", text="stream one two three four")
+    agents: Agents = house.app.rooms[0].service
+    total = (await agents.tasks.get(ADMIN, sent["task_id"])).seq
+    assert total > 4
+    path: str | None = f"/console/agents/tasks/{sent['task_id']}"
+    found: list[str] = []
+    while path is not None:
+        page = (await root.get(path)).html
+        assert f" of {total}" in page.text
+        found += [text for text in page.texts if text.isdecimal()]
+        path = page_link(page, "next")
+    assert found == [str(number) for number in range(1, total + 1)]
+
+
+def page_link(page: Read, rel: str) -> str | None:
+    """Where the pager's link leads."""
+    links = page.attributes
+    found = [href for (_, _, href), (_, name, value) in pairwise(links) if (name, value) == ("rel", rel)]
+    return found[0] if found else None

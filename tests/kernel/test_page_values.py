@@ -31,7 +31,8 @@ def test_lists_and_scalars_alone_are_shown_too() -> None:
 
 @pytest.mark.requirement("console:values")
 def test_names_and_values_are_written_for_people() -> None:
-    names = ("businessGroup", "report_age_days", "URL", "")
-    assert [label(name) for name in names] == ["Business group", "Report age days", "URL", ""]
+    names = ("businessGroup", "report_age_days", "URL", "baseURL", "p95Latency", "")
+    readable = ["Business group", "Report age days", "URL", "Base URL", "P95 latency", ""]
+    assert [label(name) for name in names] == readable
     values = (None, True, 1.5, 10**5_000)
     assert [scalar_text(value) for value in values] == ["", "yes", "1.5", "a very large number"]

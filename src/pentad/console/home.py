@@ -9,7 +9,7 @@ from pentad.app import App
 from pentad.console.admin_page import ACCOUNT, ADMIN, TOOLS
 from pentad.console.connect import connect_section
 from pentad.console.rendering import cut
-from pentad.kernel.errors import PentadError
+from pentad.kernel.errors import NotFound, PentadError
 from pentad.kernel.events import Event
 from pentad.kernel.pages import (
     Block,
@@ -75,7 +75,7 @@ async def home_sheet(app: App, visit: Visit, pages: Mapping[str, Pages[Any]], ur
         [
             Section("Needs you", [waiting]),
             Cards(cards, empty="No rooms are open."),
-            await _latest(app, visit, place_of),
+            await _latest(app, visit, pages, place_of),
             *await _calls(app, visit),
             connect,
             Section("Tools for agents", tools),
@@ -164,11 +164,11 @@ def _about(event: Event, kinds: Mapping[str, Mapping[str, str]]) -> str:
 
 
 def _is_reading(event: Event) -> bool:
-    """Whether the event only says that the audit trail was read."""
-    return event.room == ACCESS and str(event.data.get("action", "")).startswith("audit ")
+    """Whether the event only says that the audit trail, or a part of it, was read."""
+    return event.room == ACCESS and str(event.data.get("action", "")).startswith(("audit ", "trace "))
 
 
-async def _latest(app: App, visit: Visit, place_of: PlaceOf) -> Section:
+async def _latest(app: App, visit: Visit, pages: Mapping[str, Pages[Any]], place_of: PlaceOf) -> Section:
     """Recent events in the rooms that the visitor may read."""
     kinds = app.events.kinds()
     changes = [one for one in await app.events.latest(visit.principal) if not _is_reading(one)]
@@ -176,7 +176,7 @@ async def _latest(app: App, visit: Visit, place_of: PlaceOf) -> Section:
         (
             when(one.event.at),
             _about(one.event, kinds),
-            await _subject(app, visit, one.event, place_of),
+            await _subject(app, visit, one.event, pages, place_of),
             f"and {one.more:,} more" if one.more else "",
             one.event.principal.removeprefix("user:"),
         )
@@ -189,17 +189,28 @@ async def _latest(app: App, visit: Visit, place_of: PlaceOf) -> Section:
     return Section("What happened lately", blocks)
 
 
-async def _subject(app: App, visit: Visit, event: Event, place_of: PlaceOf) -> Text:
-    """The name of an event's subject, linked to its page."""
+async def _subject(app: App, visit: Visit, event: Event, pages: Mapping[str, Pages[Any]], place_of: PlaceOf) -> Text:
+    """The name of an event's subject, linked to its page. What is gone has no page, but still a name."""
     place = place_of(event.subject)
     if place is None or place.room == TOOLS:  # only its URI is known
         return Cell(event.subject.removeprefix("user:"), place)
     try:
         graph = await app.lineage.of(visit.principal, event.subject, depth=0, most=1)
-    except PentadError:  # it was deleted, or its room has no name for it
+    except NotFound:
+        return cut(await _gone(app, visit, event, pages), _LONGEST_NAME)
+    except PentadError:  # its room has no name for it
         return event.subject.rpartition("/")[2]
     label = graph.things[0].label or event.subject
     return Cell(cut(label, _LONGEST_NAME), place)
+
+
+async def _gone(app: App, visit: Visit, event: Event, pages: Mapping[str, Pages[Any]]) -> str:
+    """What the subject of an event was called before it was deleted, or at least what it was."""
+    opened = next((one for one in app.rooms if one.room.name == event.room), None)
+    gone = pages[event.room].gone if opened is not None and event.room in pages else None
+    if opened is None or gone is None:
+        return f"a deleted {event.kind.partition('.')[0]}"
+    return await gone(opened.service, visit.principal, event)
 
 
 def _usable(opened: OpenRoom, visit: Visit) -> list[Tool]:

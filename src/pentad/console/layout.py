@@ -161,10 +161,15 @@ def _trail(sheet: Sheet, around: Surroundings) -> Html:
     """Breadcrumbs; a room's first page needs none."""
     if around.room is None or not around.below:
         return Html()
-    title = {**dict(around.rooms), **_BESIDE_ROOMS}.get(around.room, around.room)
+    title = part_title(around.room, around.rooms)
     steps = [Cell(title, Place()), *sheet.trail]
     items = [element("li", Renderer(around.room).text(step)) for step in steps]
     return element("nav", element("ol", joined(items)), class_="trail", aria_label="Breadcrumbs")
+
+
+def part_title(part: str, rooms: Sequence[tuple[str, str]]) -> str:
+    """What the breadcrumbs call a room, or another part of the console."""
+    return {**dict(rooms), **_BESIDE_ROOMS}.get(part, part)
 
 
 def _foot() -> Html:

@@ -66,7 +66,9 @@ class LineagePages:
         about = "openregister://..., agents://tasks/..., avatar://..."
         field = TextField("uri", "URI of a resource", uri, kind="url", placeholder=about)
         blocks: list[Block] = [Form([field], [Button("Show")], _PATH, method="get")]
-        if uri:
+        if not uri:
+            blocks.append(Note("The pages of objects, tasks, records and passages link here. Or paste a URI above."))
+        else:
             blocks += _blocks(await self._lineage.of(visit.principal, uri))
         return Sheet("Lineage", blocks, lead="What made a thing: tasks, agents, people and sources.")
 

@@ -4,7 +4,7 @@ browser can show the page."""
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, Final, assert_never, cast
 
@@ -36,6 +36,7 @@ from pentad.kernel.pages import (
     Links,
     Marked,
     Message,
+    Name,
     Note,
     Pager,
     Place,
@@ -132,8 +133,7 @@ class Renderer:
             case Image():
                 return _image(block)
             case Conversation():
-                said = joined(self._message(one) for one in block.messages[-MOST_LINKS:])
-                return element("ol", said, class_="chat") if said else element("p", block.empty, class_="empty")
+                return self._conversation(block)
             case Facets():
                 facets = joined(self._facet(one) for one in block.facets if one.options)
                 return element("div", facets, class_="facets") if facets else Html()
@@ -161,6 +161,9 @@ class Renderer:
             if (link := self._link_in(text)) is None:
                 return joined([cut(text, most)])
             text = Cell(text, link)
+        if text.uri:
+            name = self.text(replace(text, uri="", link=text.link or self._link_in(text.uri)), most)
+            return joined([name, " ", element("small", cut(text.uri, most), class_="uri")])
         label: str | Html = cut(text.text, most)
         if text.bar is not None:
             return joined([bar(text.bar, text.kind), label])
@@ -206,18 +209,20 @@ class Renderer:
         return joined([element("div", whole, class_="scroll", tabindex="0"), _rest(len(table.rows), MOST_ROWS)])
 
     def _head(self, column: Column) -> Html:
-        name = self.text(Cell(column.name, column.sort))
-        return element("th", name, scope="col", class_=_side(column), aria_sort=column.sorted or None)
+        label, key = _named(column.name)
+        name = self.text(Cell(label, column.sort))
+        return element("th", name, scope="col", class_=_side(column), aria_sort=column.sorted or None, title=key)
 
     def _cell(self, column: Column, cell: Text) -> Html:
         """A table cell. Its label is for narrow screens, where each row is a list."""
-        return element("td", self.text(cell), class_=_side(column), data_label=cut(column.name, LONGEST_CELL))
+        return element("td", self.text(cell), class_=_side(column), data_label=_named(column.name)[0])
 
     def _facts(self, facts: Facts) -> Html:
         rows: list[Html] = []
         filled = [(label, fact) for label, fact in facts.facts if not _is_empty(fact)]
-        for label, fact in filled[:MOST_ROWS]:
-            rows += [element("dt", cut(label, LONGEST_CELL)), element("dd", self._fact(fact))]
+        for name, fact in filled[:MOST_ROWS]:
+            label, key = _named(name)
+            rows += [element("dt", label, title=key), element("dd", self._fact(fact))]
         return joined([element("dl", *rows), _rest(len(filled), MOST_ROWS)]) if rows else Html()
 
     def _fact(self, fact: Fact) -> Html:
@@ -241,7 +246,7 @@ class Renderer:
         return self._call(text.call) is None
 
     def _facet(self, facet: Facet) -> Html:
-        label = cut(facet.label, LONGEST_CELL)
+        label, key = _named(facet.label)
         options = [
             element(
                 "li",
@@ -251,7 +256,7 @@ class Renderer:
             )
             for one in facet.options[:MOST_LINKS]
         ]
-        return element("nav", element("b", label), element("ul", *options, class_="tags"), aria_label=label)
+        return element("nav", element("b", label, title=key), element("ul", *options, class_="tags"), aria_label=label)
 
     def _event(self, event: Event) -> Html:
         about = [element("span", cut(one, LONGEST_CELL)) for one in event.about if one]
@@ -272,9 +277,10 @@ class Renderer:
         return element("footer", self.text(source, LONGEST_FACT))
 
     def _pager(self, pager: Pager) -> Html:
+        forward, back = pager.words
         ways = [
             element("a", word, href=href, rel=rel)
-            for word, rel, place in (("First page", "first", pager.first), ("Next page", "next", pager.following))
+            for word, rel, place in ((back, "first", pager.first), (forward, "next", pager.following))
             if self.call_of is None and place is not None and (href := page_url(place, self.room)) is not None
         ]
         return element("nav", element("span", pager.here), *ways, class_="pager", aria_label="Pages")
@@ -349,6 +355,14 @@ class Renderer:
                 rows.append(element("li", label, " ", inner))
         return element("ul", *rows) if rows else element("span", "empty", class_="other")
 
+    def _conversation(self, block: Conversation) -> Html:
+        if not block.messages:
+            return element("p", block.empty, class_="empty")
+        left = len(block.messages) - MOST_LINKS
+        note = f"{left:,} earlier messages are not shown here." if left > 0 else ""
+        said = joined(self._message(one) for one in block.messages[-MOST_LINKS:])
+        return joined([element("p", note, class_="note") if note else "", element("ol", said, class_="chat")])
+
     def _message(self, message: Message) -> Html:
         who = element("b", cut(message.who, LONGEST_CELL))
         head = element("header", who, element("span", message.when))
@@ -365,6 +379,11 @@ class Renderer:
 def cut(text: str, most: int) -> str:
     """At most `most` characters, with an ellipsis if there are more."""
     return text if len(text) <= most else text[:most].rstrip() + "…"
+
+
+def _named(name: str | Name) -> tuple[str, str | None]:
+    """The text of a name, and its key for the tooltip."""
+    return (cut(name, LONGEST_CELL), None) if isinstance(name, str) else (cut(name.label, LONGEST_CELL), name.key)
 
 
 def _long(name: str, text: str, most: int, class_: str | None = None, tabindex: str | None = None) -> Html:

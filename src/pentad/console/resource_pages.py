@@ -1,13 +1,16 @@
-"""Finds the console page for a resource, by its URI. Rooms declare pages for their resources; other resources are
-shown as they are read."""
+"""Finds the console page for a resource, and its name, by its URI. Rooms declare pages for their resources; other
+resources are shown as they are read."""
 
 import re
 from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import unquote
 
+from pentad.app import App
 from pentad.console.admin_page import TOOLS
+from pentad.kernel.errors import PentadError
 from pentad.kernel.pages import Pages, Place
+from pentad.kernel.principal import Principal
 
 _NAME: Final = re.compile(r"\{(\w+)\}")
 _URI: Final = re.compile(r"([a-z][a-z0-9]*)://[^\s<>\"]+")
@@ -34,6 +37,15 @@ class ResourcePages:
                 named = {name: unquote(value) for name, value in found.groupdict().items()}
                 return Place(tuple(named.get(part.strip("{}"), part) for part in parts), room=room)
         return Place(("resource",), {"uri": text}, TOOLS)
+
+
+async def resource_name(app: App, caller: Principal, uri: str) -> str:
+    """The name of a resource; empty if it has none, or the caller may not read it."""
+    try:
+        graph = await app.lineage.of(caller, uri, depth=0, most=1)
+    except PentadError:
+        return ""
+    return graph.things[0].label
 
 
 def _pattern(uri: str) -> re.Pattern[str]:

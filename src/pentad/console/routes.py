@@ -17,10 +17,11 @@ from starlette.routing import BaseRoute, Route
 from pentad.access.browser_sessions import BrowserSession
 from pentad.app import App
 from pentad.console.admin_page import AdminPage, menu
+from pentad.console.error_pages import error_sheet, first_page, is_lost, lost_sheet, sentence_for_people, ways_on
 from pentad.console.forms import has_form, inner_blocks, inner_fields, refilled
 from pentad.console.home import home_sheet, reader_program
-from pentad.console.layout import Surroundings, document, halves, headers, renderer_of
-from pentad.console.resource_pages import ResourcePages
+from pentad.console.layout import Surroundings, document, halves, headers, part_title, renderer_of
+from pentad.console.resource_pages import ResourcePages, resource_name
 from pentad.console.scripts import ASSETS, Asset
 from pentad.console.sheet_json import sheet_json
 from pentad.kernel.errors import DeadlineExceeded, Forbidden, NotFound, PentadError, Unauthenticated
@@ -32,16 +33,16 @@ from pentad.mcp.confirmations import ARGUMENT
 from pentad.mcp.wire_errors import error_from_result
 from pentad.platform import OpenRoom, Operation, described
 from pentad.settings.model import Settings
-from pentad.terminal.program import with_program
 
 JSON: Final = ".json"
+UNCONFIRMED: Final = "call"
+"""The detail of an error that asks for a confirmation: the call, for the page that asks the visitor."""
 HTML: Final = "html"
 """The query parameter that asks for HTML where the path of a page happens to end with .json."""
 
 Load = Callable[[Visit], Awaitable[Sheet]]
 
 _LONGEST_LABEL: Final = 200
-_TITLES: Final = {401: "Please sign in", 403: "Not allowed", 404: "Not found"}
 
 
 class Console:
@@ -51,6 +52,7 @@ class Console:
         self._app = app
         self.pages = {opened.room.name: opened.room.pages() for opened in app.rooms if opened.room.pages is not None}
         self._resources = ResourcePages(self.pages)
+        self._patterns = {room: [page.path for page in pages.pages] for room, pages in self.pages.items()}
 
     def home_routes(self) -> list[BaseRoute]:
         """The home page."""
@@ -81,14 +83,15 @@ class Console:
     def last_route(self) -> BaseRoute:
         """The page for unknown addresses."""
 
-        async def nothing(visit: Visit) -> Sheet:
+        return Route("/console/{rest:path}", self.lost, include_in_schema=False)
+
+    async def lost(self, request: Request) -> Response:
+        """No page."""
+
+        async def nothing(_visit: Visit) -> Sheet:
             raise NotFound("There is no such page.", hint="Pick a room from the menu above.")
 
-        async def lost(request: Request) -> Response:
-            """No page."""
-            return await self.answer(request, None, nothing)
-
-        return Route("/console/{rest:path}", lost, include_in_schema=False)
+        return await self.answer(request, None, nothing)
 
     def _routes(self, opened: OpenRoom, page: Page[Any]) -> list[BaseRoute]:
         load = room_page(opened, page.load)
@@ -109,6 +112,8 @@ class Console:
 
             return _both(f"/console/{page.part}/{page.path}".rstrip("/"), show)
 
+        for page in pages:
+            self._patterns.setdefault(page.part, []).append(page.path)
         return [route for page in pages for route in routes(page)]
 
     async def answer(
@@ -145,7 +150,7 @@ class Console:
             if as_json:
                 raise
             logged = ensure_logged(error or failure, f"The page {request.url.path[:200]}")
-            sheet, status = error_sheet(logged, program), (error or failure).http_status
+            sheet, status = self._error_sheet(request, part, logged, program), (error or failure).http_status
         if as_json:
             private = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
             body = msgspec.json.encode(sheet_json(sheet, part))
@@ -194,6 +199,16 @@ class Console:
         sent = {**headers(page.sheet, around), "x-accel-buffering": "no"}
         return StreamingResponse(parts(), headers=sent, media_type="text/html")
 
+    def _error_sheet(self, request: Request, part: str | None, error: PentadError, program: str) -> Sheet:
+        """An error page with the ways on that the visitor has."""
+        principal: Principal = request.state.principal
+        if principal.kind == "anonymous":
+            return error_sheet(error, program)
+        if part is not None and is_lost(request, error):
+            return lost_sheet(first_page(request, part))
+        title = part_title(part or "", self._entries(principal))
+        return error_sheet(error, program, ways_on(request, error, part, self._patterns.get(part or "", ()), title))
+
     def _entries(self, principal: Principal) -> Sequence[tuple[str, str]]:
         return [*self._rooms(principal), *menu(principal)]
 
@@ -213,8 +228,14 @@ class Console:
             given = {**arguments, ARGUMENT: token} if token else arguments
             result = await self._app.console_client.call_tool(principal, name, given, progress=progress)
             if result.get("isError"):
-                raise error_from_result(result)
+                error = error_from_result(result)
+                if ARGUMENT in error.details:
+                    error.details[UNCONFIRMED] = {"Tool": name, **arguments}
+                raise error
             return result.get("structuredContent") or {}
+
+        async def name_of(uri: str) -> str:
+            return await resource_name(self._app, principal, uri)
 
         return Visit(
             principal,
@@ -226,6 +247,7 @@ class Console:
             posted="" if fields is None else request.scope["path"],
             problems=problems or {},
             call=call,
+            name_of=name_of,
         )
 
     async def _in_time(self, load: Load, visit: Visit) -> Sheet:
@@ -338,7 +360,7 @@ def _told(error: PentadError, sheet: Sheet, problems: Mapping[str, str]) -> Note
     forms = [one for one in inner_blocks(sheet.blocks) if isinstance(one, Form)]
     shown = {one.error for form in forms for one in inner_fields(form.fields) if not isinstance(one, Hidden)}
     if not problems or not all(text in shown for text in problems.values()):
-        return Note(error.sentence(), "bad")
+        return Note(sentence_for_people(error), "bad")
     return Note("Nothing was done yet. Correct the marked fields.", "bad")
 
 
@@ -351,14 +373,6 @@ def mcp_url(settings: Settings, request: Request) -> str:
 
 def _name(principal: Principal) -> str | None:
     return None if principal.kind in ("anonymous", "local") else principal.name
-
-
-def error_sheet(error: PentadError, program: str = "pentad") -> Sheet:
-    """An error as a page: what went wrong and what to do."""
-    title = _TITLES.get(error.http_status, "This cannot be shown")
-    incident = f"The operator finds it in the log as incident {error.incident}." if error.incident else None
-    notes = [Note(with_program(text, program)) for text in (error.hint, incident) if text]
-    return Sheet(title, notes, lead=error.message)
 
 
 def _file(asset: Asset) -> Callable[[Request], Awaitable[Response]]:

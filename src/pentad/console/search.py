@@ -68,7 +68,7 @@ def _results(answer: Answer) -> list[Block]:
         waiting = ", ".join(f"{count:,} {kind}s" for kind, count in answer.stale.items())
         notes.append(Note(f"Found by their words only, for now: {waiting}."))
     if not answer.groups:
-        return [*notes, Note("Nothing was found.")]
+        return [*notes, Note("Nothing was found. Try fewer or other words, or a search without filters.")]
     if answer.no_good_match:
         notes.append(Note("No good match. These are the nearest."))
     return [*notes, *map(_section, answer.groups)]

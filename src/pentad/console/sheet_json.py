@@ -5,7 +5,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any, cast
 
 from pentad.console.html import link_url, page_url
-from pentad.kernel.pages import Cell, Place, Sheet, TextField, Tree
+from pentad.kernel.pages import Cell, Name, Place, Sheet, TextField, Tree
 
 
 def sheet_json(sheet: Sheet, room: str | None) -> dict[str, Any]:
@@ -21,8 +21,12 @@ def _json(value: Any, room: str | None) -> Any:
     if isinstance(value, Cell):
         if value.bar is not None:
             return {"text": value.text, "bar": list(value.bar)}
+        if value.uri:
+            return {"text": value.text, "uri": value.uri}
         link = link_url(value.link, room)
         return {"text": value.text, "url": link} if link else value.text
+    if isinstance(value, Name):
+        return value.key
     if isinstance(value, Tree):
         return {"kind": "tree", "value": value.value}
     if is_dataclass(value) and not isinstance(value, type):

@@ -121,6 +121,7 @@ def _blocks(visit: Visit) -> list[Block]:
                         ("Other", Cell("a link", Place(room=STYLES))),
                         ("Several", ["one", Cell("two", Place(room=STYLES)), "three"]),
                         ("Rows", Table(("Rule", Column("Metres", True)), [("Height", "7.5"), ("Distance", "3")])),
+                        ("Resource", Cell("The oak in Lindenallee", uri="openregister://objects/4/9/1")),
                         ("Deep", Tree({"city": "London", "streets": ["Dorset Street"]})),
                     ]
                 ),

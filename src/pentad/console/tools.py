@@ -209,7 +209,7 @@ class ToolPages:
         if template is not None:
             return self._template_sheet(visit, template)
         if not uri:
-            raise InvalidInput("There is no URI.", hint="Pick a resource from the list of tools.")
+            raise InvalidInput("This address names no resource.", hint="Pick one from the list of tools.")
         started = time.perf_counter()
         contents = await self._app.console_client.read(visit.principal, uri)
         took = f"{(time.perf_counter() - started) * 1000:,.1f} ms"

@@ -35,9 +35,14 @@ class TracePages:
         total = max(found["seconds"] * 1000, 0.001)
         rows = [_row(one, total) for one in found["spans"]]
         columns = (
-            Column("Start (ms)", numeric=True), Column("Took (ms)", numeric=True), Column("Timeline", short=True),
-            "What", Column("Room", short=True), Column("Outcome", short=True), Column("Who", short=True),
-        )  # fmt: skip
+            "What",
+            Column("Start (ms)", numeric=True),
+            Column("Took (ms)", numeric=True),
+            Column("Timeline", short=True),
+            Column("Room", short=True),
+            Column("Outcome", short=True),
+            Column("Who", short=True),
+        )
         blocks: list[Block] = [
             Facts(
                 [
@@ -58,10 +63,10 @@ def _row(one: dict[str, Any], total: float) -> list[str | Cell]:
     start, duration = one["offset_ms"], one.get("duration_ms")
     end = total if duration is None else start + duration
     return [
+        f"{_STEP * one['depth']}{one['kind']} {one['name']}",
         f"{start:,.1f}",
         "" if duration is None else f"{duration:,.1f}",
         Cell("", bar=(start / total, end / total)),
-        f"{_STEP * one['depth']}{one['kind']} {one['name']}",
         one.get("room", ""),
         one["outcome"],
         one.get("principal", "").removeprefix("user:"),

@@ -6,19 +6,21 @@ removes a list item, or refreshes the page, returns the page with the form as it
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
+from pentad.console.error_pages import sentence_for_people
 from pentad.console.forms import CSRF_FIELD
 from pentad.console.html import page_url
-from pentad.console.routes import Console, Load, check_visitor, room_page
+from pentad.console.routes import UNCONFIRMED, Console, Load, check_visitor, room_page
 from pentad.http.guards.browser import form_fields, form_route
 from pentad.http.login import see_other
 from pentad.kernel.errors import PentadError
+from pentad.kernel.page_values import fact, label
 from pentad.kernel.pages import (
     ADD,
     CONFIRM,
@@ -27,9 +29,11 @@ from pentad.kernel.pages import (
     Action,
     Block,
     Button,
+    Facts,
     Form,
     Growing,
     Hidden,
+    Name,
     Note,
     Place,
     Sheet,
@@ -75,10 +79,15 @@ def page_form(console: Console, part: str, path: str, page: Load, do: Do, then: 
 def _told(request: Request, error: PentadError, fields: Fields) -> Sequence[Block]:
     """An error page. If a tool needs confirmation: what would happen, and the same form again with the token."""
     if (token := _token_in(error)) is None:
-        return [Note(error.sentence(), "bad")]
+        return [Note(sentence_for_people(error), "bad")]
     given = [Hidden(name, text) for name, text in fields.items() if name not in (token.name, ARGUMENT, CSRF_FIELD)]
     again = Form([*given, token], [Button("Yes, do it", kind="bad")], quote(request.scope["path"]))
-    return [Note(error.message), again, Note("To leave it, go back.")]
+    leave = Note("To leave everything as it is, go back.")
+    if token.name != ARGUMENT:
+        return [Note(error.message), again, leave]
+    call = cast("Mapping[str, Any]", error.details.get(UNCONFIRMED) or {})
+    facts = [(Name(name, label(name)), fact(value)) for name, value in call.items() if value is not None]
+    return [Note("Not done yet. This needs your confirmation:"), Facts(facts), again, leave]
 
 
 def _token_in(error: PentadError) -> Hidden | None:

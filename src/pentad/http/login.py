@@ -24,8 +24,9 @@ from pentad.access.browser_sessions import BrowserSession, LoginMethod
 from pentad.access.user_identities import LoginRefused
 from pentad.access.users import is_user_name
 from pentad.app import App
+from pentad.console.error_pages import error_sheet
 from pentad.console.html import own_path
-from pentad.console.routes import error_sheet, page_response
+from pentad.console.routes import page_response
 from pentad.http.error_responses import error_headers
 from pentad.http.guards.browser import form_fields, form_route, is_own_form, missing_csrf_token
 from pentad.http.guards.credentials import CredentialsGuard, client_of

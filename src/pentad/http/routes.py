@@ -1,6 +1,6 @@
 """The ordinary routes: the server's own, the console's, and the rooms'."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from itertools import takewhile
 from typing import Any, Final
 
@@ -33,6 +33,7 @@ from pentad.http.connect import ConnectPages
 from pentad.http.error_responses import error_headers
 from pentad.http.events import event_routes
 from pentad.http.forms import room_forms, visit_form
+from pentad.http.guards.browser import wants_page
 from pentad.http.guards.credentials import CredentialsGuard
 from pentad.http.guards.request_checks import check_routes
 from pentad.http.lineage import lineage_routes
@@ -119,12 +120,18 @@ def all_routes(
         resources.add(room, [route.path for route in served if isinstance(route, Route | Mount)])
         routes.extend(served)
     routes.append(console.last_route())
-    return application(routes)
+    return application(routes, console.lost)
 
 
-def application(routes: Sequence[BaseRoute]) -> Starlette:
-    """The routes as an application whose errors are JSON."""
-    handlers = {PentadError: _refuse, 404: _no_such_path, 405: _no_such_method, HTTPException: _refuse_plainly}
+def application(routes: Sequence[BaseRoute], lost: Callable[[Request], Awaitable[Response]] | None = None) -> Starlette:
+    """The routes as an application whose errors are JSON. `lost` is the page for people at an unknown address."""
+
+    async def no_such_path(request: Request, error: Exception) -> Response:
+        if lost is not None and request.method == "GET" and wants_page(dict(request.scope["headers"])):
+            return await lost(request)
+        return await _no_such_path(request, error)
+
+    handlers = {PentadError: _refuse, 404: no_such_path, 405: _no_such_method, HTTPException: _refuse_plainly}
     found = _Routes(routes=routes, exception_handlers=handlers)  # pyright: ignore[reportArgumentType]  narrower handlers
     found.router.redirect_slashes = False
     return found

@@ -1,6 +1,7 @@
 """JSON values as blocks of a page: members as facts, lists of flat objects as tables, anything deeper as trees. Also
 tables without empty columns."""
 
+import re
 from collections.abc import Sequence
 from typing import Any, Final, cast
 
@@ -10,6 +11,7 @@ _MOST_COLUMNS: Final = 8
 _WIDEST_NUMBER: Final = 1_000
 _TITLES: Final = ("name", "title")
 """Members that come first in a table: they say what its rows are about."""
+_INNER_WORD: Final = re.compile("(?<=[a-z0-9])(?:([A-Z]{2,})(?![a-z])|[A-Z])")
 
 
 def value_blocks(value: Any) -> list[Block]:
@@ -73,11 +75,9 @@ def _has_text(text: Text) -> bool:
 
 
 def label(name: str) -> str:
-    """A member name in readable form: `businessGroup` and `business_group` are `Business group`."""
-    words = "".join(
-        f" {one.lower()}" if one.isupper() and before.islower() else one
-        for before, one in zip(" " + name, name, strict=False)
-    ).replace("_", " ")
+    """A member name in readable form: `businessGroup` and `business_group` are `Business group`, `baseURL` is
+    `Base URL`."""
+    words = _INNER_WORD.sub(lambda found: f" {found[1] or found[0].lower()}", name).replace("_", " ").strip()
     return capitalised(words)
 
 

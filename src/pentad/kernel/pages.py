@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 
+from pentad.kernel import events
 from pentad.kernel.clock import iso, to_minute
 from pentad.kernel.errors import InvalidInput, PentadError, Unavailable
 from pentad.kernel.principal import Principal
@@ -52,16 +53,26 @@ class ToolCall:
 @dataclass(frozen=True, slots=True)
 class Cell:
     """Text that may be a link. In a view, it calls a tool if it has a `call`. With a `kind` it is a badge, such as a
-    state. With a `bar`, a bar precedes the text: it runs from the first to the second value on a track from 0 to 1."""
+    state. With a `bar`, a bar precedes the text: it runs from the first to the second value on a track from 0 to 1.
+    If the text is the name of a resource, `uri` follows it in small type, and the name leads to the resource's page."""
 
     text: str
     link: Link | None = None
     call: ToolCall | None = None
     kind: Literal["", "plain", "good", "bad"] = ""
     bar: tuple[float, float] | None = None
+    uri: str = ""
 
 
 Text = str | Cell
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """The name of a property, which people read as `label`. The page has the `key` as a tooltip, its JSON instead."""
+
+    key: str
+    label: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +80,7 @@ class Column:
     """A column heading. Numbers are right-aligned; short texts, such as dates, do not wrap. `sort` links to the page
     sorted by this column, and `sorted` is the current direction."""
 
-    name: str
+    name: str | Name
     numeric: bool = False
     short: bool = False
     sort: Place | None = None
@@ -98,7 +109,7 @@ class Table:
 class Facts:
     """Labels with values; empty values are left out. Multiple texts of one value appear side by side."""
 
-    facts: "Sequence[tuple[str, Fact]]"
+    facts: "Sequence[tuple[str | Name, Fact]]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +185,7 @@ class Option:
 class Facet:
     """The values of one property."""
 
-    label: str
+    label: str | Name
     options: Sequence[Option]
 
 
@@ -242,11 +253,12 @@ class SearchBox:
 
 @dataclass(frozen=True, slots=True)
 class Pager:
-    """The position in a list, and the link to the next page."""
+    """The position in a list, and the links to the next page and back to the first."""
 
     here: str = ""
     following: Place | None = None
     first: Place | None = None
+    words: tuple[str, str] = ("Next page", "First page")
 
 
 @dataclass(frozen=True, slots=True)
@@ -619,6 +631,11 @@ async def no_tools(name: str, arguments: Mapping[str, Any], *, progress: Told | 
     raise Unavailable(f"There is no tool {name!r} here.")
 
 
+async def no_name(_uri: str) -> str:
+    """For visits outside a server, where nothing has a name."""
+    return ""
+
+
 @dataclass(frozen=True, slots=True)
 class Visit:
     """The visitor and the URL of a page: the values in `path`, by their names in the page's pattern, and the `query`.
@@ -638,6 +655,8 @@ class Visit:
     """Problems with individual fields, by name."""
     call: "CallTool" = no_tools
     """Calls a tool of any room for the visitor, with their rights. The call is audited."""
+    name_of: Callable[[str], Awaitable[str]] = no_name
+    """The name of a resource of any room, by its URI; empty if it has none, or the visitor may not read it."""
 
     def typed(self, name: str) -> str:
         """A field of the form as text, stripped; empty if it is missing."""
@@ -688,7 +707,8 @@ class Pages(Generic[S]):
     """The pages of a room. `figures` summarises the room in a few numbers for this visitor. `administration` lists
     pages for administrators, shown on their overview: path, title, and description. `actions` handle the forms. `needs`
     lists what is waiting for this visitor, for the home page: a link and the reason. `resources` are the pages for the
-    room's resources: the pattern of a URI (`agents://tasks/{task}`), and the path of its page (`tasks/{task}`)."""
+    room's resources: the pattern of a URI (`agents://tasks/{task}`), and the path of its page (`tasks/{task}`).
+    `gone` names the subject of an event that can no longer be read."""
 
     pages: Sequence[Page[S]]
     figures: Callable[[S, Visit], Awaitable[Sequence[tuple[str, str]]]] | None = None
@@ -696,6 +716,7 @@ class Pages(Generic[S]):
     actions: Sequence[Action[S]] = ()
     needs: Callable[[S, Visit], Awaitable[Sequence[tuple[Cell, str]]]] | None = None
     resources: Mapping[str, str] = field(default_factory=dict[str, str])
+    gone: Callable[[S, Principal, events.Event], Awaitable[str]] | None = None
 
 
 def done_notes(visit: Visit, texts: Mapping[str, str]) -> list[Note]:

@@ -242,8 +242,9 @@ class _Writer:
         least, most = count_in(node.get("minItems"), 0), count_in(node.get("maxItems"), _MOST_ITEMS)
         items = [*items, *([""] * (min(least, _MOST_ITEMS) - len(items)))]
         inner = mapping_in(node.get("items"))
+        one_of_them = str(inner.get("title") or label(path, node))
         shown_items = [
-            self._item((*path, number), {**inner, "title": f"{label(path, node)} {number + 1}"}, one)
+            self._item((*path, number), {**inner, "title": f"{one_of_them} {number + 1}"}, one)
             for number, one in enumerate(items)
         ]
         can_add = len(items) < min(most, _MOST_ITEMS)

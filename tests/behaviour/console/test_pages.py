@@ -144,7 +144,7 @@ async def test_an_object_is_shown_with_its_history_and_what_each_change_did(worl
     texts = shown.page.texts
     assert texts.count("Version 1: created") == 1
     changed = texts[texts.index("Version 2: changed") : texts.index("Version 1: created")]
-    assert {"age", "7", "8"} <= set(changed)
+    assert {"Age", "7", "8"} <= set(changed)
     [friend] = [href for href in own_links(shown.page) if "/objects/" in href]
     assert "Ada" in (await world.admin.get(friend)).page.texts
 

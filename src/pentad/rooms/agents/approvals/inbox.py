@@ -364,9 +364,17 @@ def awaited_approvers(task: Task) -> list[str] | None:
     return [str(name) for name in cast("list[Any]", names)] if isinstance(names, list) else None
 
 
+def is_approval(state: str, message: Message | None) -> bool:
+    """Whether a task that said this in this state waits for an approval."""
+    return bool(_note_of(state, message))
+
+
 def _note_in(task: Task) -> Json:
-    message = task.status_message
-    if task.state != "input-required" or message is None or message.metadata is None:
+    return _note_of(task.state, task.status_message)
+
+
+def _note_of(state: str, message: Message | None) -> Json:
+    if state != "input-required" or message is None or message.metadata is None:
         return {}
     return json_object(message.metadata.get(APPROVAL_KEY))
 

@@ -9,6 +9,7 @@ from pentad.kernel.errors import InvalidInput
 from pentad.kernel.page_values import value_blocks
 from pentad.rooms.agents.approvals.approvers import names_text
 from pentad.rooms.agents.approvals.store import Approval
+from pentad.rooms.agents.interface.presentation import TASKS
 from pentad.rooms.agents.service import Agents
 
 PLACE: Final = ui.Place(("approvals",))
@@ -49,7 +50,10 @@ async def one_approval(agents: Agents, visit: ui.Visit) -> ui.Sheet:
         blocks.append(ui.Note(_state(found), "good" if found.state == "approved" else "bad"))
     elif not approvals.may_decide(visit.principal, found):
         blocks.append(ui.Note(f"This waits for a decision by {names_text(found.approvers)}."))
-    task = ui.Cell(found.task, ui.Place(("tasks", found.task))) if found.owner == visit.principal.id else found.task
+    task: ui.Text = found.task
+    if found.owner == visit.principal.id:
+        name = await visit.name_of(TASKS + found.task)
+        task = ui.Cell(name or found.task, ui.Place(("tasks", found.task)))
     blocks.append(
         ui.Facts(
             [

@@ -4,9 +4,9 @@ Every change calls the room's tools as the visitor.
 """
 
 from base64 import b64decode
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import count
+from itertools import count, zip_longest
 from mimetypes import guess_type
 from typing import Any, Final
 from urllib.parse import quote, urlencode
@@ -36,6 +36,8 @@ _SEND_SECONDS: Final = 5.0
 _MOST_TASKS: Final = 50
 _REFRESH: Final = 3.0
 _BUDGET: Final = 20_000
+_MOST_NAMES: Final = 40
+"""References beyond this number are shown by their URIs: each name is looked up in its room."""
 _TEXT: Final = {"type": "string", "title": "Your message", "format": "multiline", "maxLength": 100_000}
 _FILES: Final = {"type": "array", "title": "Files", "items": {"type": "string", "contentEncoding": "base64"}}
 _CONTEXT: Final = {
@@ -107,13 +109,26 @@ async def chat(agents: Agents, visit: ui.Visit) -> ui.Sheet:
     if name is None:
         raise InvalidInput("Only agents hosted here can chat.", hint="Send a remote agent a task on its page.")
     context = visit.typed("context") or visit.asked("context", 200)
+    cursor = visit.asked("cursor", 200) or None if not visit.posted else None
     tasks: list[Task] = []
+    pager: list[ui.Block] = []
+    here = ui.Place(("cards", visit.path["card"], "chat"), {"context": context})
     if context:
-        page = await agents.tasks.list(visit.principal, context_id=context, agent=name, page_size=_MOST_TASKS)
-        tasks = sorted(page.tasks, key=lambda one: one.created_at)
+        page = await agents.tasks.list(
+            visit.principal, context_id=context, agent=name, page_size=_MOST_TASKS, cursor=cursor
+        )
+        tasks = list(reversed(page.tasks))
+        tasks.sort(key=lambda one: one.created_at)
+        if page.next or cursor:
+            earlier = replace(here, query={**here.query, "cursor": page.next}) if page.next else None
+            shown = f"{len(tasks):,} of {page.total:,} tasks of this conversation."
+            pager = [ui.Pager(shown, earlier, here if cursor else None, ("Earlier messages", "Latest messages"))]
     title = card.metadata.name
-    said = [message for task in tasks for message in _messages(task, title, visit)]
-    blocks: list[ui.Block] = [ui.Conversation(said, "No messages yet.")]
+    names = await _names(visit, tasks)
+    said = [message for task in tasks for message in _messages(task, title, visit, names)]
+    blocks: list[ui.Block] = [*pager, ui.Conversation(said, "No messages yet. Write the first one below.")]
+    if cursor:  # what comes next belongs below the latest messages
+        return ui.Sheet(_title(card), [*blocks, *pager], lead=card.metadata.description, trail=_trail(card, visit))
     last = tasks[-1] if tasks else None
     if last is not None and last.state in INTERRUPTED:
         blocks += await approval_form(agents, visit, last)
@@ -255,9 +270,26 @@ def _typed_text(schema: Mapping[str, Any], visit: ui.Visit) -> str:
     return text
 
 
-def _messages(task: Task, agent: str, visit: ui.Visit) -> list[ui.Message]:
+async def named_references(visit: ui.Visit, uris: Iterable[str]) -> list[ui.Text]:
+    """References by the names of what they refer to."""
+    known = list(dict.fromkeys(uris))
+    names = [await visit.name_of(uri) for uri in known[:_MOST_NAMES]]
+    return [_reference(uri, name) for uri, name in zip_longest(known, names, fillvalue="")]
+
+
+def _reference(uri: str, name: str) -> ui.Text:
+    return ui.Cell(name, uri=uri) if name else uri
+
+
+async def _names(visit: ui.Visit, tasks: Sequence[Task]) -> Mapping[str, str]:
+    """The names of what the messages refer to, by URI."""
+    uris = dict.fromkeys(uri for task in reversed(tasks) for one in task.history for uri in message_references(one))
+    return {uri: await visit.name_of(uri) for uri in list(uris)[:_MOST_NAMES]}
+
+
+def _messages(task: Task, agent: str, visit: ui.Visit, names: Mapping[str, str]) -> list[ui.Message]:
     """The messages of a task, then its results and state."""
-    said = [_message(one, agent, visit) for one in task.history]
+    said = [_message(one, agent, visit, names) for one in task.history]
     view = task_view(task, task.agent, _BUDGET)
     known = {one.id for one in task.history}
     results: list[ui.Block] = []
@@ -266,7 +298,7 @@ def _messages(task: Task, agent: str, visit: ui.Visit) -> list[ui.Message]:
     for artifact in view.artifacts:
         results += [ui.Prose(artifact.text)] if artifact.text else []
         results += [block for one in artifact.data or () for block in value_blocks(one)]
-    below: list[ui.Block] = [ui.Links([ui.Cell("Task", ui.Place(("tasks", task.id)))])]
+    below: list[ui.Block] = [ui.Links([ui.Cell("Open the task", ui.Place(("tasks", task.id)))])]
     if task.state in TERMINAL and task.state != "completed":
         below.insert(0, ui.Note(f"The task is {task.state}.", "bad"))
     elif task.state in INTERRUPTED:
@@ -279,10 +311,11 @@ def _messages(task: Task, agent: str, visit: ui.Visit) -> list[ui.Message]:
     return [*said, ui.Message(agent, ui.when(task.updated_at), [*results, *below])]
 
 
-def _message(message: Message, agent: str, visit: ui.Visit) -> ui.Message:
+def _message(message: Message, agent: str, visit: ui.Visit, names: Mapping[str, str]) -> ui.Message:
     own = message.role == "user"
     blocks: list[ui.Block] = [ui.Prose(message.text or "(no text)")]
-    blocks.append(ui.Links([*message_files(message), *message_references(message)]))
+    references = [_reference(uri, names.get(uri, "")) for uri in message_references(message)]
+    blocks.append(ui.Links([*message_files(message), *references]))
     return ui.Message(visit.principal.name if own else agent, "", blocks, own=own)
 
 

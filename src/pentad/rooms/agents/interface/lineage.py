@@ -21,22 +21,27 @@ from pentad.rooms.agents.approvals import store as approvals
 from pentad.rooms.agents.context.context_store import OTHER_REF
 from pentad.rooms.agents.context.extension import PLAIN_KEY
 from pentad.rooms.agents.interface.presentation import CARDS, TASKS
+from pentad.rooms.agents.interface.resources import find_card
 from pentad.rooms.agents.models import TERMINAL, Message, Task, json_object
 from pentad.rooms.agents.service import Agents
 from pentad.rooms.agents.tasks.child_tasks import TaskSpan, span_of, trace_of
 
 _TASK: Final = re.compile(r"agents://tasks/([^/?#]+)(?:#.*)?")
+_CARD: Final = re.compile(r"agents://cards/([^?#]+)")
 _ARTIFACT: Final = re.compile(r"(?:agents://tasks/([^/]+)/artifacts/|a2a-artifact:([^/]+)/)(.+)")
 _MOST_USED: Final = 100
 _MOST_CALLS: Final = 500
 
 
 async def lineage(agents: Agents, caller: Principal, uri: str) -> Origin | None:
-    """The origin of a task or an artifact."""
+    """The origin of a task or an artifact, or the name of an agent."""
     if (found := _ARTIFACT.fullmatch(uri)) is not None:
         return await _artifact(agents, caller, found[1] or found[2], unquote(found[3]))
     if (found := _TASK.fullmatch(uri)) is not None:
         return await _task(agents, caller, found[1])
+    if (found := _CARD.fullmatch(uri)) is not None:
+        card = await find_card(agents, unquote(found[1]))
+        return Origin(Thing(uri, "agent", "agent", card.metadata.name))
     return None
 
 

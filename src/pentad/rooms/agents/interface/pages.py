@@ -20,6 +20,7 @@ from pentad.rooms.agents.interface.chat_pages import (
     message_arguments,
     message_files,
     message_form,
+    named_references,
     say,
     task_forms,
 )
@@ -41,11 +42,12 @@ from pentad.rooms.agents.interface.registry_pages import (
 )
 from pentad.rooms.agents.interface.resources import find_card
 from pentad.rooms.agents.interface.retry_form import again, attempt_of
-from pentad.rooms.agents.interface.trace_blocks import STATE_WORDS, has_steps, trace_table
+from pentad.rooms.agents.interface.trace_blocks import has_steps, state_words, trace_table
 from pentad.rooms.agents.models import (
     BUDGET_KEY,
     INTERRUPTED,
     TERMINAL,
+    Body,
     MessageEvent,
     StatusEvent,
     Task,
@@ -76,6 +78,9 @@ _TASKS: Final = (
     ui.Column("Changed", short=True),
 )
 _NO_AGENTS: Final = ui.Hint("There are no agents yet. Register one here, or with", FIRST_CONTENT)
+_NO_TASKS: Final = ui.Hint(
+    "You have no tasks yet. Open an agent to send it one, or use", "pentad agents send AGENT TEXT"
+)
 _ENDS: Final = {
     "failed": "The task failed.",
     "rejected": "The agent rejected the task.",
@@ -227,7 +232,9 @@ async def one_task(agents: Agents, visit: ui.Visit) -> ui.Sheet:
         dead = any(one.state == "dead" for one in pushes) and visit.principal.may("access", "admin")
         jobs = [ui.Links([ui.Cell("Retry under failed jobs", ui.Place(("jobs",), room="admin"))])] if dead else []
         blocks.append(ui.Section("Push notifications", [ui.Table(columns, rows), *jobs]))
-    blocks.append(ui.Section("Events", await _events(agents, task), folded=task.state in TERMINAL))
+    after = visit.number("after")
+    is_folded = task.state in TERMINAL and after is None
+    blocks.append(ui.Section("Events", await _events(agents, task, after or 0), folded=is_folded))
     blocks.append(ui.Section("The task as JSON", [ui.Code(_pretty(msgspec.to_builtins(task))[:_BUDGET])], folded=True))
     refresh = None if task.state in TERMINAL | INTERRUPTED else _REFRESH
     events = {**_EVENTS, "subject": TASKS + task.id}
@@ -265,11 +272,11 @@ async def task_blocks(agents: Agents, visit: ui.Visit, task: Task) -> list[ui.Bl
                 ("State", _state(task)),
                 ("Started", ui.when(task.created_at)),
                 ("Changed", ui.when(task.updated_at)),
-                ("Conversation", ui.Cell(task.context_id, _chat(task))),
+                ("Conversation", ui.Cell("Read all of it", _chat(task))),
                 ("Received via", _protocols([task.dialect])),
                 ("Task", task.id),
-                ("Context", await context_references(agents, visit.principal, task)),
-                *_origin(task),
+                ("Context", await named_references(visit, await context_references(agents, visit.principal, task))),
+                *await _origin(visit, task),
             ]
         )
     )
@@ -305,7 +312,12 @@ async def needs(agents: Agents, visit: ui.Visit) -> Sequence[tuple[ui.Cell, str]
     waiting = await agents.tasks.latest(visit.principal, _RECENT, waiting=True)
     known = {one.task for one in found.approvals}
     rest = [one for one in waiting if one.id not in known]
-    return [*rows, *((ui.Cell(_title(one), ui.Place(("tasks", one.id))), "waits for your answer") for one in rest)]
+    return [*rows, *((ui.Cell(_title(one), ui.Place(("tasks", one.id))), _awaited(one)) for one in rest)]
+
+
+def _awaited(task: Task) -> str:
+    """Why a task needs the visitor. That it waits for an approval is only what its agent says."""
+    return state_words(task.state, task.status_message).replace(" an answer", " your answer")
 
 
 async def _waiting_approvals(agents: Agents, visit: ui.Visit) -> str:
@@ -354,20 +366,35 @@ def _request(task: Task) -> list[ui.Block]:
     return [ui.Section("Request", [ui.Prose(first.text), ui.Links(files)])]
 
 
-async def _events(agents: Agents, task: Task) -> list[ui.Block]:
-    events = await agents.platform.database.read(lambda rows: store.events_after(rows, task.id, 0, _MAX_EVENTS))
-    rows = [(str(one.seq), _clock(one.at), _kind(one.body), describe_event(one.body)) for one in events]
+async def _events(agents: Agents, task: Task, after: int) -> list[ui.Block]:
+    """The events after a number, one page of them."""
+    events = await agents.platform.database.read(lambda rows: store.events_after(rows, task.id, after, _MAX_EVENTS))
+    rows = [(str(one.seq), _clock(one.at), _kind(one.body), _event_text(one.body)) for one in events]
     columns = (ui.Column("No.", numeric=True), ui.Column("Time", short=True), ui.Column("Event", short=True), "Text")
+    table = ui.Table(columns, rows, "The task has no further events.")
     if task.seq <= len(events):
-        return [ui.Table(columns, rows)]
-    return [ui.Table(columns, rows), ui.Note(f"The task has {task.seq:,} events. These are the first {len(events):,}.")]
+        return [table]
+    here = ("tasks", task.id)
+    last = events[-1].seq if events else after
+    following = ui.Place(here, {"after": str(last)}) if last < task.seq else None
+    shown = f"Events {events[0].seq:,} to {last:,} of {task.seq:,}" if events else f"{task.seq:,} events"
+    return [table, ui.Pager(shown, following, ui.Place(here, {"after": "0"}) if after else None)]
 
 
-def _origin(task: Task) -> list[tuple[str, Any]]:
+def _event_text(body: Body) -> str:
+    text = describe_event(body)
+    if isinstance(body, StatusEvent):
+        return state_words(body.state, body.message) + text.removeprefix(body.state)
+    return text
+
+
+async def _origin(visit: ui.Visit, task: Task) -> list[tuple[str, Any]]:
     """The task that sent this one, and how much of the budget it used."""
     found: list[tuple[str, Any]] = []
     if task.origin is not None and task.origin.parent is not None:
-        found.append(("Sent by", ui.Cell(task.origin.parent, ui.Place(("tasks", task.origin.parent)))))
+        parent = task.origin.parent
+        name = await visit.name_of(TASKS + parent) or f"task {parent}"
+        found.append(("Sent by", ui.Cell(name, ui.Place(("tasks", parent)))))
     if used := json_object(json_object((task.metadata or {}).get(BUDGET_KEY)).get("used")):
         found.append(("Used", ", ".join(f"{value:g} {name}" for name, value in used.items())))
     return found
@@ -412,13 +439,13 @@ def _table(tasks: Sequence[Task]) -> ui.Table:
         )
         for one in tasks
     ]
-    return ui.Table(_TASKS, rows, ui.Hint("You have no tasks yet. Send one with", "pentad agents send AGENT TEXT"))
+    return ui.Table(_TASKS, rows, _NO_TASKS)
 
 
 def _state(task: Task) -> ui.Cell:
     """The state of a task as a badge."""
     kind = "good" if task.state == "completed" else "bad" if task.state in TERMINAL else "plain"
-    return ui.Cell(STATE_WORDS.get(task.state, task.state), kind=kind)
+    return ui.Cell(state_words(task.state, task.status_message), kind=kind)
 
 
 def _title(task: Task) -> str:

@@ -129,7 +129,7 @@ def task_view(task: Task, agent: str, budget: int = DEFAULT_BUDGET, *, is_local:
         text=text,
         data=data,
         files=_files(parts),
-        waiting_for=_waiting(task),
+        waiting_for=waiting_for(task),
         approval_id=approval_id_in(task) if is_local else None,
         artifacts=artifacts,
         budget=json_object((task.metadata or {}).get(BUDGET_KEY)) or None,
@@ -327,7 +327,8 @@ def _secrets_json(task: Task, key: str) -> list[dict[str, str]] | None:
     return None
 
 
-def _waiting(task: Task) -> str | None:
+def waiting_for(task: Task) -> str | None:
+    """What an interrupted task waits for."""
     if task.state not in INTERRUPTED:
         return None
     if (names := awaited_approvers(task)) is not None:

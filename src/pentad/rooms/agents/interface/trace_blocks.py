@@ -5,11 +5,20 @@ from typing import Any, Final
 
 from pentad.kernel import pages as ui
 from pentad.kernel.clock import parse_iso
+from pentad.rooms.agents.approvals.inbox import is_approval
+from pentad.rooms.agents.models import Message
+from pentad.rooms.agents.tasks.journal import APPROVAL
 
 _STEP: Final = "\N{NO-BREAK SPACE}\N{NO-BREAK SPACE}"
 _LONGEST_NAME: Final = 120
-STATE_WORDS: Final = {"input-required": "waits for an answer", "auth-required": "waits for a login"}
+_STATES: Final = {"input-required": "waits for an answer", "auth-required": "waits for a login"}
 """Words for states whose protocol names mean little to people."""
+_AWAITS_APPROVAL: Final = "waits for an approval"
+
+
+def state_words(state: str, message: Message | None = None) -> str:
+    """A state in words. `message` is what the agent said when the task reached it."""
+    return _AWAITS_APPROVAL if is_approval(state, message) else _STATES.get(state, state)
 
 
 def trace_table(task: Mapping[str, Any]) -> ui.Table:
@@ -52,7 +61,9 @@ Span = tuple[ui.Text, float, float | None, ui.Cell, str]
 def _spans(task: Mapping[str, Any], depth: int) -> Iterator[Span]:
     indent, state = _STEP * depth, str(task["state"])
     kind = "good" if state == "completed" else "bad" if state in ("failed", "rejected", "canceled") else "plain"
-    link, shown = ui.Place(("tasks", str(task["task_id"]))), ui.Cell(STATE_WORDS.get(state, state), kind=kind)
+    asks = state == "input-required" and any(_asks_approval(call) for call in task.get("calls", ()))
+    words = _AWAITS_APPROVAL if asks else state_words(state)
+    link, shown = ui.Place(("tasks", str(task["task_id"]))), ui.Cell(words, kind=kind)
     yield ui.Cell(f"{indent}{task['agent']}", link), _time(task), float(task["seconds"]), shown, ""
     for call in task.get("calls", ()):
         if "task" in call:
@@ -66,6 +77,10 @@ def _spans(task: Mapping[str, Any], depth: int) -> Iterator[Span]:
         yield name, _time(call), float(call["seconds"]) if ended else None, told, str(call.get("error") or "")
     for one in task.get("tasks", ()):
         yield from _spans(one, depth + 1)
+
+
+def _asks_approval(call: Mapping[str, Any]) -> bool:
+    return call["kind"] == APPROVAL and "seconds" not in call
 
 
 def _time(span: Mapping[str, Any]) -> float:

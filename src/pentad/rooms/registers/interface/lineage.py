@@ -7,6 +7,8 @@ import re
 from typing import Final
 from urllib.parse import unquote
 
+from pentad.kernel.errors import PentadError
+from pentad.kernel.events import Event
 from pentad.kernel.principal import Principal
 from pentad.kernel.provenance import Link, Origin, Thing, person
 from pentad.rooms.registers.interface.resources import SCHEME, split_moment
@@ -47,6 +49,23 @@ async def lineage(registers: Registers, principal: Principal, uri: str) -> Origi
             links.append(Link("wasDerivedFrom", f"{stored.uri}?asOf=change:{made[1].seq}", role="previous version"))
     links += _references(registers, caller, pair, stored)
     return Origin(thing, links)
+
+
+async def last_name(registers: Registers, principal: Principal, event: Event) -> str:
+    """What the subject of an event was called before it was deleted; if that is not known, what it was."""
+    pair_of, number = event.data.get("schema"), event.data.get("change")
+    caller = Caller(principal)
+    try:
+        before = await lineage(registers, principal, f"{event.subject}?asOf=change:{int(str(number)) - 1}")
+        if before is not None and before.thing.label != event.data.get("uuid"):
+            return before.thing.label
+    except (PentadError, ValueError):  # it was erased, or hidden from this visitor
+        pass
+    try:
+        schema = await registers.catalogue.schemas.get(caller, str(pair_of))
+    except PentadError:
+        return "a deleted object"
+    return f"a deleted {schema.title or schema.slug}"
 
 
 def _is_before(change: Change, as_of: AsOf | None) -> bool:

@@ -43,12 +43,18 @@ from pentad.rooms.registers.interface.console.bulk_edit import BULK_ACTIONS, BUL
 from pentad.rooms.registers.interface.console.definition_forms import (
     DEFINITION_ACTIONS,
     DEFINITION_PAGES,
-    may_define,
 )
 from pentad.rooms.registers.interface.console.import_pages import IMPORT_ACTIONS, IMPORT_PAGES
 from pentad.rooms.registers.interface.console.object_forms import OBJECT_ACTIONS, OBJECT_PAGES
 from pentad.rooms.registers.interface.console.object_page import OBJECT_PAGE_ACTIONS, ONE_OBJECT, object_anywhere
-from pentad.rooms.registers.interface.console.pair_page import COUNT_TO, PairPage, caller_of, count_text, objects_text
+from pentad.rooms.registers.interface.console.pair_page import (
+    COUNT_TO,
+    PairPage,
+    caller_of,
+    count_text,
+    may_define,
+    objects_text,
+)
 from pentad.rooms.registers.interface.console.schema_pages import (
     CHANGED,
     MOST_LISTED,
@@ -58,6 +64,7 @@ from pentad.rooms.registers.interface.console.schema_pages import (
     listed,
 )
 from pentad.rooms.registers.interface.console.values import Values, as_json
+from pentad.rooms.registers.interface.lineage import last_name
 from pentad.rooms.registers.interface.organisation_pages import ORGANISATION_ACTIONS, ORGANISATION_PAGES
 from pentad.rooms.registers.models import Caller, Pair
 from pentad.rooms.registers.query.models import Query
@@ -88,7 +95,7 @@ async def all_registers(registers: Registers, visit: Visit) -> Sheet:
     blocks: list[Block] = [
         Links([*(news if may_define(registers, visit) else []), *others], actions=True),
         Table(columns, rows, empty if may_define(registers, visit) else "You have no registers yet."),
-        listed(len(rows), found.total, "register"),
+        *listed(len(rows), found.total, "register"),
     ]
     return Sheet("Registers", blocks, lead="Data that fits its schemas, with every change kept.")
 
@@ -160,8 +167,7 @@ async def all_views(registers: Registers, visit: Visit) -> Sheet:
     ]
     columns = ("View", "What it is for", "Objects of", Column("Shared", short=True), CHANGED)
     empty = "You have no views yet. Open a list of objects, filter it, and save it as a view at the bottom."
-    pager = [listed(len(rows), len(found), "view")] if rows else []
-    return Sheet("Views", [Table(columns, rows, empty), *pager])
+    return Sheet("Views", [Table(columns, rows, empty), *listed(len(rows), len(found), "view")])
 
 
 async def one_view(registers: Registers, visit: Visit) -> Sheet:
@@ -182,11 +188,13 @@ async def one_view(registers: Registers, visit: Visit) -> Sheet:
         page = await registers.views.page(caller, view, limit=PAGE_SIZE, cursor=cursor, count_to=COUNT_TO)
     except InvalidInput as error:
         return Sheet(view.title, [Note(error.message, "bad"), *below], lead=view.description, trail=trail)
-    columns = page.columns or list(dict.fromkeys(name for row in page.rows for name in row if name != "@self"))
-    pair = await registers.catalogue.pair(caller, view.register, view.schema)
-    values = await Values.of(PairPage(registers, visit, caller, pair), page.rows)
+    columns = page.columns or list(
+        dict.fromkeys(name for row in page.rows for name in row if name not in ("@self", "id"))
+    )
+    listed_by = PairPage(registers, visit, caller, await registers.catalogue.pair(caller, view.register, view.schema))
+    values = await Values.of(listed_by, page.rows)
     rows = [_view_row(view, row, columns, values, linked=not page.is_grouped) for row in page.rows]
-    heads = [Column(name, name in page.numeric) for name in columns]
+    heads = [Column(listed_by.named(name), name in page.numeric) for name in columns]
     blocks: list[Block] = [
         *(Note(f"{problem['path']}: {problem['message']}", "bad") for problem in page.problems),
         Table(heads if page.is_grouped else ("", *heads), rows, "It finds nothing."),
@@ -245,6 +253,7 @@ PAGES: Final[Pages[Registers]] = Pages(
         "openregister://objects/{register}/{schema}/{id}": "{register}/{schema}/{id}",
         "openregister://views/{view}": "views/{view}",
     },
+    gone=last_name,
 )
 
 

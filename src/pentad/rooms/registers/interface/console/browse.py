@@ -197,7 +197,8 @@ class _Listing:
             for number, one in enumerate(selection.conditions)
         ]
         if selection.as_of:
-            text = f"As of {moment_text(selection.as_of)} ✕"
+            moment = moment_text(selection.as_of)
+            text = f"{moment[:1].upper()}{moment[1:]} ✕"
             chips.append(Cell(text, Place(page.place, replace(selection, as_of="").query())))
         return [Links(chips)] if chips else []
 
@@ -229,14 +230,14 @@ class _Listing:
             place = Place(self._page.place, self._selection.toggled(condition).query())
             text = Values().plain(key)
             options.append(Option(Cell(text, place), f"{bucket['count']:,}", condition in self._selection.conditions))
-        return Facet(one.title or one.name, options)
+        return Facet(self._page.named(one.name), options)
 
     def _columns(self) -> list[Property]:
         known = {one.name: one for one in self._page.properties()}
         return [known[name] for name in self._selection.columns] or main_properties(self._page)
 
     def _head(self, one: Property) -> Column:
-        head = Column(one.title or one.name, one.kind == "number")
+        head = Column(self._page.named(one.name), one.kind == "number", short=one.kind in ("date", "moment"))
         return self._sortable(head, one.name) if one.kind else head
 
     def _sortable(self, head: Column, name: str) -> Column:
@@ -295,10 +296,10 @@ def main_properties(page: PairPage) -> list[Property]:
 
 def _filter_form(page: PairPage, selection: Selection) -> Form:
     """The form to add a condition, choose a time, and choose columns."""
-    able = [(one.name, one.title or one.name) for one in page.properties() if one.kind or one.item_kind]
+    able = [(one.name, page.label(one.name)) for one in page.properties() if one.kind or one.item_kind]
     shown = selection.columns or [one.name for one in main_properties(page)]
     boxes = [
-        CheckBox(f"{COLUMN}{one.name}", one.title or one.name, checked=one.name in shown) for one in page.properties()
+        CheckBox(f"{COLUMN}{one.name}", page.label(one.name), checked=one.name in shown) for one in page.properties()
     ]
     kept = {name: text for name, text in selection.query().items() if name in ("q", "filter", "sort")}
     return Form(

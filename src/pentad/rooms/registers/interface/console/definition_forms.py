@@ -4,7 +4,6 @@ away."""
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
-from pentad.kernel.errors import Forbidden
 from pentad.kernel.pages import Action, Button, Cell, Hidden, Page, Place, Sheet, Visit
 from pentad.kernel.schema_forms import MISSING, Suggest, Suggestions, read_form, schema_form
 from pentad.rooms.registers.interface.console.pair_page import caller_of
@@ -42,6 +41,7 @@ _SCHEMA: Final[dict[str, Any]] = {
             "minItems": 1,
             "items": {
                 "type": "object",
+                "title": "Property",
                 "required": ["name", "type"],
                 "properties": {
                     "name": {**_TEXT, "title": "Name", "description": "Its name in the objects, such as published_on."},
@@ -52,15 +52,6 @@ _SCHEMA: Final[dict[str, Any]] = {
         },
     },
 }
-
-
-def may_define(registers: Registers, visit: Visit) -> bool:
-    """Whether the visitor may create registers and schemas."""
-    try:
-        registers.access.check_define(caller_of(visit), None)
-    except Forbidden:
-        return False
-    return True
 
 
 async def new_register(registers: Registers, visit: Visit) -> Sheet:

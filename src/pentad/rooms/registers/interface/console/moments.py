@@ -12,5 +12,9 @@ def moment_of(page: PairPage, as_of: str, now: float) -> float:
 
 
 def moment_text(as_of: str) -> str:
-    """A moment for people: seconds, as sliders send them, become a time; anything else stays as written."""
-    return f"{when(float(as_of))} UTC" if as_of.isascii() and as_of.isdecimal() and len(as_of) < 11 else as_of
+    """A moment for people, as the end of a sentence: seconds, as sliders send them, become a time."""
+    kind, _, number = as_of.partition(":")
+    if kind == "change":
+        return f"as of change {number}"
+    is_seconds = as_of.isascii() and as_of.isdecimal() and len(as_of) < 11
+    return f"as of {when(float(as_of))} UTC" if is_seconds else f"as of {as_of}"

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from pentad.kernel.errors import NotFound, PentadError
 from pentad.kernel.json_pointer import pointer, steps_of
+from pentad.kernel.page_values import label
 from pentad.kernel.pages import (
     ADD,
     REMOVE,
@@ -30,6 +31,7 @@ from pentad.kernel.pages import (
     Visit,
 )
 from pentad.kernel.schema_forms import Suggest, Suggestions, read_form, schema_form
+from pentad.rooms.registers.definitions.json_values import as_mapping
 from pentad.rooms.registers.definitions.properties import Property
 from pentad.rooms.registers.interface.console.pair_page import PairPage
 from pentad.rooms.registers.interface.console.values import Values
@@ -207,7 +209,7 @@ async def _version(page: PairPage, stored: StoredObject, version: int) -> dict[s
 
 
 def _field_schema(one: Property, *, existing: bool) -> dict[str, Any]:
-    node = dict(one.definition)
+    node = _titled(one.name, one.definition)
     if one.computed is not None or (existing and one.immutable):
         node["readOnly"] = True
     if one.ref is None:
@@ -215,6 +217,20 @@ def _field_schema(one: Property, *, existing: bool) -> dict[str, Any]:
     about = {name: node[name] for name in ("title", "description", "readOnly") if name in node}
     text = {"type": "string"}
     return {**about, "type": "array", "items": text} if one.many else {**about, **text}
+
+
+def _titled(name: str, node: Mapping[str, Any]) -> dict[str, Any]:
+    """A schema in which every property has a title that people can read."""
+    return {"title": label(name) or name, **_titled_members(node)}
+
+
+def _titled_members(node: Mapping[str, Any]) -> dict[str, Any]:
+    found = dict(node)
+    if members := as_mapping(node.get("properties")):
+        found["properties"] = {name: _titled(name, as_mapping(inner)) for name, inner in members.items()}
+    if items := as_mapping(node.get("items")):
+        found["items"] = _titled_members(items)
+    return found
 
 
 async def _suggestions(page: PairPage, path: str, data: Mapping[str, Any] | None = None) -> Suggest:

@@ -133,7 +133,7 @@ async def _object_sheet(page: PairPage, stored: StoredObject, as_of: str) -> She
         ("Lineage", Cell("What made it", Place(query={"uri": stored.uri}, room="lineage"))),
     ]
     now = Links([Cell("See it as it is now", Place((*page.place, stored.uuid)))], actions=True)
-    then = [Note(f"This is the object as of {moment_text(as_of)}: version {stored.version}."), now]
+    then = [Note(f"This is the object {moment_text(as_of)}: version {stored.version}."), now]
     return Sheet(
         page.name_of(stored),
         [

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pentad.kernel.errors import PentadError
-from pentad.kernel.pages import Cell, Place, Visit
+from pentad.kernel.page_values import label
+from pentad.kernel.pages import Cell, Name, Place, Visit
 from pentad.rooms.registers.access.authorization import Right
 from pentad.rooms.registers.definitions.properties import Property
 from pentad.rooms.registers.models import Caller, Pair, StoredObject
@@ -37,6 +38,11 @@ def is_allowed(check: Callable[[], None]) -> bool:
     except PentadError:
         return False
     return True
+
+
+def may_define(registers: Registers, visit: Visit) -> bool:
+    """Whether the visitor may create registers and schemas."""
+    return is_allowed(lambda: registers.access.check_define(caller_of(visit), None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +115,15 @@ class PairPage:
     def name_of(self, stored: StoredObject) -> str:
         return str(self.wire(stored)["@self"].get("name") or stored.uuid)
 
-    def label(self, name: str) -> str:
-        """A property's label."""
+    def named(self, name: str) -> str | Name:
+        """A property's title; without one, its name in readable form."""
         known = self.pair.definition.properties.get(name)
-        return (known.title if known is not None else None) or name
+        return (known.title if known is not None else None) or Name(name, label(name) or name)
+
+    def label(self, name: str) -> str:
+        """The same as text."""
+        found = self.named(name)
+        return found if isinstance(found, str) else found.label
 
     async def stored(self) -> StoredObject:
         """The object in the path."""

@@ -34,7 +34,7 @@ from pentad.kernel.pages import (
 from pentad.kernel.schema_forms import read_form, schema_form
 from pentad.kernel.schema_nodes import Schemas, options, types_of
 from pentad.rooms.registers.definitions.references import stored_reference
-from pentad.rooms.registers.interface.console.pair_page import caller_of
+from pentad.rooms.registers.interface.console.pair_page import caller_of, may_define
 from pentad.rooms.registers.interface.console.values import as_json
 from pentad.rooms.registers.models import Register, Schema, prune
 from pentad.rooms.registers.service import Registers
@@ -45,6 +45,7 @@ _MOST_VALUES: Final = 12
 _DEEPEST_LIST: Final = 2
 PROPERTY_COLUMNS: Final = ("Property", "Type", Column("Required", short=True), "What it is")
 _TOOL: Final = "schemas"
+_NO_SCHEMAS: Final = "You have no schemas yet."
 _FIRST_SCHEMA: Final = """pentad call schemas action=create data='{"slug": "book", "title": "Book"}'"""
 CHANGED: Final = Column("Changed", short=True)
 _DONE: Final[Mapping[str, str]] = {"create": "created", "update": "changed", "patch": "changed", "delete": "deleted"}
@@ -96,6 +97,7 @@ _OPERATIONS: Final[dict[str, Any]] = {
 async def all_schemas(registers: Registers, visit: Visit) -> Sheet:
     """All schemas the visitor may see, whether or not they are in a register."""
     found = await registers.catalogue.schemas.list(caller_of(visit), MOST_LISTED)
+    can_define = may_define(registers, visit)
     rows = [
         (
             Cell(one.title or one.slug, Place(("schemas", one.id))),
@@ -108,9 +110,10 @@ async def all_schemas(registers: Registers, visit: Visit) -> Sheet:
     table = Table(
         ("Schema", "What it describes", Column("Version", short=True), CHANGED),
         rows,
-        Hint("You have no schemas yet. Create one with", _FIRST_SCHEMA),
+        Hint("You have no schemas yet. Create one above, or with", _FIRST_SCHEMA) if can_define else _NO_SCHEMAS,
     )
-    return Sheet("Schemas", [table, listed(len(rows), found.total, "schema")])
+    new = [Links([Cell("New schema", Place(("schemas", "new")))], actions=True)] if can_define else []
+    return Sheet("Schemas", [*new, table, *listed(len(rows), found.total, "schema")])
 
 
 async def one_schema(registers: Registers, visit: Visit) -> Sheet:
@@ -214,6 +217,7 @@ def _report(report: Mapping[str, Any]) -> list[Block]:
     blocks: list[Block] = [
         Note(
             f"{counted(failing, 'object')} of {total:,} would break the new schema." if failing
+            else "The object fits the new schema." if total == 1
             else f"All {counted(total, 'object')} fit the new schema.",
             "bad" if failing else "good",
         ),
@@ -278,10 +282,10 @@ def description_of(entity: Register | Schema) -> str:
     return found if isinstance(found, str) else ""
 
 
-def listed(count: int, total: int, what: str) -> Pager:
-    """How many of all items a list shows."""
+def listed(count: int, total: int, what: str) -> list[Block]:
+    """How many of all items a list shows, unless it says that it is empty."""
     some = f"{count:,} of " if count < total else ""
-    return Pager(f"{some}{counted(total, what)}")
+    return [Pager(f"{some}{counted(total, what)}")] if total else []
 
 
 SCHEMA_PAGES: Final = (

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
-from pentad.kernel.page_values import flat_columns, is_plain, scalar_text
-from pentad.kernel.pages import Cell, Column, Fact, Place, Table, Text, ToolCall, Tree
+from pentad.kernel.page_values import flat_columns, is_plain, label, scalar_text
+from pentad.kernel.pages import Cell, Column, Fact, Name, Place, Table, Text, ToolCall, Tree
 from pentad.rooms.registers.interface.console.pair_page import PairPage
 from pentad.rooms.registers.presentation import present
 
@@ -55,7 +55,7 @@ class Values:
         columns = flat_columns(values)
         if not columns:
             return Tree(values)
-        heads = [Column(name, is_number) for name, is_number in columns.items()]
+        heads = [Column(Name(name, label(name) or name), is_number) for name, is_number in columns.items()]
         return Table(heads, [[self.text(row.get(name)) for name in columns] for row in values])
 
     def text(self, value: Any) -> Text:
