@@ -20,21 +20,17 @@ from pentad.kernel.background import Background
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import Conflict, DeadlineExceeded, NotFound, Overloaded, PentadError, Unavailable
 from pentad.kernel.incidents import log_failure
+from pentad.kernel.json_values import text_or_empty
 from pentad.kernel.principal import Principal
 from pentad.rooms.agents.client.card_description import CardDescription, describe
 from pentad.rooms.agents.client.remote_agent import Item, RemoteAgent
-from pentad.rooms.agents.context.agent_view import AgentContext
+from pentad.rooms.agents.context.agent_context import AgentContext
 from pentad.rooms.agents.context.context_store import is_stored, with_content
 from pentad.rooms.agents.context.extension import PLAIN_KEY, URI
 from pentad.rooms.agents.hosting.hosted_agent import HostedAgent
 from pentad.rooms.agents.hosting.task_copy import TaskCopy
 from pentad.rooms.agents.hosting.turn import Turn
-from pentad.rooms.agents.models import (
-    RESTING,
-    Message,
-    Task,
-    json_text,
-)
+from pentad.rooms.agents.models import RESTING, Message, Task
 from pentad.rooms.agents.remote_agents import FoundCard, RemoteAgents, cancel_task
 from pentad.rooms.agents.tasks.remote_tasks import ForwardedTask, ForwardedTasks
 
@@ -257,7 +253,7 @@ class MountedAgent:
             remote_task, remote_context = None, await self._forwarded.remote_context(task, url)
         else:
             remote_task, remote_context = known.remote_task, known.remote_context or None
-        offered = {json_text(one.get("uri")) for one in self.extensions}
+        offered = {text_or_empty(one.get("uri")) for one in self.extensions}
         return Message(
             id=str(uuid5(NAMESPACE_URL, f"{task.id}/{message.id}")),
             role="user",

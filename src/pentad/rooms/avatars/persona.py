@@ -7,14 +7,15 @@ somebody else, or from after the period, is always labelled as such and never sp
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Literal
 
 from pentad.documents.instructions import WARNING
 from pentad.kernel.clock import iso
+from pentad.kernel.json_values import as_texts
 from pentad.rooms.avatars.config import AvatarConfig
 from pentad.rooms.avatars.models import Passage, section_below
 from pentad.rooms.avatars.verification.evidence import Sentence
-from pentad.rooms.avatars.verification.wording import normalized
+from pentad.rooms.avatars.verification.normalization import normalized
 
 Voice = Literal["student", "first_person"]
 
@@ -77,7 +78,7 @@ def persona_of(config: AvatarConfig) -> Persona:
         citation_style=prompt.citation_style,
         begins=config.corpus.date_range.start_year or config.birth_year,
         ends=config.last_year,
-        later_terms=_texts(more.get("laterTerms")),
+        later_terms=tuple(as_texts(more.get("laterTerms"))),
         retold=more.get("retold") is True,
     )
 
@@ -178,8 +179,3 @@ def _until(persona: Persona) -> str:
 def _inside_marks(text: str) -> str:
     """On one line, with the source's quotation marks as single ones."""
     return re.sub(r"[\"\u201c\u201d\u201e\u00ab\u00bb]", "'", normalized(text)).rstrip()
-
-
-def _texts(value: Any) -> tuple[str, ...]:
-    listed = cast("list[Any]", value) if isinstance(value, list) else []
-    return tuple(item for item in listed if isinstance(item, str))

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from pentad.access.signing_keys import KeyRing
 from pentad.kernel.clock import Clock, iso
+from pentad.kernel.json_values import as_object
 from pentad.kernel.ports import Database, Transaction
 from pentad.kernel.principal import Principal
 from pentad.listings.listing import Listing
@@ -20,7 +21,6 @@ from pentad.rooms.directory.translate.a2a_cards import MODULES
 from pentad.rooms.directory.translate.enrichment import enrich
 from pentad.rooms.directory.translate.envelope import SCHEMA_VERSION
 from pentad.rooms.directory.translate.secret_redaction import redact_secrets
-from pentad.rooms.directory.translate.untrusted_json import mapping_of
 from pentad.rooms.directory.trust.service import Trust
 
 SERVER: Final = Principal("server", "server", frozenset({"directory:*"}), kind="local")
@@ -119,12 +119,12 @@ def _without_secrets(module: str, data: Mapping[str, Any]) -> dict[str, Any]:
     """The data of a module. Records are public, and a card may come from anyone."""
     if module != MODULES[0]:
         return dict(data)
-    card = redact_secrets("a2a", mapping_of(data.get("card_data")), "withhold").result
+    card = redact_secrets("a2a", as_object(data.get("card_data")), "withhold").result
     return {**data, "card_data": card}
 
 
 def _described(listing: Listing, modules: Mapping[str, Mapping[str, Any]]) -> str:
     """The listing's description, or the card's without secrets if the two are the same."""
-    given = mapping_of(listing.modules.get(MODULES[0], {}).get("card_data")).get("description")
-    card = mapping_of(modules.get(MODULES[0], {}).get("card_data"))
+    given = as_object(listing.modules.get(MODULES[0], {}).get("card_data")).get("description")
+    card = as_object(modules.get(MODULES[0], {}).get("card_data"))
     return str(card["description"]) if given == listing.description else listing.description

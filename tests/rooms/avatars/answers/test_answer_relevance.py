@@ -6,7 +6,7 @@ import pytest
 
 from pentad.documents.sentences import sentences
 from pentad.rooms.avatars.answers.answer_relevance import answer_signs
-from pentad.rooms.avatars.answers.yes_no_questions import decides
+from pentad.rooms.avatars.answers.question_kinds import decides
 from pentad.rooms.avatars.verification.evidence import Sentence, numbered
 from pentad.search.text import query_terms
 from tests.rooms.avatars.answers.talking import KEEPER_SOURCES, passages_of

@@ -18,23 +18,14 @@ from pentad.jobs.signed_webhooks import deliver, signing_key
 from pentad.kernel.clock import iso
 from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded, NotFound, PentadError
 from pentad.kernel.ids import uuid7_text
+from pentad.kernel.json_values import as_object, text_or_empty
 from pentad.kernel.ports import Fetcher, Rows, Transaction
 from pentad.kernel.principal import Principal
 from pentad.platform import Report, no_report, one_organisation
 from pentad.rooms.agents.approvals import store
 from pentad.rooms.agents.approvals.approvers import Approvers, names_text, person
 from pentad.rooms.agents.approvals.store import Approval, Outcome
-from pentad.rooms.agents.models import (
-    ApprovalRequest,
-    Body,
-    Json,
-    Message,
-    Part,
-    StatusEvent,
-    Task,
-    json_object,
-    json_text,
-)
+from pentad.rooms.agents.models import ApprovalRequest, Body, Json, Message, Part, StatusEvent, Task
 from pentad.rooms.agents.store import LAST_WORD, Appended, encode_body
 
 if TYPE_CHECKING:
@@ -355,7 +346,7 @@ def is_about_approval(body: Body) -> bool:
 
 def approval_id_in(task: Task) -> str | None:
     """The id of the approval a task says it waits for."""
-    return json_text(_note_in(task).get("id")) or None
+    return text_or_empty(_note_in(task).get("id")) or None
 
 
 def awaited_approvers(task: Task) -> list[str] | None:
@@ -368,7 +359,7 @@ def _note_in(task: Task) -> Json:
     message = task.status_message
     if task.state != "input-required" or message is None or message.metadata is None:
         return {}
-    return json_object(message.metadata.get(APPROVAL_KEY))
+    return as_object(message.metadata.get(APPROVAL_KEY))
 
 
 def read_answer(message: Message) -> tuple[bool, str] | None:
@@ -376,9 +367,9 @@ def read_answer(message: Message) -> tuple[bool, str] | None:
     `reason`. None if the message says neither.
     """
     for part in message.parts:
-        given = json_object(part.data)
-        if (found := _DECISIONS.get(json_text(given.get("decision")).lower())) is not None:
-            return found, json_text(given.get("reason"))
+        given = as_object(part.data)
+        if (found := _DECISIONS.get(text_or_empty(given.get("decision")).lower())) is not None:
+            return found, text_or_empty(given.get("reason"))
     word, _, reason = message.text.strip().partition(" ")
     found = _DECISIONS.get(word.lower().rstrip(".,:;!"))
     return None if found is None else (found, reason)

@@ -30,17 +30,9 @@ from pentad.agentvault.server import StepFailed, StepInterrupted
 from pentad.kernel.errors import InvalidInput, LimitExceeded, NotFound, PentadError, error_from_json
 from pentad.kernel.ids import opaque_id
 from pentad.kernel.incidents import internal_error
+from pentad.kernel.json_values import as_object
 from pentad.rooms.agents.hosting.turn import ChildTask, Content, Turn, TurnOver
-from pentad.rooms.agents.models import (
-    Artifact,
-    ArtifactEvent,
-    Json,
-    Message,
-    Part,
-    StatusEvent,
-    Task,
-    json_object,
-)
+from pentad.rooms.agents.models import Artifact, ArtifactEvent, Json, Message, Part, StatusEvent, Task
 
 VERSION: Final = 1
 _MAX_PENDING: Final = 64
@@ -491,7 +483,7 @@ def error_to_json(error: Exception) -> Json:
 
 def error_in(error: Json) -> Exception:
     """The error in an `ErrorLine`, for the agent to raise."""
-    message, details = str(error.get("message", "")), json_object(error.get("details"))
+    message, details = str(error.get("message", "")), as_object(error.get("details"))
     match error.get("code"):
         case "step_interrupted":
             return StepInterrupted(**details)

@@ -23,7 +23,7 @@ from msgspec import UNSET
 
 from pentad.kernel.errors import PentadError
 from pentad.kernel.principal import Principal
-from pentad.rooms.agents.context.agent_view import AgentContext
+from pentad.rooms.agents.context.agent_context import AgentContext
 from pentad.rooms.agents.files import Content as FileContent
 from pentad.rooms.agents.files import clean_name
 from pentad.rooms.agents.hosting.command_protocol import (

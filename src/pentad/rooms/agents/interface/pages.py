@@ -7,6 +7,7 @@ import msgspec
 
 from pentad.kernel import pages as ui
 from pentad.kernel.clock import iso, to_second
+from pentad.kernel.json_values import as_object
 from pentad.kernel.page_values import label, value_blocks
 from pentad.mcp.rights import check_right
 from pentad.rooms.agents import store
@@ -42,15 +43,7 @@ from pentad.rooms.agents.interface.registry_pages import (
 from pentad.rooms.agents.interface.resources import find_card
 from pentad.rooms.agents.interface.retry_form import again, attempt_of
 from pentad.rooms.agents.interface.trace_blocks import STATE_WORDS, has_steps, trace_table
-from pentad.rooms.agents.models import (
-    BUDGET_KEY,
-    INTERRUPTED,
-    TERMINAL,
-    MessageEvent,
-    StatusEvent,
-    Task,
-    json_object,
-)
+from pentad.rooms.agents.models import BUDGET_KEY, INTERRUPTED, TERMINAL, MessageEvent, StatusEvent, Task
 from pentad.rooms.agents.registry.store import CardQuery, CardRecord
 from pentad.rooms.agents.service import Agents
 from pentad.rooms.agents.verbs import FIRST_CONTENT
@@ -366,7 +359,7 @@ def _origin(task: Task) -> list[tuple[str, Any]]:
     found: list[tuple[str, Any]] = []
     if task.origin is not None and task.origin.parent is not None:
         found.append(("Sent by", ui.Cell(task.origin.parent, ui.Place(("tasks", task.origin.parent)))))
-    if used := json_object(json_object((task.metadata or {}).get(BUDGET_KEY)).get("used")):
+    if used := as_object(as_object((task.metadata or {}).get(BUDGET_KEY)).get("used")):
         found.append(("Used", ", ".join(f"{value:g} {name}" for name, value in used.items())))
     return found
 

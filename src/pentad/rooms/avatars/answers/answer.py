@@ -8,7 +8,7 @@ from typing import Literal
 from pentad.documents.instructions import WARNING
 from pentad.rooms.avatars.answers.confidence import Level
 from pentad.rooms.avatars.persona import Persona, day_of, quoted
-from pentad.rooms.avatars.search.gate import Reason
+from pentad.rooms.avatars.search.abstention import Reason
 from pentad.rooms.avatars.search.retrieval import Scored
 from pentad.rooms.avatars.verification.evidence import Sentence, runs
 from pentad.rooms.avatars.verification.verify import Checked, Verdict

@@ -1,4 +1,4 @@
-"""How an avatar answers: plan, retrieve, gate, draft, verify, render.
+"""How an avatar answers: plan, retrieve, answer or abstain, draft, verify, render.
 
 The modes differ only in who drafts. Every statement is checked, and quotes are cut from the source. Prompts to a
 language model must be the same whenever the same call is repeated: a client's model is asked by repeating the call.
@@ -33,14 +33,14 @@ from pentad.rooms.avatars.answers.drafting.extractive import best_quotes, ranked
 from pentad.rooms.avatars.answers.question_kinds import kind_of
 from pentad.rooms.avatars.persona import closest, quoted, searched_for, silent
 from pentad.rooms.avatars.persona import small_talk as talk
+from pentad.rooms.avatars.search.abstention import Decision, Reason, decide
 from pentad.rooms.avatars.search.conversation import Rewritten, SmallTalk, Turn, rewritten, should_speak, small_talk
-from pentad.rooms.avatars.search.gate import Decision, Reason, decide
 from pentad.rooms.avatars.search.retrieval import Corpus, Retrieved, Scored, VerifiedPassages, retrieve, verify_passages
 from pentad.rooms.avatars.verification.drafts import from_reply
 from pentad.rooms.avatars.verification.evidence import Sentence, numbered, runs
+from pentad.rooms.avatars.verification.normalization import normal_words
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
 from pentad.rooms.avatars.verification.verify import Checked, Judge, Verifier
-from pentad.rooms.avatars.verification.wording import normal_words
 
 PASSAGES: Final = 8
 _OWN_WORDS: Final = 2

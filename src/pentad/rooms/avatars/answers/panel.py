@@ -14,9 +14,9 @@ from pentad.rooms.avatars.answers.answer import Answer, Citation
 from pentad.rooms.avatars.answers.answer_pipeline import AnswerPipeline
 from pentad.rooms.avatars.search.conversation import Turn
 from pentad.rooms.avatars.verification import polarity
+from pentad.rooms.avatars.verification.normalization import normal_words
 from pentad.rooms.avatars.verification.numbers import numbers_in
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
-from pentad.rooms.avatars.verification.wording import normal_words
 from pentad.search.text import query_terms
 
 Relation = Literal["agreement", "difference"]

@@ -25,9 +25,9 @@ from pentad.rooms.avatars.evaluation.author_questions import AuthorQuestion, ask
 from pentad.rooms.avatars.evaluation.mutations import mutation_lines
 from pentad.rooms.avatars.evaluation.score_card import Group, ScoreCard, calibration, mean, separation, share
 from pentad.rooms.avatars.models import Passage
-from pentad.rooms.avatars.search.gate import decide
+from pentad.rooms.avatars.search.abstention import decide
 from pentad.rooms.avatars.search.retrieval import retrieve
-from pentad.rooms.avatars.verification.wording import find_run, normal_words
+from pentad.rooms.avatars.verification.normalization import find_run, normal_words
 
 if TYPE_CHECKING:
     from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity

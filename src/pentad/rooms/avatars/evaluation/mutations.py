@@ -18,11 +18,11 @@ from pentad.rooms.avatars.verification.clauses import clauses, content_words
 from pentad.rooms.avatars.verification.drafts import Draft, Statement
 from pentad.rooms.avatars.verification.evidence import Sentence, numbered
 from pentad.rooms.avatars.verification.facts import names_in
+from pentad.rooms.avatars.verification.normalization import find_run, normal_words
 from pentad.rooms.avatars.verification.numbers import is_number
 from pentad.rooms.avatars.verification.polarity import negations
 from pentad.rooms.avatars.verification.quotes import quotes_in
 from pentad.rooms.avatars.verification.verify import Checked, Verifier
-from pentad.rooms.avatars.verification.wording import find_run, normal_words
 
 if TYPE_CHECKING:
     from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity

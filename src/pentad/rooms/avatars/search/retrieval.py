@@ -14,8 +14,8 @@ from pentad.kernel.errors import InvalidInput
 from pentad.rooms.avatars.calibration.model import Calibration
 from pentad.rooms.avatars.models import Passage
 from pentad.rooms.avatars.persona import Persona
+from pentad.rooms.avatars.verification.normalization import find_run, normal_words
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
-from pentad.rooms.avatars.verification.wording import find_run, normal_words
 from pentad.search.documents import Ranking
 from pentad.search.relevance import logistic
 from pentad.search.scoring import Reason

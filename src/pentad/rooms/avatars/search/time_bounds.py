@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-from pentad.rooms.avatars.verification.wording import normalized
+from pentad.rooms.avatars.verification.normalization import normalized
 
 _YEAR: Final = re.compile(
     r"(?P<money>[$\u20ac\u00a3#]\s?)?(?<![\d.,/-])(?P<year>1\d{3}|2[01]\d{2})(?P<decade>'?s)?(?![\d%]|[.,]\d)(?:\s+(?P<next>[a-z]+))?",

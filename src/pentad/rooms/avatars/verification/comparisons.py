@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from pentad.rooms.avatars.verification.clauses import clauses, content_words
-from pentad.rooms.avatars.verification.wording import normal_words
+from pentad.rooms.avatars.verification.normalization import normal_words
 from pentad.search.text import stem
 
 _THAN: Final = "than"

@@ -10,7 +10,7 @@ from typing import Final
 
 from pentad.documents.instructions import instructs_at
 from pentad.rooms.avatars.models import Passage
-from pentad.rooms.avatars.verification.wording import normal_words
+from pentad.rooms.avatars.verification.normalization import normal_words
 
 _STOPS: Final = tuple(".!?\u2026:;,")
 _CLOSING: Final = "\"')]\u201d\u2019"

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from pentad.kernel.words import folded
+from pentad.rooms.avatars.verification.normalization import cased_words, find_run, normalized
 from pentad.rooms.avatars.verification.numbers import is_number, numbers_in
-from pentad.rooms.avatars.verification.wording import cased_words, find_run, normalized
 from pentad.search.text import STOP_WORDS, stem
 
 _SENTENCE_START: Final = re.compile(r"(?:[.!?:;]\s+|[\"'(\[]|\s-\s)\Z")

@@ -5,8 +5,8 @@ from itertools import accumulate
 from typing import Final
 
 from pentad.rooms.avatars.verification.clauses import clauses, content_words
+from pentad.rooms.avatars.verification.normalization import cased_words, find_run, normal_words
 from pentad.rooms.avatars.verification.polarity import CONDITIONS, is_negation, negations
-from pentad.rooms.avatars.verification.wording import cased_words, find_run, normal_words
 
 _NEAR: Final = 6
 _SHORT_ENDING: Final = 6

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from pentad.rooms.avatars.verification.wording import normal_words
+from pentad.rooms.avatars.verification.normalization import normal_words
 from pentad.search.text import STOP_WORDS, stem
 
 _ONES_WORDS: Final = (

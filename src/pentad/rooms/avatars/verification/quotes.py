@@ -11,9 +11,9 @@ from difflib import SequenceMatcher
 from typing import Final, Literal
 
 from pentad.rooms.avatars.verification.evidence import Sentence
+from pentad.rooms.avatars.verification.normalization import cased_words, find_run, normal_words, normalized
 from pentad.rooms.avatars.verification.numbers import is_number
 from pentad.rooms.avatars.verification.polarity import changes_meaning
-from pentad.rooms.avatars.verification.wording import cased_words, find_run, normal_words, normalized
 
 FEWEST_WORDS: Final = 4
 NEAR: Final = 0.95

@@ -20,11 +20,11 @@ from pentad.rooms.avatars.verification.drafts import Draft, Statement, by_name, 
 from pentad.rooms.avatars.verification.evidence import Sentence, follows
 from pentad.rooms.avatars.verification.facts import addresses, check_facts, names_in
 from pentad.rooms.avatars.verification.negation_scope import left_out
+from pentad.rooms.avatars.verification.normalization import normal_words
 from pentad.rooms.avatars.verification.quotes import Quote, check_quote, is_long, located, quotes_in
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
 from pentad.rooms.avatars.verification.topic_overlap import SURE_COVERAGE, Thresholds, coverage, rarity
 from pentad.rooms.avatars.verification.word_order import exchanged
-from pentad.rooms.avatars.verification.wording import normal_words
 from pentad.search.text import terms
 
 _VERBS: Final = (

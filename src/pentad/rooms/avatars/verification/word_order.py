@@ -13,9 +13,9 @@ from itertools import accumulate
 from typing import Final
 
 from pentad.rooms.avatars.verification.clauses import clauses
+from pentad.rooms.avatars.verification.normalization import cased_words, normal_words
 from pentad.rooms.avatars.verification.numbers import is_number, numbers_in
 from pentad.rooms.avatars.verification.verb_forms import verb_stem
-from pentad.rooms.avatars.verification.wording import cased_words, normal_words
 from pentad.search.text import STOP_WORDS
 
 _LEAST_IN_ORDER: Final = 0.6

@@ -18,6 +18,7 @@ from pentad.kernel import cursors
 from pentad.kernel.clock import parse_iso
 from pentad.kernel.errors import PROBLEM_TYPE, InvalidInput, NotFound, PentadError
 from pentad.kernel.incidents import ensure_logged, internal_error
+from pentad.kernel.json_values import text_or_none
 from pentad.kernel.principal import ANONYMOUS
 from pentad.mcp.http_exchange import HttpExchange, Message, Receive, Send
 from pentad.mcp.rights import check_right
@@ -35,7 +36,6 @@ from pentad.rooms.directory.registry.service import (
 from pentad.rooms.directory.service import Directory
 from pentad.rooms.directory.settings import DirectorySettings
 from pentad.rooms.directory.translate.formats import parse_json
-from pentad.rooms.directory.translate.untrusted_json import text_of
 
 PATHS: Final = ("/v0.1", "/v0")
 _CORS: Final = (
@@ -239,7 +239,7 @@ class RegistryApi:
             given = parse_json(request.exchange.body.decode())
         except (UnicodeDecodeError, InvalidInput):
             raise NotPublished("The body is not a JSON object.", hint='Send {"status": "deprecated"}.') from None
-        status, message = text_of(given.get("status")) or "", text_of(given.get("statusMessage")) or ""
+        status, message = text_or_none(given.get("status")) or "", text_or_none(given.get("statusMessage")) or ""
         changed = await self._directory.registry.set_status(principal, name, version, status, message)
         if version is not None:
             return changed[0].as_json()

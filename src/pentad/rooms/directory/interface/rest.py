@@ -1,9 +1,11 @@
-"""REST routes for the public keys that this server signs records with (including former ones) and their rotation, for
-the rules of namespaces, and for the states of records. Reading the keys needs no login.
+"""REST routes of the directory: signing keys, namespaces, the states of records, the trust policy, and peers.
+
+The public keys, including former ones, can be read without a login. Credentials of peers are accepted but never
+returned.
 """
 
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
@@ -13,14 +15,40 @@ from starlette.routing import BaseRoute, Route
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.principal import Principal
 from pentad.platform import Operation, Parameter, described, is_yes, protected_route
+from pentad.rooms.directory.interface.peer_tools import PeerArguments, PeersView, add_peer, peers_view, remove_peer
+from pentad.rooms.directory.interface.trust_tools import (
+    EntryArguments,
+    PolicyView,
+    QuarantinedRecord,
+    add_entry,
+    policy_view,
+    quarantined_records,
+    remove_entry,
+)
 from pentad.rooms.directory.models import STATES, State
 from pentad.rooms.directory.service import Directory
 from pentad.rooms.directory.trust.server_key import published
 
-PATH = "/api/directory/keys"
-NAMESPACES_PATH = "/api/directory/namespaces"
-STATES_PATH = "/api/directory/states"
-MOST_STATES = 100
+KEYS_PATH: Final = "/api/directory/keys"
+NAMESPACES_PATH: Final = "/api/directory/namespaces"
+STATES_PATH: Final = "/api/directory/states"
+TRUST_PATH: Final = "/api/directory/trust"
+QUARANTINE_PATH: Final = "/api/directory/quarantine"
+PEERS_PATH: Final = "/api/directory/peers"
+MOST_STATES: Final = 100
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def routes(directory: Directory) -> list[BaseRoute]:
+    """Every route."""
+    return [
+        *key_routes(directory),
+        *namespace_routes(directory),
+        *state_routes(directory),
+        *trust_routes(directory),
+        *peer_routes(directory),
+    ]
 
 
 def key_routes(directory: Directory) -> list[BaseRoute]:
@@ -39,8 +67,8 @@ def key_routes(directory: Directory) -> list[BaseRoute]:
         (Parameter("forget_old", "true: stop publishing the replaced keys.", "boolean"),),
     )
     return [
-        Route(PATH, list_keys),
-        protected_route("POST", f"{PATH}/rotate", "directory:admin", rotation, rotate),
+        Route(KEYS_PATH, list_keys),
+        protected_route("POST", f"{KEYS_PATH}/rotate", "directory:admin", rotation, rotate),
     ]
 
 
@@ -111,7 +139,7 @@ def state_routes(directory: Directory) -> list[BaseRoute]:
     async def change(request: Request, principal: Principal) -> dict[str, Any]:
         directory.require_local()
         found = await directory.naming.find_last_pushed(_parameter(request, "reference"))
-        given = _body(await request.body())
+        given = _parse(StateBody, await request.body(), "", f"state is one of {', '.join(STATES)}.")
         await directory.states.set(principal, [found.cid], given.state, given.reason)
         return asdict(await directory.states.get(found.cid))
 
@@ -128,17 +156,85 @@ def state_routes(directory: Directory) -> list[BaseRoute]:
     ]
 
 
+class QuarantinedRecords(BaseModel):
+    """Up to 100 records in quarantine, by CID."""
+
+    records: list[QuarantinedRecord]
+
+
+def trust_routes(directory: Directory) -> list[BaseRoute]:
+    async def read(_request: Request, _principal: Principal) -> dict[str, Any]:
+        return _plain(policy_view(await directory.policy.state()))
+
+    async def add(request: Request, principal: Principal) -> dict[str, Any]:
+        hint = 'Send {"name": "...", "namespace": "...", "key": "-----BEGIN PUBLIC KEY----- ..."}.'
+        given = _parse(EntryArguments, await request.body(), "The entry cannot be read: ", hint)
+        return _plain(await add_entry(directory, principal, given))
+
+    async def remove(request: Request, _principal: Principal) -> dict[str, Any]:
+        query = request.query_params
+        return _plain(await remove_entry(directory, query.get("name", ""), query.get("namespace", "")))
+
+    async def quarantine(request: Request, _principal: Principal) -> dict[str, Any]:
+        found = await quarantined_records(directory, request.query_params.get("after", ""))
+        return _plain(QuarantinedRecords(records=found))
+
+    named = (Parameter("name", "The entry.", required=True), Parameter("namespace", "Its namespace; empty for all."))
+    reading = Operation("The trust policy.", "directory", answer=PolicyView)
+    adding = Operation("Trust a key or an issuer.", "directory", body=EntryArguments, answer=PolicyView)
+    removal = Operation("Stop trusting a key or an issuer.", "directory", named, answer=PolicyView)
+    held = Operation(
+        "Records in quarantine, with the reasons.", "directory", (Parameter("after", "Continue after this CID."),),
+        answer=QuarantinedRecords,
+    )  # fmt: skip
+    return [
+        protected_route("GET", TRUST_PATH, "directory:read", reading, read),
+        protected_route("POST", TRUST_PATH, "directory:admin", adding, add),
+        protected_route("DELETE", TRUST_PATH, "directory:admin", removal, remove),
+        protected_route("GET", QUARANTINE_PATH, "directory:admin", held, quarantine),
+    ]
+
+
+def peer_routes(directory: Directory) -> list[BaseRoute]:
+    async def read(_request: Request, _principal: Principal) -> dict[str, Any]:
+        return _plain(await peers_view(directory))
+
+    async def add(request: Request, principal: Principal) -> dict[str, Any]:
+        hint = 'Send {"name": "...", "url": "https://...", "token": "..."}.'
+        given = _parse(PeerArguments, await request.body(), "The peer cannot be read: ", hint)
+        return _plain(await add_peer(directory, principal, given))
+
+    async def remove(request: Request, _principal: Principal) -> dict[str, Any]:
+        return _plain(await remove_peer(directory, request.query_params.get("name", "")))
+
+    reading = Operation("The directories that this one follows, with their status.", "directory", answer=PeersView)
+    adding = Operation("Follow a directory.", "directory", body=PeerArguments, answer=PeersView)
+    removal = Operation(
+        "Stop following a directory, and remove its copies.", "directory",
+        (Parameter("name", "The peer.", required=True),), answer=PeersView,
+    )  # fmt: skip
+    return [
+        protected_route("GET", PEERS_PATH, "directory:admin", reading, read),
+        protected_route("POST", PEERS_PATH, "directory:admin", adding, add),
+        protected_route("DELETE", PEERS_PATH, "directory:admin", removal, remove),
+    ]
+
+
 def _without_history(state: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in state.items() if name != "history"}
 
 
-def _body(text: bytes) -> StateBody:
+def _plain(view: BaseModel) -> dict[str, Any]:
+    return view.model_dump(exclude_none=True)
+
+
+def _parse(model: type[M], body: bytes, prefix: str, hint: str) -> M:
     try:
-        return StateBody.model_validate_json(text)
+        return model.model_validate_json(body)
     except ValidationError as error:
-        first = error.errors()[0]
+        first = error.errors(include_input=False)[0]
         where = ".".join(map(str, first["loc"])) or "the body"
-        raise InvalidInput(f"{where}: {first['msg']}.", hint=f"state is one of {', '.join(STATES)}.") from None
+        raise InvalidInput(f"{prefix}{where}: {first['msg']}.", hint=hint) from None
 
 
 def _flag(request: Request, name: str) -> bool | None:

@@ -15,8 +15,8 @@ from pentad.kernel.errors import InvalidInput
 from pentad.kernel.json_pointer import pointer
 from pentad.kernel.problems import Finding, Patch, fold
 from pentad.rooms.directory.oasf.class_items import ClassItems
+from pentad.rooms.directory.oasf.lenient_json import parse_leniently
 from pentad.rooms.directory.oasf.locator_items import LOCATOR_KEYS, LocatorItems
-from pentad.rooms.directory.oasf.loose_json import read_loosely
 from pentad.rooms.directory.oasf.objects import objects
 from pentad.rooms.directory.oasf.parsing import parse_json
 from pentad.rooms.directory.oasf.taxonomy import taxonomy
@@ -78,7 +78,7 @@ class RecordDraft(NamedTuple):
 
 def read_draft(text: str) -> RecordDraft:
     """The record in a text. InvalidInput if the text is not a JSON object."""
-    value, findings = read_loosely(text, parse_json)
+    value, findings = parse_leniently(text, parse_json)
     return coerce(value, findings)
 
 

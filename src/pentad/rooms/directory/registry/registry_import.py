@@ -14,6 +14,7 @@ import msgspec
 
 from pentad.kernel.clock import Clock, iso
 from pentad.kernel.errors import Conflict, InvalidInput, Unavailable
+from pentad.kernel.json_values import as_object, text_or_none
 from pentad.kernel.ports import Database, Fetcher, Transaction
 from pentad.kernel.principal import Principal
 from pentad.rooms.directory.models import Record, State
@@ -22,7 +23,6 @@ from pentad.rooms.directory.records.states import LONGEST_REASON, States
 from pentad.rooms.directory.registry.service import MOST_LIMIT
 from pentad.rooms.directory.search.query import Found, Query
 from pentad.rooms.directory.translate.server_json_import import OFFICIAL
-from pentad.rooms.directory.translate.untrusted_json import mapping_of, text_of
 
 if TYPE_CHECKING:
     from pentad.rooms.directory.oasf.schema_source import SchemaSource
@@ -156,7 +156,7 @@ class RegistryImports:
                 )
             page = _page(found.body, base)
             for written in page.servers:
-                yield mapping_of(msgspec.json.decode(written)), bytes(written)
+                yield as_object(msgspec.json.decode(written)), bytes(written)
             following = page.metadata.nextCursor or page.metadata.next_cursor
             if not following or following == cursor:
                 return
@@ -171,11 +171,11 @@ class RegistryImports:
         """Import one server, or apply its current status."""
         from pentad.rooms.directory.translate.import_pipeline import Importer, ImportOptions
 
-        server = mapping_of(entry.get("server")) or entry
-        name, version = text_of(server.get("name")) or "?", text_of(server.get("version")) or "?"
+        server = as_object(entry.get("server")) or entry
+        name, version = text_or_none(server.get("name")) or "?", text_or_none(server.get("version")) or "?"
         label = f"{name[:200]} {version[:100]}"
-        official = mapping_of(mapping_of(entry.get("_meta")).get(OFFICIAL))
-        status, message = official.get("status"), text_of(official.get("statusMessage")) or ""
+        official = as_object(as_object(entry.get("_meta")).get(OFFICIAL))
+        status, message = official.get("status"), text_or_none(official.get("statusMessage")) or ""
         reason = f"{status} in {base}: {message}" if message else f"{status} in {base}"
         try:
             if status == "deleted":

@@ -15,11 +15,11 @@ import msgspec
 from pentad.kernel.counts import counted
 from pentad.kernel.errors import Conflict, InvalidInput, NotFound, VersionMismatch
 from pentad.kernel.json_patch import merge_patch
+from pentad.kernel.json_values import as_list, as_object
 from pentad.kernel.names import did_you_mean
 from pentad.kernel.ports import Rows
 from pentad.rooms.registers import store
 from pentad.rooms.registers.access.rules import AccessRules
-from pentad.rooms.registers.definitions.json_values import as_list, as_mapping
 from pentad.rooms.registers.definitions.object_validation import json_text, validation_error
 from pentad.rooms.registers.models import Caller, Page, Register, Schema
 from pentad.rooms.registers.not_found import Missing
@@ -207,11 +207,11 @@ def kept_required(current: Schema, proposed: Schema, fields: Mapping[str, Any]) 
 
 def _required(old: Mapping[str, Any], new: Mapping[str, Any], *, merged: bool) -> list[Any]:
     """The required names after a change: in a merge the old ones stay, and those of removed properties always go."""
-    before, after = as_mapping(old.get("properties")), as_mapping(new.get("properties"))
+    before, after = as_object(old.get("properties")), as_object(new.get("properties"))
     names = [*as_list(old.get("required")), *new["required"]] if merged else new["required"]
     kept = [name for name in names if not isinstance(name, str) or name not in before or name in after]
     if merged:
-        kept = [name for name in kept if as_mapping(after.get(str(name))).get("required") is not False]
+        kept = [name for name in kept if as_object(after.get(str(name))).get("required") is not False]
     return _distinct(kept)
 
 

@@ -3,15 +3,19 @@
 The best sentence comes first, alone: it is the answer. Then come others that score well and say something else, and the
 next sentence of the best one's passage, which often tells what the first announces. Every word was written by the
 source; only relevance can be wrong.
+
+Headings are not quoted: they often repeat the words of a question without answering it. PDF does not mark headings, so
+they are recognized by their form; other formats keep them apart.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Final
 
 from pentad.rooms.avatars.answers.answer_relevance import answer_signs
-from pentad.rooms.avatars.answers.drafting.headings import looks_like_heading, without_headings
 from pentad.rooms.avatars.answers.question_kinds import has_kind, kind_of
 from pentad.rooms.avatars.search.retrieval import Scored
 from pentad.rooms.avatars.verification.evidence import Sentence, numbered, runs
@@ -39,6 +43,14 @@ _KIND_MORE: Final = 0.8
 """The bonus of a sentence with something of the kind that is asked for."""
 _WORTH_ADDING: Final = 0.4
 """How close to the best score a further sentence must be; 0 is the mean of all."""
+_FEW_WORDS: Final = 12
+_MOST_IN_A_ROW: Final = 2
+"""A chapter's and a section's heading; more short lines in a row are a list."""
+_STOPS: Final = ".!?\u2026"
+_CLOSING: Final = "\"')]\u201d\u2019"
+_OTHERWISE: Final = frozenset("|:")
+"""Signs of a row of a table and of a definition."""
+_NUMBERED: Final = re.compile(r"(?:part|book|chapter|section|appendix) \w+: ", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,3 +244,39 @@ def _alike(one: Chosen, other: Chosen, similarity: SentenceSimilarity) -> float:
         return cosine
     either = one.words | other.words
     return len(one.words & other.words) / len(either) if either else 0.0
+
+
+def looks_like_heading(sentence: Sentence) -> bool:
+    """Whether it has a few words and no full stop. Entries of a list look like this, too."""
+    return len(sentence.words) < _FEW_WORDS and sentence.text[-1:].isalnum()
+
+
+def without_headings(sentences: Sequence[Sentence]) -> list[Sentence]:
+    """The sentences without headings; all of them if there is nothing else."""
+    headings = {
+        heading.place
+        for _, passage in groupby(sentences, key=lambda sentence: sentence.passage.id)
+        for heading in _headings(list(passage))
+    }
+    return [sentence for sentence in sentences if sentence.place not in headings] or list(sentences)
+
+
+def _headings(passage: Sequence[Sentence]) -> Iterator[Sentence]:
+    """One or two short lines by themselves, at the start of the passage or after a full stop."""
+    end_before = "."
+    for short, group in groupby(passage, key=_stands_alone):
+        lines = list(group)
+        if short and len(lines) <= _MOST_IN_A_ROW and end_before in _STOPS:
+            yield from lines
+        end_before = lines[-1].text.rstrip(_CLOSING)[-1:]
+
+
+def _stands_alone(sentence: Sentence) -> bool:
+    """Whether it is a paragraph that looks like a heading, in a document that marks none."""
+    passage, text = sentence.passage, sentence.text
+    bare = _NUMBERED.sub("", text, count=1)
+    if passage.section is not None or not looks_like_heading(sentence) or _OTHERWISE & set(bare):
+        return False
+    before, after = passage.content[: sentence.start], passage.content[sentence.end :]
+    alone = (not before.strip() or before.endswith("\n\n")) and (not after.strip() or after.startswith("\n\n"))
+    return alone and (text[0].isupper() or text[0].isdigit())

@@ -14,7 +14,7 @@ from pentad.rooms.avatars.persona import Persona
 from pentad.rooms.avatars.search.language import differs
 from pentad.rooms.avatars.search.retrieval import ANSWER_FROM, Retrieved, Scored
 from pentad.rooms.avatars.search.time_bounds import later_in
-from pentad.rooms.avatars.verification.wording import normalized
+from pentad.rooms.avatars.verification.normalization import normalized
 
 Reason = Literal["corpus_miss", "out_of_scope", "after_period", "unverified", "small_talk", "language"]
 
