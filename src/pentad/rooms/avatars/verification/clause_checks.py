@@ -30,27 +30,8 @@ _FEWEST_WORDS: Final = 2
 _PRONOUN_WORDS: Final = "he she it they him her them his hers its their theirs this these who which i we me my our us"
 _PRONOUNS: Final = frozenset(_PRONOUN_WORDS.split())
 _JOINING: Final = frozenset(("and", "but", "or", "then", "who", "which", "while"))
-_OWN_SUBJECT: Final = frozenset(
-    [
-        "the",
-        "a",
-        "an",
-        "this",
-        "these",
-        "those",
-        "his",
-        "her",
-        "its",
-        "their",
-        "it",
-        "we",
-        "i",
-        "my",
-        "our",
-        "all",
-        "some",
-    ]
-)
+_OWN_SUBJECT_WORDS: Final = "the a an this these those his her its their it we i my our all some"
+_OWN_SUBJECT: Final = frozenset(_OWN_SUBJECT_WORDS.split())
 
 
 def clause_doubts(claim: str, cited: Sequence[Sentence], weights: Rarity) -> list[str]:
