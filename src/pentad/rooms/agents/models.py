@@ -27,7 +27,7 @@ RESTING: Final = TERMINAL | INTERRUPTED
 _STANDARD_ALPHABET: Final = str.maketrans("-_", "+/")
 
 
-def may_follow(before: State, after: State) -> bool:
+def can_transition(before: State, after: State) -> bool:
     """Whether a task may change from one state to another. Repeating a state that is not terminal is allowed."""
     if before in TERMINAL:
         return False

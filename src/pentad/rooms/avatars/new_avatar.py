@@ -14,14 +14,14 @@ def write_config(folder: Path, name: str, description: str, voice: str, avatar_i
     path = folder / CONFIG_FILE
     if path.exists():
         raise InvalidInput(f"There is a {CONFIG_FILE} in the folder already.", hint="Edit it, then ingest the folder.")
-    made = config_of(name, description, voice, avatar_id)
+    made = new_config(name, description, voice, avatar_id)
     parse_config(made)
     folder.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(made, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     return str(made["id"])
 
 
-def config_of(name: str, description: str, voice: str, avatar_id: str | None = None) -> dict[str, Any]:
+def new_config(name: str, description: str, voice: str, avatar_id: str | None = None) -> dict[str, Any]:
     """A configuration with the fields that are required."""
     first = voice == "first_person"
     return {

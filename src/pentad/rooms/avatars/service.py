@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pentad.rooms.avatars.answers.panel import Panel
     from pentad.rooms.avatars.corpus.ingest import Ingest, IngestOptions
     from pentad.rooms.avatars.corpus.ingest_report import IngestReport
-    from pentad.rooms.avatars.corpus.referenced_documents import Follow
+    from pentad.rooms.avatars.corpus.referenced_documents import ReferenceReader
     from pentad.rooms.avatars.evaluation.author_questions import AuthorQuestion
     from pentad.rooms.avatars.evaluation.evaluate import Step
     from pentad.rooms.avatars.evaluation.score_card import ScoreCard
@@ -104,7 +104,7 @@ class Avatars:
 
     async def whole(self) -> Sequence[Avatar]:
         """Every avatar with its configuration, by id."""
-        return await self.database.read(store.whole_avatars)
+        return await self.database.read(store.avatars_with_config)
 
     async def open(self, avatar_id: str | None = None) -> AvatarSnapshot:
         """The current snapshot of an avatar. The id may be left out if there is only one."""
@@ -154,19 +154,19 @@ class Avatars:
             await self._ingest.files(avatar_id, paths, options, progress, uris, follow), progress
         )
 
-    def _follow(self, caller: "Principal | None") -> "Follow | None":
+    def _follow(self, caller: "Principal | None") -> "ReferenceReader | None":
         """Follows references to resources of this server, with the rights of a caller, and to the web."""
         if caller is None:
             return None
         from pentad.mcp.references import ONE_REFERENCE, References, Resolved
-        from pentad.rooms.avatars.corpus.referenced_documents import Follow
+        from pentad.rooms.avatars.corpus.referenced_documents import ReferenceReader
 
         references = References(self.platform.neighbours, self.platform.fetcher)
 
         async def resolve(uri: str) -> Resolved:
             return await references.resolve(caller, uri, max_bytes=ONE_REFERENCE)
 
-        return Follow(resolve, references.schemes())
+        return ReferenceReader(resolve, references.schemes())
 
     async def refresh(self) -> None:
         """Ingest watched folders and sources on the web again, if they changed. Failures are logged; the rest goes on.
@@ -194,18 +194,18 @@ class Avatars:
             log_failure(Unavailable(f"{line.path}: {line.note}"), doing)
         return report
 
-    def _follow_web(self) -> "Follow":
+    def _follow_web(self) -> "ReferenceReader":
         """Follows references to the web only."""
         from pentad.kernel.principal import LOCAL
         from pentad.mcp.references import ONE_REFERENCE, WEB, References, Resolved
-        from pentad.rooms.avatars.corpus.referenced_documents import Follow
+        from pentad.rooms.avatars.corpus.referenced_documents import ReferenceReader
 
         references = References(ALONE, self.platform.fetcher)
 
         async def resolve(uri: str) -> Resolved:
             return await references.resolve(LOCAL, uri, max_bytes=ONE_REFERENCE)
 
-        return Follow(resolve, WEB)
+        return ReferenceReader(resolve, WEB)
 
     async def evaluate(
         self,

@@ -58,10 +58,10 @@ class Filters:
 
 def avatars(rows: Rows) -> list[AvatarInfo]:
     """Every avatar, by id."""
-    return [_info(one) for one in whole_avatars(rows)]
+    return [_info(one) for one in avatars_with_config(rows)]
 
 
-def whole_avatars(rows: Rows) -> list[Avatar]:
+def avatars_with_config(rows: Rows) -> list[Avatar]:
     """Every avatar with its configuration, by id."""
     return [_avatar(row) for row in rows.all(f"{_AVATARS} ORDER BY id")]
 

@@ -14,7 +14,7 @@ from pentad.rooms.avatars.calibration.fit import (
     Example,
     fit,
     fit_answers,
-    fitted,
+    fit_calibration,
     keyword_question,
     off_topic_questions,
 )
@@ -142,7 +142,9 @@ async def test_with_vectors_nearly_every_question_is_told_apart(database: Databa
     corpus = await hold(database, index, KEEPER, KEEPER_SOURCES, minilm)
     other = await hold(database, index, BEEKEEPER, BEEKEEPER_SOURCES, minilm)
     similarity = SentenceSimilarity(minilm)
-    made = await fitted(lambda q: corpus.search(q, 8), corpus.sentences(), other.sentences(), similarity, minilm.model)
+    made = await fit_calibration(
+        lambda q: corpus.search(q, 8), corpus.sentences(), other.sentences(), similarity, minilm.model
+    )
     yes = [made.probability(await corpus.search(each, 8)) for each in COVERED]
     no = [made.probability(await corpus.search(each, 8)) for each in QUESTIONS]
     assert auroc(yes, no) >= 0.99

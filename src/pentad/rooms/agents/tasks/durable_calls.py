@@ -30,8 +30,8 @@ from pentad.rooms.agents.models import (
     State,
     StatusEvent,
     Task,
+    can_transition,
     event_name,
-    may_follow,
 )
 from pentad.rooms.agents.tasks.budgets import TurnBudget
 from pentad.rooms.agents.tasks.journal import (
@@ -129,7 +129,7 @@ class DurableCalls(RunEvents):
 
     def emit(self, body: Body) -> None:
         after = body.state if isinstance(body, StatusEvent) else "working"
-        if not may_follow(self.state, after):
+        if not can_transition(self.state, after):
             raise Conflict(f"The task is {self.state}; {after} does not follow that.")
         if self._replay is not None and self._is_in_log(self._replay, body):
             self.state = after

@@ -10,7 +10,7 @@ from pentad.rooms.avatars.answers.confidence import Level
 from pentad.rooms.avatars.persona import Persona, day_of, quoted
 from pentad.rooms.avatars.search.abstention import Reason
 from pentad.rooms.avatars.search.retrieval import Scored
-from pentad.rooms.avatars.verification.evidence import Sentence, runs
+from pentad.rooms.avatars.verification.evidence import Sentence, consecutive_runs
 from pentad.rooms.avatars.verification.verify import Checked, Verdict
 
 Mode = Literal["extractive", "endpoint", "client"]
@@ -153,7 +153,7 @@ class CitationList:
         return list(self._numbers.values())
 
 
-def nearest_of(passages: Sequence[Scored], sentences: Sequence[Sentence], most: int = 3) -> list[Nearest]:
+def nearest_sentences(passages: Sequence[Scored], sentences: Sequence[Sentence], most: int = 3) -> list[Nearest]:
     """The nearest sentence of each of the best passages; instructions to a model only if a passage has nothing else."""
     found: list[Nearest] = []
     for scored in passages:
@@ -166,7 +166,9 @@ def nearest_of(passages: Sequence[Scored], sentences: Sequence[Sentence], most: 
     return found
 
 
-def rendered(persona: Persona, checked: Sequence[Checked]) -> tuple[list[Statement], CitationList, list[Sentence]]:
+def render_statements(
+    persona: Persona, checked: Sequence[Checked]
+) -> tuple[list[Statement], CitationList, list[Sentence]]:
     """Statements, citations and the cited sentences. Unsupported statements are dropped."""
     said: list[Statement] = []
     citations = CitationList()
@@ -175,11 +177,11 @@ def rendered(persona: Persona, checked: Sequence[Checked]) -> tuple[list[Stateme
         if each.verdict == "unsupported" or not each.sentences:
             continue
         if each.verdict == "unsure":
-            run = runs(each.sentences)[0]
+            run = consecutive_runs(each.sentences)[0]
             number = citations.cite(run)
             statement = Statement(quoted(persona, run, number, first=not said), (number,), "quoted")
         else:
-            numbers = tuple(dict.fromkeys(citations.cite(run) for run in runs(each.sentences)))
+            numbers = tuple(dict.fromkeys(citations.cite(run) for run in consecutive_runs(each.sentences)))
             statement = Statement(_marked(persona, each, numbers), numbers, each.verdict)
         if statement.text not in [other.text for other in said]:
             said.append(statement)

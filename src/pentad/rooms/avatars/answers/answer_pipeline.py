@@ -17,8 +17,8 @@ from pentad.rooms.avatars.answers.answer import (
     Grounding,
     Mode,
     Statement,
-    nearest_of,
-    rendered,
+    nearest_sentences,
+    render_statements,
 )
 from pentad.rooms.avatars.answers.answer_relevance import answer_signs
 from pentad.rooms.avatars.answers.confidence import Grounds, abstention_confidence, confidence
@@ -34,10 +34,17 @@ from pentad.rooms.avatars.answers.question_kinds import kind_of
 from pentad.rooms.avatars.persona import closest, quoted, searched_for, silent
 from pentad.rooms.avatars.persona import small_talk as talk
 from pentad.rooms.avatars.search.abstention import Decision, Reason, decide
-from pentad.rooms.avatars.search.conversation import Rewritten, SmallTalk, Turn, rewritten, should_speak, small_talk
+from pentad.rooms.avatars.search.conversation import (
+    RewrittenQuery,
+    SmallTalk,
+    Turn,
+    rewrite_query,
+    should_speak,
+    small_talk,
+)
 from pentad.rooms.avatars.search.retrieval import Corpus, Retrieved, Scored, VerifiedPassages, retrieve, verify_passages
 from pentad.rooms.avatars.verification.drafts import from_reply
-from pentad.rooms.avatars.verification.evidence import Sentence, numbered, runs
+from pentad.rooms.avatars.verification.evidence import Sentence, consecutive_runs, number_sentences
 from pentad.rooms.avatars.verification.normalization import normal_words
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
 from pentad.rooms.avatars.verification.verify import Checked, Judge, Verifier
@@ -64,7 +71,7 @@ class Plan:
 
     question: str
     turns: Sequence[Turn]
-    search: Rewritten
+    search: RewrittenQuery
     found: Retrieved
     given: VerifiedPassages | None
     decision: Decision
@@ -121,7 +128,9 @@ class AnswerPipeline:
         if plan.decision.reason != "language" or self.translator is None:
             return None
         await self.on_progress("Translating the question")
-        samples = [sentence.text for sentence in numbered(one.passage for one in plan.found.passages[:1])][:_SAMPLES]
+        samples = [sentence.text for sentence in number_sentences(one.passage for one in plan.found.passages[:1])][
+            :_SAMPLES
+        ]
         persona = self.corpus.persona
         prompt = translation_prompt(plan.question, plan.turns, samples or [persona.description])
         try:
@@ -161,7 +170,7 @@ class AnswerPipeline:
 
     async def plan(self, question: str, turns: Sequence[Turn] = (), passages: Sequence[Any] = ()) -> Plan:
         """Rewrite the question, search the corpus, and decide whether to answer."""
-        search = rewritten(question, turns)
+        search = rewrite_query(question, turns)
         given = await verify_passages(self.corpus, passages) if passages else None
         allowed = None if given is None or not given.passages else [passage.id for passage in given.passages]
         found = await retrieve(self.corpus, search.query, PASSAGES, self.similarity, allowed)
@@ -206,7 +215,7 @@ class AnswerPipeline:
     async def _by_model(self, plan: Plan, drafter: Drafter) -> Draft | None:
         """A model's draft: checked, repaired once, failing statements dropped. None if the model found no answer."""
         persona = self.corpus.persona
-        evidence = numbered(scored.passage for scored in plan.decision.passages)
+        evidence = number_sentences(scored.passage for scored in plan.decision.passages)
         prompt = grounded_prompt(persona, plan.question, evidence, plan.turns)
         first = from_reply(await drafter.say("draft", prompt))
         if first.abstain:
@@ -224,11 +233,11 @@ class AnswerPipeline:
             except (InvalidInput, Unavailable):
                 pass  # they are left out
             checked = [*(each for each in checked if each.verdict != "unsupported"), *repaired]
-        said, citations, sentences = rendered(persona, checked)
+        said, citations, sentences = render_statements(persona, checked)
         left_out = tuple(each.given for each in failed if not any(_is_repair(other, each) for other in repaired))
         grounding = replace(_counted(len(first.statements), checked, failed), left_out=left_out)
         counted = _with(grounding, given=plan.given)
-        return Draft(said, citations, sentences, counted, self.mode, runs(sentences))
+        return Draft(said, citations, sentences, counted, self.mode, consecutive_runs(sentences))
 
     def grounds(self, plan: Plan, draft: Draft) -> Grounds:
         """What speaks for an answer."""
@@ -248,7 +257,7 @@ class AnswerPipeline:
         """Whether so many passages have all the question's words that having them shows nothing."""
         if kind_of(plan.question) not in (None, "definition", "yes_no"):
             return False
-        held = [numbered([scored.passage]) for scored in plan.found.passages]
+        held = [number_sentences([scored.passage]) for scored in plan.found.passages]
         showing = [one for one in held if answer_signs(plan.question, [one], idf, self.corpus.persona.name).complete]
         return len(showing) >= _COMMON
 
@@ -279,7 +288,7 @@ class AnswerPipeline:
         ranked = await ranked_sentences(plan.search.query, plan.found.passages, plan.found.ranking.idf, self.similarity)
         known = {hit.id for hit in plan.found.ranking.hits if hit.terms} if reason != "out_of_scope" else set[int]()
         near = [scored for scored in plan.found.passages if scored.passage.id in known]
-        nearest = nearest_of(near, [each.sentence for each in ranked])
+        nearest = nearest_sentences(near, [each.sentence for each in ranked])
         return Answer(
             response=silent(persona, reason),
             citations=(),
@@ -316,7 +325,7 @@ def _lead(passages: Sequence[Scored], sentence: Sentence) -> float | None:
 def _run_of(quotes: Sequence[Sequence[Sentence]], sentences: Sequence[Sentence]) -> list[list[Sentence]]:
     """The first quote with the quoted sentences right before and after it."""
     first = {sentence.place for quote in quotes for sentence in quote}
-    together = runs(sorted(sentences, key=lambda sentence: sentence.place))
+    together = consecutive_runs(sorted(sentences, key=lambda sentence: sentence.place))
     return [run for run in together if first & {sentence.place for sentence in run}]
 
 

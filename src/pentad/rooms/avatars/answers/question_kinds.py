@@ -11,11 +11,11 @@ import re
 from collections.abc import Sequence
 from typing import Final, Literal
 
-from pentad.rooms.avatars.verification.comparisons import compared_otherwise
+from pentad.rooms.avatars.verification.comparisons import comparison_changed
 from pentad.rooms.avatars.verification.facts import names_in
 from pentad.rooms.avatars.verification.normalization import normal_words, normalized
 from pentad.rooms.avatars.verification.numbers import numbers_in
-from pentad.rooms.avatars.verification.word_order import exchanged
+from pentad.rooms.avatars.verification.word_order import roles_exchanged
 from pentad.search.text import STOP_WORDS, query_terms, stem, terms, words
 
 QuestionKind = Literal[
@@ -307,7 +307,7 @@ def _settles(question: str, asked: Sequence[str], part: str, before: set[str]) -
     missing = [place for place, term in enumerate(asked) if term not in held]
     if missing and not _is_subject(missing, len(asked), {asked[place] for place in missing} <= before, words):
         return False
-    return not exchanged(question, part) and not compared_otherwise(question, part)
+    return not roles_exchanged(question, part) and not comparison_changed(question, part)
 
 
 def _plain(term: str) -> str:

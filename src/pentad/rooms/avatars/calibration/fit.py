@@ -79,7 +79,7 @@ async def calibrate(
     own = sentences_of(passages)
     theirs = [text for other in others[:_OTHERS] for text in sentences_of(await other.some_passages(_OF_EACH))]
     missed = await near_misses(avatar, passages)
-    made = await fitted(
+    made = await fit_calibration(
         lambda question: avatar.search(question, _PASSAGES), own, theirs, similarity, model, missed=missed, rated=rated
     )
     text, one = made.as_text(), avatar.avatar
@@ -125,7 +125,7 @@ async def near_misses(avatar: AvatarSnapshot, passages: Sequence[Passage]) -> li
     usable = [one for one in passages if corpus.can_leave_out(one.document)]
     documents = {text: one.document for one in usable for text in sentences_of([one])}
     found: list[Ranking] = []
-    for text in sampled(list(documents), MOST_EXAMPLES):
+    for text in sample_sentences(list(documents), MOST_EXAMPLES):
         if (question := keyword_question(text, "left out")) is None or len(found) == MOST_LEFT_OUT:
             continue
         document = documents[text]
@@ -156,7 +156,7 @@ def mixed_questions(own: Sequence[str]) -> list[str]:
     """
     if len(own) < _LARGE:
         return []
-    some = [words for text in sampled(own, 3 * MOST_MIXED) if len(words := telling_words(text)) > 4]
+    some = [words for text in sample_sentences(own, 3 * MOST_MIXED) if len(words := telling_words(text)) > 4]
     third = len(some) // 3
     parts = zip(some[:third], some[third : 2 * third], some[2 * third :], strict=False)
     return [
@@ -170,12 +170,12 @@ def _one_or_two(words: Sequence[str]) -> Sequence[str]:
     return words[at : at + 1 + at % 2]
 
 
-def sampled(sentences: Sequence[str], most: int) -> list[str]:
+def sample_sentences(sentences: Sequence[str], most: int) -> list[str]:
     """Up to `most` sentences, chosen by hash."""
     return sorted(dict.fromkeys(sentences), key=lambda text: (stable_hash(text), text))[:most]
 
 
-async def fitted(
+async def fit_calibration(
     search: Search,
     own: Sequence[str],
     others: Sequence[str],
@@ -211,7 +211,9 @@ async def fitted(
 
 
 async def _covered(search: Search, own: Sequence[str]) -> list[tuple[Ranking, bool]]:
-    asked = [question for text in sampled(own, MOST_EXAMPLES) if (question := keyword_question(text)) is not None]
+    asked = [
+        question for text in sample_sentences(own, MOST_EXAMPLES) if (question := keyword_question(text)) is not None
+    ]
     return [(await search(question), True) for question in asked]
 
 
@@ -225,7 +227,7 @@ async def _not_covered(search: Search, others: Sequence[str], start: Calibration
         likely = sorted(start.probability(ranking) for ranking in rankings)
         if likely[len(likely) // 2] < 0.5:
             found += [(ranking, False) for ranking in rankings]
-    for text in sampled([text for text in others if not is_held_out(text)], MOST_EXAMPLES):
+    for text in sample_sentences([text for text in others if not is_held_out(text)], MOST_EXAMPLES):
         if (question := keyword_question(text, "other")) is not None:
             found.append((await search(question), False))
     return found
@@ -234,7 +236,7 @@ async def _not_covered(search: Search, others: Sequence[str], start: Calibration
 async def _thresholds(own: Sequence[str], similarity: SentenceSimilarity) -> Thresholds:
     """The similarity that two unrelated sentences hardly ever reach."""
     default = Thresholds()
-    some = sampled(own, 60)
+    some = sample_sentences(own, 60)
     if similarity.embedder is None or len(some) < 20:
         return default
     await similarity.embed(some)

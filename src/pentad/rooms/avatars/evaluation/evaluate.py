@@ -19,7 +19,7 @@ from pentad.rooms.avatars.calibration.fit import (
     keyword_question,
     off_topic_questions,
     passage_documents,
-    sampled,
+    sample_sentences,
 )
 from pentad.rooms.avatars.evaluation.author_questions import AuthorQuestion, ask_all, question_lines
 from pentad.rooms.avatars.evaluation.mutations import mutation_lines
@@ -111,10 +111,10 @@ class _Evaluation:
         """Questions the corpus cannot answer. A field is left out if most of its questions look covered."""
         by_field = {name: listed for name, listed in off_topic_questions().items() if is_held_out(name)}
         most = max(1, _FOREIGN // len(by_field))
-        fields = {name: sampled(listed, most) for name, listed in by_field.items()}
+        fields = {name: sample_sentences(listed, most) for name, listed in by_field.items()}
         for other in others:
             texts = [text for text in sentences_of(await other.some_passages(_OWN)) if is_held_out(text)]
-            made = (keyword_question(text, _SALT) for text in sampled(texts, 20))
+            made = (keyword_question(text, _SALT) for text in sample_sentences(texts, 20))
             fields[f"avatar {other.id}"] = [question for question in made if question is not None]
         tried: list[_Coverage] = []
         for done, (name, listed) in enumerate(fields.items(), start=1):
@@ -210,7 +210,7 @@ def _ignore_progress(group: Group, done: int, total: int) -> None:
 def _made(passages: Sequence[Passage]) -> list[_Made]:
     """Questions made from sentences, starting with those the calibration was not fitted on."""
     documents = {text: one.document for one in passages for text in sentences_of([one])}
-    ranked = sampled(list(documents), len(documents))
+    ranked = sample_sentences(list(documents), len(documents))
     ranked = [*ranked[MOST_EXAMPLES:], *ranked[:MOST_EXAMPLES]]
     made = ((text, keyword_question(text, _SALT)) for text in ranked)
     return [_Made(text, asked, documents[text]) for text, asked in made if asked is not None][:_ASKED]

@@ -33,7 +33,7 @@ async def feedback_of(avatars: Avatars, avatar_id: str | None, state: str | None
     return {"avatar": avatar.id, "feedback": [_shown(avatar.id, one) for one in found]}
 
 
-async def reviewed(
+async def review_ratings(
     avatars: Avatars, avatar_id: str | None, accept: Sequence[str], reject: Sequence[str]
 ) -> dict[str, Any]:
     """Accept and reject ratings. The result says what the accepted ones made of the confidence of answers."""

@@ -31,7 +31,7 @@ from pentad.rooms.avatars.interface.presentation import (
     info_view,
     passages_view,
 )
-from pentad.rooms.avatars.search.conversation import Turn, rewritten
+from pentad.rooms.avatars.search.conversation import Turn, rewrite_query
 from pentad.rooms.avatars.service import Avatars
 
 QUERY: Final = (
@@ -74,7 +74,7 @@ async def query_corpus(call: Call[Avatars], arguments: QueryCorpus, avatar_id: s
     query = asked(arguments.query, "query")
     avatar = await call.service.open(avatar_id)
     allowed = await avatar.allowed(arguments.filters)
-    asked_for = rewritten(query, arguments.turns).query
+    asked_for = rewrite_query(query, arguments.turns).query
     found = await retrieve(avatar, asked_for, arguments.most, call.service.similarity, allowed)
     return passages_view(avatar, found, arguments.most, arguments.least)
 

@@ -13,7 +13,7 @@ from pentad.rooms.avatars.models import Passage
 from pentad.rooms.avatars.persona import Persona
 from pentad.rooms.avatars.search.language import differs
 from pentad.rooms.avatars.search.retrieval import ANSWER_FROM, Retrieved, Scored
-from pentad.rooms.avatars.search.time_bounds import later_in
+from pentad.rooms.avatars.search.time_bounds import mentions_after
 from pentad.rooms.avatars.verification.normalization import normalized
 
 Reason = Literal["corpus_miss", "out_of_scope", "after_period", "unverified", "small_talk", "language"]
@@ -40,7 +40,7 @@ class Decision:
 
 def decide(question: str, found: Retrieved, persona: Persona, answer_from: float = ANSWER_FROM) -> Decision:
     """Decide from the question and the passages found for it."""
-    later = () if persona.ends is None else tuple(later_in(question, persona.ends, persona.later_terms))
+    later = () if persona.ends is None else tuple(mentions_after(question, persona.ends, persona.later_terms))
     if later:
         late = [scored for scored in found.passages if _speaks_of(scored.passage, later)]
         if not late or found.probability < answer_from:

@@ -89,7 +89,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Rewritten:
+class RewrittenQuery:
     """A search query. `carried` are words from earlier turns, `own` the stems of the question itself.
 
     `shifted` says that the question asks the last one again about something else (`What about Lydia?`).
@@ -117,7 +117,7 @@ def telling_words(text: str) -> list[str]:
     )
 
 
-def points_back(question: str) -> bool:
+def refers_back(question: str) -> bool:
     """Whether a question cannot be understood without earlier turns."""
     found = words(question)
     if not telling_words(question):
@@ -149,13 +149,13 @@ def _is_question(text: str) -> bool:
     return text.rstrip().endswith("?") or _ASKS.match(text.rstrip()) is not None
 
 
-def rewritten(question: str, turns: Sequence[Turn], idf: Mapping[str, float] | None = None) -> Rewritten:
+def rewrite_query(question: str, turns: Sequence[Turn], idf: Mapping[str, float] | None = None) -> RewrittenQuery:
     """The search query: the question, with rare words of the last turns if it refers back."""
     own = tuple(stem(word) for word in telling_words(question))
-    if not turns or not points_back(question):
-        return Rewritten(question, (), own)
+    if not turns or not refers_back(question):
+        return RewrittenQuery(question, (), own)
     if (shifted := _shifted(question, turns)) is not None:
-        return Rewritten(" ".join((question, *shifted)), shifted, own, shifted=True)
+        return RewrittenQuery(" ".join((question, *shifted)), shifted, own, shifted=True)
     weights: dict[str, float] = {}
     for back, turn in enumerate(reversed(turns[-_TURNS:])):
         for word in telling_words(turn.content):
@@ -166,7 +166,7 @@ def rewritten(question: str, turns: Sequence[Turn], idf: Mapping[str, float] | N
     top = max(weights.values(), default=0.0)
     ranked = sorted(weights, key=lambda word: (-weights[word], word))
     carried = tuple(word for word in ranked if weights[word] >= _LEAST * top)[:MOST_CARRIED]
-    return Rewritten(" ".join((question, *carried)), carried, own)
+    return RewrittenQuery(" ".join((question, *carried)), carried, own)
 
 
 def should_speak(

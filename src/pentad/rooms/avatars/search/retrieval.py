@@ -1,7 +1,7 @@
 """Finds passages for a question, with the probability that they cover it, and looks up passages of callers.
 
 The vector of a passage blurs its sentences: one that answers is lost among ten that do not. So if the retrieval leaves
-a doubt, the sentences of the best passages are compared, too (`refined`). On several kinds of corpora the cosine of the
+a doubt, the sentences of the best passages are compared, too (`refine_probability`). On several kinds of corpora the cosine of the
 nearest sentence separated covered questions better than any feature of whole passages.
 """
 
@@ -104,7 +104,7 @@ async def retrieve(
         raise InvalidInput(f"The question has {len(query)} characters; at most {LONGEST_QUESTION} are read.")
     ranking = await corpus.search(query, limit, allowed)
     found = await corpus.passages([hit.id for hit in ranking.hits])
-    probability = await refined(corpus.calibration.probability(ranking), query, found, similarity)
+    probability = await refine_probability(corpus.calibration.probability(ranking), query, found, similarity)
     scores = corpus.calibration.scores(ranking, probability)
     held = {passage.id: passage for passage in found}
     scored = [
@@ -175,7 +175,9 @@ _MOST_AGAINST: Final = -3.0
 _MOST_FOR: Final = 4.0
 
 
-async def refined(probability: float, query: str, passages: Sequence[Passage], similarity: SentenceSimilarity) -> float:
+async def refine_probability(
+    probability: float, query: str, passages: Sequence[Passage], similarity: SentenceSimilarity
+) -> float:
     """Refine the probability with the sentences of the passages (best first).
 
     Without an embedding model it stays as it is.
@@ -188,10 +190,10 @@ async def refined(probability: float, query: str, passages: Sequence[Passage], s
     ][:_MOST_SENTENCES]
     await similarity.embed([query, *sentences])
     cosines = [cosine for text in sentences if (cosine := similarity.cosine(query, text)) is not None]
-    return moved(probability, max(cosines)) if cosines else probability
+    return shift_probability(probability, max(cosines)) if cosines else probability
 
 
-def moved(probability: float, cosine: float) -> float:
+def shift_probability(probability: float, cosine: float) -> float:
     """Shift a probability by the cosine of the nearest sentence, within bounds."""
     shift = min(max(_WEIGHT * (cosine - _NEITHER), _MOST_AGAINST), _MOST_FOR)
     return logistic(math.log(probability / (1 - probability)) + shift)

@@ -50,7 +50,7 @@ def years_in(text: str) -> list[int]:
     return found
 
 
-def later_in(text: str, end: int, own: Iterable[str] = ()) -> list[str]:
+def mentions_after(text: str, end: int, own: Iterable[str] = ()) -> list[str]:
     """What a text mentions from after the last year of a period, verbatim."""
     found = [str(year) for year in years_in(text) if year > end]
     plain = normalized(text).lower()

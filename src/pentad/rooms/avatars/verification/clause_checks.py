@@ -40,7 +40,7 @@ def clause_doubts(claim: str, cited: Sequence[Sentence], weights: Rarity) -> lis
     if len(pieces) > _MOST_CLAUSES:
         return ["it is too long to be checked clause by clause"]
     doubts = [doubt for piece in pieces for doubt in _doubts_of(piece, cited, weights)]
-    clashes = mixed(claim, [sentence.text for sentence in cited])
+    clashes = _mixed_clauses(claim, [sentence.text for sentence in cited])
     doubts += [f"{clause[:80]!r} mixes clauses that tell of different things" for clause in clashes]
     if _has_new_words(claim, cited):
         doubts.append("words in a row are not in the cited sentences")
@@ -95,7 +95,7 @@ def _plain(word: str) -> str:
     return folded(word).removesuffix("'s")
 
 
-def mixed(claim: str, sources: Sequence[str]) -> list[str]:
+def _mixed_clauses(claim: str, sources: Sequence[str]) -> list[str]:
     """The clauses of a claim that take something from one clause of the sources and put it into another."""
     theirs = [stems for source in sources for stems in _clauses_with_subjects(source)]
     said = set(_stems(claim))

@@ -18,7 +18,7 @@ _DEGREES: Final = frozenset(("more", "less", "fewer", "better", "worse", "rather
 _SHORTEST: Final = 5
 
 
-def compared_otherwise(statement: str, source: str) -> bool:
+def comparison_changed(statement: str, source: str) -> bool:
     """Whether the statement has a comparison that the source has not, or exchanges what stands around a preposition."""
     theirs = list(_around(_THAN, source))
     if any(not any(_is_same(mine, other) for other in theirs) for mine in _around(_THAN, statement)):

@@ -55,7 +55,7 @@ class Sentence:
         return self.passage.document, offset + self.start, offset + self.end
 
 
-def numbered(passages: Iterable[Passage]) -> list[Sentence]:
+def number_sentences(passages: Iterable[Passage]) -> list[Sentence]:
     """The sentences of the passages in order; a sentence shared by two passages is listed once."""
     found: list[Sentence] = []
     known: set[tuple[int, int, int]] = set()
@@ -68,7 +68,7 @@ def numbered(passages: Iterable[Passage]) -> list[Sentence]:
     return found
 
 
-def runs(sentences: Sequence[Sentence]) -> list[list[Sentence]]:
+def consecutive_runs(sentences: Sequence[Sentence]) -> list[list[Sentence]]:
     """Group sentences that follow each other in one passage."""
     found: list[list[Sentence]] = []
     for sentence in sentences:

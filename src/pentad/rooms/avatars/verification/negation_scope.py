@@ -21,7 +21,7 @@ _DETERMINERS: Final = frozenset(
 )  # fmt: skip
 
 
-def left_out(span: str, sentence: str) -> str | None:
+def omitted_negation(span: str, sentence: str) -> str | None:
     """`before` or `after`, if a negation there was left out; None if there is none."""
     words, whole = normal_words(span), normal_words(sentence)
     at = find_run(words, whole)

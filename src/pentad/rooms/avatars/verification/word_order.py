@@ -37,7 +37,7 @@ _MANNER: Final = re.compile(r"^(?:hand|means|way|mail|post|chance|accident|defau
 Token = tuple[str, int]
 
 
-def exchanged(statement: str, source: str) -> bool:
+def roles_exchanged(statement: str, source: str) -> bool:
     """Whether doer and object, or two numbers, may have been exchanged."""
     mine, theirs = _tokens(statement), _tokens(source)
     places = {token: place for place, token in enumerate(theirs)}

@@ -31,7 +31,7 @@ from pentad.rooms.directory.registry.service import (
     Place,
     ServerEntry,
     ServerQuery,
-    validated,
+    publication_problems,
 )
 from pentad.rooms.directory.service import Directory
 from pentad.rooms.directory.settings import DirectorySettings
@@ -229,7 +229,7 @@ class RegistryApi:
 
     async def _validate(self, request: _Request) -> Any:
         check_right(request.exchange.principal, "directory", "read")
-        issues = validated(request.exchange.body)
+        issues = publication_problems(request.exchange.body)
         return {"valid": not issues, "issues": [one.as_json() for one in issues]}
 
     async def _set_status(self, request: _Request, name: str, version: str | None) -> Any:

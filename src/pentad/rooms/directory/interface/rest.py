@@ -27,7 +27,7 @@ from pentad.rooms.directory.interface.trust_tools import (
 )
 from pentad.rooms.directory.models import STATES, State
 from pentad.rooms.directory.service import Directory
-from pentad.rooms.directory.trust.server_key import published
+from pentad.rooms.directory.trust.server_key import published_keys
 
 KEYS_PATH: Final = "/api/directory/keys"
 NAMESPACES_PATH: Final = "/api/directory/namespaces"
@@ -54,12 +54,12 @@ def routes(directory: Directory) -> list[BaseRoute]:
 def key_routes(directory: Directory) -> list[BaseRoute]:
     @described(Operation("The public keys records are signed with, the one in use first.", "directory"))
     async def list_keys(_request: Request) -> Response:
-        keys = {"keys": published(await directory.signing_keys.known())}
+        keys = {"keys": published_keys(await directory.signing_keys.known())}
         return JSONResponse(keys, headers={"cache-control": "public, max-age=300"})
 
     async def rotate(request: Request, _principal: Principal) -> dict[str, Any]:
         forget = is_yes(request.query_params.get("forget_old"))
-        return {"keys": published(await directory.signing_keys.rotate(forget=forget))}
+        return {"keys": published_keys(await directory.signing_keys.rotate(forget=forget))}
 
     rotation = Operation(
         "Sign records with a new key from now on.",

@@ -20,7 +20,7 @@ from pentad.rooms.directory.oasf.locator_items import LOCATOR_KEYS, LocatorItems
 from pentad.rooms.directory.oasf.objects import objects
 from pentad.rooms.directory.oasf.parsing import parse_json
 from pentad.rooms.directory.oasf.taxonomy import taxonomy
-from pentad.rooms.directory.oasf.versions import EMBEDDED, NEWEST, serving
+from pentad.rooms.directory.oasf.versions import EMBEDDED, NEWEST, embedded_version
 
 _ALIASES: Final = {
     "agentname": "name",
@@ -145,7 +145,7 @@ class _Coercion:
 
     def run(self) -> dict[str, Any]:
         version = self._version()
-        served = serving(version)
+        served = embedded_version(version)
         if served is None:
             return self._data
         self._names(served.version)
@@ -167,7 +167,7 @@ class _Coercion:
         """The OASF version, as three numbers."""
         key = next((key for name in _VERSION_KEYS for key in self._data if fold(key[:100]) == name), None)
         given = self._data.get(key) if key is not None else None
-        if isinstance(given, str) and key == "schema_version" and serving(given) is not None:
+        if isinstance(given, str) and key == "schema_version" and embedded_version(given) is not None:
             return given
         version = _version_meant(given) if given is not None else None
         if version is None and given is None:
@@ -295,7 +295,7 @@ def _version_meant(given: Any) -> str | None:
     major, minor, patch = match.groups()
     if patch is not None:
         whole = f"{int(major)}.{int(minor)}.{int(patch)}"
-        return whole if serving(whole) is not None else None
+        return whole if embedded_version(whole) is not None else None
     line = f"{int(major)}.{int(minor or 0)}."
     return next((known for known in EMBEDDED if known.startswith(line)), None)
 

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, cast
 
 from pentad.kernel.cid import canonical_json
 from pentad.kernel.json_values import as_list, as_objects
-from pentad.rooms.directory.oasf.versions import Family, serving
+from pentad.rooms.directory.oasf.versions import Family, embedded_version
 from pentad.rooms.directory.search.sort_keys import created_key, version_key
 from pentad.search.searchable import SearchField, SearchFields
 from pentad.search.word_table import WordTable
@@ -201,7 +201,7 @@ def _complete_class(version: str, family: Family, number: int, name: str, by_num
     """Complete a class from its name, or from its id if it has none. Only 0.3.1 goes by id even if there is a name."""
     from pentad.rooms.directory.oasf.taxonomy import taxonomy  # loads tables, so not before the first record
 
-    serves = serving(version)
+    serves = embedded_version(version)
     if serves is None:
         return ClassTerm(name, number, "")
     table = taxonomy(serves.version, family)

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 
 from pentad.kernel.cid import canonical_json
 from pentad.kernel.json_values import as_list, as_object, as_objects, as_texts, text_or_none
-from pentad.rooms.directory.oasf.versions import serving
+from pentad.rooms.directory.oasf.versions import embedded_version
 from pentad.rooms.directory.translate.class_migration import ClassMigration, class_label
 from pentad.rooms.directory.translate.locator_migration import migrate_locators
 from pentad.rooms.directory.translate.losses import Loss
@@ -150,7 +150,7 @@ def _classes(record: dict[str, Any], family: Literal["skill", "domain"], newer: 
 
 def _version(record: dict[str, Any]) -> str:
     version = record.get("schema_version")
-    served = serving(version) if isinstance(version, str) else None
+    served = embedded_version(version) if isinstance(version, str) else None
     return served.version if served else ""
 
 

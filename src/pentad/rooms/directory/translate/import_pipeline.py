@@ -18,7 +18,7 @@ from pentad.kernel.problems import Patch
 from pentad.rooms.directory.models import Pushed, Record
 from pentad.rooms.directory.oasf.findings import Report
 from pentad.rooms.directory.oasf.schema_source import SchemaSource, UnknownVersion
-from pentad.rooms.directory.oasf.versions import EMBEDDED, serving
+from pentad.rooms.directory.oasf.versions import EMBEDDED, embedded_version
 from pentad.rooms.directory.search.query import Filter, FilterKind, Found, Query
 from pentad.rooms.directory.translate.class_migration import ClassMapping
 from pentad.rooms.directory.translate.enrichment import Suggested, enrich
@@ -257,7 +257,7 @@ class Importer:
             cid = cid_of(canonical_json(record))
             return Imported(read.format, record, cid, "would be imported", warnings=warnings)
         losses = _overridden(record, options)
-        served = serving(own)
+        served = embedded_version(own)
         version = served.version if served else SCHEMA_VERSION
         suggested = enrich(
             record, version, options.skills, options.domains, by_words=options.suggest, guess=False

@@ -15,7 +15,7 @@ from pentad.kernel.json_values import as_object, as_objects, text_or_none
 from pentad.rooms.directory.oasf.parsing import check_record
 from pentad.rooms.directory.oasf.schema_source import UnknownVersion
 from pentad.rooms.directory.oasf.validator import validate
-from pentad.rooms.directory.oasf.versions import EMBEDDED, Family, serving
+from pentad.rooms.directory.oasf.versions import EMBEDDED, Family, embedded_version
 from pentad.rooms.directory.translate.class_migration import ClassMapping, ClassMigration, class_label
 from pentad.rooms.directory.translate.locator_migration import migrate_locators
 from pentad.rooms.directory.translate.losses import Loss
@@ -60,7 +60,7 @@ def migrate(record: dict[str, Any], to_version: str, *, allow_unmapped: bool = F
     """
     if to_version not in EMBEDDED:
         raise UnknownVersion(to_version, list(EMBEDDED))
-    served = serving(check_record(record)["schema_version"])
+    served = embedded_version(check_record(record)["schema_version"])
     if served is None:
         raise InvalidInput("The record's schema_version is unknown.", hint=f"Use one of {', '.join(EMBEDDED)}.")
     source = deepcopy(record)

@@ -22,7 +22,7 @@ from pentad.rooms.registers import store
 from pentad.rooms.registers.access.rules import AccessRules
 from pentad.rooms.registers.definitions.object_validation import json_text, validation_error
 from pentad.rooms.registers.models import Caller, Page, Register, Schema
-from pentad.rooms.registers.not_found import Missing
+from pentad.rooms.registers.not_found import EntityNotFound
 from pentad.rooms.registers.store import Kind, Ref, as_uuid, is_slug, next_version, slugified
 
 E = TypeVar("E", Register, Schema)
@@ -226,7 +226,7 @@ def entity_not_found(kind: Kind, ref: Ref, known: Sequence[Register | Schema]) -
     guess = did_you_mean(str(ref), (one.slug for one in known))
     have = f"You have access to {counted(len(known), kind)}{': ' if known else ''}{named}{more}."
     message = f"{kind.capitalize()} {str(ref)[:80]} not found.{' ' + guess if guess else ''} {have}"
-    return Missing(message, "registers" if kind == "register" else "schemas")
+    return EntityNotFound(message, "registers" if kind == "register" else "schemas")
 
 
 def chosen_slug(
@@ -262,7 +262,7 @@ def refuse_taken_uuid(rows: Rows, kind: Kind, uuid: str | None) -> None:
         raise Conflict(f"A {kind} with the uuid {uuid} exists already.", hint="Update it instead.")
 
 
-def refuse_filled(
+def refuse_nonempty(
     rows: Rows, kind: Kind, entity: Register | Schema, *, with_count: bool, purgeable: bool = False
 ) -> None:  # fmt: skip
     """Conflict while there are objects; gives their number only to callers who may see all of them (`with_count`).

@@ -17,7 +17,7 @@ from pentad.rooms.registers.catalogue.catalogue import Catalogue
 from pentad.rooms.registers.catalogue.related_schemas import SchemaReader
 from pentad.rooms.registers.definitions.object_validation import json_text
 from pentad.rooms.registers.models import OBJECT_COLUMNS, Caller, Page, Pair, StoredObject
-from pentad.rooms.registers.not_found import Missing
+from pentad.rooms.registers.not_found import EntityNotFound
 from pentad.rooms.registers.objects import integrity, store
 from pentad.rooms.registers.objects.history_access import HistoryAccess
 from pentad.rooms.registers.objects.lookup import find_object, has_unique_values, visibility_of
@@ -423,9 +423,9 @@ class ObjectReader:
             stored = None if row is None else StoredObject(*row)
             pair = None if stored is None else self._catalogue.pairs_in(rows)(stored.register, stored.schema)
             if stored is None or pair is None or stored.is_deleted != deleted:
-                raise Missing(f"Object {uuid[:80]!r} not found.", "objects")
+                raise EntityNotFound(f"Object {uuid[:80]!r} not found.", "objects")
             if not self._access.sees_object(caller, pair, stored):
-                raise Missing(f"Object {uuid[:80]!r} not found.", "objects")
+                raise EntityNotFound(f"Object {uuid[:80]!r} not found.", "objects")
             return pair, stored if deleted else self.filled(rows, caller, pair, [stored])[0]
 
         return await self._database.read(read)

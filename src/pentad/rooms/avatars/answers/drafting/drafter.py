@@ -18,7 +18,7 @@ from pentad.rooms.avatars.models import Passage
 from pentad.rooms.avatars.persona import Persona, place
 from pentad.rooms.avatars.search.conversation import Turn
 from pentad.rooms.avatars.verification.drafts import json_in
-from pentad.rooms.avatars.verification.evidence import Sentence, numbered
+from pentad.rooms.avatars.verification.evidence import Sentence, number_sentences
 from pentad.rooms.avatars.verification.verify import Checked
 
 MOST_EVIDENCE: Final = 40
@@ -237,7 +237,7 @@ class Material:
 
 def material(persona: Persona, question: str, passages: Sequence[Passage], turns: Sequence[Turn] = ()) -> Material:
     """What a caller's own model needs to draft a grounded answer."""
-    evidence = numbered(passages)[:MOST_EVIDENCE]
+    evidence = number_sentences(passages)[:MOST_EVIDENCE]
     return Material(
         grounded_prompt(persona, question, evidence, turns), evidence, tuple(passage.id for passage in passages)
     )

@@ -18,7 +18,7 @@ from typing import Final
 from pentad.rooms.avatars.answers.answer_relevance import answer_signs
 from pentad.rooms.avatars.answers.question_kinds import has_kind, kind_of
 from pentad.rooms.avatars.search.retrieval import Scored
-from pentad.rooms.avatars.verification.evidence import Sentence, numbered, runs
+from pentad.rooms.avatars.verification.evidence import Sentence, consecutive_runs, number_sentences
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
 from pentad.search.scoring import WordScorer, word_lists
 from pentad.search.searchable import SearchField
@@ -76,7 +76,7 @@ async def best_quotes(
     else the best of all.
     """
     ranked = await ranked_sentences(question, passages, idf, similarity)
-    every = without_headings(numbered(scored.passage for scored in passages[:FROM_PASSAGES]))
+    every = without_headings(number_sentences(scored.passage for scored in passages[:FROM_PASSAGES]))
     chosen = [each.sentence for each in _diverse(ranked, similarity, most)]
     if not chosen:
         return []
@@ -84,13 +84,13 @@ async def best_quotes(
         chosen += _going_on(first, chosen, every)
     chosen += _spoken_of(chosen, every)
     ranks = {each.sentence.place: rank for rank, each in enumerate(ranked)}
-    together = runs(sorted(chosen, key=lambda sentence: sentence.place))
+    together = consecutive_runs(sorted(chosen, key=lambda sentence: sentence.place))
     showing = [run for run in together if answer_signs(question, [run], idf, speaker).complete]
     plain = [[one for one in group if not one.instructs] for group in (_flat(showing), chosen)]
     best = min(plain[0] or plain[1] or chosen, key=lambda one: ranks.get(one.place, len(ranks)))
     answer = [*_spoken_of([best], every), best]
     said = {sentence.place for sentence in answer}
-    others = runs(sorted((one for one in chosen if one.place not in said), key=lambda one: one.place))
+    others = consecutive_runs(sorted((one for one in chosen if one.place not in said), key=lambda one: one.place))
     others.sort(key=lambda run: (_orders(run), min(ranks.get(sentence.place, len(ranks)) for sentence in run)))
     return [answer, *others]
 
@@ -113,7 +113,7 @@ async def ranked_sentences(
     left out.
     """
     leading, kind = passages[:FROM_PASSAGES], kind_of(question)
-    sentences = without_headings(numbered(scored.passage for scored in leading))
+    sentences = without_headings(number_sentences(scored.passage for scored in leading))
     sentences = [each for each in sentences if len(each.words) >= _FEWEST_WORDS] or sentences
     lexical = _word_scores(query_terms(question), sentences, idf)
     raw = {scored.passage.id: scored.raw_score for scored in leading}
