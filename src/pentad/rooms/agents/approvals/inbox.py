@@ -135,7 +135,7 @@ class Inbox:
 
         await self._log.database.write(work)
 
-    async def asked_at(self, task_id: str, step: str) -> Approval | None:
+    async def read_at(self, task_id: str, step: str) -> Approval | None:
         """The current state of the approval a turn asked for at this place."""
         return await self._log.database.read(lambda rows: store.of_step(rows, task_id, step))
 
@@ -180,7 +180,7 @@ class Inbox:
         found = await self._log.database.read(lambda rows: store.get(rows, approval_id))
         return found if found is not None and found.task == task.id and found.state == "pending" else None
 
-    async def awaiting(self, principal: Principal, task_id: str) -> Approval | None:
+    async def decidable(self, principal: Principal, task_id: str) -> Approval | None:
         """The oldest approval of a task that the principal may decide."""
         found = await self._log.database.read(lambda rows: store.pending_of(rows, task_id))
         return next((one for one in found if self._may_see(principal, one) and self.may_decide(principal, one)), None)

@@ -76,7 +76,7 @@ class Grounds:
         return (
             1.0,
             math.log(probability / (1 - probability)),
-            self.signs.held,
+            self.signs.word_share,
             1.0 if self.signs.kind is False else 0.0,
             1.0 if self.signs.facts and self.signs.roles is not False else 0.0,
             1.0 if self.complete else 0.0,

@@ -1,8 +1,8 @@
 """Finds passages for a question, with the probability that they cover it, and looks up passages of callers.
 
-The vector of a passage blurs its sentences: one that answers is lost among ten that do not. So if the retrieval leaves
-a doubt, the sentences of the best passages are compared, too (`refine_probability`). On several kinds of corpora the cosine of the
-nearest sentence separated covered questions better than any feature of whole passages.
+The vector of a passage blurs its sentences: one that answers is lost among ten that do not. So if the search leaves any
+doubt, the sentences of the best passages are compared too (`refine_probability`). On several kinds of corpora, the
+cosine of the nearest sentence separated covered questions better than any feature of whole passages.
 """
 
 import math

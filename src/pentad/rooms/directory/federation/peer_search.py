@@ -65,7 +65,7 @@ class PeerSearch:
                 remote = await self._connections.open(peer, SECONDS)
                 try:
                     most = MOST_PER_QUERY + 1
-                    listed = await asyncio.gather(*(remote.announced(query, most) for query in queries))
+                    listed = await asyncio.gather(*(remote.published_records(query, most) for query in queries))
                 finally:
                     await remote.close()
         except PentadError as error:

@@ -78,7 +78,7 @@ class Subscriptions:
         try:
             remote = await self.connections.open(peer)
             try:
-                async with remote.listening() as events:
+                async with remote.listen() as events:
                     while True:
                         await _Round(self, run, await self._current(peer), remote).catch_up()
                         progressed = True

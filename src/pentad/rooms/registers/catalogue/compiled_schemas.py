@@ -52,7 +52,7 @@ class Definitions:
         known = self._compiled.get(schema.id)
         if known is not None and known[0] == stamp:
             return known[1]
-        compiled = self.try_out(rows, schema)
+        compiled = self.compile_unsaved(rows, schema)
         if len(self._compiled) >= _MOST_CACHED:
             self._compiled.clear()
         self._compiled[schema.id] = (stamp, compiled)
@@ -72,7 +72,7 @@ class Definitions:
         schema = store.find_schema(rows, schema_id)
         return None if schema is None else (schema, self.of(rows, schema))
 
-    def try_out(self, rows: Rows, schema: Schema, changed: Schema | None = None) -> "CompiledSchema":
+    def compile_unsaved(self, rows: Rows, schema: Schema, changed: Schema | None = None) -> "CompiledSchema":
         """Compile a schema that may not be stored yet; InvalidInput says what is wrong with it.
 
         If the schema is composed of `changed`, that is used instead of the stored one.

@@ -95,7 +95,7 @@ class SchemaPreflight:
             meant = dependent_change(rows, user, change)
             old, new = (
                 self._definitions.of(rows, user),
-                self._definitions.try_out(rows, meant.proposed, change.proposed),
+                self._definitions.compile_unsaved(rows, meant.proposed, change.proposed),
             )
             found[user.slug] = self.preflight(rows, meant, (old, new), hidden, Skipped())
         return found
