@@ -135,7 +135,7 @@ class MountedAgent:
         remote = await self._open(turn.caller)
         known = await self._forwarded.get(turn.id)
         if known is not None and known.url != remote.interface.url:
-            raise Conflict(f"The task was sent to another agent than {self.name} leads to now.")
+            raise Conflict(f"{self.name} now leads to a different agent than the one the task was sent to.")
         copy = TaskCopy(turn, has_ids=remote.dialect != "agentvault")
         passing_on: asyncio.Task[None] | None = None
         try:

@@ -47,7 +47,7 @@ class Persona:
 
     @property
     def label(self) -> str:
-        """The label of every answer: this is a machine."""
+        """The label of every answer: it says that this is a machine."""
         if self.voice == "first_person":
             return f"AI avatar in the voice of {self.name}: a program quoting a corpus, not the person."
         return f"AI avatar, a student of {self.name}: a program quoting a corpus, not the person."
@@ -84,7 +84,7 @@ def persona_of(config: AvatarConfig) -> Persona:
 
 
 def day_of(passage: Passage) -> str | None:
-    """The day this version of a changing source was read."""
+    """The day when this version of a changing source was read."""
     return None if passage.as_of is None else iso(passage.as_of)[:10]
 
 
@@ -121,7 +121,7 @@ def is_speech(text: str, start: int, end: int) -> bool:
 
 
 def _speaker(persona: Persona, passage: Passage, *, first: bool, spoken: bool) -> str:
-    """Who says it: the person only in the first person and of own words, else the document."""
+    """Who says it: the person if the voice is the first person and the words are their own, else the document."""
     also = "" if first else "also "
     if not persona.is_own(passage):
         about = "written after the period of this avatar" if persona.is_late(passage) else f"about {persona.name}"
@@ -149,7 +149,7 @@ def searched_for(question: str) -> str:
 
 
 def silent(persona: Persona, reason: str) -> str:
-    """What the avatar says if it has no answer."""
+    """The reply of an avatar without an answer."""
     mine = "my writings" if persona.voice == "first_person" else f"the corpus of {persona.name}"
     if reason == "after_period":
         return f"This lies after the period that {mine} cover{'' if mine.startswith('my') else 's'}{_until(persona)}."
@@ -158,7 +158,7 @@ def silent(persona: Persona, reason: str) -> str:
     if reason == "language":
         return f"I could not search in this language. Ask in the language of {mine}."
     if reason == "unverified":
-        return f"I found nothing in {mine} that bears an answer out."
+        return f"I found nothing in {mine} that supports an answer."
     return f"I find nothing on this in {mine}."
 
 

@@ -1,4 +1,4 @@
-"""The declaration of the avatars room. Parts that only a server or the demo needs are imported on demand."""
+"""Declares the avatars room. Modules that only a server or the demo needs are imported on demand."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -96,7 +96,7 @@ EVENT_KINDS = {
 
 
 async def remove_old(avatars: Avatars, _run: JobRun) -> None:
-    """The job `avatars.retention`: delete old answers, and what interrupted ingests left."""
+    """The job `avatars.retention`: delete old answers and the checkpoints of abandoned ingests."""
     await avatars.answers.remove_old()
     await avatars.remove_old_checkpoints()
 

@@ -56,7 +56,7 @@ class Avatars:
         self.only: str | None = None
         self._similarity: list[SentenceSimilarity] = []
         self._without_schemas: set[str] = set()
-        """Endpoints of language models that cannot reply by a JSON Schema."""
+        """Endpoints of language models that do not support JSON Schemas."""
         self.served: dict[str, tuple[Row, OpenRoom]] = {}
         """The rooms of single avatars, each with the avatar's number and generation."""
         self.author_work = asyncio.Lock()
@@ -169,9 +169,9 @@ class Avatars:
         return ReferenceReader(resolve, references.schemes())
 
     async def refresh(self) -> None:
-        """Ingest watched folders and sources on the web again, if they changed. Failures are logged; the rest goes on.
+        """Ingest watched folders and sources on the web again, if they changed.
 
-        Nobody's rights are used: resources of rooms are read again when somebody ingests them.
+        Failures are logged and do not stop the rest. No caller's rights are used, so resources of rooms are not read.
         """
         follow = self._follow_web()
         done: set[str] = set()
@@ -249,14 +249,14 @@ class Avatars:
         return await self.feedback.rate(avatar.avatar.number, found, helpful=helpful, correction=correction)
 
     async def review_feedback(self, avatar_id: str | None, decisions: "Mapping[str, State]") -> AvatarSnapshot:
-        """Accept or reject ratings as the author, and calibrate the avatar anew with those accepted."""
+        """Accept or reject ratings as the author, and recalibrate the avatar with the accepted ones."""
         avatar = await self.open(avatar_id)
         await self.feedback.review(avatar.avatar.number, decisions)
         await self._calibrate(avatar)
         return await self.open(avatar.id)
 
     async def remove(self, avatar_id: str) -> None:
-        """Remove an avatar with everything it has."""
+        """Remove an avatar and all its data."""
         from pentad.rooms.avatars.corpus.publish_generation import remove_avatar
 
         await self.database.write(lambda tx: remove_avatar(tx, self.search, find_avatar(tx, avatar_id)))
@@ -305,7 +305,7 @@ class Avatars:
         return replace(found, answers=kept)
 
     async def routes(self, question: str) -> "list[Route]":
-        """The avatars, the one most likely to answer first."""
+        """The avatars, those most likely to answer first."""
         from pentad.rooms.avatars.search.routing import routes
 
         return await routes(question, await self.open_all(), self.similarity)

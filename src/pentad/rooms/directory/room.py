@@ -1,4 +1,4 @@
-"""The directory room. Modules that only a server, the console or the demo needs are imported when they are used."""
+"""Declares the directory room. Modules that only a server, the console or the demo needs are imported on demand."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager

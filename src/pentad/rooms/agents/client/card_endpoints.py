@@ -56,7 +56,7 @@ def best_interface(card: Card, dialect: Dialect | None = None) -> Interface:
     offered = sorted({f"{one.dialect} ({one.binding})" for one in interfaces(card)})
     raise InvalidInput(
         f"The card of {agent_name(card)} offers {', '.join(offered) or 'no dialect that is spoken here'}.",
-        hint="Spoken are A2A 1.0 (JSONRPC, HTTP+JSON), A2A 0.3 (JSONRPC) and AgentVault.",
+        hint="Supported are A2A 1.0 (JSONRPC, HTTP+JSON), A2A 0.3 (JSONRPC) and AgentVault.",
     )
 
 

@@ -272,7 +272,7 @@ async def fetch_card(url: str, fetcher: "Fetcher", *, trusted: bool = False) -> 
             return answer.url, card
         status = answer.status
     raise NotFound(
-        f"There is no agent card at {url} (HTTP {status}).", hint=f"Give the card's own address, mostly {WELL_KNOWN}."
+        f"There is no agent card at {url} (HTTP {status}).", hint=f"Give the card's own address, usually {WELL_KNOWN}."
     )
 
 

@@ -261,7 +261,7 @@ def _raised(peer: str, error: type[PentadError], reason: str, code: Any, message
     details: dict[str, Any] = {"reason": reason, "peer": peer, "peer_code": code, "peer_message": text}
     if problems := _remote_problems(data):
         details["problems"] = problems
-    hint = "Its key belongs into the file of rooms.agents.agent_keys, by host." if code == _NO_LOGIN else None
+    hint = "Add its key, by host, to the file set in rooms.agents.agent_keys." if code == _NO_LOGIN else None
     return error(f"{peer} refuses ({code}): {text}", hint=hint, details=details)
 
 

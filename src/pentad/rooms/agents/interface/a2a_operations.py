@@ -281,7 +281,9 @@ def _check_types(agent: HostedAgent, message: Message) -> None:
         for part in message.parts:
             if part.media_type is not None and not accepts_type(modes, part.media_type):
                 accepted = ", ".join(modes)
-                raise Fault("content-type", f"This agent does not take {part.media_type[:80]}; it takes {accepted}.")
+                raise Fault(
+                    "content-type", f"This agent does not accept {part.media_type[:80]}; it accepts {accepted}."
+                )
 
 
 class CustomMethod:
@@ -316,7 +318,7 @@ class CustomMethod:
         try:
             return self._result.dump_python(self._result.validate_python(result), mode="json", by_alias=True)
         except ValidationError:
-            raise Fault("internal", "The method returned something else than it promises.") from None
+            raise Fault("internal", "The method did not return what its annotation promises.") from None
 
 
 def _violation(error: Mapping[str, Any]) -> Violation:

@@ -105,7 +105,7 @@ class Answer:
     query: str = ""
     should_speak: float | None = None
     uri: str | None = None
-    """Where what made it is kept, if it is."""
+    """The URI of its entry in the log, if it was logged."""
     generation: int | None = None
     """Of the corpus."""
     translated: str | None = None
@@ -190,7 +190,7 @@ def render_statements(
 
 
 def _marked(persona: Persona, checked: Checked, numbers: Sequence[int]) -> str:
-    """The text with citation numbers before the full stop, and a note if somebody else wrote the cited source."""
+    """The text with citation numbers before the full stop, and a note if the cited source is by someone else."""
     text = " ".join(checked.text.split())
     marks = "".join(f"[{number}]" for number in numbers)
     others = not all(persona.is_own(sentence.passage) for sentence in checked.sentences)

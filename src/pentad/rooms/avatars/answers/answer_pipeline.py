@@ -62,7 +62,7 @@ OnProgress = Callable[[str], Awaitable[None]]
 
 
 async def _ignore_progress(_text: str) -> None:
-    """Ignores progress messages."""
+    """Ignores progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +87,9 @@ class Draft:
     grounding: Grounding
     mode: Mode
     answer: Sequence[Sequence[Sentence]]
-    """The quotes that have to hold the answer, as runs of sentences."""
+    """The quotes that must contain the answer, as runs of sentences."""
     lead: float | None = 1.0
-    """How much more probable than the next passage that of the first quote is; None if another one is first."""
+    """How much more probable the first quote's passage is than the next one; None if another passage is first."""
     cosine: float | None = None
     """How close the first quote is to the question in meaning."""
 
@@ -240,7 +240,7 @@ class AnswerPipeline:
         return Draft(said, citations, sentences, counted, self.mode, consecutive_runs(sentences))
 
     def grounds(self, plan: Plan, draft: Draft) -> Grounds:
-        """What speaks for an answer."""
+        """The evidence for an answer."""
         idf = plan.found.ranking.idf
         return Grounds(
             probability=plan.decision.probability,
@@ -254,7 +254,7 @@ class AnswerPipeline:
         )
 
     def _is_common(self, plan: Plan, idf: Mapping[str, float]) -> bool:
-        """Whether so many passages have all the question's words that having them shows nothing."""
+        """Whether so many passages have all the question's words that this is no evidence."""
         if kind_of(plan.question) not in (None, "definition", "yes_no"):
             return False
         held = [number_sentences([scored.passage]) for scored in plan.found.passages]
@@ -374,7 +374,7 @@ def _with(
 
 
 def _reading(passages: Sequence[Scored]) -> str:
-    """Which passages the answer is made from."""
+    """The passages that the answer is made from."""
     titles = list(dict.fromkeys(one.passage.source for one in passages))
     more = " and others" if len(titles) > _NAMED_TITLES else ""
     return f"Reading {counted_as(len(passages), 'passage')} of {_listed(titles[:_NAMED_TITLES])}{more}"

@@ -118,7 +118,7 @@ def _word_share(telling: Mapping[str, float], texts: Sequence[str]) -> float:
 def _is_done_to(question: str, sentences: Sequence[str]) -> bool | None:
     """Whether the object of the question (`who founded the club?`) is the object in a sentence, too.
 
-    In `the club founded a prize` the club is the subject. Questions of another form pass. None if the sentences have
+    In `the club founded a prize` the club is the subject. Other forms of questions pass. None if the sentences have
     the verb of a question such as `who paid for the engine?` without its preposition.
     """
     asked = words(question)

@@ -1,7 +1,7 @@
-"""Asks several avatars one question and pairs quotes that speak of the same thing.
+"""Asks several avatars one question and pairs quotes about the same thing.
 
-Similarity does not tell whether two people agree. A pair is called a difference only if something shows it: a negation,
-an opposite, or another number for the same thing. The reader gets both quotes.
+Similarity does not show whether two people agree. A pair counts as a difference only if there is a sign of one: a
+negation, an opposite, or another number for the same thing. The reader gets both quotes.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""What kind of answer a question asks for, and whether a text has something of that kind.
+"""The kind of answer that a question asks for, and whether a text has something of that kind.
 
 A sentence on the topic without a number does not answer `how many`. Having one proves nothing, but not having one shows
 that the answer is elsewhere.
@@ -134,7 +134,7 @@ _WHOLE: Final = frozenset(_WHOLE_WORDS.split())
 _EMPHASIS: Final = frozenset(("actual", "ever", "own", "realli", "truli"))
 """Stems that stress a question and are in no answer."""
 _GOING: Final = frozenset(terms("go goes went gone travel visit journey"))
-"""Stems that say alike that somebody went somewhere."""
+"""Stems that all say that somebody went somewhere."""
 _PRONOUN_WORDS: Final = "he she it they this these that those which who"
 _PRONOUNS: Final = frozenset(_PRONOUN_WORDS.split())
 

@@ -1,10 +1,10 @@
 """Fits an avatar's calibration to its own corpus after an ingest, without labels.
 
-Covered questions are made from the corpus: some telling words of one sentence, asked as a person would. Questions that
-are not covered come from other fields and other avatars, and from the corpus itself: near misses, asked without the
-document that answers them. The fit starts at the default model and is pulled towards it, so a few examples change
-little. All choices go by hashes: the same corpus gives the same calibration. A quarter of the fields is held out for
-evaluations (`is_held_out`).
+Covered questions are made from the corpus: some distinctive words of a sentence, phrased as a person would. Questions
+that are not covered come from other fields and other avatars, and from the corpus itself: near misses, asked without
+the document that answers them. The fit starts at the default model and is pulled towards it, so a few examples change
+little. All choices go by hashes, so the same corpus gives the same calibration. A quarter of the fields is held out
+for evaluations (`is_held_out`).
 """
 
 import hashlib
@@ -136,14 +136,14 @@ async def near_misses(avatar: AvatarSnapshot, passages: Sequence[Passage]) -> li
 
 
 def keyword_question(sentence: str, salt: str = "") -> str | None:
-    """A question with some telling words of a sentence; None if it has too few."""
+    """A question with some distinctive words of a sentence; None if it has too few."""
     words = [word for word in telling_words(sentence) if len(word) > 2]
     if len(words) < 4:
         return None
     ranked = sorted(words, key=lambda word: stable_hash(f"{salt}{sentence}\x00{word}"))
     count = 2 + stable_hash(f"{salt}{sentence}") % 4
     kept = [word for word in words if word in ranked[:count]]
-    if stable_hash(f"{salt}other{sentence}") % 5 < 3:  # people seldom ask in the words of the text alone
+    if stable_hash(f"{salt}other{sentence}") % 5 < 3:  # people seldom use only the words of the text
         kept.insert(1, _OTHER_WORDS[stable_hash(f"{salt}which{sentence}") % len(_OTHER_WORDS)])
     form = _FORMS[stable_hash(f"{salt}form{sentence}") % len(_FORMS)]
     return form.format(" and ".join(kept) if len(kept) < 3 else f"{' '.join(kept[:-1])} and {kept[-1]}")

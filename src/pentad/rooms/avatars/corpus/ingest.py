@@ -280,7 +280,7 @@ class Ingest:
         return document
 
     async def _drop_unchanged(self, run: _Run, plan: Plan) -> None:
-        """Forget what was read from references and has the same text: pages carry much that nobody sees."""
+        """Forget what was read from references and has the same text: pages contain much that nobody sees."""
 
         def is_same(rows: Rows, draft: Draft) -> bool:
             before = draft.job.replaced
@@ -324,7 +324,7 @@ class Ingest:
         run.progress("storing", 1, 1)
         try:
             await self._search.embed_pending()
-        except PentadError as error:  # what waits for vectors is found by words, and waits on
+        except PentadError as error:  # passages without vectors are found by words until they get some
             log_failure(error, "Embedding new documents")
 
 
@@ -344,7 +344,7 @@ def files_in(paths: Sequence[Path]) -> list[FoundFile | FileLine]:
 
 
 def _unread(job: ToRead, refusal: Unreadable) -> FileLine:
-    """A failure, or a picture without text beside the documents, which is none."""
+    """A failure; a picture without text next to the documents is not one."""
     path, former = str(job.file.found.name), " The former version stays." if job.replaced else ""
     if job.file.found.format == "image" and refusal.reason == "no_text" and not job.replaced:
         return FileLine(path, "skipped", note=refusal.message)

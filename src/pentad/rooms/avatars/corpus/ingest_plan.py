@@ -80,7 +80,7 @@ def size_line(found: FoundFile, most: int) -> FileLine | None:
 
 
 PIPELINE: Final = 6
-"""Increase this if the same bytes give other passages or vectors, for example with a new reader."""
+"""Increase this if the same bytes now give other passages or vectors, for example with a new reader."""
 
 Origin = Literal["folder", "file", "refresh"]
 """How a document came in. A refresh changes only what documents say, not how they came in."""

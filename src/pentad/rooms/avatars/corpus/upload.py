@@ -1,6 +1,6 @@
-"""Documents on their way to a server: the command line packs them into a form, the server unpacks it into a folder.
+"""Uploads documents to a server: the command line packs them into a form, the server unpacks it into a folder.
 
-The server trusts no name: every path must stay inside the folder, and no file may come twice.
+The server trusts no name: every path must stay inside the folder, and no file may occur twice.
 """
 
 import asyncio
@@ -63,12 +63,12 @@ def pack_files(found: Iterable[FoundFile | FileLine]) -> UploadForm:
 
 
 def _packed(files: dict[str, Path], left_out: Sequence[FileLine]) -> UploadForm:
-    hint = "Ingest it where the server's store is reached, with --data or --database."
+    hint = "Ingest it with direct access to the server's store: --data or --database."
     if len(files) > MOST_FILES:
         raise LimitExceeded(f"There are {len(files):,} files; an upload has at most {MOST_FILES:,}.", hint=hint)
     try:
         if sum(path.stat().st_size for path in files.values()) > _MOST_BYTES:
-            raise LimitExceeded(f"The files have more than {_MOST_BYTES // MIB} MiB together.", hint=hint)
+            raise LimitExceeded(f"The files exceed {_MOST_BYTES // MIB} MiB in total.", hint=hint)
         body, media_type = write_form((name, path.read_bytes()) for name, path in files.items())
     except OSError as error:
         raise InvalidInput(f"{error.filename} cannot be read: {error.strerror}.") from None

@@ -89,7 +89,7 @@ class _Evaluation:
         return tried
 
     async def answers(self, made: Sequence[_Made]) -> list[tuple[float, bool]]:
-        """Whether the quotes have the sentence that a question was made from."""
+        """Whether the quotes contain the sentence that a question was made from."""
         pipeline = AnswerPipeline(self.avatar, self.similarity)
         said: list[tuple[Answer, int]] = []
         for done, one in enumerate(made, start=1):

@@ -1,6 +1,6 @@
 """Makes correct statements wrong in one respect each, and counts how many of these mutations the checks catch.
 
-True statements, shortened or in other words, must pass.
+True statements, shortened or reworded, must pass.
 """
 
 import re
@@ -152,7 +152,7 @@ def shortened(sentence: Sentence) -> list[str]:
 
 
 def paraphrases(sentence: Sentence) -> list[str]:
-    """The sentence in other words that say the same: its clauses exchanged, a word replaced, a negation contracted."""
+    """The sentence reworded with the same meaning: clauses exchanged, a word replaced, a negation contracted."""
     text = sentence.text
     made: list[str] = []
     if (match := _CONDITION.fullmatch(text)) is not None:

@@ -34,7 +34,7 @@ _TAIL: Final = 0.025
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One figure over `of` cases. `id` is what a gate names. The goal is the least, or with `at_most` the most."""
+    """One figure over `of` cases. Goals refer to its `id`. The goal is a minimum, or with `at_most` a maximum."""
 
     id: str
     name: str
@@ -116,7 +116,7 @@ def _check_figure(name: str, known: Sequence[str]) -> None:
 
 
 def share(id_: str, name: str, hits: float, of: int, goal: float | None = None, *, at_most: bool = False) -> Line:
-    """A share of cases. Without a case there is nothing to reach."""
+    """A share of cases. Without cases it has no goal."""
     value = hits / of if of else 0.0
     return Line(id_, name, value, of, share_interval(value, of), goal if of else None, at_most)
 
@@ -157,7 +157,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def share_interval(value: float, of: int) -> Interval:
-    """Wilson's interval of a share; it is honest for few cases and for shares near 0 and 1."""
+    """Wilson's interval of a share, which is reliable for few cases and for shares near 0 and 1."""
     if not of:
         return 0.0, 1.0
     square = _Z * _Z
@@ -178,7 +178,7 @@ def auroc_interval(value: float, positives: int, negatives: int) -> Interval:
 
 
 def resampled_interval(cases: Sequence[T], figure: Callable[[Sequence[T]], float]) -> Interval:
-    """The interval of any figure, by drawing the cases again and again (bootstrap)."""
+    """The interval of any figure, by resampling the cases (bootstrap)."""
     if not cases:
         return 0.0, 1.0
     draw = random.Random(len(cases))  # noqa: S311  statistics, not secrets

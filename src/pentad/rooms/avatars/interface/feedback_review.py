@@ -24,7 +24,7 @@ async def evaluation_of(avatars: Avatars, avatar_id: str | None) -> dict[str, An
 
 
 async def feedback_of(avatars: Avatars, avatar_id: str | None, state: str | None = None) -> dict[str, Any]:
-    """The ratings of an avatar's answers that are in a state."""
+    """The ratings of an avatar's answers in one state."""
     wanted = _STATES.get(state or "new")
     if wanted is None:
         raise InvalidInput(f"There is no state {state!r}.", hint=f"There are {', '.join(_STATES)}.")
@@ -36,7 +36,7 @@ async def feedback_of(avatars: Avatars, avatar_id: str | None, state: str | None
 async def review_ratings(
     avatars: Avatars, avatar_id: str | None, accept: Sequence[str], reject: Sequence[str]
 ) -> dict[str, Any]:
-    """Accept and reject ratings. The result says what the accepted ones made of the confidence of answers."""
+    """Accept and reject ratings. The result says how the accepted ones adjust the confidence of answers."""
     if not accept and not reject:
         raise InvalidInput("Nothing is accepted or rejected.", hint="Name the ids of rated answers.")
     if both := set(accept) & set(reject):

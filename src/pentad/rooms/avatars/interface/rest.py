@@ -1,6 +1,6 @@
 """Routes for `pentad avatars ingest`, `eval`, `feedback` and `publish` with --url.
 
-The server does what the verbs do on a store.
+They do what the commands do on a local store.
 """
 
 from typing import Any, Final

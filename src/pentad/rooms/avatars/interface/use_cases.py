@@ -1,4 +1,4 @@
-"""What the tools do, both for a named avatar and for an avatar served alone."""
+"""The use cases behind the tools, for a named avatar and for an avatar served alone."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -143,7 +143,7 @@ async def verify_citation(call: Call[Avatars], arguments: VerifyCitation, avatar
 
 
 async def rate_answer(call: Call[Avatars], arguments: RateAnswer) -> RatingView:
-    """Keep what the caller says of an answer. Readers may, unless nothing can be changed here."""
+    """Store the caller's rating of an answer. Readers may rate, unless the server is read-only."""
     from pentad.rooms.avatars.answers.answer_log import answer_uri, read_answer_uri
 
     refuse_read_only(call.principal)
@@ -193,7 +193,7 @@ async def _material(
 
 
 def _parsed(draft: str | Mapping[str, Any]) -> str | dict[str, Any]:
-    """The draft; text that looks like JSON is parsed."""
+    """The draft, parsed if it looks like JSON."""
     if not isinstance(draft, str):
         return dict(draft)
     if not draft.lstrip().startswith(("{", "```")):

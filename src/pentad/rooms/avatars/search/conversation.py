@@ -3,7 +3,7 @@
 Only a question that refers back (`and why did they?`) takes words from earlier turns: rare ones, recent turns first. A
 self-contained question stays as it is, because added words would change its topic. `What about Lydia?` asks the last
 question again about somebody else, so it takes that question's words without its names. Greetings and questions about
-the avatar itself are no questions to the corpus.
+the avatar itself are not answered from the corpus.
 """
 
 import re
@@ -184,5 +184,5 @@ def should_speak(
 
 
 def _length(word: str) -> float:
-    """Longer words count as rarer, if nothing else is known."""
+    """A stand-in for rarity, if nothing else is known: longer words count as rarer."""
     return min(1.0, 0.4 + 0.1 * len(word))

@@ -49,7 +49,7 @@ class Corpus(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A passage with the probability that it bears on the question, and the raw score it was ranked by."""
+    """A passage with the probability that it is relevant, and the raw score it was ranked by."""
 
     passage: Passage
     score: float
@@ -116,9 +116,10 @@ async def retrieve(
 
 
 async def verify_passages(corpus: Corpus, given: Sequence[Any]) -> VerifiedPassages:
-    """Look each passage up: by its number, or by its words. Nothing but its number is taken from what the caller says.
+    """Look each passage up by its number, or by its words.
 
-    A piece of a passage stands for the passage. What is not in the corpus word for word is unverified.
+    Nothing else that the caller sends is used. A piece of a passage stands for the passage. Anything that is not in the
+    corpus word for word is unverified.
     """
     if len(given) > MOST_PASSAGES:
         raise InvalidInput(f"{len(given)} passages were given; at most {MOST_PASSAGES} are read.")

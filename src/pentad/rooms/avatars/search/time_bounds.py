@@ -1,7 +1,7 @@
 """What a question mentions from after a period: later years, and things that did not exist yet.
 
-The list of things (`first_mentions.json`) is short and certain on purpose. The author of an avatar adds the terms that
-matter for its field.
+The list of things (`first_mentions.json`) is deliberately short and certain. Authors add the terms that matter for
+their avatar's field.
 """
 
 import json

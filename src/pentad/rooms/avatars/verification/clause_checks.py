@@ -70,8 +70,8 @@ def _same_clause(clause: str, sentence: Sentence, weights: Rarity) -> str:
 
 
 def _names_elsewhere(clause: str, best: Sentence, cited: Sequence[Sentence]) -> list[str]:
-    """Names that are in another cited sentence than the one that tells what the clause tells, unless the other one
-    goes on about somebody: `She was born in Halvesand.`"""
+    """Names that are not in the cited sentence the clause is about but in another one, unless that one continues with a
+    pronoun: `She was born in Halvesand.`"""
     if len(cited) < 2 or _PRONOUNS & set(best.words):
         return []
     theirs = {_plain(word) for word in best.words}
@@ -96,7 +96,7 @@ def _plain(word: str) -> str:
 
 
 def _mixed_clauses(claim: str, sources: Sequence[str]) -> list[str]:
-    """The clauses of a claim that take something from one clause of the sources and put it into another."""
+    """The clauses of a claim that move something from one clause of the sources into another."""
     theirs = [stems for source in sources for stems in _clauses_with_subjects(source)]
     said = set(_stems(claim))
     return [
@@ -107,8 +107,8 @@ def _mixed_clauses(claim: str, sources: Sequence[str]) -> list[str]:
 
 
 def _clauses_with_subjects(source: str) -> list[list[str]]:
-    """The stems of each clause. One that goes on with the subject of the clause before (`and opened the gate`) gets
-    its first word."""
+    """The stems of each clause. A clause that continues with the subject of the one before (`and opened the gate`) gets
+    that subject."""
     found: list[list[str]] = []
     subject: list[str] = []
     for clause in clauses(source):
@@ -149,7 +149,7 @@ def _is_mixed(mine: Sequence[str], theirs: Sequence[Sequence[str]]) -> bool:
 
 
 def _replaces(mine: Sequence[str], theirs: Sequence[str], foreign: set[str]) -> bool:
-    """Whether foreign words stand where the source's clause has others, or a foreign number where it has its own."""
+    """Whether foreign words replace those of the source's clause, or a foreign number replaces its own."""
     missing = set(theirs) - set(mine)
     if any(map(is_number, foreign)) and any(map(is_number, missing)):
         return True

@@ -81,7 +81,7 @@ def consecutive_runs(sentences: Sequence[Sentence]) -> list[list[Sentence]]:
 
 
 def follows(sentence: Sentence, before: Sentence) -> bool:
-    """Whether only white space lies between two sentences, and no new page after a line without a full stop.
+    """Whether only white space is between two sentences, and no new page after a line without a full stop.
 
     A caption at the end of a page does not belong to the next page.
     """

@@ -1,4 +1,4 @@
-"""Tells whether words cut out of a sentence leave behind a negation or a condition that belongs to them."""
+"""Detects quotations that leave out a negation or a condition that belongs to the quoted words."""
 
 from collections.abc import Sequence
 from itertools import accumulate
@@ -56,7 +56,7 @@ def _negated_before(
 
 
 def _depends(sentence: str, whole: Sequence[str], start: int, at: int) -> bool:
-    """Whether a clause has no subject of its own, or hangs on the one before."""
+    """Whether a clause has no subject of its own, or depends on the one before."""
     if whole[start] in _GOVERNING:
         return True
     opening = at if whole[start] == "and" and at == start + 1 else start

@@ -104,7 +104,7 @@ def _digits(words: Sequence[str], place: int) -> tuple[int, str]:
 
 
 def _plain(digits: str) -> str:
-    """Without thousands separators and superfluous zeros."""
+    """The number without thousands separators and trailing zeros."""
     head, _, tail = digits.rpartition(",")
     if head and len(tail.split(".")[0]) == 3:
         digits = digits.replace(",", "")

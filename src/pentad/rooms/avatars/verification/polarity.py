@@ -87,7 +87,7 @@ def _opposites() -> dict[str, set[str]]:
 
 
 def negations(words: Sequence[str]) -> int:
-    """How many negations there are."""
+    """The number of negations."""
     return sum(is_negation(word) for word in words)
 
 

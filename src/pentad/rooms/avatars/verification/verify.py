@@ -93,7 +93,7 @@ Verdict = Literal["quoted", "supported", "unsure", "unsupported"]
 _CLEARLY_BETTER: Final = 0.2
 _USEFUL: Final = 0.05
 _SAME_THING: Final = 0.75
-"""From this cosine on, different words may still say the same."""
+"""At this cosine or above, different words may still mean the same."""
 
 
 class Judge(Protocol):

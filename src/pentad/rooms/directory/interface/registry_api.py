@@ -342,7 +342,7 @@ def _next_page(cursor: str, given: Query) -> tuple[ServerQuery, Place]:
         query = ServerQuery(search, version, since, include_deleted=deleted)
         place = msgspec.convert(after, tuple[str, str] if since is None else tuple[float, _Record])
     except (ValueError, msgspec.DecodeError):
-        raise BadRequest("The cursor cannot be read.", hint="Send nextCursor of the page before as it is.") from None
+        raise BadRequest("The cursor cannot be read.", hint="Send nextCursor of the previous page unchanged.") from None
     if any(name in given for name in _FILTERS):
         beside = _first_page(given)
         for name in _FILTERS:

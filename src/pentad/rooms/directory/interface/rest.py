@@ -126,7 +126,7 @@ def state_routes(directory: Directory) -> list[BaseRoute]:
             raise InvalidInput(f"state is one of {', '.join(STATES)}.")
         below = request.query_params.get("cursor")
         if below is not None and not (below.isascii() and below.isdigit() and len(below) < 19):
-            raise InvalidInput("The cursor cannot be read.", hint="Send next_cursor of the page before.")
+            raise InvalidInput("The cursor cannot be read.", hint="Send next_cursor of the previous page.")
         page, after = await directory.states.in_state(state, MOST_STATES, None if below is None else int(below))
         records = [_without_history(asdict(one)) for one in page]
         return {"records": records, **({} if after is None else {"next_cursor": str(after)})}
@@ -145,7 +145,7 @@ def state_routes(directory: Directory) -> list[BaseRoute]:
 
     reference = Parameter("reference", "CID, name, name:version or name@cid; the newest match.", required=True)
     state = Parameter("state", "Only records in this state.", required=True, choices=STATES)
-    cursor = Parameter("cursor", "next_cursor of the page before.")
+    cursor = Parameter("cursor", "next_cursor of the previous page.")
     listing = Operation("The records in a state, the newest first.", "directory", (state, cursor))
     reading = Operation("The state of a record, and every change of it.", "directory", (reference,))
     changing = Operation("Change the state of a record.", "directory", (reference,), body=StateBody)

@@ -21,9 +21,9 @@ class StatesArguments(Arguments):
     reference: Annotated[Reference | None, Field(description="One record: its state and every change of it.")] = None
     state: Annotated[State | None, Field(description="Or: the records in this state, newest first.")] = None
     limit: Annotated[int, Field(ge=1, le=100)] = 20
-    cursor: Annotated[str | None, Field(description="next_cursor of the page before.", max_length=_LONGEST_CURSOR)] = (
-        None
-    )
+    cursor: Annotated[
+        str | None, Field(description="next_cursor of the previous page.", max_length=_LONGEST_CURSOR)
+    ] = None
 
 
 class SetStateArguments(ReferenceArguments):
@@ -66,7 +66,7 @@ async def states(arguments: StatesArguments, call: Call[Directory]) -> FoundStat
     if arguments.state is None:
         raise InvalidInput("Neither a reference nor a state was given.", hint='Ask for {"state": "proposed"}.')
     if arguments.cursor is not None and not (arguments.cursor.isascii() and arguments.cursor.isdigit()):
-        raise InvalidInput("The cursor cannot be read.", hint="Send next_cursor of the page before.")
+        raise InvalidInput("The cursor cannot be read.", hint="Send next_cursor of the previous page.")
     below = None if arguments.cursor is None else int(arguments.cursor)
     page, after = await directory.states.in_state(arguments.state, arguments.limit, below)
     shown = [_shown(one, with_history=False) for one in page]

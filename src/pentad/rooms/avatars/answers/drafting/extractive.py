@@ -1,8 +1,8 @@
 """Answers made of the corpus' own sentences, without a language model.
 
 The best sentence comes first, alone: it is the answer. Then come others that score well and say something else, and the
-next sentence of the best one's passage, which often tells what the first announces. Every word was written by the
-source; only relevance can be wrong.
+sentence after the best one, which often says what the best one announces. Every word was written by the source; only
+relevance can be wrong.
 
 Headings are not quoted: they often repeat the words of a question without answering it. PDF does not mark headings, so
 they are recognized by their form; other formats keep them apart.
@@ -247,7 +247,7 @@ def _alike(one: Chosen, other: Chosen, similarity: SentenceSimilarity) -> float:
 
 
 def looks_like_heading(sentence: Sentence) -> bool:
-    """Whether it has a few words and no full stop. Entries of a list look like this, too."""
+    """Whether it has only a few words and no full stop. Entries of a list look like this, too."""
     return len(sentence.words) < _FEW_WORDS and sentence.text[-1:].isalnum()
 
 
