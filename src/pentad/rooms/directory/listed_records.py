@@ -15,7 +15,7 @@ from pentad.kernel.json_values import as_object
 from pentad.kernel.ports import Database, Transaction
 from pentad.kernel.principal import Principal
 from pentad.listings.listing import Listing
-from pentad.rooms.directory.records import listing_rows
+from pentad.rooms.directory import store
 from pentad.rooms.directory.records.service import Records, draft_record
 from pentad.rooms.directory.translate.a2a_cards import MODULES
 from pentad.rooms.directory.translate.enrichment import enrich
@@ -52,7 +52,7 @@ class ListedRecords:
 
     async def put(self, listing: Listing) -> None:
         """Store the record of a listing, or replace its previous one."""
-        known = await self._database.read(lambda rows: listing_rows.find(rows, listing.key))
+        known = await self._database.read(lambda rows: store.find_listed(rows, listing.key))
         is_same = known is not None and known.revision == listing.revision
         if known is not None and is_same and known.cid:
             cid = known.cid
@@ -67,12 +67,12 @@ class ListedRecords:
 
         def work(tx: Transaction) -> None:
             self._records.lock(tx)
-            known = listing_rows.find(tx, key)
+            known = store.find_listed(tx, key)
             if known is not None and known.cid:
-                listing_rows.save(tx, key, known._replace(cid=""))
+                store.save_listed(tx, key, known._replace(cid=""))
                 self._records.erase(tx, known.cid)
 
-        if await self._database.read(lambda rows: listing_rows.find(rows, key)) is not None:
+        if await self._database.read(lambda rows: store.find_listed(rows, key)) is not None:
             await self._database.write(work)
 
     async def _replace(self, listing: Listing, created_at: float) -> str:
@@ -82,12 +82,12 @@ class ListedRecords:
 
         def work(tx: Transaction) -> None:
             self._records.lock(tx)
-            known = listing_rows.find(tx, listing.key)
+            known = store.find_listed(tx, listing.key)
             kept = replace(draft, state="" if known is None else self._records.state_of(tx, known.cid))
             self._records.write(tx, SERVER, [kept], replaces=True)
             if known is not None and known.cid not in ("", draft.cid):
                 self._records.erase(tx, known.cid)
-            listing_rows.save(tx, listing.key, listing_rows.Listed(listing.revision, draft.cid, created_at))
+            store.save_listed(tx, listing.key, store.Listed(listing.revision, draft.cid, created_at))
 
         await self._database.write(work)
         return draft.cid

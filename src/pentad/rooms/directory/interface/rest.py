@@ -5,16 +5,16 @@ returned.
 """
 
 from dataclasses import asdict
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.principal import Principal
-from pentad.platform import Operation, Parameter, described, is_yes, protected_route
+from pentad.platform import Operation, Parameter, described, is_yes, parse_body, protected_route
 from pentad.rooms.directory.interface.peer_tools import PeerArguments, PeersView, add_peer, peers_view, remove_peer
 from pentad.rooms.directory.interface.trust_tools import (
     EntryArguments,
@@ -36,8 +36,6 @@ TRUST_PATH: Final = "/api/directory/trust"
 QUARANTINE_PATH: Final = "/api/directory/quarantine"
 PEERS_PATH: Final = "/api/directory/peers"
 MOST_STATES: Final = 100
-
-M = TypeVar("M", bound=BaseModel)
 
 
 def routes(directory: Directory) -> list[BaseRoute]:
@@ -139,7 +137,7 @@ def state_routes(directory: Directory) -> list[BaseRoute]:
     async def change(request: Request, principal: Principal) -> dict[str, Any]:
         directory.require_local()
         found = await directory.naming.find_last_pushed(_parameter(request, "reference"))
-        given = _parse(StateBody, await request.body(), "", f"state is one of {', '.join(STATES)}.")
+        given = parse_body(StateBody, await request.body(), f"state is one of {', '.join(STATES)}.")
         await directory.states.set(principal, [found.cid], given.state, given.reason)
         return asdict(await directory.states.get(found.cid))
 
@@ -168,7 +166,7 @@ def trust_routes(directory: Directory) -> list[BaseRoute]:
 
     async def add(request: Request, principal: Principal) -> dict[str, Any]:
         hint = 'Send {"name": "...", "namespace": "...", "key": "-----BEGIN PUBLIC KEY----- ..."}.'
-        given = _parse(EntryArguments, await request.body(), "The entry cannot be read: ", hint)
+        given = parse_body(EntryArguments, await request.body(), hint)
         return _plain(await add_entry(directory, principal, given))
 
     async def remove(request: Request, _principal: Principal) -> dict[str, Any]:
@@ -201,7 +199,7 @@ def peer_routes(directory: Directory) -> list[BaseRoute]:
 
     async def add(request: Request, principal: Principal) -> dict[str, Any]:
         hint = 'Send {"name": "...", "url": "https://...", "token": "..."}.'
-        given = _parse(PeerArguments, await request.body(), "The peer cannot be read: ", hint)
+        given = parse_body(PeerArguments, await request.body(), hint)
         return _plain(await add_peer(directory, principal, given))
 
     async def remove(request: Request, _principal: Principal) -> dict[str, Any]:
@@ -226,15 +224,6 @@ def _without_history(state: dict[str, Any]) -> dict[str, Any]:
 
 def _plain(view: BaseModel) -> dict[str, Any]:
     return view.model_dump(exclude_none=True)
-
-
-def _parse(model: type[M], body: bytes, prefix: str, hint: str) -> M:
-    try:
-        return model.model_validate_json(body)
-    except ValidationError as error:
-        first = error.errors(include_input=False)[0]
-        where = ".".join(map(str, first["loc"])) or "the body"
-        raise InvalidInput(f"{prefix}{where}: {first['msg']}.", hint=hint) from None
 
 
 def _flag(request: Request, name: str) -> bool | None:
