@@ -9,8 +9,9 @@ import pytest
 from pentad.jobs.queue import JobQueue
 from pentad.kernel.cid import cid_of
 from pentad.kernel.clock import SystemClock
-from pentad.kernel.errors import InvalidInput, NotFound
+from pentad.kernel.errors import Forbidden, InvalidInput, NotFound
 from pentad.kernel.ports import Transaction
+from pentad.kernel.principal import Principal
 from pentad.rooms.directory.records.index_fields import labels_of
 from pentad.rooms.directory.records.publications import JOB, PublicationStatus, PublishRequest
 from pentad.rooms.directory.records.routing import RouteMatches, RouteQuery, RouteQueryType
@@ -105,6 +106,22 @@ async def test_unpublishing_needs_the_record_but_not_its_publication(parts: Part
         await parts.routing.unpublish(WHO, [])
     with pytest.raises(NotFound, match="record not found"):
         await parts.routing.unpublish(WHO, [cid, cid_of(b"unknown")])
+
+
+@pytest.mark.requirement("dir:delete:rights")
+async def test_only_authors_and_administrators_of_the_directory_unpublish(parts: Parts):
+    write = frozenset({"directory:read", "directory:write"})
+    ada, bob = Principal("user:ada", "ada", write), Principal("user:bob", "bob", write)
+    cid = (await parts.records.push(ada, agent())).cid
+    await parts.routing.publish(ada, refs(cid))
+    with pytest.raises(Forbidden, match="is someone else's"):
+        await parts.routing.unpublish(bob, [cid])
+    assert await listed(parts) == [cid]
+    await parts.routing.unpublish(ada, [cid])
+    assert await listed(parts) == []
+    await parts.routing.publish(ada, refs(cid))
+    await parts.routing.unpublish(WHO, [cid])
+    assert await listed(parts) == []
 
 
 async def test_a_record_has_one_provider_while_it_is_published(parts: Parts):

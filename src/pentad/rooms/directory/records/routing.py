@@ -20,7 +20,7 @@ from pentad.rooms.directory import store
 from pentad.rooms.directory.records.events import Events, EventType
 from pentad.rooms.directory.records.index_fields import Kind, clean, labels_of
 from pentad.rooms.directory.records.publications import Publications, PublishRequest
-from pentad.rooms.directory.records.service import record_not_found
+from pentad.rooms.directory.records.service import check_author, record_not_found
 from pentad.rooms.directory.records.trust_marks import NOT_QUARANTINED
 
 _ANNOUNCED: Final = f"r.published_at IS NOT NULL AND {NOT_QUARANTINED}"
@@ -112,7 +112,8 @@ class Routing:
         return await self._publications.create(who, request)
 
     async def unpublish(self, who: Principal, cids: Sequence[str]) -> None:
-        """Stop announcing records. They must exist, but need not be announced."""
+        """Stop announcing records. They must exist, but need not be announced. Forbidden for all but their authors and
+        administrators of the directory."""
         if not cids:
             raise InvalidInput("unpublish request must specify record_refs")
 
@@ -121,6 +122,8 @@ class Routing:
             for cid in cids:
                 if cid not in known:
                     raise record_not_found(cid)
+                author = tx.value("SELECT pushed_by FROM directory_records WHERE id = ?", known[cid])
+                check_author(who, f"The record {cid}", author)
             tx.run_many(
                 "UPDATE directory_records SET published_at = NULL WHERE id = ?",
                 [(record,) for record in sorted(known.values())],

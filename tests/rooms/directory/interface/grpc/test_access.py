@@ -23,7 +23,7 @@ from pentad.platform import MountContext
 from pentad.rooms.directory.interface.grpc.server import is_login_waived
 from pentad.rooms.directory.records.referrers import SIGNATURE
 from pentad.rooms.directory.remote.client import LOST_STATUS
-from pentad.rooms.directory.wire.protos import core_pb2, events_pb2, search_pb2, store_pb2
+from pentad.rooms.directory.wire.protos import core_pb2, events_pb2, routing_pb2, search_pb2, store_pb2
 from pentad.settings.model import Settings
 from tests.ports import free_port
 from tests.room_settings import room_settings
@@ -88,7 +88,7 @@ async def test_scopes_decide_what_a_caller_may_do(guarded: Site) -> None:
 
 
 @pytest.mark.requirement("dir:delete:rights")
-async def test_records_signatures_and_syncs_are_deleted_by_their_authors_and_administrators_alone(
+async def test_only_authors_and_administrators_delete_records_signatures_and_syncs_and_unpublish(
     guarded: Site,
 ) -> None:
     created = guarded.app.api_keys.create
@@ -111,12 +111,14 @@ async def test_records_signatures_and_syncs_are_deleted_by_their_authors_and_adm
 
     by_author, by_other, by_admin = await sign(author), await sign(other), await sign(admin)
     sync = store_pb2.CreateSyncRequest(remote_directory_url="http://127.0.0.1:9")
+    unpublish = routing_pb2.UnpublishRequest(record_refs=routing_pb2.RecordRefs(refs=[ref(mine)]))
     begun = store_pb2.DeleteSyncRequest(sync_id=(await author.one("SyncService/CreateSync", sync)).sync_id)
     for name, request in (
         ("StoreService/Delete", ref(mine)),
         ("StoreService/DeleteReferrer", unsign(by_author)),
         ("StoreService/DeleteReferrer", unsign()),
         ("SyncService/DeleteSync", begun),
+        ("RoutingService/Unpublish", unpublish),
     ):
         refusal = await other.refused(name, request)
         assert refusal.code is StatusCode.PERMISSION_DENIED
