@@ -5,7 +5,7 @@ import pytest
 from pentad.rooms.avatars.verification.drafts import Draft, Statement
 from pentad.rooms.avatars.verification.evidence import number_sentences
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
-from pentad.rooms.avatars.verification.verify import Checked, Verifier
+from pentad.rooms.avatars.verification.verifier import Checked, Verifier
 from tests.rooms.avatars.answers.talking import passages_of
 
 pytestmark = pytest.mark.anyio

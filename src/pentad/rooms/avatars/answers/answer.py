@@ -11,7 +11,7 @@ from pentad.rooms.avatars.persona import Persona, day_of, quoted
 from pentad.rooms.avatars.search.abstention import Reason
 from pentad.rooms.avatars.search.retrieval import Scored
 from pentad.rooms.avatars.verification.evidence import Sentence, consecutive_runs
-from pentad.rooms.avatars.verification.verify import Checked, Verdict
+from pentad.rooms.avatars.verification.verifier import Checked, Verdict
 
 Mode = Literal["extractive", "endpoint", "client"]
 Match = Literal["exact"]

@@ -47,7 +47,7 @@ from pentad.rooms.avatars.verification.drafts import from_reply
 from pentad.rooms.avatars.verification.evidence import Sentence, consecutive_runs, number_sentences
 from pentad.rooms.avatars.verification.normalization import normal_words
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
-from pentad.rooms.avatars.verification.verify import Checked, Judge, Verifier
+from pentad.rooms.avatars.verification.verifier import Checked, Judge, Verifier
 
 PASSAGES: Final = 8
 _OWN_WORDS: Final = 2

@@ -14,7 +14,7 @@ from pentad.rooms.avatars.search.retrieval import verify_passages
 from pentad.rooms.avatars.verification.drafts import Draft, Statement, from_json, from_text
 from pentad.rooms.avatars.verification.evidence import Sentence, consecutive_runs, number_sentences
 from pentad.rooms.avatars.verification.topic_overlap import coverage, rarity
-from pentad.rooms.avatars.verification.verify import Checked, Verifier
+from pentad.rooms.avatars.verification.verifier import Checked, Verifier
 from pentad.search.text import terms
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from pentad.rooms.avatars.verification.normalization import find_run, normal_wor
 from pentad.rooms.avatars.verification.numbers import is_number
 from pentad.rooms.avatars.verification.polarity import negations
 from pentad.rooms.avatars.verification.quotes import quotes_in
-from pentad.rooms.avatars.verification.verify import Checked, Verifier
+from pentad.rooms.avatars.verification.verifier import Checked, Verifier
 
 if TYPE_CHECKING:
     from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity

@@ -255,12 +255,13 @@ class _Page(msgspec.Struct):
 
 
 def _page(body: bytes, base: str) -> _Page:
+    problem = f"The answer of the registry at {base} is not a list of servers."
     try:
         page = msgspec.json.decode(body, type=_Page)
     except (msgspec.DecodeError, msgspec.ValidationError):
-        raise Unavailable(f"What the registry at {base} answered is not a list of servers.") from None
+        raise Unavailable(problem) from None
     if not all(isinstance(msgspec.json.decode(one), dict) for one in page.servers):
-        raise Unavailable(f"What the registry at {base} lists are no servers.")
+        raise Unavailable(problem)
     return page
 
 

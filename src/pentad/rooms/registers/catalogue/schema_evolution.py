@@ -36,7 +36,7 @@ from pentad.rooms.registers.objects.indexes import (
     indexes_are_missing,
 )
 from pentad.rooms.registers.objects.pending_changes import ExistingObject, PendingChange, change_time, provenance_of
-from pentad.rooms.registers.objects.prepare import check_indexed_texts
+from pentad.rooms.registers.objects.preparation import check_indexed_texts
 from pentad.rooms.registers.objects.vectors import ObjectVectors
 from pentad.rooms.registers.schema_locks import lock_schemas
 

@@ -358,7 +358,7 @@ def schema_error(findings: list[Finding]) -> InvalidInput:
     listed = "; ".join(f"{found.pointer}: {found.message.rstrip('.')}" for found in findings[:8])
     more = f"; and {len(findings) - 8} more" if len(findings) > 8 else ""
     return InvalidInput(
-        f"The schema is not right: {listed}{more}{'' if (listed + more).endswith('?') else '.'}",
+        f"The schema is not valid: {listed}{more}{'' if (listed + more).endswith('?') else '.'}",
         hint="Correct these places of the schema and send it again.",
         details={"problems": [problem_json(found) for found in findings[:50]]},
     )

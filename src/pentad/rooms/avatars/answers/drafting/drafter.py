@@ -19,7 +19,7 @@ from pentad.rooms.avatars.persona import Persona, place
 from pentad.rooms.avatars.search.conversation import Turn
 from pentad.rooms.avatars.verification.drafts import json_in
 from pentad.rooms.avatars.verification.evidence import Sentence, number_sentences
-from pentad.rooms.avatars.verification.verify import Checked
+from pentad.rooms.avatars.verification.verifier import Checked
 
 MOST_EVIDENCE: Final = 40
 _TURNS: Final = 6

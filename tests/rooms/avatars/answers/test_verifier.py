@@ -11,7 +11,7 @@ from pentad.kernel.errors import InvalidInput
 from pentad.rooms.avatars.verification.drafts import from_json, from_reply, from_text
 from pentad.rooms.avatars.verification.evidence import number_sentences
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
-from pentad.rooms.avatars.verification.verify import Checked, Verifier
+from pentad.rooms.avatars.verification.verifier import Checked, Verifier
 from tests.rooms.avatars.answers.talking import KEEPER_SOURCES, passages_of
 
 pytestmark = pytest.mark.anyio
