@@ -51,14 +51,14 @@ async def listed(avatars: Avatars) -> Sequence[Listing]:
     """Every avatar, for the directory."""
     from pentad.rooms.avatars.interface.publication import listing_of
 
-    return [listing_of(one, avatars.platform.site.rstrip("/")) for one in await avatars.whole()]
+    return [listing_of(one, avatars.platform.site.rstrip("/")) for one in await avatars.list_with_config()]
 
 
 async def offered_agents(avatars: Avatars) -> Sequence[OfferedAgent]:
     """Every avatar, as an agent that answers questions."""
     from pentad.rooms.avatars.interface.publication import offer_of
 
-    return [offer_of(one, avatars.platform.site.rstrip("/")) for one in await avatars.whole()]
+    return [offer_of(one, avatars.platform.site.rstrip("/")) for one in await avatars.list_with_config()]
 
 
 async def lineage(avatars: Avatars, principal: Principal, uri: str) -> "Origin | None":

@@ -102,7 +102,7 @@ class Avatars:
         """Every avatar, by id."""
         return [one for one in await self._all() if self.only in (None, one.id)]
 
-    async def whole(self) -> Sequence[Avatar]:
+    async def list_with_config(self) -> Sequence[Avatar]:
         """Every avatar with its configuration, by id."""
         return await self.database.read(store.avatars_with_config)
 
@@ -136,7 +136,7 @@ class Avatars:
     ) -> "IngestReport":
         """Create or update an avatar from a folder. Sources may be references that the caller can read."""
         follow = self._follow(caller)
-        return await self._calibrated(await self._ingest.folder(folder, options, progress, follow), progress)
+        return await self._calibrate_if_new(await self._ingest.folder(folder, options, progress, follow), progress)
 
     async def add(
         self,
@@ -150,7 +150,7 @@ class Avatars:
         """Add files, the documents of folders, or what the caller's references lead to, to an avatar."""
         await self.open(avatar_id)
         follow = self._follow(caller)
-        return await self._calibrated(
+        return await self._calibrate_if_new(
             await self._ingest.files(avatar_id, paths, options, progress, uris, follow), progress
         )
 
@@ -176,17 +176,17 @@ class Avatars:
         follow = self._follow_web()
         done: set[str] = set()
         for folder in self.platform.settings.watch_folders:
-            report = await self._refreshed(f"Ingesting {folder}", self._ingest.folder(Path(folder), follow=follow))
+            report = await self._refresh(f"Ingesting {folder}", self._ingest.folder(Path(folder), follow=follow))
             done |= {report.avatar} if report is not None else set()
         for one in await self._all():
             if one.id not in done:
-                await self._refreshed(f"Refreshing {one.id}", self._ingest.refresh(one.id, follow))
+                await self._refresh(f"Refreshing {one.id}", self._ingest.refresh(one.id, follow))
 
-    async def _refreshed(self, doing: str, ingest: "Coroutine[Any, Any, IngestReport | None]") -> "IngestReport | None":
+    async def _refresh(self, doing: str, ingest: "Coroutine[Any, Any, IngestReport | None]") -> "IngestReport | None":
         try:
             report = await ingest
             if report is not None:
-                await self._calibrated(report, ignore_progress)
+                await self._calibrate_if_new(report, ignore_progress)
         except (PentadError, OSError) as error:
             log_failure(error, doing)
             return None
@@ -282,7 +282,7 @@ class Avatars:
         from pentad.rooms.avatars.answers.drafting.drafter import ModelJudge
 
         async def knows(question: str) -> str | None:
-            return await self._who_knows(question, besides=avatar.id)
+            return await self._find_other_avatar(question, besides=avatar.id)
 
         judge = ModelJudge(drafter) if drafter is not None and mode == "endpoint" else None
         made = AnswerPipeline(avatar, self.similarity, drafter, mode, judge=judge, router=knows, translator=translator)
@@ -342,7 +342,7 @@ class Avatars:
             return None
         return EndpointDrafter(self.platform.fetcher, endpoint, without_schemas=self._without_schemas)
 
-    async def _who_knows(self, question: str, besides: str) -> str | None:
+    async def _find_other_avatar(self, question: str, besides: str) -> str | None:
         """The id of another avatar that can answer."""
         from pentad.rooms.avatars.search.routing import redirect
 
@@ -356,7 +356,7 @@ class Avatars:
         view.only = None
         return view
 
-    async def _calibrated(self, report: "IngestReport", progress: Progress) -> "IngestReport":
+    async def _calibrate_if_new(self, report: "IngestReport", progress: Progress) -> "IngestReport":
         """Calibrate the new generation after an ingest, unless that is done."""
         from pentad.rooms.avatars.calibration.model import is_current
 

@@ -114,7 +114,7 @@ class AnswerPipeline:
     async def answer(self, question: str, turns: Sequence[Turn] = (), passages: Sequence[Any] = ()) -> Answer:
         """Answer a question, or say why there is no answer."""
         if (kind := small_talk(question)) is not None and not passages:
-            return self._talk(question, kind)
+            return self._small_talk(question, kind)
         await self.on_progress("Searching the corpus")
         plan = await self.plan(question, turns, passages)
         translated = await self._translated(plan)
@@ -140,18 +140,18 @@ class AnswerPipeline:
 
     async def _answered(self, plan: Plan) -> Answer:
         if plan.given is not None and not plan.given.passages:
-            return await self._silent(plan, "unverified")
+            return await self._abstain(plan, "unverified")
         if plan.decision.reason is not None:
-            return await self._silent(plan, plan.decision.reason)
+            return await self._abstain(plan, plan.decision.reason)
         await self.on_progress(_reading(plan.decision.passages))
-        draft = await self._drafted(plan)
+        draft = await self._draft_answer(plan)
         if draft is None:
-            return await self._silent(plan, "corpus_miss")
+            return await self._abstain(plan, "corpus_miss")
         if not draft.statements:
-            return await self._silent(plan, "unverified")
+            return await self._abstain(plan, "unverified")
         return self._answer(plan, draft)
 
-    def _talk(self, question: str, kind: SmallTalk) -> Answer:
+    def _small_talk(self, question: str, kind: SmallTalk) -> Answer:
         """A reply that is not from the corpus: to a greeting, to thanks, or who the avatar is."""
         persona = self.corpus.persona
         unsure = abstention_confidence(0.0)
@@ -179,12 +179,12 @@ class AnswerPipeline:
             found = Retrieved(found.query, found.passages, min(found.probability, alone.probability), found.ranking)
         return Plan(question, turns, search, found, given, decide(question, found, self.corpus.persona))
 
-    async def _drafted(self, plan: Plan) -> Draft | None:
+    async def _draft_answer(self, plan: Plan) -> Draft | None:
         """A checked draft; quotes if there is no model or nothing of its draft passed. None if the model abstained."""
         if self.drafter is None:
             return await self._quotes(plan, Grounding())
         try:
-            draft = await self._by_model(plan, self.drafter)
+            draft = await self._draft_with_model(plan, self.drafter)
         except (InvalidInput, Unavailable) as error:
             return await self._quotes(plan, Grounding(fell_back=error.message))
         if draft is not None and not draft.statements:
@@ -212,7 +212,7 @@ class AnswerPipeline:
         await self.similarity.embed([question, quote])
         return self.similarity.cosine(question, quote)
 
-    async def _by_model(self, plan: Plan, drafter: Drafter) -> Draft | None:
+    async def _draft_with_model(self, plan: Plan, drafter: Drafter) -> Draft | None:
         """A model's draft: checked, repaired once, failing statements dropped. None if the model found no answer."""
         persona = self.corpus.persona
         evidence = number_sentences(scored.passage for scored in plan.decision.passages)
@@ -281,7 +281,7 @@ class AnswerPipeline:
             should_speak=self._should_speak(plan, [sentence.text for sentence in draft.sentences]),
         )
 
-    async def _silent(self, plan: Plan, reason: Reason) -> Answer:
+    async def _abstain(self, plan: Plan, reason: Reason) -> Answer:
         """Say that there is no answer and why, and offer the nearest sources. Never guess."""
         persona = self.corpus.persona
         unsure = abstention_confidence(plan.decision.probability)

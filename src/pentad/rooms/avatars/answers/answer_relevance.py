@@ -76,14 +76,14 @@ def answer_signs(
     question: str, quotes: Sequence[Sequence[Sentence]], weights: Mapping[str, float], speaker: str
 ) -> AnswerSigns:
     """The signs of the best of these quotes (runs of sentences). `weights` are those of the query's stems."""
-    telling = _telling(weights, speaker, question)
-    if len(telling) < (2 if _POINTING & set(words(question)) else 1):
+    distinctive = _distinctive_words(weights, speaker, question)
+    if len(distinctive) < (2 if _POINTING & set(words(question)) else 1):
         return AnswerSigns()
-    signs = [_signs(question, quote, telling, speaker) for quote in quotes]
+    signs = [_signs(question, quote, distinctive, speaker) for quote in quotes]
     return max(signs, key=lambda one: (one.complete, one.word_share, bool(one.kind)), default=AnswerSigns())
 
 
-def _signs(question: str, quote: Sequence[Sentence], telling: Mapping[str, float], speaker: str) -> AnswerSigns:
+def _signs(question: str, quote: Sequence[Sentence], distinctive: Mapping[str, float], speaker: str) -> AnswerSigns:
     sentences = [sentence.text for sentence in quote]
     text = " ".join(sentences)
     place = [part for part in (quote[0].passage.source, quote[0].passage.section) if part]
@@ -92,30 +92,30 @@ def _signs(question: str, quote: Sequence[Sentence], telling: Mapping[str, float
     found = None if kind is None else has_kind(question, kind, sentences, place)
     is_open = kind in OPEN_KINDS and found is False
     return AnswerSigns(
-        word_share=_word_share(telling, (text, *place)),
+        word_share=_word_share(distinctive, (text, *place)),
         kind=None if is_open else found,
         proven=not is_open,
         facts=not facts.numbers and not facts.names,
-        roles=_is_done_to(question, sentences),
+        roles=_has_same_object(question, sentences),
     )
 
 
-def _telling(weights: Mapping[str, float], speaker: str, question: str) -> dict[str, float]:
+def _distinctive_words(weights: Mapping[str, float], speaker: str, question: str) -> dict[str, float]:
     aside = _ASKING | _POINTING | set(terms(speaker))
     aside |= _ASKING_FOR.get(kind_of(question), frozenset())
     return {term: weight for term, weight in weights.items() if term not in aside}
 
 
-def _word_share(telling: Mapping[str, float], texts: Sequence[str]) -> float:
+def _word_share(distinctive: Mapping[str, float], texts: Sequence[str]) -> float:
     """The weighted share of the question's words that the texts contain, without the name of the corpus' author."""
-    total = sum(telling.values())
+    total = sum(distinctive.values())
     theirs = {term for text in texts for term in terms(text)}
     if theirs & NAMING:
         theirs |= NAMING
-    return sum(weight for term, weight in telling.items() if term in theirs) / total if total else 0.0
+    return sum(weight for term, weight in distinctive.items() if term in theirs) / total if total else 0.0
 
 
-def _is_done_to(question: str, sentences: Sequence[str]) -> bool | None:
+def _has_same_object(question: str, sentences: Sequence[str]) -> bool | None:
     """Whether the object of the question (`who founded the club?`) is the object in a sentence, too.
 
     In `the club founded a prize` the club is the subject. Other forms of questions pass. None if the sentences have

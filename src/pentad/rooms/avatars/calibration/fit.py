@@ -30,7 +30,7 @@ from pentad.rooms.avatars.calibration.model import (
     Rated,
 )
 from pentad.rooms.avatars.models import Passage
-from pentad.rooms.avatars.search.conversation import telling_words
+from pentad.rooms.avatars.search.conversation import distinctive_words
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
 from pentad.rooms.avatars.verification.topic_overlap import Thresholds
 from pentad.search.documents import Features, Ranking
@@ -137,7 +137,7 @@ async def near_misses(avatar: AvatarSnapshot, passages: Sequence[Passage]) -> li
 
 def keyword_question(sentence: str, salt: str = "") -> str | None:
     """A question with some distinctive words of a sentence; None if it has too few."""
-    words = [word for word in telling_words(sentence) if len(word) > 2]
+    words = [word for word in distinctive_words(sentence) if len(word) > 2]
     if len(words) < 4:
         return None
     ranked = sorted(words, key=lambda word: stable_hash(f"{salt}{sentence}\x00{word}"))
@@ -156,7 +156,7 @@ def mixed_questions(own: Sequence[str]) -> list[str]:
     """
     if len(own) < _LARGE:
         return []
-    some = [words for text in sample_sentences(own, 3 * MOST_MIXED) if len(words := telling_words(text)) > 4]
+    some = [words for text in sample_sentences(own, 3 * MOST_MIXED) if len(words := distinctive_words(text)) > 4]
     third = len(some) // 3
     parts = zip(some[:third], some[third : 2 * third], some[2 * third :], strict=False)
     return [

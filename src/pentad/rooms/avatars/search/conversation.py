@@ -108,7 +108,7 @@ class RewrittenQuery:
         return {term: weight + most if term in self.own else weight for term, weight in idf.items()}
 
 
-def telling_words(text: str) -> list[str]:
+def distinctive_words(text: str) -> list[str]:
     """The words that say what a text is about, without duplicates."""
     return list(
         dict.fromkeys(
@@ -120,11 +120,11 @@ def telling_words(text: str) -> list[str]:
 def refers_back(question: str) -> bool:
     """Whether a question cannot be understood without earlier turns."""
     found = words(question)
-    if not telling_words(question):
+    if not distinctive_words(question):
         return True
-    if _LINKING.match(question) and len(telling_words(question)) <= 3:
+    if _LINKING.match(question) and len(distinctive_words(question)) <= 3:
         return True
-    return any(word in _POINTING for word in found) and len(telling_words(question)) <= 4
+    return any(word in _POINTING for word in found) and len(distinctive_words(question)) <= 4
 
 
 def small_talk(text: str) -> SmallTalk | None:
@@ -135,14 +135,14 @@ def small_talk(text: str) -> SmallTalk | None:
 
 def _shifted(question: str, turns: Sequence[Turn]) -> tuple[str, ...] | None:
     """For `what about X?`: the words of the last question, without its names. None for other questions."""
-    if not _SHIFT.match(question) or not 0 < len(telling_words(question)) <= _MOST_SHIFTED:
+    if not _SHIFT.match(question) or not 0 < len(distinctive_words(question)) <= _MOST_SHIFTED:
         return None
     asked = [turn.content for turn in turns if _is_question(turn.content)]
     if not asked:
         return None
     named = {word for name in names_in(asked[-1]) for word in words(name.written)}
-    own = {stem(word) for word in telling_words(question)}
-    return tuple(word for word in telling_words(asked[-1]) if word not in named and stem(word) not in own)
+    own = {stem(word) for word in distinctive_words(question)}
+    return tuple(word for word in distinctive_words(asked[-1]) if word not in named and stem(word) not in own)
 
 
 def _is_question(text: str) -> bool:
@@ -151,14 +151,14 @@ def _is_question(text: str) -> bool:
 
 def rewrite_query(question: str, turns: Sequence[Turn], idf: Mapping[str, float] | None = None) -> RewrittenQuery:
     """The search query: the question, with rare words of the last turns if it refers back."""
-    own = tuple(stem(word) for word in telling_words(question))
+    own = tuple(stem(word) for word in distinctive_words(question))
     if not turns or not refers_back(question):
         return RewrittenQuery(question, (), own)
     if (shifted := _shifted(question, turns)) is not None:
         return RewrittenQuery(" ".join((question, *shifted)), shifted, own, shifted=True)
     weights: dict[str, float] = {}
     for back, turn in enumerate(reversed(turns[-_TURNS:])):
-        for word in telling_words(turn.content):
+        for word in distinctive_words(turn.content):
             if stem(word) not in own:
                 rare = 1.0 if idf is None else idf.get(stem(word), 0.0)
                 asked = 1.5 if _is_question(turn.content) else 1.0

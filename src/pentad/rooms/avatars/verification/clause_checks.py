@@ -113,7 +113,7 @@ def _clauses_with_subjects(source: str) -> list[list[str]]:
     subject: list[str] = []
     for clause in clauses(source):
         stems = _stems(clause)
-        if _goes_on(clause):
+        if _continues_subject(clause):
             stems = [*subject, *stems]
         else:
             subject = [stem for stem in stems if not is_number(stem)][:1] if _opens_with_subject(clause) else []
@@ -122,7 +122,7 @@ def _clauses_with_subjects(source: str) -> list[list[str]]:
     return found
 
 
-def _goes_on(clause: str) -> bool:
+def _continues_subject(clause: str) -> bool:
     """Whether a clause has no subject of its own: `and opened the gate`."""
     words = cased_words(clause)
     return words[0] in _JOINING and len(words) > 1 and not (words[1].lower() in _OWN_SUBJECT or words[1][0].isupper())
@@ -161,7 +161,7 @@ def _replaces(mine: Sequence[str], theirs: Sequence[str], foreign: set[str]) -> 
 
 def _lost_subject(clause: str, theirs: Sequence[Sequence[str]], said: set[str]) -> bool:
     """Whether a joined clause without a subject gets that of the clause before, though the source names another."""
-    if not _goes_on(clause):
+    if not _continues_subject(clause):
         return False
     mine = _stems(clause)
     source = max(theirs, key=lambda other: len(set(mine) & set(other)), default=())

@@ -80,18 +80,19 @@ async def best_quotes(
     chosen = [each.sentence for each in _diverse(ranked, similarity, most)]
     if not chosen:
         return []
-    for first in _heads_of(chosen, passages):
-        chosen += _going_on(first, chosen, every)
-    chosen += _spoken_of(chosen, every)
+    for first in _starting_sentences(chosen, passages):
+        chosen += _continuation(first, chosen, every)
+    chosen += _antecedents(chosen, every)
     ranks = {each.sentence.place: rank for rank, each in enumerate(ranked)}
     together = consecutive_runs(sorted(chosen, key=lambda sentence: sentence.place))
     showing = [run for run in together if answer_signs(question, [run], idf, speaker).complete]
     plain = [[one for one in group if not one.instructs] for group in (_flat(showing), chosen)]
     best = min(plain[0] or plain[1] or chosen, key=lambda one: ranks.get(one.place, len(ranks)))
-    answer = [*_spoken_of([best], every), best]
+    answer = [*_antecedents([best], every), best]
     said = {sentence.place for sentence in answer}
     others = consecutive_runs(sorted((one for one in chosen if one.place not in said), key=lambda one: one.place))
-    others.sort(key=lambda run: (_orders(run), min(ranks.get(sentence.place, len(ranks)) for sentence in run)))
+    last = len(ranks)
+    others.sort(key=lambda run: (_has_instructions(run), min(ranks.get(sentence.place, last) for sentence in run)))
     return [answer, *others]
 
 
@@ -99,7 +100,7 @@ def _flat(quotes: Sequence[Sequence[Sentence]]) -> list[Sentence]:
     return [sentence for quote in quotes for sentence in quote]
 
 
-def _orders(quote: Sequence[Sentence]) -> bool:
+def _has_instructions(quote: Sequence[Sentence]) -> bool:
     """Whether a quote has instructions to a language model: it comes after all others."""
     return any(sentence.instructs for sentence in quote)
 
@@ -128,7 +129,7 @@ async def ranked_sentences(
             + (_KIND_MORE if kind is not None and has_kind(question, kind, [sentence.text]) else 0.0),
             frozenset(terms(sentence.text)),
         )
-        for sentence, words, meaning in zip(sentences, _standard(lexical), _standard(cosines), strict=True)
+        for sentence, words, meaning in zip(sentences, _z_scores(lexical), _z_scores(cosines), strict=True)
     ]
     return sorted(ranked, key=lambda each: (-round(each.score, 6), each.sentence.number))
 
@@ -156,7 +157,7 @@ def _word_scores(asked: Sequence[str], sentences: Sequence[Sentence], idf: Mappi
     return [scorer.match(each).score for each in texts]
 
 
-def _standard(values: Sequence[float]) -> list[float]:
+def _z_scores(values: Sequence[float]) -> list[float]:
     """Each value as its distance from the mean in standard deviations."""
     if not values:
         return []
@@ -176,7 +177,7 @@ def _diverse(ranked: Sequence[Chosen], similarity: SentenceSimilarity, most: int
         worth = [
             (
                 (1 - _DIVERSITY) * each.score / max(ranked[0].score, 1e-9)
-                - _DIVERSITY * _nearest(each, chosen, similarity),
+                - _DIVERSITY * _redundancy(each, chosen, similarity),
                 -each.sentence.number,
                 each,
             )
@@ -190,13 +191,13 @@ def _diverse(ranked: Sequence[Chosen], similarity: SentenceSimilarity, most: int
     return chosen
 
 
-def _heads_of(chosen: Sequence[Sentence], passages: Sequence[Scored]) -> list[Sentence]:
+def _starting_sentences(chosen: Sequence[Sentence], passages: Sequence[Scored]) -> list[Sentence]:
     """The sentences to continue from: the best one, and the best of the top passage."""
     of_the_first = [sentence for sentence in chosen if sentence.passage.id == passages[0].passage.id]
     return list(dict.fromkeys((*chosen[:1], *of_the_first[:1])))
 
 
-def _going_on(first: Sentence, chosen: Sequence[Sentence], all_of_them: Sequence[Sentence]) -> list[Sentence]:
+def _continuation(first: Sentence, chosen: Sequence[Sentence], all_of_them: Sequence[Sentence]) -> list[Sentence]:
     """The sentences after this one, skipping those already chosen: one, or more if the answer is short.
 
     Reasons, lists and figures usually follow the sentence that announces them, so one is always added.
@@ -204,21 +205,21 @@ def _going_on(first: Sentence, chosen: Sequence[Sentence], all_of_them: Sequence
     by_start = {sentence.place[:2]: sentence for sentence in all_of_them}
     there = {sentence.place for sentence in chosen}
     added: list[Sentence] = []
-    following = _next_to(first, by_start)
+    following = _next_sentence(first, by_start)
     while following is not None and (not added or len(chosen) + len(added) < _WORTH_READING):
         if following.place not in there:
             added.append(following)
-        following = _next_to(following, by_start)
+        following = _next_sentence(following, by_start)
     return added
 
 
-def _next_to(sentence: Sentence, by_start: Mapping[tuple[int, int], Sentence]) -> Sentence | None:
+def _next_sentence(sentence: Sentence, by_start: Mapping[tuple[int, int], Sentence]) -> Sentence | None:
     """The next sentence, in any passage."""
     document, _, end = sentence.place
     return next((found for gap in range(_GAP + 1) if (found := by_start.get((document, end + gap)))), None)
 
 
-def _spoken_of(chosen: Sequence[Sentence], all_of_them: Sequence[Sentence]) -> list[Sentence]:
+def _antecedents(chosen: Sequence[Sentence], all_of_them: Sequence[Sentence]) -> list[Sentence]:
     """The sentences before those that begin with a pronoun: they say who `she` is. Headings and captions do not."""
     by_number = {sentence.number: sentence for sentence in all_of_them}
     there = {sentence.place for sentence in chosen}
@@ -233,7 +234,7 @@ def _spoken_of(chosen: Sequence[Sentence], all_of_them: Sequence[Sentence]) -> l
     ]
 
 
-def _nearest(one: Chosen, chosen: Sequence[Chosen], similarity: SentenceSimilarity) -> float:
+def _redundancy(one: Chosen, chosen: Sequence[Chosen], similarity: SentenceSimilarity) -> float:
     """How much of a sentence the chosen ones already say."""
     return max(_alike(one, other, similarity) for other in chosen)
 
