@@ -74,7 +74,7 @@ class MountedAgent:
         self._on_change = on_change
         self._own_url = f"{site}/agents/{name}"
         self._trusted = place.startswith(("http://", "https://"))
-        self._shown = urlsplit(place).hostname or place
+        self._label = urlsplit(place).hostname or place
         """The place as callers see it: the rest of a URL may be secret."""
         self._found: FoundCard | None = None
         self._read_at = 0.0
@@ -99,7 +99,7 @@ class MountedAgent:
     def hosted(self) -> HostedAgent:
         """The agent as the engine sees it, described by its card if known."""
         known = self._description or CardDescription(
-            description=f"A remote agent of {self._shown}. Its card could not be read yet."
+            description=f"A remote agent of {self._label}. Its card could not be read yet."
         )
         return HostedAgent(
             name=self.name,
@@ -120,9 +120,9 @@ class MountedAgent:
         try:
             found = await self._remotes.find(self.place, trusted=self._trusted)
         except NotFound as error:
-            raise NotFound(f"There is no card of {self._shown}.", details={"reason": "agent-not-found"}) from error
+            raise NotFound(f"There is no card of {self._label}.", details={"reason": "agent-not-found"}) from error
         if found.is_hosted:
-            raise Conflict(f"{self._shown} is hosted by this server.", hint="Mount an agent of another server.")
+            raise Conflict(f"{self._label} is hosted by this server.", hint="Mount an agent of another server.")
         description = describe(self._remotes.open(found, None, trusted=self._trusted).card)
         self._found, self._read_at = found, time.monotonic()
         if description != self._description:
@@ -366,10 +366,10 @@ async def _polled(remote: RemoteAgent, first: Task | Message, before: Task | Non
 
 def _is_same(item: Item, before: Task) -> bool:
     """Whether the task is unchanged: the agent has sent nothing since."""
-    return isinstance(item, Task) and _shown(item) == _shown(before)
+    return isinstance(item, Task) and _visible_state(item) == _visible_state(before)
 
 
-def _shown(task: Task) -> tuple[Any, ...]:
+def _visible_state(task: Task) -> tuple[Any, ...]:
     said = [message.parts for message in task.history if message.role == "agent"]
     return task.state, task.status_message, said, task.artifacts
 

@@ -112,7 +112,7 @@ class Inbox:
             if appended is None:
                 raise _TaskLost
             self._log.jobs.enqueue(tx, EXPIRE_JOB, key=approval_id, run_at=approval.expires_at)
-            _tell(tx, approval, "requested", now)
+            _emit_event(tx, approval, "requested", now)
             self._enqueue_webhook(tx, approval_id, "requested")
             return approval, appended
 
@@ -289,7 +289,7 @@ class Inbox:
         if outcome != "expired":  # the job itself
             self._log.jobs.cancel(tx, EXPIRE_JOB, approval.id)
         self._enqueue_webhook(tx, approval.id, outcome)
-        _tell(tx, decided, outcome, now)
+        _emit_event(tx, decided, outcome, now)
         return decided, appended
 
     def _append(
@@ -388,7 +388,7 @@ def _waiting(approval: Approval) -> StatusEvent:
     return StatusEvent("input-required", _message(approval, text, note))
 
 
-def _tell(tx: Transaction, approval: Approval, what: str, at: float) -> None:
+def _emit_event(tx: Transaction, approval: Approval, what: str, at: float) -> None:
     uri = f"agents://tasks/{approval.task}"
     emit(tx, "agents", f"approval.{what}", [uri], audience=approval.owner, at=at, data={"approval": approval.id})
 

@@ -242,7 +242,7 @@ class Conversation:
             async for line in lines:
                 if isinstance(said := decode_line(line), End):
                     return self._result(said)
-                await self._take(said)
+                await self._handle(said)
         except asyncio.CancelledError:
             if self._over is None or self._reading is None:
                 raise
@@ -255,7 +255,7 @@ class Conversation:
             await asyncio.gather(*self._pending, return_exceptions=True)
         raise OutputEnded
 
-    async def _take(self, said: FromAgent) -> None:
+    async def _handle(self, said: FromAgent) -> None:
         match said:
             case Working():
                 await self.turn.working(said.as_content())

@@ -98,7 +98,7 @@ class RunnableAdapter:
                     await turn.artifact(_CHUNKS, text=text, append=said, last=False)
                     said = True
         question = as_object(state).get(_INTERRUPT) or await self._interrupts(config)
-        return turn.ask(_asked(question)) if question else _result(state)
+        return turn.ask(_question_of(question)) if question else _result(state)
 
     async def _resume(self, turn: Turn, config: Mapping[str, Any]) -> Any:
         """The command that answers an interrupt; None if the graph has none."""
@@ -212,7 +212,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _asked(interrupts: Any) -> Any:
+def _question_of(interrupts: Any) -> Any:
     """The question of an interrupt."""
     first: Any = cast("list[Any]", interrupts)[0] if isinstance(interrupts, list | tuple) else interrupts
     return _result(getattr(first, "value", first))

@@ -119,7 +119,7 @@ class DurableCalls(RunEvents):
             elif isinstance(body, MessageEvent) and body.message.role == "user":
                 messages[event.seq] = body.message
                 if event.seq not in heard:
-                    self._keep(event.seq, body.message)
+                    self._hold(event.seq, body.message)
         if not matching:
             return
         self._replay = Replay(events)
@@ -456,9 +456,9 @@ class DurableCalls(RunEvents):
                 self._queue(WORKING)
                 self._flush()
             return
-        self._keep(seq, message)
+        self._hold(seq, message)
 
-    def _keep(self, seq: int, message: Message) -> None:
+    def _hold(self, seq: int, message: Message) -> None:
         """Keep a message until the agent asks for it."""
         if event_name(message) is not None:
             self._events += ((seq, message),)

@@ -176,7 +176,7 @@ class Ingest:
     async def _ingest(self, run: _Run, found: Iterable[FoundFile | FileLine]) -> IngestReport:
         files = self._selected(run, found)
         hashed = await self._hashed(run, files)
-        gone = self._gone(run, files)
+        gone = self._missing_documents(run, files)
         plan = make_plan(
             hashed, run.stored, run.book, run.config, origin=run.origin, force=run.options.force, gone=gone
         )
@@ -207,7 +207,7 @@ class Ingest:
             run.report.warnings += [f"there is no file for {source.title!r}" for source in run.book.missing(there)]
         return list(files.values())
 
-    def _gone(self, run: _Run, files: Sequence[FoundFile]) -> list[CorpusDocument]:
+    def _missing_documents(self, run: _Run, files: Sequence[FoundFile]) -> list[CorpusDocument]:
         """Stored documents of the folder whose files are gone."""
         if run.origin != "folder" or run.options.source is not None:
             return []

@@ -30,7 +30,7 @@ async def feedback_of(avatars: Avatars, avatar_id: str | None, state: str | None
         raise InvalidInput(f"There is no state {state!r}.", hint=f"There are {', '.join(_STATES)}.")
     avatar = await avatars.open(avatar_id)
     found = await avatars.feedback.list(avatar.avatar.number, wanted)
-    return {"avatar": avatar.id, "feedback": [_shown(avatar.id, one) for one in found]}
+    return {"avatar": avatar.id, "feedback": [_feedback_view(avatar.id, one) for one in found]}
 
 
 async def review_ratings(
@@ -49,7 +49,7 @@ async def review_ratings(
     return {"avatar": avatar.id, "accepted": len(accept), "rejected": len(reject), "adjustment": adjustment}
 
 
-def _shown(avatar_id: str, one: Feedback) -> dict[str, Any]:
+def _feedback_view(avatar_id: str, one: Feedback) -> dict[str, Any]:
     rating: dict[str, Any] = msgspec.to_builtins(one.rating)
     known = {"id": one.answer, "answer": answer_uri(avatar_id, one.answer), "at": iso(one.at), "state": one.state}
     return {**known, **rating}

@@ -172,13 +172,13 @@ class _Coercion:
         version = _version_meant(given) if given is not None else None
         if version is None and given is None:
             version = _likely_version(self._data)
-            self._say(
+            self._note(
                 "version_missing", f'There is no "schema_version"; the record was read as {version}.', "schema_version"
             )
         elif version is None:
             return str(given)
         else:
-            self._say("version_spelling", f'"{str(given)[:60]}" was read as {version}.', "schema_version")
+            self._note("version_spelling", f'"{str(given)[:60]}" was read as {version}.', "schema_version")
         if key is not None:
             del self._data[key]
         self._data["schema_version"] = version
@@ -192,7 +192,7 @@ class _Coercion:
             if name is None or key == name or self._data.get(name) not in (None, "", [], {}):
                 continue
             self._data[name] = self._data.pop(key)
-            self._say("attribute_renamed", f'"{key[:60]}" is called "{name}".', name)
+            self._note("attribute_renamed", f'"{key[:60]}" is called "{name}".', name)
 
     def _lift_parts(self, version: str) -> None:
         """Attributes of the record inside an object such as `{"metadata": {"name": ...}}`."""
@@ -206,13 +206,13 @@ class _Coercion:
                 continue
             del self._data[key]
             self._data |= cast("dict[str, Any]", inner)
-            self._say("attribute_nested", f'The attributes in "{key[:60]}" belong to the record itself.', "")
+            self._note("attribute_nested", f'The attributes in "{key[:60]}" belong to the record itself.', "")
 
     def _nothing(self) -> None:
         """Attributes without a value."""
         for key in [key for key, value in self._data.items() if value is None]:
             del self._data[key]
-            self._say("attribute_null", f'"{key[:60]}" has no value.', key)
+            self._note("attribute_null", f'"{key[:60]}" has no value.', key)
 
     def _texts(self) -> None:
         """Texts that were written as a number or as a list, and annotations with other values than texts."""
@@ -270,10 +270,10 @@ class _Coercion:
             return
         self._data[name] = value
         for note in notes:
-            self._say(MAPPED, note, name)
-        self._say("attribute_shape", f'"{name}" was put into the form of its OASF version.', name)
+            self._note(MAPPED, note, name)
+        self._note("attribute_shape", f'"{name}" was put into the form of its OASF version.', name)
 
-    def _say(self, code: str, message: str, path: str) -> None:
+    def _note(self, code: str, message: str, path: str) -> None:
         self._findings.append(_changed(code, message, path))
 
 

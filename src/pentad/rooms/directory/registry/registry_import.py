@@ -115,7 +115,7 @@ class RegistryImports:
         target = _Target(self._records, self._finder, approve=approve)
         async for entry, written in self._entries(base, since):
             done.servers += 1
-            await self._take(who, base, entry, written, target, done)
+            await self._import_server(who, base, entry, written, target, done)
         if approve and (waiting := await self._database.read(lambda rows: rows.all(_WAITING, base))):
             await self._states.set(who, [cid for (cid,) in waiting], "approved", f"approved with all of {base}")
             done.approved = len(waiting)
@@ -165,7 +165,7 @@ class RegistryImports:
             f"The registry at {base} has more than {MOST_PAGES} pages.", hint="Nothing is lost: try again."
         )
 
-    async def _take(
+    async def _import_server(
         self, who: Principal, base: str, entry: dict[str, Any], written: bytes, target: "_Target", done: RegistryImport
     ) -> None:
         """Import one server, or apply its current status."""

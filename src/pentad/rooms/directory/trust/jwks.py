@@ -71,7 +71,7 @@ class WellKnownKeySets:
         until, answer = self._answers.peek(domain) or (0.0, None)
         if answer is None or self._clock.monotonic() >= until:
             try:
-                answer = await self._asked(domain)
+                answer = await self._fetch_keys(domain)
             except PentadError as error:
                 answer = error
             self._answers.put(domain, (self._clock.monotonic() + REMEMBERED, answer))
@@ -79,7 +79,7 @@ class WellKnownKeySets:
             raise Unavailable(answer.message, hint=answer.hint)
         return answer
 
-    async def _asked(self, domain: Domain) -> Mapping[str, Any]:
+    async def _fetch_keys(self, domain: Domain) -> Mapping[str, Any]:
         answer = await self._fetcher.fetch(
             f"{domain.scheme}://{domain.authority}{PATH}",
             headers={"accept": "application/json"},

@@ -193,7 +193,7 @@ class _DefaultsRun:
     def level(self, data: dict[str, Any], level: _Level, path: tuple[str | int, ...]) -> dict[str, Any]:
         changed: dict[str, Any] = {}
         for name, default in level.defaults:
-            if default.applies(data, name) and (value := self._made(default, (*path, name))) is not None:
+            if default.applies(data, name) and (value := self._make_value(default, (*path, name))) is not None:
                 changed[name] = value
         for name in level.dates:
             value = changed.get(name, data.get(name))
@@ -230,7 +230,7 @@ class _DefaultsRun:
     def _member(self, value: Any, level: _Level, path: tuple[str | int, ...]) -> Any:
         return self.level(cast("dict[str, Any]", value), level, path) if isinstance(value, dict) else value
 
-    def _made(self, default: Default, path: tuple[str | int, ...]) -> Any:
+    def _make_value(self, default: Default, path: tuple[str | int, ...]) -> Any:
         try:
             return default.make(self._given, self._now, self._facts)
         except ExpressionError as error:
