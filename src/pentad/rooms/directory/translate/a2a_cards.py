@@ -18,8 +18,8 @@ from pentad.rooms.directory.translate.envelope import (
     new_record,
     unexported_parts,
 )
+from pentad.rooms.directory.translate.json_objects import required_object
 from pentad.rooms.directory.translate.losses import Loss, Translated
-from pentad.rooms.directory.translate.untrusted_json import required_object
 
 MODULES: Final = ("integration/a2a", "runtime/a2a")
 CARD_SCHEMA: Final = "v1.0.0"

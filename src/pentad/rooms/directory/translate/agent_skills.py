@@ -21,8 +21,8 @@ from pentad.rooms.directory.translate.envelope import (
     new_record,
     unexported_parts,
 )
+from pentad.rooms.directory.translate.json_objects import without_empty
 from pentad.rooms.directory.translate.losses import Loss, Translated
-from pentad.rooms.directory.translate.untrusted_json import without_empty
 
 MODULE: Final = "core/language_model/agentskills"
 MODULE_ID: Final = 10302

@@ -26,6 +26,7 @@ from pentad.rooms.directory.translate.envelope import (
     new_record,
     unexported_parts,
 )
+from pentad.rooms.directory.translate.json_objects import without_duplicates, without_empty
 from pentad.rooms.directory.translate.launches import (
     INPUT,
     MODULES,
@@ -43,7 +44,6 @@ from pentad.rooms.directory.translate.launches import (
 )
 from pentad.rooms.directory.translate.losses import Loss, Translated
 from pentad.rooms.directory.translate.server_json_import import launches_of
-from pentad.rooms.directory.translate.untrusted_json import without_duplicates, without_empty
 
 CONFIG: Final = "application/vnd.mcp.config+json"
 """The type of an artifact that is a host's mcp.json."""

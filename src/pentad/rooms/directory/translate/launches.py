@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.json_values import as_object, as_objects, as_texts, text_or_none
-from pentad.rooms.directory.translate.untrusted_json import without_empty
+from pentad.rooms.directory.translate.json_objects import without_empty
 
 Transport = Literal["stdio", "streamable-http", "sse"]
 

@@ -14,9 +14,9 @@ from pentad.rooms.directory.oasf.objects import Attribute, Objects, Shape, objec
 from pentad.rooms.directory.oasf.taxonomy import ClassEntry, map_class, taxonomy
 from pentad.rooms.directory.oasf.versions import EMBEDDED
 from pentad.rooms.directory.translate.class_migration import HOWS, ClassMapping, How
+from pentad.rooms.directory.translate.json_objects import without_duplicates, without_empty
 from pentad.rooms.directory.translate.locator_migration import migrate_locator
 from pentad.rooms.directory.translate.losses import Loss
-from pentad.rooms.directory.translate.untrusted_json import without_duplicates, without_empty
 
 _GONE: Final = object()
 """Stands for a dropped value, because null is a JSON value."""

@@ -17,6 +17,7 @@ from pentad.rooms.directory.translate.envelope import (
     unexported_parts,
 )
 from pentad.rooms.directory.translate.host_configs import CONFIG, Exported
+from pentad.rooms.directory.translate.json_objects import without_duplicates, without_empty
 from pentad.rooms.directory.translate.launches import (
     INPUT,
     MODULES,
@@ -28,7 +29,6 @@ from pentad.rooms.directory.translate.launches import (
 )
 from pentad.rooms.directory.translate.losses import Loss, Translated
 from pentad.rooms.directory.translate.server_json_import import launches_of
-from pentad.rooms.directory.translate.untrusted_json import without_duplicates, without_empty
 
 SCHEMA: Final = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
 _VERSIONED: Final = re.compile(r"([^:]+?)(?:@|==)([^@=/]+)")

@@ -20,6 +20,7 @@ from pentad.rooms.directory.translate.envelope import (
     json_artifact,
     new_record,
 )
+from pentad.rooms.directory.translate.json_objects import required_object, without_duplicates, without_empty
 from pentad.rooms.directory.translate.launches import (
     MODULES,
     PLACEHOLDER,
@@ -29,7 +30,6 @@ from pentad.rooms.directory.translate.launches import (
     transport_of,
 )
 from pentad.rooms.directory.translate.losses import Loss, Translated
-from pentad.rooms.directory.translate.untrusted_json import required_object, without_duplicates, without_empty
 
 OFFICIAL: Final = "io.modelcontextprotocol.registry/official"
 _COMMANDS: Final = {"npm": "npx", "pypi": "python", "oci": "docker", "nuget": "dotnet", "mcpb": "mcpb"}

@@ -1,4 +1,4 @@
-"""JSON objects from untrusted sources: required ones, and what to leave out of them."""
+"""JSON objects of translations: required ones, without empty fields, without duplicates."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
