@@ -34,7 +34,7 @@ HISTORY: dict[str, Any] = {"collector": "pentad", "metricKey": "calls.total"}
 HOSTILE = "</article><script>alert(1)</script>"
 MOVING = ("getPlatformMetricsByCollector", "agents_send_task", "generate_response")
 """Tools whose results differ between two calls, in figures and ids."""
-FIGURES = re.compile(r"answers/[\w-]+|[0-9A-Za-z_-]*[0-9][0-9A-Za-z_.:-]*")
+FIGURES = re.compile(r"source\W+\w+|answers/[\w-]+|[0-9A-Za-z_-]*[0-9][0-9A-Za-z_.:-]*")
 
 
 def rendered(tool: str, arguments: dict[str, Any]) -> str:
