@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final
 
-from benchmarks.effort import Effort
+from benchmarks.effort import STORES, Effort
 from benchmarks.environment import RIVAL, load_generator
 from benchmarks.process import server_core
 from benchmarks.table import Figure, table
@@ -35,6 +35,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=2, help="length of a round  [default: 2]")
     parser.add_argument("--objects", type=int, default=100_000, help="objects in a filled store  [default: 100000]")
     parser.add_argument("--large", action="store_true", help="relations in ten times as many objects as well")
+    parser.add_argument("--store", choices=STORES, help="the one store for parts that measure both  [default: both]")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here as well")
     given = parser.parse_args()
     if unknown := set(given.parts) - set(PARTS):
@@ -43,7 +44,8 @@ def main() -> None:
         sys.exit("The benchmarks read /proc and pin processes to cores: run them on Linux.")
     load_generator()
     pinned = server_core() is not None
-    effort = Effort(given.rounds, given.seconds, given.objects, given.large)
+    stores = (given.store,) if given.store else STORES
+    effort = Effort(given.rounds, given.seconds, given.objects, given.large, stores)
     figures: list[Figure] = []
     for part in given.parts or PARTS:
         measured: list[Figure] = []

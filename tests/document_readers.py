@@ -13,8 +13,8 @@ from typing import BinaryIO
 
 import pytest
 
-from pentad.documents.child import answer
 from pentad.documents.protocol import Task
+from pentad.documents.reader_process import answer
 from pentad.documents.sandbox import DocumentReaders
 
 _OUTPUT_OF_PROCESS = DocumentReaders._output

@@ -17,7 +17,7 @@ ALLOWED = {
     "interop/agents/agentvault_agent.py": "runs in the library's own environment, without our tests",
     "jobs/test_workers.py": "a job that takes its time, and an event loop that is blocked",
     "net/test_fetch.py": "a server that sends byte by byte",
-    "net/test_server.py": "clients that send byte by byte or read slowly",
+    "net/test_http_server.py": "clients that send byte by byte or read slowly",
     "rooms/metrics/engine/test_query_engine.py": "a source that takes its time",
     "rooms/metrics/engine/test_upstream.py": "a source that takes its time",
     "tck/agent.py": "the official suite asks for tasks that take their time",

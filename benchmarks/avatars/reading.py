@@ -94,7 +94,7 @@ async def read_with_processes(paths: Iterable[Path]) -> None:
     async def read(path: Path) -> None:
         with path.open("rb") as source:
             process = await asyncio.create_subprocess_exec(
-                sys.executable, "-P", "-m", "pentad.documents.child", argument,
+                sys.executable, "-P", "-m", "pentad.documents.reader_process", argument,
                 stdin=source, stdout=asyncio.subprocess.PIPE,
             )  # fmt: skip
             output, _ = await process.communicate()

@@ -15,7 +15,7 @@ from typing import Any
 
 import uvloop
 
-from pentad.kernel.garbage import collect_new_objects
+from pentad.cli.garbage_collection import collect_new_objects
 from pentad.kernel.ports import Fetched
 from pentad.net.fetch import HttpFetcher
 from tests.anypoint.engine import APP, engine_for

@@ -19,8 +19,8 @@ from prometheus_client.openmetrics.exposition import generate_latest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
+from pentad.cli.garbage_collection import collect_new_objects
 from pentad.kernel.clock import SystemClock
-from pentad.kernel.garbage import collect_new_objects
 from pentad.net.fetch import HttpFetcher
 from pentad.rooms.metrics.engine.query_engine import build_query
 from pentad.rooms.metrics.history.collector_health import PollOutcome

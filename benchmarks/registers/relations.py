@@ -79,13 +79,19 @@ def _measure_stores(effort: Effort) -> list[Figure]:
     sizes = (effort.objects, effort.objects * 10) if effort.large else (effort.objects,)
     figures: list[Figure] = []
     for size in sizes:
-        figures += asyncio.run(_measure(None, "SQLite", size, effort.rounds))
-        server = PostgresServer()
-        try:
-            figures += asyncio.run(_measure(server.fresh_database(), "PostgreSQL", size, effort.rounds))
-        finally:
-            server.remove()
+        if "sqlite" in effort.stores:
+            figures += asyncio.run(_measure(None, "SQLite", size, effort.rounds))
+        if "postgres" in effort.stores:
+            figures += _measure_postgres(size, effort.rounds)
     return figures
+
+
+def _measure_postgres(size: int, rounds: int) -> list[Figure]:
+    server = PostgresServer()
+    try:
+        return asyncio.run(_measure(server.fresh_database(), "PostgreSQL", size, rounds))
+    finally:
+        server.remove()
 
 
 async def _measure(url: str | None, store: str, size: int, rounds: int) -> list[Figure]:

@@ -38,7 +38,7 @@ from pentad.settings.sources import load_settings
 
 _SHARES: Final = {"record": 0.5, "object": 0.3, "passage": 0.15, "task": 0.05}
 _LARGEST: Final = "record"
-_BATCH: Final = 5_000
+_BATCH: Final = 1_000
 _SHORT: Final = 20
 _COLLECTION: Final = "avatar:bench:1"
 _TWICE: Final = Goal("at most", 2.0)

@@ -24,10 +24,9 @@ from pentad.access.secret_box import SecretBox
 from pentad.access.server_secrets import secret_keys
 from pentad.administration.access_events import KINDS as ACCESS_KINDS
 from pentad.administration.access_events import access_events
-from pentad.administration.event_causes import EventCauses
 from pentad.administration.event_rules import BODY as RULE_BODY
 from pentad.administration.event_rules import JOB as RULES_JOB
-from pentad.administration.event_rules import EventRules
+from pentad.administration.event_rules import EventCauses, EventRules
 from pentad.events.feed import URI as EVENTS_URI
 from pentad.events.feed import EventFeed, Source
 from pentad.events.outbox import ADMINS, CHANNEL, emit
@@ -90,7 +89,7 @@ if TYPE_CHECKING:
     from pentad.room_search.search import RoomSearch
     from pentad.room_search.tool_source import ToolIndex
     from pentad.search.minilm import MiniLM
-    from pentad.search.remote import RemoteEmbedder
+    from pentad.search.remote_embedder import RemoteEmbedder
 
 CORE_SETS = (
     STORAGE,
@@ -121,8 +120,8 @@ def spans_of_rooms(rooms: list[Room[Any]]) -> dict[str, SpansOf]:
     return {room.name: room.spans for room in rooms if room.spans is not None}
 
 
-class Era:
-    """One endpoint: a registry, served in both protocol eras."""
+class McpServer:
+    """An MCP server over some rooms: a registry, served in both protocol eras."""
 
     def __init__(
         self, app: "App", rooms: list[OpenRoom], title: str, profile: Profile, path: str, *, is_served: bool = True
@@ -182,9 +181,9 @@ class App:
         )
         self._notified_until = ""  # subscribers were notified of events up to this cursor
         self.event_watch = EventWatch(database, self._on_events)
-        self.hub.after_changes = self.event_watch.look  # rooms with their own event log signal changes here
-        self.neighbours = InternalClient(lambda: self.within.dispatcher, self.principal_now)
-        self.console_client = InternalClient(lambda: self.within.dispatcher, self.principal_now, CONSOLE)
+        self.hub.after_changes = self.event_watch.check_soon  # rooms with their own event log signal changes here
+        self.neighbours = InternalClient(lambda: self.internal_server.dispatcher, self.principal_now)
+        self.console_client = InternalClient(lambda: self.internal_server.dispatcher, self.principal_now, CONSOLE)
         self.rules = EventRules(
             database,
             clock,
@@ -235,13 +234,12 @@ class App:
     @cached_property
     def own_resources(self) -> "list[BoundResource]":
         """The resources that belong to no room."""
-        from pentad.administration.resources import AUDIENCES, RESOURCES, Everywhere
+        from pentad.administration.resources import AUDIENCES, RESOURCES, ResourceServices
 
-        service = Everywhere(self.events, lambda: self.traces)
+        service = ResourceServices(self.events, lambda: self.traces)
         return [BoundResource(one, ANY_ROOM, service, None, AUDIENCES.get(one.uri)) for one in RESOURCES]
 
     def platform(self, room: Room[Any]) -> Platform:
-        """The platform of one room."""
         settings = self.settings
         return Platform(
             self.database,
@@ -293,7 +291,7 @@ class App:
         """The search over all rooms, for REST, the console and the command line."""
         from pentad.room_search.tool_source import ToolIndex
 
-        return self._search_of(self.within.registry, ToolIndex(self.within.registry, self.search))
+        return self._search_of(self.internal_server.registry, ToolIndex(self.internal_server.registry, self.search))
 
     def _search_of(self, registry: Registry, tools: "ToolIndex") -> "RoomSearch":
         from pentad.room_search.search import RoomSearch
@@ -343,11 +341,11 @@ class App:
         return found
 
     @cached_property
-    def all_rooms(self) -> Era:
-        return Era(self, self.rooms, "Pentad", ONE_ROOM if len(self.rooms) == 1 else SEVERAL_ROOMS, "/mcp")
+    def all_rooms(self) -> McpServer:
+        return McpServer(self, self.rooms, "Pentad", ONE_ROOM if len(self.rooms) == 1 else SEVERAL_ROOMS, "/mcp")
 
     @cached_property
-    def within(self) -> Era:
+    def internal_server(self) -> McpServer:
         """All rooms, for CLI verbs in this process and for calls between rooms.
 
         It stays writable on a read-only server: the restriction travels with each caller's principal, and the owner has
@@ -356,17 +354,19 @@ class App:
         profile = self.all_rooms.registry.profile
         if not self.settings.read_only:
             return self.all_rooms
-        return Era(self, self.rooms, "Pentad", replace(profile, read_only=False), "", is_served=False)
+        return McpServer(self, self.rooms, "Pentad", replace(profile, read_only=False), "", is_served=False)
 
-    def one_room(self, opened: OpenRoom) -> Era:
-        return Era(self, [opened], f"Pentad: {opened.room.name}", ONE_ROOM, f"/rooms/{opened.room.name}/mcp")
+    def one_room(self, opened: OpenRoom) -> McpServer:
+        return McpServer(self, [opened], f"Pentad: {opened.room.name}", ONE_ROOM, f"/rooms/{opened.room.name}/mcp")
 
-    def one_part(self, part: OpenRoom) -> Era:
-        return Era(self, [part], part.room.title, ONE_ROOM, "")
+    def one_part(self, part: OpenRoom) -> McpServer:
+        return McpServer(self, [part], part.room.title, ONE_ROOM, "")
 
-    def profile(self, name: str) -> Era:
+    def profile(self, name: str) -> McpServer:
         """The tools of all rooms that a profile selects; NotFound if no profile has that name."""
-        return Era(self, self.rooms, f"Pentad: {name}", find_profile(name, self.settings.profiles), f"/mcp/{name}")
+        return McpServer(
+            self, self.rooms, f"Pentad: {name}", find_profile(name, self.settings.profiles), f"/mcp/{name}"
+        )
 
     async def missing_tools(self) -> dict[str, list[str]]:
         """For each profile, the names under `typed` that yield no tools even for the owner, and why."""
@@ -374,14 +374,18 @@ class App:
         found = {name: await missing_tools(self.rooms, profile, LOCAL) for name, profile in typed.items()}
         return {name: problems for name, problems in found.items() if problems}
 
-    def connection(self, write: Write, *, transport: str, era: Era | None = None) -> Connection:
-        """A conversation with a local client over one connection, about all rooms or what `era` serves."""
-        era = era or self.all_rooms
-        return Connection(era.legacy, era.modern, self.hub, write, limits=self.settings.limits, transport=transport)
+    def connection(self, write: Write, *, transport: str, server: McpServer | None = None) -> Connection:
+        """A connection of a local client to this server, by default to all rooms."""
+        server = server or self.all_rooms
+        return Connection(
+            server.legacy, server.modern, self.hub, write, limits=self.settings.limits, transport=transport
+        )
 
-    def client(self, era: Era | None = None) -> MemoryClient:
-        """The owner's in-process client, for all rooms or for what `era` serves."""
-        return MemoryClient(lambda write: self.connection(write, transport="memory", era=era or self.within))
+    def client(self, server: McpServer | None = None) -> MemoryClient:
+        """The owner's in-process client of this server, by default of all rooms."""
+        return MemoryClient(
+            lambda write: self.connection(write, transport="memory", server=server or self.internal_server)
+        )
 
     @cached_property
     def embedder(self) -> "MiniLM | RemoteEmbedder | None":

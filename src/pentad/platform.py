@@ -91,7 +91,7 @@ class Report(Protocol):
     def __call__(self, principal: Principal, action: str, *, target: str = "", reason: str = "") -> None: ...
 
 
-class Alone:
+class NoNeighbours:
     """No neighbours, for a room that is opened alone."""
 
     async def call_tool(
@@ -109,7 +109,7 @@ class Alone:
         return False
 
 
-ALONE: Final = Alone()
+NO_NEIGHBOURS: Final = NoNeighbours()
 
 
 async def _no_health() -> Mapping[str, Mapping[str, Any]]:
@@ -179,7 +179,7 @@ class Platform:
     search: SearchIndex
     jobs: JobQueue
     """Queues work inside a transaction; handlers are declared in `Room.jobs`."""
-    neighbours: Neighbours = ALONE
+    neighbours: Neighbours = NO_NEIGHBOURS
     site: str = "http://localhost:8700"
     """This server's URL from the settings. A request may know a better one."""
     public_url: str | None = None

@@ -1,4 +1,4 @@
-"""Rates by address and the lane for callers without credentials."""
+"""Rates by address and the slots for callers without credentials."""
 
 import asyncio
 import json
@@ -6,7 +6,7 @@ import json
 import pytest
 
 from pentad.access import anonymous
-from pentad.access.anonymous import AddressBuckets, Lane
+from pentad.access.anonymous import AddressBuckets, SlotQueue
 from pentad.kernel.errors import Overloaded
 from tests.behaviour.clocks import TurnedClock
 
@@ -14,44 +14,44 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.mark.requirement("access:anonymous:turns")
-async def test_a_lane_does_a_few_things_at_a_time_and_in_order() -> None:
-    lane, begun = Lane(2), list[int]()
-    places = [await lane.enter(), await lane.enter()]
+async def test_slots_are_few_and_given_in_order() -> None:
+    slots, begun = SlotQueue(2), list[int]()
+    held = [await slots.take(), await slots.take()]
 
     async def work(number: int) -> None:
-        place = await lane.enter()
+        slot = await slots.take()
         begun.append(number)
-        place.leave()
-        place.leave()
+        slot.release()
+        slot.release()
 
     waiting = [asyncio.create_task(work(number)) for number in range(6)]
     await asyncio.sleep(0)
     assert begun == []
-    places[0].leave()
+    held[0].release()
     for _ in range(30):
         turn = len(begun)
         await asyncio.sleep(0)
-        assert len(begun) - turn <= 1, "a place that is left is free in the next turn of the loop, not in this one"
+        assert len(begun) - turn <= 1, "a slot that is left is free in the next turn of the loop, not in this one"
     assert begun == list(range(6))
     await asyncio.gather(*waiting)
 
 
 @pytest.mark.requirement("access:anonymous:turns")
-async def test_who_gives_up_waiting_does_not_lose_the_place_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_who_gives_up_waiting_does_not_lose_the_slot_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(anonymous, "WAITING_MOST", 2)
-    lane = Lane(1)
-    held = await lane.enter()
-    first, second = asyncio.create_task(lane.enter()), asyncio.create_task(lane.enter())
+    slots = SlotQueue(1)
+    held = await slots.take()
+    first, second = asyncio.create_task(slots.take()), asyncio.create_task(slots.take())
     await asyncio.sleep(0)
     with pytest.raises(Overloaded):
-        await lane.enter()
+        await slots.take()
     first.cancel()
-    held.leave()
+    held.release()
     async with asyncio.timeout(60):
-        place = await second
-        place.leave()
-        (await lane.enter()).leave()
-        third = await lane.enter()
+        slot = await second
+        slot.release()
+        (await slots.take()).release()
+        third = await slots.take()
     assert third is not None
 
 

@@ -16,7 +16,6 @@ from pentad.access.failed_logins import (
     TURN_SECONDS,
     WINDOW,
     FailedLogins,
-    address_key,
 )
 from pentad.kernel.errors import RateLimited, Unavailable
 from pentad.kernel.ports import Database, Transaction
@@ -219,20 +218,3 @@ async def test_a_minute_of_a_clock_set_back_is_over(db: Database) -> None:
     behind = FailedLogins(db, clock=TurnedClock(clock.now() - 3600))
     await fail(behind, "ada", HERE)
     assert (await rows(db))[f"pair ada {HERE}"] == 1
-
-
-@pytest.mark.parametrize(
-    ("address", "place"),
-    [
-        ("192.0.2.7", "192.0.2.7"),
-        ("::ffff:192.0.2.7", "192.0.2.7"),
-        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
-        ("2001:db8:1:2:ffff::1", "2001:db8:1:2::/64"),
-        ("fe80::1%eth0", "fe80::/64"),
-        ("::1", "::1"),
-        (None, ""),
-        ("x" * 200, "x" * 64),
-    ],
-)
-def test_one_host_of_the_sixth_version_is_one_address(address: str | None, place: str) -> None:
-    assert address_key(address) == place

@@ -23,7 +23,7 @@ TWIN: Final = "/index.php/apps/openregister"
 def subjects(app: App) -> set[str]:
     """The name of one thing that can be called, `kind` first."""
     found: set[str] = {f"endpoint {path}" for path in ("/mcp", "/rooms/{room}/mcp")}
-    registry = app.within.registry
+    registry = app.internal_server.registry
     core = [bound.declared for bound in registry.tools.values() if bound.room == ANY_ROOM]
     found |= {subject for tool in core for subject in _tool(tool)}
     found |= {f"resource {bound.declared.uri}" for bound in registry.templates if bound.room == ANY_ROOM}

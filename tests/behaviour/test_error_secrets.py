@@ -6,7 +6,7 @@ import pytest
 
 from pentad.kernel.errors import Forbidden, NotFound
 from pentad.net.fetch import HttpFetcher
-from pentad.net.policy import FetchPolicy
+from pentad.net.fetch_policy import FetchPolicy
 from tests.behaviour.connecting import Connect
 
 SECRET = "s3cr3tCanary"

@@ -52,7 +52,7 @@ async def test_in_memory(make_app: AppMaker, wire: Wire) -> None:
     async def write(message: bytes) -> None:
         client.take(message)
 
-    connection = app.connection(write, transport="memory", era=app.profile("typed"))
+    connection = app.connection(write, transport="memory", server=app.profile("typed"))
     client = ConnectionClient(wire, {}, connection.receive)
     await client.start()
     await check(client)

@@ -7,7 +7,7 @@ from pentad.kernel.errors import Forbidden, NotFound
 from pentad.kernel.principal import LOCAL, Principal
 from pentad.kernel.trace import RequestMark, request_mark
 from pentad.mcp.declarations import tool
-from pentad.platform import ALONE
+from pentad.platform import NO_NEIGHBOURS
 from tests.behaviour.connecting import AppMaker
 from tests.behaviour.room import ROOM
 
@@ -136,9 +136,9 @@ async def test_rooms_that_call_one_another_in_a_circle_are_stopped(make_app: App
 @pytest.mark.anyio
 async def test_a_room_opened_by_itself_has_no_neighbours() -> None:
     with pytest.raises(NotFound):
-        await ALONE.call_tool(LOCAL, "echo", {})
+        await NO_NEIGHBOURS.call_tool(LOCAL, "echo", {})
     with pytest.raises(NotFound):
-        await ALONE.read(LOCAL, "lab://notes/alpha")
+        await NO_NEIGHBOURS.read(LOCAL, "lab://notes/alpha")
 
 
 @pytest.mark.anyio

@@ -12,8 +12,8 @@ from queue import SimpleQueue
 
 from pentad.app import open_app
 from pentad.http.application import http_application
+from pentad.net.http_server import serve
 from pentad.net.listen import bind, bound_port
-from pentad.net.server import serve
 from pentad.settings.model import Settings
 from tests.waiting import PATIENCE
 

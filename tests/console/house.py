@@ -9,7 +9,7 @@ from typing import Any
 
 from pentad.app import App, open_app
 from pentad.http.front import Front
-from pentad.net.policy import FetchPolicy
+from pentad.net.fetch_policy import FetchPolicy
 from pentad.settings.model import SearchSettings, Settings
 from tests.behaviour.connecting import front_of
 from tests.behaviour.http_wire import send

@@ -62,7 +62,7 @@ async def send_tool(browser: Browser, tool: str, fields: dict[str, str]) -> Page
 @pytest.mark.requirement("console:tools")
 async def test_every_tool_has_a_page_and_opening_it_runs_nothing(house: House, root: Browser) -> None:
     overview = await root.get("/console/tools")
-    names = [one.declared.name for one in house.app.within.registry.tools.values()]
+    names = [one.declared.name for one in house.app.internal_server.registry.tools.values()]
     for name in dict.fromkeys(names):
         assert f"/console/tools/tool/{name}" in overview.html.values("a", "href")
         shown = await root.get(f"/console/tools/tool/{name}?/action=delete&/id=1")
@@ -122,7 +122,7 @@ async def test_a_link_to_a_call_fills_in_the_form_and_has_no_secret(root: Browse
 
 @pytest.mark.requirement("console:tools")
 async def test_prompts_and_resources_have_pages_too(house: House, root: Browser) -> None:
-    for name, bound in house.app.within.registry.prompts.items():
+    for name, bound in house.app.internal_server.registry.prompts.items():
         assert (await root.get(f"/console/tools/prompt/{name}")).status == 200
         fields = {f"/{one['name']}": "echo" for one in bound.declared.listing().get("arguments", [])}
         shown = await post(root, f"/console/tools/prompt/{name}", **fields)

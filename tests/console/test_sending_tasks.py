@@ -13,7 +13,7 @@ from pentad.kernel.json_values import as_object
 from pentad.kernel.pages import Cell, Links, Place, Visit
 from pentad.kernel.principal import Principal
 from pentad.net.addresses import networks
-from pentad.net.policy import FetchPolicy
+from pentad.net.fetch_policy import FetchPolicy
 from pentad.rooms.agents.context.extension import PLAIN_KEY
 from pentad.rooms.agents.files import file_id_in
 from pentad.rooms.agents.interface.lineage import message_references

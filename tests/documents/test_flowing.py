@@ -2,7 +2,7 @@
 
 import pytest
 
-from pentad.documents import docx, html, lines, markdown, plain_text
+from pentad.documents import docx, html, markdown, plain_text
 from pentad.documents.chunks import chunks
 from pentad.documents.document import Extracted, Unreadable
 from pentad.documents.normalization import normal
@@ -146,6 +146,6 @@ def test_what_would_read_otherwise_is_not_normalised():
 
 @pytest.mark.requirement("registers:attachments:text")
 def test_lines_of_tables_and_logs_stay_as_they_are() -> None:
-    assert lines.read("a,b\r\n1,\ufb01ne\r\n".encode()).text == "a,b\n1,fine\n"
+    assert plain_text.read_lines("a,b\r\n1,\ufb01ne\r\n".encode()).text == "a,b\n1,fine\n"
     with pytest.raises(Unreadable, match="binary"):
-        lines.read(bytes(range(32)) * 100)
+        plain_text.read_lines(bytes(range(32)) * 100)

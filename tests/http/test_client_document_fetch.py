@@ -19,7 +19,7 @@ from joserfc.jwk import RSAKey
 from pentad.app import App, open_app
 from pentad.net.addresses import Address
 from pentad.net.fetch import HttpFetcher
-from pentad.net.policy import FetchPolicy
+from pentad.net.fetch_policy import FetchPolicy
 from pentad.settings.model import Settings
 from tests.behaviour.connecting import ROOM as LAB
 from tests.behaviour.connecting import front_of

@@ -15,7 +15,7 @@ from pentad.jobs.signed_webhooks import signature, signing_key
 from pentad.kernel.ports import Transaction
 from pentad.kernel.principal import Principal
 from pentad.net.addresses import networks
-from pentad.net.policy import FetchPolicy
+from pentad.net.fetch_policy import FetchPolicy
 from pentad.settings.model import Settings
 from tests.behaviour.clients import HTTP_MODERN
 from tests.behaviour.connecting import connect_http, front_of

@@ -12,7 +12,7 @@ import pytest
 from pentad import openapi
 from pentad.access.audit import AuditEntry
 from pentad.app import App, open_app
-from pentad.http import telemetry
+from pentad.http import prometheus
 from pentad.kernel.default_limits import Limits
 from pentad.settings.model import Settings
 from pentad.storage import diagnostics
@@ -120,7 +120,7 @@ async def test_the_description_is_made_once_however_many_ask(opened: Opener, mon
 async def test_strangers_share_one_rendering_of_the_metrics_and_one_probe_for_a_second(
     opened: Opener, monkeypatch: pytest.MonkeyPatch, database_url: str | None
 ) -> None:
-    rendered = _counted(monkeypatch, telemetry, "exposition")
+    rendered = _counted(monkeypatch, prometheus, "exposition")
     probed = _counted(monkeypatch, diagnostics, "probe_store")
     clock = TurnedClock()
     app = await opened(clock=clock, database=database_url)

@@ -8,7 +8,7 @@ import pytest
 from pentad.administration import span_export
 from pentad.app import open_app
 from pentad.net.addresses import networks
-from pentad.net.policy import FetchPolicy
+from pentad.net.fetch_policy import FetchPolicy
 from pentad.settings.model import Settings, TelemetrySettings
 from tests.behaviour.connecting import front_of
 from tests.behaviour.http_wire import send

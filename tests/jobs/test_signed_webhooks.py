@@ -7,7 +7,7 @@ from pentad.kernel.clock import SystemClock
 from pentad.kernel.errors import InvalidInput
 from pentad.net.addresses import networks
 from pentad.net.fetch import HttpFetcher
-from pentad.net.policy import FetchPolicy
+from pentad.net.fetch_policy import FetchPolicy
 from tests.receiving import receiving
 
 pytestmark = pytest.mark.anyio

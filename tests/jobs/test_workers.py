@@ -244,8 +244,8 @@ async def test_workers_with_nothing_to_do_write_nothing(stores: Stores):
     workers = Workers(JobQueue(database, TurnedClock()))
     workers.add([Job("t.a", handler), Job("t.tick", handler, lambda _: [Schedule(60.0)])], None)
     workers.start()  # schedules begin after some seconds: a command that is over by then leaves no trace
-    assert await workers.look() > 0
-    assert await workers.look() > 0
+    assert await workers.poll() > 0
+    assert await workers.poll() > 0
     await workers.stop()
     assert writes == []
     assert await database.lookup("SELECT count(*) FROM job_workers") == (0,)
@@ -400,7 +400,7 @@ async def test_a_process_that_is_told_to_stop_claims_no_more_jobs(stores: Stores
     stopping.set()
     workers.start()
     await enqueue(queue, "plain")
-    await workers.look()
+    await workers.poll()
     await workers.stop()
     assert not ran.is_set()
     assert [row[2] for row in await rows(queue)] == ["queued"]

@@ -72,10 +72,10 @@ async def test_a_process_that_died_loses_its_listings_at_the_second_look_whateve
     listings = Listings(survivor)
     await silence(dying)
     await until(lambda: survivor.database.read(lambda found: survivor.database.ended_sessions(found, [session(dying)])))
-    await listings.look()
+    await listings.update()
     assert await state_of_lease(survivor, dying) == "running", "its connection may come back"
     clock.seconds += 0.6
-    await listings.look()
+    await listings.update()
     assert await state_of_lease(survivor, dying) == "queued"
     await survivor.close()
 
@@ -89,9 +89,9 @@ async def test_what_a_process_was_bringing_up_to_date_when_it_died_goes_on_with_
     listings = Listings(survivor)
     await silence(dying)
     await until(lambda: survivor.database.read(lambda found: survivor.database.ended_sessions(found, [session(dying)])))
-    await listings.look()
+    await listings.update()
     clock.seconds += 0.6
-    await listings.look()
+    await listings.update()
     assert [state for name, _, state, *_ in await rows(survivor) if name == RECONCILE] == ["queued"]
     await survivor.close()
 
@@ -109,10 +109,10 @@ async def test_a_process_without_session_loses_all_its_jobs_with_its_first_misse
     listings = Listings(survivor)
     await silence(dying, time.time() + last_beat)
     await until(lambda: survivor.database.read(lambda found: survivor.database.ended_sessions(found, [session(dying)])))
-    await listings.look()
+    await listings.update()
     assert not await survivor.database.read(survivor.has_orphans), "its connection may come back"
     clock.seconds += 0.6
-    await listings.look()
+    await listings.update()
     assert await survivor.database.read(survivor.has_orphans) is is_dead
     await survivor.close()
 
@@ -125,9 +125,9 @@ async def test_a_process_that_is_seen_again_keeps_its_listings(stores: Stores, m
     listings = Listings(other)
     with monkeypatch.context() as patch:
         patch.setattr(other.database, "ended_sessions", lambda _rows, sessions: set(sessions))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
-        await listings.look()
+        await listings.update()
     clock.seconds += 0.6
-    await listings.look()
+    await listings.update()
     assert await state_of_lease(other, living) == "running"
     await living.close()
     await other.close()

@@ -8,7 +8,7 @@ from typing import Any
 
 from pentad.kernel.default_limits import Limits
 from pentad.net.forwarded import TrustedProxies
-from pentad.net.server import NO_PROXIES, serve
+from pentad.net.http_server import NO_PROXIES, serve
 
 PATIENCE = 60.0
 HONEST = b"GET / HTTP/1.1\r\nHost: test\r\n\r\n"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pentad.kernel.errors import Misconfigured
-from pentad.net.addresses import METADATA, faces, is_open, networks, special_kind
+from pentad.net.addresses import METADATA, is_open, networks, special_kind, with_embedded
 
 REFUSED = {
     "unspecified": ["0.0.0.0", "0.1.2.3", "::"],
@@ -82,7 +82,7 @@ def test_a_metadata_address_opens_only_by_its_own_name(address: IPv4Address | IP
 
 
 def test_teredo_shows_both_addresses_it_carries():
-    carried = list(faces(ip_address("2001:0:4136:e378:8000:63bf:3fff:fdd2")))[1:]
+    carried = list(with_embedded(ip_address("2001:0:4136:e378:8000:63bf:3fff:fdd2")))[1:]
     assert carried == [ip_address("65.54.227.120"), ip_address("192.0.2.45")]
 
 

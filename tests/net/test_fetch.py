@@ -17,7 +17,7 @@ from pentad.kernel.errors import DeadlineExceeded, Forbidden, InvalidInput, Limi
 from pentad.kernel.trace import RequestMark, request_mark
 from pentad.net.addresses import Address, networks
 from pentad.net.fetch import HttpFetcher
-from pentad.net.policy import FetchPolicy
+from pentad.net.fetch_policy import FetchPolicy
 from tests.net.certificates import certificate_for
 
 LOOPBACK = networks("127.0.0.0/8")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pentad.kernel.errors import Forbidden, InvalidInput, PentadError, Unavailable
 from pentad.net.addresses import Address
 from pentad.net.fetch import HttpFetcher
-from pentad.net.policy import FetchPolicy
+from pentad.net.fetch_policy import FetchPolicy
 from tests.net.test_urls import ipv4_spellings
 
 PUBLIC = ip_address("93.184.216.34")

@@ -11,7 +11,7 @@ from pentad.kernel.errors import DeadlineExceeded, Forbidden, InvalidInput, Limi
 from pentad.kernel.incidents import Incidents
 from pentad.kernel.trace import RequestMark, request_mark
 from pentad.net.fetch import HttpFetcher
-from pentad.net.policy import FetchPolicy
+from pentad.net.fetch_policy import FetchPolicy
 from tests.net.test_fetch import LOOPBACK, Names, answering
 
 pytestmark = pytest.mark.anyio

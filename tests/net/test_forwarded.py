@@ -7,7 +7,7 @@ import pytest
 
 from pentad.kernel.default_limits import Limits
 from pentad.kernel.errors import Misconfigured
-from pentad.net.connection_guard import ConnectionGuard, address_key
+from pentad.net.connection_guard import ConnectionGuard
 from pentad.net.forwarded import BehindProxies, TrustedProxies
 from tests.net.raw_http import answer, running
 
@@ -143,12 +143,3 @@ async def test_a_request_that_fails_gives_its_share_back() -> None:
     for _ in range(3):
         with pytest.raises(RuntimeError):
             await app({"type": "http", "client": ("10.0.0.7", 1), "scheme": "http", "headers": []}, nothing, nothing)
-
-
-@pytest.mark.requirement("access:limits:addresses")
-def test_addresses_are_counted_by_subscriber() -> None:
-    assert address_key("203.0.113.5") == "203.0.113.5"
-    assert address_key("2001:db8::1") == address_key("2001:db8::2") != address_key("2001:db8:0:1::1")
-    assert address_key("::ffff:203.0.113.5") == "203.0.113.5", "as a socket for both families sees IPv4"
-    assert address_key("fe80::1%eth0") == address_key("fe80::2%eth1")
-    assert address_key("a socket") == "a socket"

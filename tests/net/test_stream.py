@@ -10,7 +10,7 @@ from aiohttp import web
 
 from pentad.kernel.errors import DeadlineExceeded, Forbidden, LimitExceeded, Unavailable
 from pentad.net.fetch import HttpFetcher
-from pentad.net.policy import FetchPolicy
+from pentad.net.fetch_policy import FetchPolicy
 from tests.net.test_fetch import LOOPBACK, Names, answering, echo
 
 PATIENCE = 60.0
@@ -103,7 +103,7 @@ async def test_a_stream_that_breaks_off_says_so():
         streaming() as fetcher,
         fetcher.stream(f"http://127.0.0.1:{port}/") as answer,
     ):
-        with pytest.raises(Unavailable, match="broke the stream off"):
+        with pytest.raises(Unavailable, match="closed the stream early"):
             _ = [chunk async for chunk in answer.chunks]
 
 

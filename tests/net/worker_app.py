@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from pentad.kernel.default_limits import Limits
-from pentad.net.server import new_event_loop, serve
+from pentad.net.http_server import new_event_loop, serve
 from pentad.net.supervisor import inherited
 
 

@@ -32,7 +32,7 @@ class House:
         self.app = app
 
     async def call(self, who: Principal, tool: str, **arguments: Any) -> dict[str, Any]:
-        bound = self.app.within.registry.tools[tool]
+        bound = self.app.internal_server.registry.tools[tool]
         assert bound is not None
         result = await self.app.neighbours.call_tool(who, tool, arguments)
         assert not result.get("isError"), result

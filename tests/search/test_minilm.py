@@ -20,7 +20,7 @@ from pentad.search.minilm import MiniLM
 from pentad.search.models.catalogue import PulledModel
 from pentad.search.models.convert import COMPONENTS, COSINES, INTEGER_TOLERANCE, SENTENCES, TOKENS
 from pentad.search.models.tokens import Tokenizer, open_tokenizer, token_ids
-from pentad.search.remote import RemoteEmbedder, RemoteModel
+from pentad.search.remote_embedder import RemoteEmbedder, RemoteModel
 
 pytestmark = pytest.mark.anyio
 
@@ -132,7 +132,7 @@ async def test_the_settings_choose_the_embedder(
 def test_nothing_heavy_is_loaded_before_the_first_text(pulled_model: PulledModel):
     program = (
         "import sys; from pathlib import Path; from pentad.search.embedders import open_embedder\n"
-        "from pentad.search.models.pull import pull; import pentad.search.remote, pentad.app\n"
+        "from pentad.search.models.pull import pull; import pentad.search.remote_embedder, pentad.app\n"
         f"assert open_embedder('auto', [Path({str(pulled_model.folder.parent)!r})], None, None) is not None\n"
         "print(*{name.partition('.')[0] for name in sys.modules})"
     )

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pentad.kernel.default_limits import Limits
 from pentad.kernel.errors import Misconfigured
 from pentad.mcp.profiles import Profile
-from pentad.net.policy import FetchPolicy
+from pentad.net.fetch_policy import FetchPolicy
 from pentad.rooms.finder import find_rooms
 from pentad.rooms.metrics.settings import MetricsSettings
 from pentad.settings.catalogue import catalogue, list_settings, value_of

@@ -47,22 +47,22 @@ class AddressBuckets:
             self._buckets[address] = (min(self._burst, found[0] + 1), found[1])
 
 
-class Lane:
+class SlotQueue:
     """A few slots for requests; when all are taken, requests wait in order.
 
     A released slot is free only in the next turn of the event loop. However long the queue, one turn of the loop never
     runs more requests than there are slots, and other connections are served in between.
     """
 
-    def __init__(self, places: int) -> None:
-        self._free = max(1, places)
+    def __init__(self, slots: int) -> None:
+        self._free = max(1, slots)
         self._waiting: deque[asyncio.Future[None]] = deque()
 
-    async def enter(self) -> "LanePlace":
+    async def take(self) -> "Slot":
         """Take a slot; Overloaded if too many are waiting already."""
         if self._free:
             self._free -= 1
-            return LanePlace(self)
+            return Slot(self)
         if len(self._waiting) >= WAITING_MOST:
             raise Overloaded("Too many callers without credentials.", hint="Sign in, or try again in a second.")
         turn = asyncio.get_running_loop().create_future()
@@ -71,11 +71,11 @@ class Lane:
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
-                self.leave()
+                self.release()
             raise
-        return LanePlace(self)
+        return Slot(self)
 
-    def leave(self) -> None:
+    def release(self) -> None:
         asyncio.get_running_loop().call_soon(self._pass_on)
 
     def _pass_on(self) -> None:
@@ -87,26 +87,26 @@ class Lane:
         self._free += 1
 
 
-class LanePlace:
-    """A slot in a lane. Leave it when the response begins, so that a slow reader does not occupy it."""
+class Slot:
+    """A slot that was taken. Release it when the response begins, so that a slow reader does not occupy it."""
 
-    __slots__ = ("_lane",)
+    __slots__ = ("_queue",)
 
-    def __init__(self, lane: Lane) -> None:
-        self._lane: Lane | None = lane
+    def __init__(self, queue: SlotQueue) -> None:
+        self._queue: SlotQueue | None = queue
 
-    def leave(self) -> None:
-        lane, self._lane = self._lane, None
-        if lane is not None:
-            lane.leave()
+    def release(self) -> None:
+        queue, self._queue = self._queue, None
+        if queue is not None:
+            queue.release()
 
 
 class AnonymousLimits:
-    """All limits for anonymous callers of one server process, keyed by `failed_logins.address_key`."""
+    """All limits for anonymous callers of one server process, keyed by `kernel.client_addresses.address_key`."""
 
     def __init__(self, limits: Limits, clock: Clock) -> None:
         self.logins = AddressBuckets(limits.logins_per_second, limits.logins_burst, clock)
-        self.lane = Lane(limits.anonymous_in_flight)
+        self.slots = SlotQueue(limits.anonymous_in_flight)
         self._requests = AddressBuckets(limits.anonymous_per_second, limits.anonymous_burst, clock)
         self._rate = limits.anonymous_per_second
 

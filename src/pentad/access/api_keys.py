@@ -6,7 +6,6 @@ The secret has 256 random bits, so a fast hash is enough; a slow one would only 
 """
 
 import base64
-import hashlib
 import hmac
 import re
 from collections.abc import Callable, Iterable
@@ -17,6 +16,7 @@ from pentad.access.scopes import READ_ONLY, checked_scopes, narrowed, scopes_fro
 from pentad.access.users import CHANNEL, is_user_name, user_principal_id
 from pentad.kernel.clock import Clock, Randomness, SystemClock, SystemRandomness
 from pentad.kernel.errors import InvalidInput, NotFound, PentadError
+from pentad.kernel.ids import token_digest
 from pentad.kernel.incidents import ensure_logged
 from pentad.kernel.ports import Database, Row, Rows, Transaction
 from pentad.kernel.principal import Principal
@@ -103,7 +103,7 @@ class ApiKeys:
             expires_at=None if lifetime is None else now + _checked_lifetime(lifetime),
             own_only=own_only,
         )
-        await self._db.write(lambda tx: _insert(tx, key, _digest(token)))
+        await self._db.write(lambda tx: _insert(tx, key, token_digest(token)))
         return NewKey(key, token)
 
     async def all(self, *, owner: str | None = None) -> list[ApiKey]:
@@ -135,7 +135,7 @@ class ApiKeys:
         """The principal of a token, or None if it is invalid for any reason."""
         match = _TOKEN.fullmatch(token)
         row = None if match is None else await self._db.lookup(_VERIFY, match[1])
-        if match is None or row is None or not hmac.compare_digest(bytes(row[0]), _digest(token)):
+        if match is None or row is None or not hmac.compare_digest(bytes(row[0]), token_digest(token)):
             return None
         _, label, owner, scopes, expires_at, own_only, last_used_at, owner_name, owner_role, owner_scopes = row
         now = self._clock.now()
@@ -179,10 +179,6 @@ _VERIFY: Final = (
     "SELECT k.digest, k.label, k.owner, k.scopes, k.expires_at, k.own_only, k.last_used_at, u.name, u.role, u.scopes"
     " FROM api_keys k LEFT JOIN users u ON u.name_key = k.owner WHERE k.id = ? AND k.revoked_at IS NULL"
 )
-
-
-def _digest(token: str) -> bytes:
-    return hashlib.sha256(token.encode("ascii")).digest()
 
 
 def _insert(tx: Transaction, key: ApiKey, digest: bytes) -> None:

@@ -17,10 +17,10 @@ from typing import Final, Literal
 
 from pentad.access.credential_cache import CredentialCache
 from pentad.access.scopes import scopes_from_text
-from pentad.access.users import CHANNEL, User, is_user_name, user_principal_id
+from pentad.access.users import CHANNEL, User, is_user_name, no_such_user, user_principal_id
 from pentad.kernel.clock import Clock, Randomness, SystemClock, SystemRandomness
-from pentad.kernel.errors import NotFound, PentadError
-from pentad.kernel.ids import opaque_id
+from pentad.kernel.errors import PentadError
+from pentad.kernel.ids import opaque_id, token_digest
 from pentad.kernel.incidents import ensure_logged
 from pentad.kernel.ports import Database, Row, Transaction
 from pentad.kernel.principal import ANONYMOUS, Principal
@@ -174,7 +174,7 @@ class BrowserSessions:
             tx.run(
                 "INSERT INTO browser_sessions (digest, id, user_key, method, browser, address, created_at, used_at)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                _digest(token),
+                token_digest(token),
                 *row,
             )
             tx.run(
@@ -184,7 +184,7 @@ class BrowserSessions:
             )  # fmt: skip
             found = tx.one(f"SELECT {_COLUMNS}, u.role, u.scopes {_OF_USERS} WHERE s.id = ?", row[0])
             if found is None:
-                raise _no_user(user)
+                raise no_such_user(user)
             return self._read(found)
 
         login = await self._db.write(work)
@@ -237,10 +237,10 @@ class BrowserSessions:
         def work(tx: Transaction) -> None:
             tx.run("DELETE FROM login_links WHERE expires_at <= ?", now)
             if not is_user_name(user) or tx.one("SELECT 1 FROM users WHERE name_key = ?", user.lower()) is None:
-                raise _no_user(user)
+                raise no_such_user(user)
             tx.run(
                 "INSERT INTO login_links (digest, user_key, expires_at) VALUES (?, ?, ?)",
-                _digest(token),
+                token_digest(token),
                 user.lower(),
                 now + LINK_SECONDS,
             )
@@ -250,7 +250,7 @@ class BrowserSessions:
 
     async def link_user(self, token: str) -> str | None:
         """The user a link would log in; None if it is unknown, used or expired. Does not use up the link."""
-        row = await self._db.lookup(_LINK, _digest(token)) if _is_link(token) else None
+        row = await self._db.lookup(_LINK, token_digest(token)) if _is_link(token) else None
         return None if row is None or row[1] <= self._clock.now() else row[0]
 
     async def use_link(self, token: str) -> str | None:
@@ -258,8 +258,8 @@ class BrowserSessions:
         now = self._clock.now()
 
         def work(tx: Transaction) -> str | None:
-            row = tx.one(_LINK, _digest(token))
-            used = tx.run("DELETE FROM login_links WHERE digest = ?", _digest(token))
+            row = tx.one(_LINK, token_digest(token))
+            used = tx.run("DELETE FROM login_links WHERE digest = ?", token_digest(token))
             return row[0] if row is not None and used == 1 and row[1] > now else None
 
         return await self._db.write(work) if _is_link(token) else None
@@ -270,7 +270,7 @@ class BrowserSessions:
         generation = self._cache.generation
         row = await self._db.lookup(
             f"SELECT {_COLUMNS}, u.role, u.scopes {_OF_USERS} WHERE s.digest = ?",
-            _digest(token),
+            token_digest(token),
         )
         now = self._clock.now()
         if row is None or (login := self._read(row)).expires_at <= now:
@@ -332,10 +332,6 @@ def _is_link(token: str) -> bool:
     return token.startswith(LINK_PREFIX) and token.isascii() and len(token) <= _LONGEST_TOKEN
 
 
-def _no_user(name: str) -> NotFound:
-    return NotFound(f"There is no user {name[:80]!r}.", hint="List the users to see their names.")
-
-
 def session_id(token: str) -> str:
     """The public name of a session."""
     return _derived("id", token)[:16]
@@ -348,10 +344,6 @@ def _end(tx: Transaction, session: str) -> bool:
 
 def _subject(session: str) -> str:
     return f"session:{session}"
-
-
-def _digest(token: str) -> bytes:
-    return hashlib.sha256(token.encode("ascii")).digest()
 
 
 def _derived(purpose: str, token: str) -> str:

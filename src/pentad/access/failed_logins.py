@@ -18,10 +18,10 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from ipaddress import IPv6Address, ip_address
 from typing import Final
 
 from pentad.kernel import sql
+from pentad.kernel.client_addresses import address_key
 from pentad.kernel.clock import Clock, SystemClock
 from pentad.kernel.errors import PentadError, RateLimited
 from pentad.kernel.ports import Database, Rows, Transaction
@@ -86,7 +86,7 @@ class FailedLogins:
 
     async def begin(self, name: str, address: str | None) -> Attempt:
         """Count an attempt as failed until it is decided; RateLimited if there were too many."""
-        name, key = name.lower(), address_key(address)
+        name, key = name.lower(), address_key(address or "")
         attempt = Attempt(name, key, self._now(), (f"pair {name} {key}", f"address {key}", f"name {name}"))
         stored = await self._stored(attempt.subjects)
         pair, whole_address, whole_name = (self._level(subject, stored, attempt.at) for subject in attempt.subjects)
@@ -214,20 +214,6 @@ class FailedLogins:
         if self._monotonic() >= self._warn_at:
             self._warn_at = self._monotonic() + _WARN_EVERY
             _log.warning("Failed logins are counted in this process only; storing them failed: %s.", reason)
-
-
-def address_key(address: str | None) -> str:
-    """The key under which an address is counted: an IPv4 address, or the /64 network of an IPv6 address."""
-    try:
-        found = ip_address((address or "").partition("%")[0])
-    except ValueError:
-        return (address or "")[:64]
-    if isinstance(found, IPv6Address):
-        if found.ipv4_mapped is not None:
-            return str(found.ipv4_mapped)
-        if not found.is_loopback:
-            return f"{IPv6Address(int(found) >> 64 << 64)}/64"
-    return str(found)
 
 
 def _is_over(since: float, now: float) -> bool:

@@ -7,7 +7,6 @@ that and then dropped: they are neither stored nor passed on.
 """
 
 import base64
-import hashlib
 import hmac
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -20,6 +19,7 @@ from pentad.access.tokens import RefusedToken, claim_at, words_of
 from pentad.access.user_identities import IdentityProvider, LoginRefused, ProvenIdentity
 from pentad.kernel import base64url
 from pentad.kernel.clock import Clock, Randomness, SystemClock, SystemRandomness
+from pentad.kernel.ids import token_digest
 from pentad.kernel.ports import Database, Fetcher, Transaction
 
 ATTEMPT_SECONDS: Final = 600.0
@@ -73,7 +73,7 @@ class ProviderLogins:
             tx.run(
                 "INSERT INTO provider_logins (digest, session, nonce, verifier, next_path, callback, expires_at)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?)",
-                _digest(state), session, nonce, verifier, next_path, callback, now + ATTEMPT_SECONDS,
+                token_digest(state), session, nonce, verifier, next_path, callback, now + ATTEMPT_SECONDS,
             )  # fmt: skip
 
         await self._db.write(work)
@@ -84,7 +84,7 @@ class ProviderLogins:
             "scope": " ".join(self.provider.scopes),
             "state": state,
             "nonce": nonce,
-            "code_challenge": base64url.encode(hashlib.sha256(verifier.encode()).digest()),
+            "code_challenge": base64url.encode(token_digest(verifier)),
             "code_challenge_method": "S256",
         }
         sign = "&" if urlsplit(metadata.authorization_endpoint).query else "?"
@@ -117,7 +117,7 @@ class ProviderLogins:
 
     async def _use_attempt(self, state: str) -> _Attempt | None:
         """Take the attempt a state belongs to. It is deleted, whatever the outcome."""
-        digest, now = _digest(state), self._clock.now()
+        digest, now = token_digest(state), self._clock.now()
 
         def work(tx: Transaction) -> _Attempt | None:
             row = tx.one(
@@ -212,7 +212,3 @@ def _out_of_place(reason: str) -> LoginRefused:
 
 def _has_several(audience: object) -> bool:
     return isinstance(audience, list) and audience != audience[:1]
-
-
-def _digest(state: str) -> bytes:
-    return hashlib.sha256(state.encode()).digest()

@@ -89,12 +89,12 @@ class ProviderEndpoints:
         try:
             metadata = msgspec.json.decode(fetched or b"", type=ProviderMetadata)
         except msgspec.MsgspecError as error:
-            raise self._away(f"its discovery document cannot be used: {error}") from None
+            raise self._unavailable(f"its discovery document cannot be used: {error}") from None
         if metadata.issuer != self.provider.issuer:
-            raise self._away(f"it calls itself {metadata.issuer[:200]!r}, and {PLACE}.issuer must say the same")
+            raise self._unavailable(f"it calls itself {metadata.issuer[:200]!r}, and {PLACE}.issuer must say the same")
         for url in (metadata.authorization_endpoint, metadata.token_endpoint, metadata.userinfo_endpoint):
             if url is not None and not is_safe_url(url):
-                raise self._away("one of its endpoints is not https")
+                raise self._unavailable("one of its endpoints is not https")
         return metadata
 
     async def fetch(self, url: str, method: str, headers: Mapping[str, str], body: bytes | None) -> bytes | None:
@@ -116,14 +116,14 @@ class ProviderEndpoints:
                 follow_redirects=False,
             )
         except PentadError as error:
-            raise self._away(error.message) from None
+            raise self._unavailable(error.message) from None
         finally:
             self._waiting -= 1
         if answer.status >= 500 or 300 <= answer.status < 400:
-            raise self._away(f"it answered {answer.status}")
+            raise self._unavailable(f"it answered {answer.status}")
         return answer.body if answer.status == 200 else None
 
-    def _away(self, why: str) -> Unavailable:
+    def _unavailable(self, why: str) -> Unavailable:
         return Unavailable(
             f"{self.provider.name} cannot be reached right now.",
             hint="Try again in a minute, or log in with a password.",

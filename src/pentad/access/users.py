@@ -117,12 +117,12 @@ class Users:
     async def change(self, name: str, *, role: Role, scopes: frozenset[str]) -> User:
         """Give a user this role and these extra scopes. The last administrator cannot lose the role."""
         if not is_user_name(name):
-            raise _unknown(name)
+            raise no_such_user(name)
 
         def work(tx: Transaction) -> User:
             sql = "UPDATE users SET role = ?, scopes = ? WHERE name_key = ?"
             if tx.run(sql, role, scopes_to_text(scopes), name.lower()) == 0:
-                raise _unknown(name)
+                raise no_such_user(name)
             _keep_an_admin(tx, name)
             tx.signal(CHANNEL, user_principal_id(name))
             row = tx.one(f"{_SELECT} WHERE name_key = ?", name.lower())
@@ -138,12 +138,12 @@ class Users:
         The last administrator can only be removed as the last user, and only with `may_empty`.
         """
         if not is_user_name(name):
-            raise _unknown(name)
+            raise no_such_user(name)
         now = self._clock.now()
 
         def work(tx: Transaction) -> None:
             if tx.run("DELETE FROM users WHERE name_key = ?", name.lower()) == 0:
-                raise _unknown(name)
+                raise no_such_user(name)
             if not may_empty or tx.value("SELECT COUNT(*) FROM users"):
                 _keep_an_admin(tx, name)
             for owned in _OWNED:
@@ -159,12 +159,12 @@ class Users:
     async def set_password(self, name: str, password: str) -> None:
         """Replace a password. Logins with the old one end at once, including browser sessions."""
         if not is_user_name(name):
-            raise _unknown(name)
+            raise no_such_user(name)
         encoded = await self._passwords.hash(checked_password(password))
 
         def work(tx: Transaction) -> None:
             if tx.run("UPDATE users SET password_hash = ? WHERE name_key = ?", encoded, name.lower()) == 0:
-                raise _unknown(name)
+                raise no_such_user(name)
             _end_logins(tx, name)
             tx.signal(CHANNEL, user_principal_id(name))
 
@@ -268,5 +268,5 @@ def _checked_name(name: str) -> str:
     return name
 
 
-def _unknown(name: str) -> NotFound:
+def no_such_user(name: str) -> NotFound:
     return NotFound(f"There is no user {name[:80]!r}.", hint="List the users to see their names.")

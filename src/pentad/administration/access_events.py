@@ -94,5 +94,5 @@ def _account(login: str) -> str:
 def _parse(position: str) -> _Place:
     number, _, place = (position or "0-0").partition("-")
     if not (number.isascii() and number.isdigit() and place.isascii() and place.isdigit()):
-        raise InvalidInput("This is no position of the feed.", hint="Use the cursor of an answer, or leave it out.")
+        raise InvalidInput("That is not a position in the feed.", hint="Use the cursor of a response, or leave it out.")
     return int(number), int(place)

@@ -9,7 +9,7 @@ from typing import Any, Final
 from pentad.access.api_keys import DEFAULT_LIFETIME, ApiKey, ApiKeys, NewKey
 from pentad.access.audit import AuditTrail
 from pentad.access.scopes import READ_ONLY, ROLE_ACTIONS, checked_role, checked_scopes, role_scopes, scopes_of
-from pentad.access.users import FIRST_ADMIN, User, Users, user_principal_id
+from pentad.access.users import FIRST_ADMIN, User, Users, no_such_user, user_principal_id
 from pentad.administration.rights import (
     account_of,
     require,
@@ -18,8 +18,9 @@ from pentad.administration.rights import (
     require_within,
 )
 from pentad.kernel.clock import Clock, iso
-from pentad.kernel.errors import Forbidden, NotFound, Unauthenticated
+from pentad.kernel.errors import Forbidden, Unauthenticated
 from pentad.kernel.principal import LOCAL, Principal
+from pentad.mcp.rights import refuse_anonymous
 
 CheckPassword = Callable[[str, str, str | None], Awaitable[None]]
 """Raises if the password (of this user, from this address) is wrong. Wrong ones count as failed logins."""
@@ -143,8 +144,7 @@ class Accounts:
 
     def account(self, actor: Principal) -> dict[str, Any]:
         """Who the caller is, and what they may do."""
-        if actor.kind == "anonymous":
-            raise Unauthenticated("Credentials are needed.")
+        refuse_anonymous(actor)
         user = None if actor.user is None else actor.user.removeprefix("user:")
         shown = {"id": actor.id, "name": actor.name, "user": user, "scopes": sorted(actor.scopes)}
         return {**shown, "credential": actor.credential} if actor.credential else shown
@@ -189,7 +189,7 @@ class Accounts:
     async def _user(self, name: str) -> User:
         user = await self._users.find(name)
         if user is None:
-            raise NotFound(f"There is no user {name[:80]!r}.", hint="List the users to see their names.")
+            raise no_such_user(name)
         return user
 
     async def _create_key(

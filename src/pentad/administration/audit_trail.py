@@ -13,16 +13,17 @@ from pentad.access.audit_chain import Verification, parse_link
 from pentad.access.audit_query import AuditFilter, AuditPage, StoredEntry, export, read_filter, read_page
 from pentad.administration.rights import AUDIT, require
 from pentad.kernel.clock import Clock, iso
-from pentad.kernel.errors import PentadError, Unauthenticated
+from pentad.kernel.errors import PentadError
 from pentad.kernel.incidents import ensure_logged
 from pentad.kernel.ports import Database
 from pentad.kernel.principal import Principal
+from pentad.mcp.rights import refuse_anonymous
 
 FOLLOW_SECONDS: Final = 1.0
 PAGE: Final = 100
 
 
-class Trail:
+class AuditReader:
     """The use cases. `actor` is always the caller; `given` are filters as texts, e.g. of a request's query."""
 
     def __init__(
@@ -54,8 +55,7 @@ class Trail:
         self, actor: Principal, given: Mapping[str, str | None], *, limit: int = PAGE, cursor: str | None = None
     ) -> dict[str, Any]:
         """Entries about the caller alone, newest first; the last second may be missing."""
-        if actor.kind == "anonymous":
-            raise Unauthenticated("Credentials are needed.")
+        refuse_anonymous(actor)
         wanted = replace(read_filter(given, self._clock.now()), user=None, principal=actor.id)
         return _page_json(await self._read(wanted, limit, cursor))
 

@@ -15,7 +15,7 @@ to that span through the task that caused it, or through its trace.
 
 import asyncio
 import base64
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
@@ -26,7 +26,6 @@ import msgspec
 from pentad.access.owners import owner_is_gone
 from pentad.access.sealed_columns import SealedColumn
 from pentad.access.secret_box import SecretBox
-from pentad.administration.event_causes import EventCauses
 from pentad.events.feed import NOW, EventFeed, EventFilter
 from pentad.jobs.job import Again, JobRun, RetryLater
 from pentad.jobs.queue import JobQueue
@@ -39,7 +38,7 @@ from pentad.kernel.ids import uuid7_text
 from pentad.kernel.incidents import log_failure
 from pentad.kernel.ports import Database, Fetcher, Row, Rows, Transaction
 from pentad.kernel.principal import Principal
-from pentad.kernel.trace import RequestMark, request_mark
+from pentad.kernel.trace import OriginOf, RequestMark, SpansOf, request_mark
 from pentad.mcp.rights import refuse_read_only
 
 JOB: Final = "events.rules"
@@ -54,6 +53,8 @@ LONGEST_CHAIN: Final = 5
 SEND_TASK: Final = "agents_send_task"
 _AT_ONCE: Final = 50
 _RETRY_SECONDS: Final = 5.0
+_TASKS: Final = "agents://tasks/"
+_RECENT_SECONDS: Final = 86_400.0
 _COLUMNS: Final = "id, owner, body, cursor, is_enabled, done, failures, problem, created_at"
 
 
@@ -134,6 +135,31 @@ class Rule:
             "created_at": iso(self.created_at),
         }
         return {name: value for name, value in found.items() if value not in ("", [], None)}
+
+
+@dataclass(frozen=True, slots=True)
+class EventCauses:
+    """Finds what led to an event, by asking the rooms about tasks and traces (`Room.origin`, `Room.spans`)."""
+
+    of_task: Sequence[OriginOf]
+    of_trace: Sequence[SpansOf]
+
+    def origins(self, rows: Rows, event: Event) -> Iterator[str]:
+        """Positions as `traceparent`: where the topmost task of the event was started, the event's own position in its
+        trace, and the one reached by following the trace back through tasks and their calls."""
+        if task := event.cause or (event.subject if event.subject.startswith(_TASKS) else ""):
+            yield from (found for origin in self.of_task if (found := origin(rows, task)))
+        if not event.trace:
+            return
+        yield event.trace
+        trace_id, span, since = event.trace[3:35], event.trace[36:52], event.at - _RECENT_SECONDS
+        spans = [one for read in self.of_trace for one in read(rows, trace_id, [event.principal], since)]
+        above = {one.span_id: one.parent_span_id for one in spans}
+        for _ in above:  # at most this many steps, in case they form a circle
+            if span not in above:
+                break
+            span = above[span]
+        yield f"00-{trace_id}-{span}-01"
 
 
 class EventRules:
@@ -291,7 +317,7 @@ class EventRules:
             mark, depth = await self._database.read(partial(self._started_by, event))
             is_own = mark == mark_of(rule.id)
             if not is_own and depth >= LONGEST_CHAIN:
-                await self._cut(run, rule, event, behind)
+                await self._skip(run, rule, event, behind)
                 progressed = True
                 continue
             if not is_own:
@@ -346,7 +372,7 @@ class EventRules:
         if attempt.problem is not None:
             raise InvalidInput(attempt.problem)
 
-    async def _cut(self, run: JobRun, rule: Rule, event: Event, behind: str) -> None:
+    async def _skip(self, run: JobRun, rule: Rule, event: Event, behind: str) -> None:
         """Skip an event that would continue a circle of rules, and report that until the rule is resumed."""
         problem = (
             f"Not carried out for {event.type} {event.subject[:200]}: {LONGEST_CHAIN} rules have started one another."

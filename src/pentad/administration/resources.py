@@ -17,7 +17,7 @@ _JSON: Final = "application/json"
 _START: Final = "start"
 
 
-class Everywhere(msgspec.Struct, frozen=True):
+class ResourceServices(msgspec.Struct, frozen=True):
     """The services behind the resources."""
 
     feed: EventFeed
@@ -26,28 +26,28 @@ class Everywhere(msgspec.Struct, frozen=True):
 
 
 @resource(URI, name="events", mime_type=_JSON)
-async def events(call: Call[Everywhere]) -> str:
+async def events(call: Call[ResourceServices]) -> str:
     """The feed of all rooms: the cursor of now. Subscribe, and read pentad://events/{cursor} for what followed."""
     page = await call.service.feed.page(call.principal, cursor=NOW)
     return _text(page.as_json())
 
 
 @resource(f"{URI}/{{cursor}}", name="events after a cursor", mime_type=_JSON)
-async def events_after(cursor: str, call: Call[Everywhere]) -> str:
+async def events_after(cursor: str, call: Call[ResourceServices]) -> str:
     """What happened in all rooms after a cursor, oldest first, as CloudEvents; `start` is the beginning."""
     page = await call.service.feed.page(call.principal, cursor="" if cursor == _START else cursor)
     return _text(page.as_json())
 
 
 @resource("pentad://traces/{id}", name="trace", mime_type=_JSON)
-async def trace(id: str, call: Call[Everywhere]) -> str:  # noqa: A002  the name in the URI
+async def trace(id: str, call: Call[ResourceServices]) -> str:  # noqa: A002  the name in the URI
     """What a request led to: a trace id, a traceparent or an X-Request-Id."""
     return _text(await call.service.traces().trace(call.principal, id))
 
 
-async def has_news(everywhere: Everywhere, principal: Principal, before: str) -> bool:
+async def has_news(services: ResourceServices, principal: Principal, before: str) -> bool:
     """Whether anything happened after a cursor that the follower may see."""
-    page = await everywhere.feed.page(principal, cursor=before, limit=1)
+    page = await services.feed.page(principal, cursor=before, limit=1)
     return bool(page.events) or page.has_more
 
 

@@ -3,8 +3,9 @@
 from typing import TYPE_CHECKING, Final
 
 from pentad.access.scopes import exceeding, scopes_of
-from pentad.kernel.errors import Forbidden, Unauthenticated
+from pentad.kernel.errors import Forbidden
 from pentad.kernel.principal import Action, Principal
+from pentad.mcp.rights import refuse_anonymous
 
 if TYPE_CHECKING:
     from pentad.access.users import User
@@ -24,8 +25,7 @@ _PURPOSES: Final = {ACCESS: "administer this server", AUDIT: "read the audit tra
 
 def require(actor: Principal, topic: str = ACCESS) -> None:
     """Refuse callers without the scope for this part of administration."""
-    if actor.kind == "anonymous":
-        raise Unauthenticated("Credentials are needed.")
+    refuse_anonymous(actor)
     if not actor.may(topic, "admin"):
         scope = f"{topic}:admin"
         raise Forbidden(
@@ -57,8 +57,7 @@ def account_of(actor: Principal, action: Action = "read") -> str:
 
     A key or token needs the scope for every room, because the account is about all of them. A confined key has none.
     """
-    if actor.kind == "anonymous":
-        raise Unauthenticated("Credentials are needed.")
+    refuse_anonymous(actor)
     if actor.user is None:
         raise Forbidden(
             f"{actor.name!r} is not a user of this server, and so has no account here.",

@@ -11,7 +11,7 @@ from pentad.access.oauth.clients import Clients
 from pentad.access.oauth.grants import Grants
 from pentad.access.users import Users
 from pentad.administration.accounts import Accounts, CheckPassword
-from pentad.administration.audit_trail import Trail
+from pentad.administration.audit_trail import AuditReader
 from pentad.administration.logins import Logins
 from pentad.administration.server import ServerAdministration
 from pentad.administration.traces import Traces
@@ -28,7 +28,7 @@ class Administration:
 
     accounts: Accounts
     logins: Logins
-    trail: Trail
+    trail: AuditReader
     server: ServerAdministration
     traces: Traces
 
@@ -54,7 +54,7 @@ def administration(
     return Administration(
         Accounts(users, api_keys, audit, clock, check_password),
         Logins(users, sessions, grants, clients, audit, clock),
-        Trail(database, audit, clock, stopping, principal_now),
+        AuditReader(database, audit, clock, stopping, principal_now),
         ServerAdministration(settings, jobs, audit),
         traces,
     )

@@ -83,11 +83,11 @@ class SpanExport:
                 try:
                     await self._send(batch)
                 except PentadError as error:
-                    text = "The collector of spans does not take them; they are kept in memory"
+                    text = "The span collector is not available; spans are kept in memory"
                     self._incidents.note(_AWAY, text, level=logging.WARNING, code=error.code)
                     await asyncio.sleep(_RETRY_SECONDS)
                     continue
-                self._incidents.over(_AWAY, "The collector takes spans again.")
+                self._incidents.over(_AWAY, "The span collector is available again.")
                 if self._waiting and self._waiting[0] is batch:
                     self._waiting.popleft()
 
@@ -103,9 +103,11 @@ class SpanExport:
             max_bytes=65_536, trusted=True, follow_redirects=False,
         )  # fmt: skip
         if answer.status >= 500 or answer.status == 429:
-            raise PentadError(f"The collector answered {answer.status}.")
+            raise PentadError(f"The span collector answered {answer.status}.")
         if answer.status >= 400:
-            self._incidents.note(_DROPPED, "The collector refuses spans", level=logging.WARNING, status=answer.status)
+            self._incidents.note(
+                _DROPPED, "The span collector refuses spans", level=logging.WARNING, status=answer.status
+            )
 
 
 def _otlp(entry: AuditEntry) -> dict[str, Any]:

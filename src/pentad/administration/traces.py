@@ -13,10 +13,11 @@ from pentad.access.audit_query import AuditFilter, StoredEntry, read_page
 from pentad.administration.rights import AUDIT
 from pentad.jobs.queue import JobQueue
 from pentad.kernel.clock import Clock, iso
-from pentad.kernel.errors import InvalidInput, NotFound, Unauthenticated
+from pentad.kernel.errors import InvalidInput, NotFound
 from pentad.kernel.ports import Database, Rows
 from pentad.kernel.principal import Principal
 from pentad.kernel.trace import TRACE_ID, Span, SpansOf, resolve_trace_id, trace_id_of
+from pentad.mcp.rights import refuse_anonymous
 
 TracedRooms = Callable[[], Awaitable[Mapping[str, SpansOf]]]
 """The rooms that know about traces, by name."""
@@ -42,18 +43,17 @@ class Traces:
 
     async def trace(self, actor: Principal, named: str) -> dict[str, Any]:
         """The trace that a trace id, a `traceparent` or an `X-Request-Id` names."""
-        if actor.kind == "anonymous":
-            raise Unauthenticated("Credentials are needed.")
+        refuse_anonymous(actor)
         if not named or len(named) > _LONGEST_ID:
-            raise InvalidInput("That is no id of a trace.", hint="Give the X-Request-Id of an answer, or a trace id.")
+            hint = "Give the X-Request-Id of a response, or a trace id."
+            raise InvalidInput("That is not the id of a trace.", hint=hint)
         owner = None if actor.may(AUDIT, "admin") else actor.id
         await self._audit.flush()
         now = self._clock.now()
         trace_id = resolve_trace_id(named)
         entries, searched = await self._entries(AuditFilter(principal=owner, trace=trace_id))
-        if (
-            not entries and named != trace_id
-        ):  # the request had both headers: its id is in the trail, but its trace is another one
+        if not entries and named != trace_id:
+            # A request with both headers: its id is in the trail, but its trace is another one.
             found, searched = await self._entries(AuditFilter(principal=owner, trace=named))
             with_trace = [one for one in found if one.entry.trace]
             if with_trace:

@@ -44,7 +44,7 @@ from pentad.kernel.json import check_bounds
 from pentad.kernel.secrets.documents import Masked, scrub_json
 from pentad.net.event_stream import ServerEvent
 from pentad.net.fetch import HttpFetcher
-from pentad.net.policy import FetchPolicy
+from pentad.net.fetch_policy import FetchPolicy
 
 if TYPE_CHECKING:
     from pentad.agentvault.key_manager import KeyManager

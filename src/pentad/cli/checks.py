@@ -403,7 +403,7 @@ def server_health(body: Mapping[str, Any]) -> list[Finding]:
         Finding(
             "jobs",
             "warn" if jobs.get("dead") else "ok",
-            ", ".join(f"{count} {state}" for state, count in jobs.items()) or "No job waits.",
+            ", ".join(f"{count} {state}" for state, count in jobs.items()) or "No jobs are waiting.",
             "`pentad jobs list --state dead` shows what failed.",
         ),
         *(

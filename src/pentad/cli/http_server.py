@@ -13,13 +13,13 @@ from typing import Final
 
 from pentad.administration.services import Administration
 from pentad.app import App, open_app
+from pentad.cli.garbage_collection import collect_new_objects
 from pentad.console.app_views import AppViews
 from pentad.http.application import http_application
 from pentad.http.grpc_port import open_ports
 from pentad.http.login import link_path
-from pentad.kernel.garbage import collect_new_objects
+from pentad.net.http_server import new_event_loop, serve
 from pentad.net.listen import bound_port
-from pentad.net.server import new_event_loop, serve
 from pentad.settings.model import Settings, is_loopback
 
 _END_SECONDS: Final = 10.0

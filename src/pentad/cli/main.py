@@ -13,9 +13,9 @@ import click
 from click.shell_completion import CompletionItem
 
 from pentad import __version__
+from pentad.cli.garbage_collection import collect_no_more, collect_rarely
 from pentad.entry_points import entry_points, load
 from pentad.kernel.errors import PentadError
-from pentad.kernel.garbage import collect_no_more, collect_rarely
 from pentad.kernel.names import did_you_mean
 from pentad.terminal.launcher import Launcher
 from pentad.terminal.output import EXIT_CODES, ExitCode, exit_code, print_error, warn

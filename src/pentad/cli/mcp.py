@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pentad.kernel.garbage import collect_new_objects
+from pentad.cli.garbage_collection import collect_new_objects
 from pentad.terminal.options import profile_option, settings_options
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from pentad.app import App, Era
+    from pentad.app import App, McpServer
     from pentad.platform import OpenRoom
     from pentad.settings.model import Settings
 
@@ -56,8 +56,8 @@ async def serve_part(settings: "Settings", room: str, part_of: "Callable[[OpenRo
         await _serve_until_stopped(app, app.one_part(await part_of(app.rooms[0])))
 
 
-async def _serve_until_stopped(app: "App", era: "Era | None" = None) -> None:
-    """Serve all rooms (or only `era`) until the input ends or the process is asked to stop."""
+async def _serve_until_stopped(app: "App", server: "McpServer | None" = None) -> None:
+    """Serve this server, by default all rooms, until the input ends or the process is asked to stop."""
     from pentad.mcp.stdio import serve_stdio
 
     collect_new_objects()
@@ -65,4 +65,6 @@ async def _serve_until_stopped(app: "App", era: "Era | None" = None) -> None:
     with contextlib.suppress(NotImplementedError):  # Windows ends the process itself
         if serving is not None:
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, serving.cancel)
-    await serve_stdio(lambda write: app.connection(write, transport="stdio", era=era), app.settings.limits.body_bytes)
+    await serve_stdio(
+        lambda write: app.connection(write, transport="stdio", server=server), app.settings.limits.body_bytes
+    )

@@ -48,6 +48,7 @@ from pentad.mcp.confirmations import ARGUMENT
 from pentad.mcp.content import Contents
 from pentad.mcp.declarations import Prompt, Resource, Tool
 from pentad.mcp.registry import Bound, BoundTool, Registry
+from pentad.mcp.tool_search import first_paragraph
 from pentad.mcp.wire_errors import error_from_result
 
 _TOOL: Final = "tool"
@@ -74,7 +75,7 @@ class ToolPages:
 
     @property
     def _registry(self) -> Registry:
-        return self._app.within.registry
+        return self._app.internal_server.registry
 
     async def overview(self, visit: Visit) -> Sheet:
         """All tools, prompts and resources that the visitor may use."""
@@ -86,14 +87,18 @@ class ToolPages:
             rows = [_tool_row(one.declared) for one in tools if one.room == room]
             blocks.append(Section(rooms.get(room, "All rooms"), [Table(_COLUMNS, rows)]))
         prompts = [
-            (Cell(name, _place(_PROMPT, name)), one.declared.title or "", _first(one.declared.description))
+            (Cell(name, _place(_PROMPT, name)), one.declared.title or "", first_paragraph(one.declared.description))
             for name, one in self._registry.prompts.items()
             if visit.principal.may(one.room, "read") and _matches(words, name, one.declared.description)
         ]
         if prompts:
             blocks.append(Section("Prompts", [Table(("Prompt", "Title", "What it asks for"), prompts)]))
         resources = [
-            (Cell(one.uri, Place((_RESOURCE,), {"uri": one.uri})), one.mime_type or "", _first(one.description))
+            (
+                Cell(one.uri, Place((_RESOURCE,), {"uri": one.uri})),
+                one.mime_type or "",
+                first_paragraph(one.description),
+            )
             for one in self._resources(visit)
             if _matches(words, one.uri, one.description)
         ]
@@ -165,7 +170,7 @@ class ToolPages:
             Section("About", [Prose(tool.description), facts], folded=True),
             Section("Schema", [Code(_pretty(tool.input_schema), copy=True)], folded=True),
         ]
-        return Sheet(tool.title or tool.name, blocks, lead=_first(tool.description))
+        return Sheet(tool.title or tool.name, blocks, lead=first_paragraph(tool.description))
 
     # Prompts
 
@@ -193,7 +198,7 @@ class ToolPages:
         url = self._app.settings.url("/mcp")
         copies = snippet_tabs("prompts/get", prompt.name, given, url=url, program=reader_program(self._app.settings))
         blocks = [*outcome, Section("Arguments", [form]), Section("Copy as", [copies], folded=not outcome)]
-        return Sheet(prompt.title or prompt.name, blocks, lead=_first(prompt.description))
+        return Sheet(prompt.title or prompt.name, blocks, lead=first_paragraph(prompt.description))
 
     # Resources
 
@@ -268,7 +273,7 @@ _COLUMNS: Final = ("Tool", "What it does", Column("Effect", short=True))
 
 def _tool_row(tool: Tool) -> tuple[Text, ...]:
     effect = "" if tool.hints.get("readOnlyHint") else "destructive" if tool.hints.get("destructiveHint") else "writes"
-    return (Cell(tool.name, _place(_TOOL, tool.name)), _first(tool.description), effect)
+    return (Cell(tool.name, _place(_TOOL, tool.name)), first_paragraph(tool.description), effect)
 
 
 def _effect(tool: Tool) -> str:
@@ -348,10 +353,6 @@ def _path(kind: str, name: str) -> str:
 def _matches(words: str, *texts: str) -> bool:
     whole = " ".join(texts).lower()
     return all(word in whole for word in words.split())
-
-
-def _first(text: str) -> str:
-    return " ".join(text.partition("\n\n")[0].split())
 
 
 def _pretty(value: Any) -> str:

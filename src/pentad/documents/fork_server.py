@@ -16,7 +16,7 @@ from typing import Final
 
 import msgspec
 
-from pentad.documents import child
+from pentad.documents import reader_process
 from pentad.documents.confinement import confine
 from pentad.documents.protocol import Task
 
@@ -37,7 +37,7 @@ def serve(control: socket.socket) -> None:
         task, document, out = request
         if task.format not in known:
             known.add(task.format)
-            child.load(task.format)
+            reader_process.load(task.format)
             gc.collect()
             gc.freeze()  # forked copies then share the memory of everything imported
         reader = os.fork()
@@ -68,7 +68,7 @@ def _read(control: socket.socket, task: Task, document: int, out: int) -> None:
         control.close()
         confine(task)
         with os.fdopen(document, "rb") as source, os.fdopen(out, "wb") as output:
-            child.answer(task, source, output)
+            reader_process.answer(task, source, output)
         code = 0
     finally:
         os._exit(code)

@@ -68,7 +68,7 @@ def of_pages(raw: Sequence[RawPage], *, title: str | None = None, notes: Sequenc
     if not any(labels):
         labels = _printed(pages)
     pages = _without_heads(pages, labels)
-    running = _Running(pages)
+    running = _TextBuilder(pages)
     starts = [running.add(lines) for lines in pages]
     after = running.length
     for index in range(len(starts) - 1, -1, -1):  # a page without text begins where the next one does
@@ -170,7 +170,7 @@ def _vocabulary(pages: Sequence[Sequence[str]]) -> set[str]:
     return words
 
 
-class _Running:
+class _TextBuilder:
     """Builds the text page by page."""
 
     def __init__(self, pages: Sequence[Sequence[str]]) -> None:

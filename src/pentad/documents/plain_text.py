@@ -1,4 +1,7 @@
-"""Reads plain text: empty lines separate paragraphs; a line in capitals, or "Chapter 3" by itself, is a heading."""
+"""Reads plain text: empty lines separate paragraphs; a line in capitals, or "Chapter 3" by itself, is a heading.
+
+The lines of plain text other than prose, such as tables and logs, stay as they are.
+"""
 
 import re
 from collections.abc import Iterator
@@ -19,6 +22,10 @@ _ABOVE: Final = ("part", "book")
 
 def read(data: bytes) -> Extracted:
     return of_blocks(_blocks(normal(decoded(data))))
+
+
+def read_lines(data: bytes) -> Extracted:
+    return Extracted(normal(decoded(data)))
 
 
 def _blocks(text: str) -> Iterator[Block]:

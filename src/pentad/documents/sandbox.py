@@ -227,7 +227,10 @@ def _check_size(output: bytearray, limits: ReadingLimits) -> None:
 async def _output_of_new_process(source: BinaryIO, task: Task, limits: ReadingLimits) -> tuple[bytes, int]:
     """The output and exit code of a process started for one document, on systems without fork."""
     process = await _started(
-        "pentad.documents.child", msgspec.json.encode(task).decode(), stdin=source, stdout=asyncio.subprocess.PIPE
+        "pentad.documents.reader_process",
+        msgspec.json.encode(task).decode(),
+        stdin=source,
+        stdout=asyncio.subprocess.PIPE,
     )
     try:
         output = bytearray()
@@ -291,7 +294,7 @@ def _fit(head: Head, scans: list[Scan]) -> bool:
 
 
 def _lost() -> Unreadable:
-    return Unreadable("unreadable", "Its reader was ended from outside; read it again.")
+    return Unreadable("unreadable", "Its reader was stopped from outside; try again.")
 
 
 def _ended(code: int, limits: ReadingLimits) -> Unreadable:

@@ -120,14 +120,14 @@ class EventFeed:
         rooms = self._rooms()
         for room in wanted.rooms:
             if room not in rooms:
-                hint = did_you_mean(room, rooms) or f"There are: {', '.join(rooms)}."
+                hint = did_you_mean(room, rooms) or f"Known: {', '.join(rooms)}."
                 raise InvalidInput(f"There is no room {room[:80]!r}.", hint=hint, details={"field": "room"})
         known = [name for room, kinds in rooms.items() for kind in kinds for name in (kind, f"{room}.{kind}")]
         for kind in wanted.kinds:
             if not any(_fits(kind, one) for one in known):
                 raise InvalidInput(
                     f"There is no kind of event {kind[:80]!r}.",
-                    hint=did_you_mean(kind, known) or f"There are: {', '.join(sorted(set(known)))}.",
+                    hint=did_you_mean(kind, known) or f"Known: {', '.join(sorted(set(known)))}.",
                     details={"field": "kind"},
                 )
 

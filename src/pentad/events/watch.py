@@ -26,17 +26,17 @@ class EventWatch:
         self._tell = tell
         self._is_news = False
         self._burst: asyncio.TimerHandle | None = None
-        self._looking: asyncio.Task[None] | None = None
+        self._checking: asyncio.Task[None] | None = None
         self._comparing: asyncio.Task[None] | None = None
         self._last: Row | None = None
-        self._ends = [database.listen(CHANNEL, lambda _payload: self.look())]
+        self._ends = [database.listen(CHANNEL, lambda _payload: self.check_soon())]
         if database.dialect == "sqlite":
             self._ends.append(database.listen(COMMITS, self._on_commits))
 
-    def look(self) -> None:
+    def check_soon(self) -> None:
         """Call `tell` soon, because there may be new events."""
         self._is_news = True
-        if self._burst is None and (self._looking is None or self._looking.done()):
+        if self._burst is None and (self._checking is None or self._checking.done()):
             self._burst = asyncio.get_running_loop().call_later(_BURST_SECONDS, self._begin)
 
     def _on_commits(self, _payload: str) -> None:
@@ -51,23 +51,23 @@ class EventWatch:
             return
         if last != self._last:
             self._last = last
-            self.look()
+            self.check_soon()
 
     def _begin(self) -> None:
         self._burst = None
-        self._looking = start_task(self._look(), "event-watch")
+        self._checking = start_task(self._check(), "event-watch")
 
     async def stop(self) -> None:
         for end in self._ends:
             end()
         if self._burst is not None:
             self._burst.cancel()
-        running = [task for task in (self._looking, self._comparing) if task is not None]
+        running = [task for task in (self._checking, self._comparing) if task is not None]
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
 
-    async def _look(self) -> None:
+    async def _check(self) -> None:
         pause, behind = 0.0, 0
         while self._is_news or pause == _AGAIN_SECONDS:
             await asyncio.sleep(pause)

@@ -89,7 +89,9 @@ class AuthorizePages:
         login = _login(request)
         pairs = parsed_form(request.url.query)
         try:
-            asked = await read_request(pairs, self._finder(may_fetch=login is not None), self._endpoints.place(request))
+            asked = await read_request(
+                pairs, self._finder(may_fetch=login is not None), self._endpoints.resource_server(request)
+            )
         except _NotKnownYet:
             return see_other(login_url(request.scope))
         except RefusedRequest as error:
@@ -136,8 +138,8 @@ class AuthorizePages:
     def _consent_page(
         self, request: Request, asked: AuthorizationRequest, login: Login, problem: str = "", ticked: Iterable[str] = ()
     ) -> Response:
-        place = self._endpoints.place(request)
-        offered = place.offered(asked.scopes, login.principal)
+        server = self._endpoints.resource_server(request)
+        offered = server.offered(asked.scopes, login.principal)
         if not offered:
             fault = OAuthError("access_denied", "You do not have the rights this program asks for.")
             return self._refusal(request, fault, asked.answer(error=fault.error, error_description=fault.description))
@@ -190,10 +192,10 @@ class AuthorizePages:
         fields = await form_pairs(request)
         kept = self._open(request, login, dict(fields).get("sealed", ""))
         if kept is None or kept.get("kind") != "request":
-            return _dead_form(request)
+            return _expired_form(request)
         client = await self._app.oauth_clients.find(kept["client_id"])
         if client is None or not is_registered(kept["redirect_uri"], client.redirect_uris):
-            return _dead_form(request)
+            return _expired_form(request)
         asked = AuthorizationRequest(
             client=client,
             redirect_uri=kept["redirect_uri"],
@@ -207,8 +209,8 @@ class AuthorizePages:
         if dict(fields).get("decision") != "allow":
             self._record(login, client.id, "denied")
             return _go(asked.answer(error="access_denied", error_description="The person has denied access."))
-        place = self._endpoints.place(request)
-        granted = place.granted(asked.scopes, [value for name, value in fields if name == "scope"], login.principal)
+        server = self._endpoints.resource_server(request)
+        granted = server.granted(asked.scopes, [value for name, value in fields if name == "scope"], login.principal)
         if not granted:
             return self._consent_page(request, asked, login, "Tick at least one box, or deny.")
         return await self._grant(asked, login, granted, self._until(fields))
@@ -252,7 +254,7 @@ class AuthorizePages:
             return self._code_page(request, error.sentence(), 429)
         if found is None:
             return self._code_page(request, "That code is wrong, or has expired.", 404)
-        offered = self._endpoints.place(request).offered(found.scopes, login.principal)
+        offered = self._endpoints.resource_server(request).offered(found.scopes, login.principal)
         if not offered:
             return _message(request, "You do not have the rights this program asks for.", "Nothing was granted.", 403)
         client = await self._app.oauth_clients.find(found.client_id)
@@ -285,15 +287,15 @@ class AuthorizePages:
             return await self._device_page(request, login, given.get("user_code", ""))
         kept = self._open(request, login, given["sealed"])
         if kept is None or kept.get("kind") != "device":
-            return _dead_form(request)
+            return _expired_form(request)
         code = format_user_code(kept["user_code"])
         if given.get("decision") != "allow":
             await self._app.device_codes.deny(code, user=login.user)
             self._record(login, kept["client_id"], "denied")
             return _message(request, "Denied", "The program gets no access.")
         ticked = [value for name, value in fields if name == "scope"]
-        place = self._endpoints.place(request)
-        granted = place.granted(frozenset(kept["scopes"]), ticked, login.principal)
+        server = self._endpoints.resource_server(request)
+        granted = server.granted(frozenset(kept["scopes"]), ticked, login.principal)
         if not granted:
             return await self._device_page(request, login, code)
         approved = await self._app.device_codes.approve(
@@ -393,7 +395,7 @@ def _warnings(client: Client, redirect_uri: str) -> list[Block]:
     return found
 
 
-def _dead_form(request: Request) -> Response:
+def _expired_form(request: Request) -> Response:
     return _message(request, "This form is out of date", _OUT_OF_DATE, 400)
 
 

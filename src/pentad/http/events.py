@@ -13,8 +13,8 @@ from pentad.administration.event_rule_tool import NewRule
 from pentad.app import App
 from pentad.events.feed import MOST, NOW, URI, EventFilter
 from pentad.http.administration import AdminRequest
-from pentad.kernel.errors import InvalidInput
 from pentad.kernel.principal import Principal
+from pentad.kernel.query_parameters import names_in, number_in
 from pentad.mcp.call import KEEP_ALIVE_SECONDS
 from pentad.mcp.http_exchange import KEEP_ALIVE
 from pentad.platform import Operation, Parameter, protected_route
@@ -27,7 +27,7 @@ _RULES: Final = "/api/events/rules"
 _ONE_RULE: Final = "/api/events/rules/{id}"
 _FILTERS: Final = (
     Parameter("room", "Rooms, with commas between them."),
-    Parameter("kind", "Kinds or types, with commas between them; `object.*` for all that begin so."),
+    Parameter("kind", "Kinds or types, with commas between them; `object.*` for all kinds with that prefix."),
     Parameter("subject", "The URI the event is about, or a prefix followed by `*`."),
     Parameter("since", "A time (ISO 8601), or a period before now such as 24h."),
     Parameter("until", "A time (ISO 8601), or a period before now."),
@@ -52,7 +52,9 @@ def event_routes(app: App) -> list[BaseRoute]:
             first = await app.events.page(principal, wanted, start, 1)
             start = first.cursor if start == NOW else start
             return StreamingResponse(_stream(app, principal, wanted, start), headers=_HEADERS)
-        page = await app.events.page(principal, wanted, cursor, _limit(request))
+        page = await app.events.page(
+            principal, wanted, cursor, number_in(request.query_params.get("limit"), "limit", 100, 1, MOST)
+        )
         return page.as_json()
 
     async def kinds(_request: Request, _principal: Principal) -> dict[str, Any]:
@@ -149,17 +151,5 @@ def _filter(app: App, request: Request) -> EventFilter:
     now = app.clock.now()
     times = {name: read_time(name, given[name], now) for name in ("since", "until") if given.get(name)}
     return EventFilter(
-        frozenset(_words(given.get("room"))), tuple(_words(given.get("kind"))), given.get("subject", ""), **times
+        frozenset(names_in(given.get("room"))), names_in(given.get("kind")), given.get("subject", ""), **times
     )
-
-
-def _words(text: str | None) -> list[str]:
-    return [word.strip() for word in (text or "").split(",") if word.strip()]
-
-
-def _limit(request: Request) -> int:
-    text = request.query_params.get("limit") or "100"
-    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= MOST):
-        hint = f"It is a whole number from 1 to {MOST}."
-        raise InvalidInput(f"limit is {text[:40]!r}.", hint=hint, details={"field": "limit"})
-    return int(text)

@@ -18,7 +18,7 @@ from starlette.requests import Request
 from pentad.access.browser_sessions import BrowserSession
 from pentad.access.rate_limits import RateLimits
 from pentad.http.error_responses import send_body, send_empty, send_error
-from pentad.http.guards.anonymous import AnonymousGuard, leaving
+from pentad.http.guards.anonymous import AnonymousGuard, releasing
 from pentad.http.guards.browser import BrowserGuard, is_form, login_url, wants_page
 from pentad.http.guards.credentials import CredentialsGuard, wrong_audience
 from pentad.http.guards.encoding import encoding_of, inflated
@@ -212,15 +212,15 @@ class Front:
         self, app: AsgiApp, principal: Principal, scope: Scope, receive: Receive, send: Send
     ) -> None:
         """Run an application; callers without credentials wait for their turn. An application that waits for something
-        leaves its `place` first."""
+        releases its `slot` first."""
         if principal is not ANONYMOUS:
             await app(scope, receive, send)
             return
-        place = scope["state"]["place"] = await self._anonymous.place(scope["path"])
+        slot = scope["state"]["slot"] = await self._anonymous.slot(scope["path"])
         try:
-            await app(scope, receive, leaving(place, send))
+            await app(scope, receive, releasing(slot, send))
         finally:
-            place.leave()
+            slot.release()
 
     async def _serve_app(self, mount: MountedApp, exchange: HttpExchange, principal: Principal | None) -> None:
         scope, headers, receive, send = exchange.scope, exchange.headers, exchange.receive, exchange.send
@@ -235,7 +235,7 @@ class Front:
             exchange.principal = principal
             await self._spend(principal)
             if method in _WITH_BODY:
-                if principal is not ANONYMOUS:  # an anonymous caller with a slow body must not take the place of others
+                if principal is not ANONYMOUS:  # an anonymous caller with a slow body must not take the slot of others
                     self._enter(exchange)
                 if mount.streamed_bytes is None:
                     exchange.body = await self._read(headers, receive, limit, principal)

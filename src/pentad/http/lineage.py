@@ -10,6 +10,7 @@ from starlette.routing import BaseRoute, Route
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.principal import ANY_ROOM, Principal
 from pentad.kernel.provenance import prov_json
+from pentad.kernel.query_parameters import number_in
 from pentad.mcp.lineage import DEEPEST, DEPTH, MOST_THINGS, THINGS, Lineage
 from pentad.mcp.rights import check_right
 from pentad.platform import Operation, Parameter, described
@@ -61,8 +62,6 @@ _OPERATION: Final = Operation(
 
 
 def lineage_routes(lineage: Lineage) -> list[BaseRoute]:
-    """The route."""
-
     @described(_OPERATION)
     async def show(request: Request) -> Response:
         """What made a resource: tasks, agents, people, sources."""
@@ -75,18 +74,10 @@ def lineage_routes(lineage: Lineage) -> list[BaseRoute]:
         graph = await lineage.of(
             caller,
             given.get("uri", ""),
-            depth=_number(given.get("depth"), "depth", DEPTH, DEEPEST),
-            most=_number(given.get("limit"), "limit", THINGS, MOST_THINGS),
+            depth=number_in(given.get("depth"), "depth", DEPTH, 1, DEEPEST),
+            most=number_in(given.get("limit"), "limit", THINGS, 1, MOST_THINGS),
         )
         body = prov_json(graph) if form == "prov" else graph.as_json()
         return JSONResponse(body, headers={"cache-control": "no-store"})
 
     return [Route(PATH, show, methods=["GET"])]
-
-
-def _number(text: str | None, name: str, default: int, most: int) -> int:
-    if text is None:
-        return default
-    if not (text.isascii() and text.isdigit() and len(text) < 10 and 1 <= int(text) <= most):
-        raise InvalidInput(f"{name} is {text[:40]!r}.", hint=f"It is a whole number from 1 to {most}.")
-    return int(text)

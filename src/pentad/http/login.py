@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from pentad.access.anonymous import LanePlace
+from pentad.access.anonymous import Slot
 from pentad.access.browser_sessions import BrowserSession, LoginMethod
 from pentad.access.user_identities import LoginRefused
 from pentad.access.users import is_user_name
@@ -101,7 +101,7 @@ class LoginPages:
 
     async def _check_password(self, request: Request, name: str, password: str) -> Principal:
         """Check it like a Basic header, which also refuses names that no user can have."""
-        leave_lane(request)
+        release_slot(request)
         pair = f"{name if is_user_name(name) else '?'}:{password}".encode("utf-8", "replace")
         header = b"Basic " + base64.b64encode(pair)
         return await self._credentials.verify(header, client_of(request.scope), wire="browser")
@@ -144,7 +144,7 @@ class LoginPages:
         goal = next_path((await form_fields(request)).get("next", ""))
         if session is None or self._provider is None:
             return see_other(goal)
-        leave_lane(request)
+        release_slot(request)
         try:
             url = await self._provider.begin(session.id, self._callback_url(request), goal)
         except (Unavailable, Overloaded) as error:
@@ -155,7 +155,7 @@ class LoginPages:
         session: BrowserSession | None = request.state.session
         if session is None or self._provider is None:
             return see_other("/")
-        leave_lane(request)
+        release_slot(request)
         try:
             identity = await self._provider.finish(session.id, request.query_params.multi_items())
             user = await self._app.user_identities.user_of(self._provider.provider, identity)
@@ -246,11 +246,11 @@ def error_page(request: Request, error: PentadError) -> Response:
     return page
 
 
-def leave_lane(request: Request) -> None:
-    """Give up the place among the few anonymous requests, before waiting for a password check or the provider."""
-    place: LanePlace | None = getattr(request.state, "place", None)
-    if place is not None:
-        place.leave()
+def release_slot(request: Request) -> None:
+    """Release the slot of an anonymous request, before waiting for a password check or the provider."""
+    slot: Slot | None = getattr(request.state, "slot", None)
+    if slot is not None:
+        slot.release()
 
 
 def _is_anonymous(request: Request) -> bool:

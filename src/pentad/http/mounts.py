@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from pentad.app import App, Era
+from pentad.app import App, McpServer
 from pentad.http.audit import audit_app
 from pentad.http.grpc_port import mount_context
 from pentad.http.guards.credentials import CredentialsGuard
@@ -49,10 +49,10 @@ class MountTable:
             self.endpoints[path] = mcp_endpoint(app, path, app.one_room(opened))
         for name in (*BUILT_IN, *app.settings.profiles):
             path = f"{_PROFILES}{name}"
-            era = app.profile(name)
-            self.endpoints[path] = mcp_endpoint(app, path, era)
-            rooms = [opened.room.name for opened in era.registry.rooms]
-            resources.add_profile(path, rooms, read_only=era.registry.profile.read_only)
+            server = app.profile(name)
+            self.endpoints[path] = mcp_endpoint(app, path, server)
+            rooms = [opened.room.name for opened in server.registry.rooms]
+            resources.add_profile(path, rooms, read_only=server.registry.profile.read_only)
         if app.settings.http_sse:
             for mount in HttpSse(self.endpoints["/mcp"]).mounts():
                 self._add("", mount, resources)
@@ -192,7 +192,7 @@ class PartEndpoint:
         await (await self.mount.endpoint(self.name, exchange)).delete(exchange)
 
 
-def mcp_endpoint(app: App, path: str, era: Era) -> McpEndpoint:
+def mcp_endpoint(app: App, path: str, server: McpServer) -> McpEndpoint:
     return McpEndpoint(
-        path, era.legacy, era.modern, app.sessions, app.streams, app.hub, app.settings.limits, app.stopping
+        path, server.legacy, server.modern, app.sessions, app.streams, app.hub, app.settings.limits, app.stopping
     )

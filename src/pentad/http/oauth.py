@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from pentad.access.oauth.authorization import Parameters, Place, parsed_form
+from pentad.access.oauth.authorization import Parameters, ResourceServer, parsed_form
 from pentad.access.oauth.clients import (
     CODE_GRANT,
     DEVICE_GRANT,
@@ -28,11 +28,10 @@ from pentad.access.oauth.clients import (
 from pentad.access.oauth.errors import OAuthError
 from pentad.access.oauth.grants import IssuedTokens
 from pentad.access.oauth.resources import to_text
-from pentad.access.protected_resource import BASIC
 from pentad.access.users import user_principal_id
 from pentad.app import App
 from pentad.http.guards.credentials import address_of, client_of
-from pentad.http.protected_resources import WELL_KNOWN, ProtectedResources
+from pentad.http.protected_resources import BASIC, WELL_KNOWN, ProtectedResources
 from pentad.kernel import base64url
 from pentad.kernel.errors import InvalidInput, Overloaded, PentadError, RateLimited, Unauthenticated
 from pentad.kernel.principal import ANONYMOUS, Principal
@@ -86,9 +85,9 @@ class OAuthEndpoints:
             ),
         ]
 
-    def place(self, request: Request) -> Place:
+    def resource_server(self, request: Request) -> ResourceServer:
         """This server's URL as the client of a request uses it."""
-        return Place(self.site(request), self._rooms, self._is_resource, self._resources.rooms_at)
+        return ResourceServer(self.site(request), self._rooms, self._is_resource, self._resources.rooms_at)
 
     def site(self, request: Request) -> str:
         """The issuer: the same string in all metadata and responses."""
@@ -138,7 +137,7 @@ class OAuthEndpoints:
     async def _issue(self, request: Request) -> Response:
         given, client = await self._from_client(request)
         grant_type = given.needed("grant_type")
-        resources = self.place(request).resources(given.all("resource"))
+        resources = self.resource_server(request).resources(given.all("resource"))
         if grant_type == CODE_GRANT:
             issued = await self._app.grants.redeem(
                 given.needed("code"),
@@ -212,12 +211,12 @@ class OAuthEndpoints:
             given, client = await self._from_client(request)
             if client.metadata.grant_types and DEVICE_GRANT not in client.metadata.grant_types:
                 raise OAuthError("unauthorized_client", "The client has not registered for the device grant.")
-            place = self.place(request)
-            resources = to_text(place.resources(given.all("resource")))
-            scopes = place.scopes(given.one("scope"), resources)
+            server = self.resource_server(request)
+            resources = to_text(server.resources(given.all("resource")))
+            scopes = server.scopes(given.one("scope"), resources)
             address = client_of(request.scope) or ""
             codes = await self._app.device_codes.start(client, scopes, resources, address=address)
-            page = place.site + DEVICE_PAGE
+            page = server.site + DEVICE_PAGE
             answer = {
                 "device_code": codes.device_code,
                 "user_code": codes.user_code,

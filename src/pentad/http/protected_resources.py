@@ -2,12 +2,15 @@
 
 A challenge names the metadata of the requested path and the smallest useful scope: reading in the rooms behind it.
 Further scopes are requested when a call needs them, and administration only by calls that need it.
+
+The Bearer challenge precedes Basic: several clients read only the first challenge, while browsers look for Basic
+anywhere. Within it, `error`, `scope` and `resource_metadata` come first, because clients that search the joined header
+take the first match.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from pentad.access.protected_resource import BASIC, bearer, protected_resource
 from pentad.kernel.errors import PentadError, Unauthenticated
 from pentad.kernel.principal import Action, Principal
 from pentad.mcp.http_exchange import Message
@@ -15,6 +18,8 @@ from pentad.platform import Scope
 
 Headers = list[tuple[bytes, bytes]]
 
+_REALM: Final = "Pentad"
+BASIC: Final = f'Basic realm="{_REALM}", charset="UTF-8"'
 WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
 _CHALLENGE: Final = b"www-authenticate"
 _CHANGING: Final = frozenset({"PUT", "PATCH", "DELETE"})
@@ -144,3 +149,31 @@ class ProtectedResources:
 def _sent_a_token(headers: Mapping[bytes, bytes]) -> bool:
     given = headers.get(b"authorization")
     return b"x-api-key" in headers if given is None else given.lstrip(b" \t")[:7].lower() == b"bearer "
+
+
+def protected_resource(
+    resource: str, *, authorization_servers: Iterable[str] = (), scopes: Iterable[str] = ()
+) -> dict[str, Any]:
+    """The document for one resource URL. If there are no issuers, the list is left out, as the RFC requires."""
+    document: dict[str, Any] = {
+        "resource": resource,
+        "bearer_methods_supported": ["header"],
+        "resource_name": "Pentad",
+    }
+    if servers := list(authorization_servers):
+        document["authorization_servers"] = servers
+    if supported := sorted(scopes):
+        document["scopes_supported"] = supported
+    return document
+
+
+def bearer(*, metadata_url: str | None = None, scope: str | None = None, error: str | None = None) -> str:
+    """The Bearer challenge (RFC 6750) with the URL of the resource's metadata (RFC 9728)."""
+    parameters = {"error": error, "scope": scope, "resource_metadata": metadata_url, "realm": _REALM}
+    return "Bearer " + ", ".join(f"{name}={_quoted(value)}" for name, value in parameters.items() if value is not None)
+
+
+def _quoted(text: str) -> str:
+    """A quoted-string (RFC 9110 5.6.4) without characters that could break out of the header."""
+    safe = "".join(character for character in text if " " <= character <= "~")
+    return '"' + safe.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -54,31 +54,31 @@ class _Routes(Starlette):
     """Starlette without its own outermost error handler: the front has one, and a crash must be answered only once."""
 
     def build_middleware_stack(self) -> ASGIApp:
-        return ExceptionMiddleware(_by_beginning(self.router), handlers=self.exception_handlers)
+        return ExceptionMiddleware(_indexed_by_prefix(self.router), handlers=self.exception_handlers)
 
 
-def _by_beginning(router: Router) -> ASGIApp:
+def _indexed_by_prefix(router: Router) -> ASGIApp:
     """The same router, but it tries only routes whose path begins like the request's: there are hundreds."""
-    beginnings = [(route, *_beginning(route)) for route in router.routes]
+    prefixes = [(route, *_prefix_of(route)) for route in router.routes]
     routers: dict[tuple[str, ...], Router] = {}
-    for here in {(), *(begins for _, begins, _ in beginnings)}:
+    for here in {(), *(prefix for _, prefix, _ in prefixes)}:
         fitting = [
             route
-            for route, begins, is_whole in beginnings
-            if here == begins or (not is_whole and here[: len(begins)] == begins)
+            for route, prefix, is_whole in prefixes
+            if here == prefix or (not is_whole and here[: len(prefix)] == prefix)
         ]
         routers[here] = Router(fitting, redirect_slashes=False)
 
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
         scope["router"] = router
-        begins = tuple(scope["path"].split("/", 3)[1:3])
-        found = routers.get(begins) or routers.get(begins[:1]) or routers[()]
+        prefix = tuple(scope["path"].split("/", 3)[1:3])
+        found = routers.get(prefix) or routers.get(prefix[:1]) or routers[()]
         await found(scope, receive, send)
 
     return serve
 
 
-def _beginning(route: BaseRoute) -> tuple[tuple[str, ...], bool]:
+def _prefix_of(route: BaseRoute) -> tuple[tuple[str, ...], bool]:
     """The leading fixed ones of a path's first two segments, and whether all matching paths begin with just these."""
     if not isinstance(route, Route | Mount):
         return (), False
@@ -101,10 +101,10 @@ def all_routes(
         *console.file_routes(),
         *_own_routes(app, resources),
         *LoginPages(app, credentials).routes(),
-        *_administration_routes(app),
-        *_search_routes(app),
-        *_lineage_routes(app),
-        *_event_routes(app),
+        *_checked(app, administration_routes(app.administration, lambda: health(app)), EVENTS),
+        *_checked(app, search_routes(app.room_search), ANY_ROOM),
+        *_checked(app, lineage_routes(app.lineage), ANY_ROOM),
+        *_checked(app, event_routes(app), EVENTS),
         *ConnectPages(app).routes(),
         *_oauth_routes(app, resources, is_resource),
     ]
@@ -130,31 +130,10 @@ def application(routes: Sequence[BaseRoute]) -> Starlette:
     return found
 
 
-def _administration_routes(app: App) -> list[BaseRoute]:
-    routes = administration_routes(app.administration, lambda: health(app))
+def _checked(app: App, routes: list[BaseRoute], room: str) -> list[BaseRoute]:
+    """The routes, with checks of the bodies they receive and an audit entry for each call."""
     check_routes(routes)
-    audit_routes(routes, EVENTS, app.record)
-    return routes
-
-
-def _search_routes(app: App) -> list[BaseRoute]:
-    routes = search_routes(app.room_search)
-    check_routes(routes)
-    audit_routes(routes, ANY_ROOM, app.record)
-    return routes
-
-
-def _lineage_routes(app: App) -> list[BaseRoute]:
-    routes = lineage_routes(app.lineage)
-    check_routes(routes)
-    audit_routes(routes, ANY_ROOM, app.record)
-    return routes
-
-
-def _event_routes(app: App) -> list[BaseRoute]:
-    routes = event_routes(app)
-    check_routes(routes)
-    audit_routes(routes, EVENTS, app.record)
+    audit_routes(routes, room, app.record)
     return routes
 
 

@@ -1,15 +1,15 @@
 """REST for the search over all rooms: `GET /api/rooms/search`."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from pydantic import BaseModel, Field
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from pentad.kernel.errors import InvalidInput
 from pentad.kernel.principal import ANY_ROOM, Principal
+from pentad.kernel.query_parameters import names_in, number_in
 from pentad.mcp.rights import check_right
 from pentad.platform import Operation, Parameter, described
 from pentad.room_search.search import FEWEST_TOKENS, LIMIT, MOST, MOST_TOKENS, TOKENS, Filters, RoomSearch
@@ -92,8 +92,6 @@ _OPERATION: Final = Operation(
 
 
 def search_routes(search: RoomSearch) -> list[BaseRoute]:
-    """The route."""
-
     @described(_OPERATION)
     async def find(request: Request) -> Response:
         """Search all rooms at once, by words and meaning."""
@@ -104,8 +102,8 @@ def search_routes(search: RoomSearch) -> list[BaseRoute]:
             caller,
             given.get("q", ""),
             filters_of(given),
-            limit=_number(given, "limit", LIMIT, 1, MOST),
-            tokens=_number(given, "max_tokens", TOKENS, FEWEST_TOKENS, MOST_TOKENS),
+            limit=number_in(given.get("limit"), "limit", LIMIT, 1, MOST),
+            tokens=number_in(given.get("max_tokens"), "max_tokens", TOKENS, FEWEST_TOKENS, MOST_TOKENS),
         )
         return JSONResponse(found.as_json(), headers={"cache-control": "no-store"})
 
@@ -115,24 +113,9 @@ def search_routes(search: RoomSearch) -> list[BaseRoute]:
 def filters_of(given: Mapping[str, str]) -> Filters:
     """The filters of a query string."""
     return Filters(
-        _names(given.get("rooms")),
-        _names(given.get("kinds")),
+        names_in(given.get("rooms")),
+        names_in(given.get("kinds")),
         given.get("owner") or None,
         given.get("since") or None,
         given.get("until") or None,
     )
-
-
-def _names(text: str | None) -> tuple[str, ...]:
-    return tuple(name for one in (text or "").split(",") if (name := one.strip()))
-
-
-def _number(given: Mapping[str, Any], name: str, default: int, least: int, most: int) -> int:
-    text = given.get(name)
-    if text is None:
-        return default
-    if not (text.isascii() and text.isdigit() and len(text) < 10 and least <= int(text) <= most):
-        raise InvalidInput(
-            f"{name} is {text[:40]!r}.", hint=f"It is a whole number from {least} to {most}.", details={"field": name}
-        )
-    return int(text)

@@ -19,7 +19,7 @@ from pentad import __version__, openapi
 from pentad.access.single_flight import SingleFlight
 from pentad.app import App
 from pentad.console.home import llms_text
-from pentad.http import telemetry
+from pentad.http import prometheus
 from pentad.kernel.clock import Clock, iso
 from pentad.kernel.errors import Forbidden, Unauthenticated
 from pentad.kernel.principal import Principal
@@ -110,8 +110,8 @@ class ServerPages:
         totals, families = await self._app.audit.totals(), await self._app.telemetry()
 
         def render() -> Document:
-            text = telemetry.exposition(totals, self._app.audit, families)
-            return Document(text.encode("utf-8"), telemetry.CONTENT_TYPE)
+            text = prometheus.exposition(totals, self._app.audit, families)
+            return Document(text.encode("utf-8"), prometheus.CONTENT_TYPE)
 
         return await asyncio.to_thread(render)
 

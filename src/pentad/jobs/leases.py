@@ -35,8 +35,8 @@ def is_alive(dialect: Dialect, worker: str) -> str:
     )
 
 
-def silence_of(rows: Rows, dialect: Dialect, worker: str) -> float | None:
-    """The seconds since the last beat of a process; None if it holds no leases."""
+def seconds_since_beat(rows: Rows, dialect: Dialect, worker: str) -> float | None:
+    """The age of the last heartbeat of a process; None if it holds no leases."""
     return rows.value(f"SELECT {_NOW[dialect]} - beat_at FROM job_workers WHERE id = ?", worker)  # noqa: S608  a constant
 
 

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from pentad.jobs.job import Again, JobRun, Schedule, remove
-from pentad.jobs.leases import CHANNEL, MISSED_SECONDS, Heartbeat, forget_dead_workers, is_alive, silence_of
+from pentad.jobs.leases import CHANNEL, MISSED_SECONDS, Heartbeat, forget_dead_workers, is_alive, seconds_since_beat
 from pentad.kernel import sql
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import NotFound
@@ -131,7 +131,7 @@ class JobQueue:
         if due - now < SOON_SECONDS:
             tx.signal(CHANNEL, name)
 
-    async def hasten(self, name: str) -> None:
+    async def retry_now(self, name: str) -> None:
         """Retry now the jobs of a name that are waiting after a failure, with a fresh set of attempts."""
         waiting = "name = ? AND state = 'queued' AND attempt > 0"
         if await self.database.lookup(f"SELECT 1 FROM jobs WHERE {waiting} LIMIT 1", name) is None:  # noqa: S608  constants
@@ -237,7 +237,7 @@ class JobQueue:
         """The rooms that overdue jobs need and this process does not have open; no other process took the jobs."""
         sql = (
             "SELECT DISTINCT needs FROM jobs"  # noqa: S608  marks
-            f" WHERE state = 'queued' AND run_at <= ? AND {self._unmet()} <> ''"
+            f" WHERE state = 'queued' AND run_at <= ? AND {self._missing_needs()} <> ''"
         )
         before = self.clock.now() - OVERDUE_SECONDS
         found = await self.database.read(lambda rows: rows.all(sql, before, *map(_need, self.rooms)))
@@ -262,7 +262,7 @@ class JobQueue:
 
     def due_at(self, rows: Rows, names: Iterable[str]) -> dict[str, float]:
         """When the next job of each name is due."""
-        sql = f"SELECT min(run_at) FROM jobs WHERE name = ? AND state = 'queued' AND {self._unmet()} = ''"  # noqa: S608  marks
+        sql = f"SELECT min(run_at) FROM jobs WHERE name = ? AND state = 'queued' AND {self._missing_needs()} = ''"  # noqa: S608  marks
         rooms = [_need(room) for room in self.rooms]
         found = {name: rows.value(sql, name, *rooms) for name in names}
         return {name: due for name, due in found.items() if due is not None}
@@ -291,14 +291,14 @@ class JobQueue:
         )
         tx.signal(CHANNEL, name)
 
-    def silence(self, rows: Rows, worker: str) -> float | None:
+    def seconds_since_beat(self, rows: Rows, worker: str) -> float | None:
         """The seconds since the last heartbeat of a process; None if it holds no jobs."""
-        return silence_of(rows, self.database.dialect, worker)
+        return seconds_since_beat(rows, self.database.dialect, worker)
 
     def declare_dead(self, tx: Transaction, worker: str) -> None:
         """Release all jobs of a process whose database session has ended, unless its heartbeat continues."""
-        silence = self.silence(tx, worker)
-        if silence is not None and silence >= MISSED_SECONDS:
+        seconds = self.seconds_since_beat(tx, worker)
+        if seconds is not None and seconds >= MISSED_SECONDS:
             tx.run("DELETE FROM job_workers WHERE id = ?", worker)
             tx.signal(CHANNEL)
 
@@ -309,7 +309,7 @@ class JobQueue:
         found = tx.all(
             # Without MATERIALIZED PostgreSQL may run the LIMIT again for every row it joins, and claim more than that.
             "WITH due AS MATERIALIZED (SELECT id FROM jobs WHERE name = ? AND state = 'queued' AND run_at <= ?"  # noqa: S608  marks
-            f" AND {self._unmet()} = '' ORDER BY run_at, id LIMIT ?{lock})"
+            f" AND {self._missing_needs()} = '' ORDER BY run_at, id LIMIT ?{lock})"
             " UPDATE jobs SET state = 'running', worker = ?, lease = lease + 1, attempt = attempt + 1, updated_at = ?"
             " WHERE id IN (SELECT id FROM due)"
             " RETURNING id, name, key, payload, attempt, lease, trace, principal, needs",
@@ -334,7 +334,7 @@ class JobQueue:
             for job_id, name, key, payload, attempt, lease, trace, principal, needs in found
         ]
 
-    def _unmet(self) -> str:
+    def _missing_needs(self) -> str:
         """SQL: the needs of a job without the rooms of this process, which are its parameters."""
         count = len(self.rooms)
         return "replace(" * count + "needs" + ", ?, '')" * count
@@ -393,7 +393,7 @@ class JobQueue:
             )  # fmt: skip
         tx.signal(CHANNEL)
 
-    def plant(self, tx: Transaction, name: str, schedule: Schedule) -> None:
+    def add_schedule(self, tx: Transaction, name: str, schedule: Schedule) -> None:
         """Insert the row of a schedule, due now. If it exists from a time with a longer interval, it is due earlier."""
         now = self.clock.now()
         latest = now + schedule.every * (1 + schedule.jitter)

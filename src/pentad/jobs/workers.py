@@ -96,7 +96,7 @@ class Workers:
         self._randomness = randomness
         self._declared: dict[str, _Declared] = {}
         self._running: dict[asyncio.Task[None], JobRun] = {}
-        self._unplanted: set[tuple[str, str]] = set()
+        self._new_schedules: set[tuple[str, str]] = set()
         self._claiming: asyncio.Future[list[JobRun]] | None = None
         self._wake = asyncio.Event()
         self._background = Background()
@@ -113,7 +113,7 @@ class Workers:
                 )
             schedules = () if job.schedules is None else job.schedules(service)
             self._declared[job.name] = _Declared(job, service, {one.key: one for one in schedules})
-            self._unplanted |= {(job.name, one.key) for one in schedules}
+            self._new_schedules |= {(job.name, one.key) for one in schedules}
 
     def start(self) -> None:
         if self._declared:
@@ -130,11 +130,11 @@ class Workers:
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
-        unbegun: list[JobRun] = []
+        not_begun: list[JobRun] = []
         if self._claiming is not None:
             (claimed,) = await asyncio.gather(self._claiming, return_exceptions=True)
-            unbegun = [] if isinstance(claimed, BaseException) else claimed
-        if runs := [*left.values(), *unbegun]:
+            not_begun = [] if isinstance(claimed, BaseException) else claimed
+        if runs := [*left.values(), *not_begun]:
             try:
                 await self._database.write(lambda tx: self._queue.release(tx, runs))
             except PentadError as error:  # other processes find them when our heartbeat stops
@@ -152,7 +152,7 @@ class Workers:
                     await self._wake.wait()
             self._wake.clear()
             try:
-                pause = await self.look()
+                pause = await self.poll()
             except PentadError as error:
                 log_failure(error, "Looking for jobs")
                 pause = _PAUSE_SECONDS
@@ -160,30 +160,30 @@ class Workers:
                 _log.exception("Looking for jobs failed.")
                 pause = _PAUSE_SECONDS
 
-    async def look(self) -> float:
+    async def poll(self) -> float:
         """Start the due jobs; returns the seconds until the next poll."""
         free = self._free()
-        names, unplanted = self._due_names(free)
-        outlook = await self._database.read(lambda rows: self._read(rows, names))
-        self._drop_lost(outlook.leases)
+        names, new_schedules = self._due_names(free)
+        found = await self._database.read(lambda rows: self._read(rows, names))
+        self._drop_lost(found.leases)
         now = self._clock.now()
-        wanted = {name: free[name] for name in names if outlook.due.get(name, now + 1) <= now}
-        wanted |= {name: free[name] for name, _ in unplanted}
+        wanted = {name: free[name] for name in names if found.due.get(name, now + 1) <= now}
+        wanted |= {name: free[name] for name, _ in new_schedules}
         if self._stopping.is_set():
             return SOON_SECONDS
-        if wanted or outlook.has_orphans:
+        if wanted or found.has_orphans:
             # A separate task: jobs claimed while we are being stopped must be released again.
             self._claiming = asyncio.ensure_future(
-                self._database.write(lambda tx: self._claim(tx, wanted, unplanted, outlook.has_orphans))
+                self._database.write(lambda tx: self._claim(tx, wanted, new_schedules, found.has_orphans))
             )
             claimed = await asyncio.shield(self._claiming)
             self._claiming = None
-            self._unplanted -= unplanted
+            self._new_schedules -= new_schedules
             for run in claimed:
                 self._begin(run)
-            if claimed or outlook.has_orphans:
+            if claimed or found.has_orphans:
                 return 0.0
-        waits = [due - now for name, due in outlook.due.items() if name not in wanted]
+        waits = [due - now for name, due in found.due.items() if name not in wanted]
         return max(0.0, min([SOON_SECONDS, *waits]))
 
     def _free(self) -> dict[str, int]:
@@ -195,7 +195,7 @@ class Workers:
     def _due_names(self, free: Mapping[str, int]) -> tuple[list[str], set[tuple[str, str]]]:
         """The job names to poll now, and schedules that may not have a row yet."""
         if self._clock.monotonic() >= self._begin_schedules_at:
-            return list(free), {one for one in self._unplanted if one[0] in free}
+            return list(free), {one for one in self._new_schedules if one[0] in free}
         return [name for name in free if not self._declared[name].schedules], set()
 
     def _read(self, rows: Rows, names: Sequence[str]) -> _Poll:
@@ -203,12 +203,12 @@ class Workers:
         return _Poll(self._queue.due_at(rows, names), self._queue.has_orphans(rows), leases)
 
     def _claim(
-        self, tx: Transaction, wanted: Mapping[str, int], unplanted: set[tuple[str, str]], has_orphans: bool
+        self, tx: Transaction, wanted: Mapping[str, int], new_schedules: set[tuple[str, str]], has_orphans: bool
     ) -> list[JobRun]:  # fmt: skip
         if has_orphans:
             self._queue.adopt_orphans(tx)
-        for name, key in sorted(unplanted):
-            self._queue.plant(tx, name, self._declared[name].schedules[key])
+        for name, key in sorted(new_schedules):
+            self._queue.add_schedule(tx, name, self._declared[name].schedules[key])
         return [run for name, most in wanted.items() for run in self._queue.claim(tx, name, most)]
 
     def _begin(self, run: JobRun) -> None:

@@ -174,5 +174,5 @@ def error_from_json(body: Mapping[str, Any]) -> PentadError:
     kind = _BY_CODE.get(str(body.get("code")), PentadError)
     message, hint, details = str(body.get("message", "")), body.get("hint"), dict(body.get("details") or {})
     if issubclass(kind, RateLimited | Overloaded):
-        return kind(message, hint=hint, retry_after=details.get("retry_after", 1.0))
+        return kind(message, hint=hint, retry_after=float(details.get("retry_after", 1.0)))
     return kind(message, hint=hint, details=details)

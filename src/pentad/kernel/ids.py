@@ -1,5 +1,6 @@
-"""Identifiers: sortable ones for rows (UUIDv7), unguessable ones for handles."""
+"""Identifiers: sortable ones for rows (UUIDv7), unguessable ones for handles and tokens."""
 
+import hashlib
 import uuid
 
 from pentad.kernel import base64url
@@ -33,3 +34,8 @@ def opaque_id(randomness: Randomness = _RANDOMNESS, size: int = 24) -> str:
     """
     noise = randomness.token_bytes(size)
     return base64url.encode(bytes((noise[0] & 0x7F,)) + noise[1:])
+
+
+def token_digest(token: str) -> bytes:
+    """The hash of a token, which a store keeps in its place. A token cannot be guessed, so a fast hash is enough."""
+    return hashlib.sha256(token.encode("utf-8", "replace")).digest()

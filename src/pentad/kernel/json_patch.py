@@ -105,7 +105,7 @@ def _run(holder: list[Any], operation: Any, number: int, room: int) -> int:
     if kind == "test":
         if not same_json(_read(holder, path, number), step["value"]):
             raise PatchTestFailed(
-                f"Operation {number} (test {where or '/'}): the value there is another one.",
+                f"Operation {number} (test {where or '/'}): the value is different.",
                 hint="Read the object again and make a new patch.",
             )
     elif kind == "remove":

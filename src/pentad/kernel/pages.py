@@ -153,8 +153,8 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Short texts in a row, such as skills or other pages; `actions` are what the visitor can do here, `names` tell
-    something even where nothing can be opened: a view keeps them as text."""
+    """Short texts in a row, such as skills or other pages; `actions` are what the visitor can do here, `names` mean
+    something even where nothing can be opened, so a view keeps them as text."""
 
     links: Sequence[Text]
     actions: bool = False
@@ -306,7 +306,7 @@ class Graph:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """An item on an overview, to take in at a glance: its name, what it is, a few figures, and badges."""
+    """An item of an overview: its name, what it is, a few figures, and badges."""
 
     title: Text
     text: str = ""

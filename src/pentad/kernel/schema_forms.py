@@ -42,17 +42,17 @@ from pentad.kernel.schema_nodes import (
     Schemas,
     count_in,
     default_text,
+    field_text,
     hint,
+    json_or_text,
     json_text,
     label,
     mapping_in,
     number_of,
     option_values,
     options,
-    parsed,
     properties_of,
     scalar_of,
-    shown,
     texts_in,
     types_of,
     unix_lines,
@@ -215,7 +215,7 @@ class _Writer:
             return False
         items = self.schemas.resolved(node.get("items"))
         if kind == "choices":
-            return all(shown(one) in [text for text, _ in options(items)] for one in members)
+            return all(field_text(one) in [text for text, _ in options(items)] for one in members)
         if self.schemas.kind(items) != "object":
             return True
         return all(one == "" or self._is_known((*path, 0), items, one) for one in members)
@@ -260,7 +260,7 @@ class _Writer:
 
     def _choices(self, path: Path, node: Node, value: Any, required: bool) -> Field:
         items = self.schemas.resolved(node.get("items"))
-        chosen = [shown(one) for one in cast("list[Any]", value)] if isinstance(value, list) else []
+        chosen = [field_text(one) for one in cast("list[Any]", value)] if isinstance(value, list) else []
         boxes = [
             CheckBox(f"{pointer(path)}/{number}", text, option, checked=option in chosen)
             for number, (option, text) in enumerate(options(items))
@@ -268,7 +268,7 @@ class _Writer:
         return Group(label(path, node), boxes, hint(node), self._error(path), required=required)
 
     def _enum(self, path: Path, node: Node, value: Any, required: bool) -> Field:
-        given = "" if isinstance(value, Missing) else shown(value)
+        given = "" if isinstance(value, Missing) else field_text(value)
         known = options(node)
         if given and given not in [text for text, _ in known]:
             known = [*known, (given, given)]
@@ -277,7 +277,7 @@ class _Writer:
         return Choice(name, label(path, node), [*none, *known], given, hint(node), required, self._error(path))
 
     def _boolean(self, path: Path, node: Node, value: Any, required: bool) -> Field:
-        name, given = pointer(path), "" if isinstance(value, Missing) else shown(value)
+        name, given = pointer(path), "" if isinstance(value, Missing) else field_text(value)
         if node.get("default") is False and given in ("", "true", "false"):
             return CheckBox(name, label(path, node), "true", hint(node), given == "true", error=self._error(path))
         answers = [("", default_text(node) or "—"), ("true", "yes"), ("false", "no")]
@@ -300,7 +300,7 @@ class _Writer:
         )  # fmt: skip
 
     def _text(self, path: Path, node: Node, value: Any, required: bool) -> Field:
-        text = "" if isinstance(value, Missing) else shown(value)
+        text = "" if isinstance(value, Missing) else field_text(value)
         name, form = pointer(path), str(node.get("format") or "")
         if form == "password" or node.get("writeOnly") is True:
             return TextField(name, label(path, node), "", hint(node), "password", "off", required, self._error(path))
@@ -311,7 +311,7 @@ class _Writer:
         is_long = count_in(node.get("maxLength"), 0) > _LONG_TEXT or form in _MULTILINE or "contentMediaType" in node
         lines = min(20, max(4 if is_long else 1, text.count("\n") + 1))
         placeholder = default_text(node) or (FORMAT_EXAMPLES[form] if form in _SHOWN_FORMATS else "")
-        examples = [(shown(one), "") for one in cast("list[Any]", node.get("examples") or ())[:20]]
+        examples = [(field_text(one), "") for one in cast("list[Any]", node.get("examples") or ())[:20]]
         return TextField(
             name, label(path, node), text, about, cast("Any", _KINDS.get(form, "text")), "off", required,
             self._error(path), lines,
@@ -375,20 +375,20 @@ class _Reader:
     def _leaf(self, kind: str, node: Node, text: str, before: Any) -> Any:
         is_secret = node.get("format") == "password" or node.get("writeOnly") is True
         if not isinstance(before, Missing) and (
-            (is_secret and not text) or text in (unix_lines(shown(before)), unix_lines(json_text(before)))
+            (is_secret and not text) or text in (unix_lines(field_text(before)), unix_lines(json_text(before)))
         ):
             return before
         if not text:
             return MISSING
         if kind == "enum":
-            return next((value for value in option_values(node) if shown(value) == text), text)
+            return next((value for value in option_values(node) if field_text(value) == text), text)
         if kind == "boolean":
             return {"true": True, "false": False}.get(text, text)
         if kind in ("integer", "number"):
             return number_of(text.strip())
         if kind == "scalar":
             return scalar_of(text, self._scalar_types(node))
-        return parsed(text) if kind in ("json", "object", "list", "choices") else text
+        return json_or_text(text) if kind in ("json", "object", "list", "choices") else text
 
     def _scalar_types(self, node: Node) -> set[str]:
         every = [node, *(self.schemas.resolved(one) for one in (node.get("anyOf") or node.get("oneOf") or ()))]

@@ -91,7 +91,7 @@ class Schemas:
         return "json" if kind == "json" and not types_of(items) else "list"
 
 
-def shown(value: Any) -> str:
+def field_text(value: Any) -> str:
     """A value as the text of a field."""
     if isinstance(value, str):
         return value
@@ -107,7 +107,7 @@ def unix_lines(text: str) -> str:
 
 def json_text(value: Any) -> str:
     """A value as readable JSON; text that cannot be mistaken for JSON stays as it is."""
-    if isinstance(value, str) and parsed(value) == value:
+    if isinstance(value, str) and json_or_text(value) == value:
         return value
     if value is None or isinstance(value, Missing):
         return ""
@@ -117,7 +117,7 @@ def json_text(value: Any) -> str:
 
 def options(node: Node) -> list[tuple[str, str]]:
     """The values of an enumeration, as texts with labels."""
-    return [(shown(one), shown(one) or "null") for one in option_values(node)]
+    return [(field_text(one), field_text(one) or "null") for one in option_values(node)]
 
 
 def option_values(node: Node) -> list[Any]:
@@ -143,7 +143,7 @@ def default_text(node: Node) -> str:
     value = node.get("default")
     if value is None or value in ("", [], {}):
         return ""
-    text = {True: "yes", False: "no"}[value] if isinstance(value, bool) else shown(value)
+    text = {True: "yes", False: "no"}[value] if isinstance(value, bool) else field_text(value)
     return f"default: {text if len(text) <= 60 else text[:57] + '...'}"
 
 
@@ -192,7 +192,7 @@ def scalar_of(text: str, types: set[str]) -> Any:
     return text
 
 
-def parsed(text: str) -> Any:
+def json_or_text(text: str) -> Any:
     try:
         return msgspec.json.decode(text)
     except (msgspec.MsgspecError, RecursionError, UnicodeError):

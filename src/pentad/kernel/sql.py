@@ -51,7 +51,12 @@ def among(dialect: Dialect, column: str, ids: Sequence[int]) -> Sql:
         return Sql(f"{column} = ?", (ids[0],))
     if dialect == "sqlite":
         return composed(column, Sql(" IN (SELECT value FROM json_each(?))", (json.dumps(list(ids)),)))
-    return Sql(f"{column} = ANY(CAST(? AS bigint[]))", ("{" + ",".join(map(str, ids)) + "}",))
+    return Sql(f"{column} = ANY(CAST(? AS bigint[]))", (array_literal(ids),))
+
+
+def array_literal(numbers: Iterable[int]) -> str:
+    """Numbers as one parameter, for a cast to an array of PostgreSQL."""
+    return "{" + ",".join(map(str, numbers)) + "}"
 
 
 def select(columns: str, tables: Sql, where: Sql | None = None, tail: str = "") -> Sql:

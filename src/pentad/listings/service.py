@@ -35,7 +35,7 @@ Source = Callable[[], Awaitable[Sequence[Listing]]]
 SERVING: Final = "listings.serving"
 """The job that a process holds while it hosts something; its key is the process."""
 RECONCILE: Final = "listings.reconcile"
-_LOOK_SECONDS: Final = 0.3
+_POLL_SECONDS: Final = 0.3
 _ABSENT_SECONDS: Final = 0.6
 """How long the session of a process must be gone. A lost connection comes back sooner."""
 _GRACE_SECONDS: Final = 0.2
@@ -103,7 +103,7 @@ class Listings:
                 while await self._database.read(lambda rows: store.is_changed(rows, key)):
                     if self.catalogue is None:
                         return False
-                    await self._queue.wait_until_done(RECONCILE, RECONCILE, _LOOK_SECONDS)
+                    await self._queue.wait_until_done(RECONCILE, RECONCILE, _POLL_SECONDS)
                 return True
         return False
 
@@ -127,11 +127,11 @@ class Listings:
         while True:
             has_changed = False
             with suppress(TimeoutError):
-                async with asyncio.timeout(_LOOK_SECONDS):
+                async with asyncio.timeout(_POLL_SECONDS):
                     has_changed = await self._wake.wait()
             self._wake.clear()
             try:
-                await self.look(has_changed)
+                await self.update(has_changed)
             except PentadError as error:
                 log_failure(error, "Listing what is hosted here")
             except Exception as error:  # noqa: BLE001  a room may raise anything; the others' listings continue
@@ -139,11 +139,11 @@ class Listings:
             else:
                 continue
             self._missing.clear()  # while the store is down no process can be seen
-            await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(_POLL_SECONDS)
             if has_changed:
                 self._wake.set()
 
-    async def look(self, has_changed: bool = False) -> None:
+    async def update(self, has_changed: bool = False) -> None:
         """Declare what has changed here, and withdraw what ended processes hosted."""
         if has_changed:
             self._hosted = _combined([one for source in self._sources for one in await source()])
@@ -190,11 +190,11 @@ class Listings:
     async def _end_jobs(self, now: float) -> None:
         """Release the jobs of ended processes. One that has sent a heartbeat since then is alive."""
         ended = list(self._ended)
-        silences = await self._database.read(lambda rows: [self._queue.silence(rows, worker) for worker in ended])
-        for worker, silence in zip(ended, silences, strict=True):
-            if silence is None or silence < now - self._ended[worker]:
+        beats = await self._database.read(lambda rows: [self._queue.seconds_since_beat(rows, one) for one in ended])
+        for worker, seconds in zip(ended, beats, strict=True):
+            if seconds is None or seconds < now - self._ended[worker]:
                 del self._ended[worker]
-            elif silence >= MISSED_SECONDS:
+            elif seconds >= MISSED_SECONDS:
                 await self._database.write(lambda tx, worker=worker: self._queue.declare_dead(tx, worker))
                 del self._ended[worker]
 
@@ -234,9 +234,8 @@ class Listings:
             return None
         listing = await self._database.read(lambda rows: store.current(rows, key))
         if listing is None and not self._declared.is_set():
-            with suppress(
-                TimeoutError
-            ):  # the process before this one may have hosted what this one is about to declare
+            # The process before this one may have hosted what this one is about to declare.
+            with suppress(TimeoutError):
                 async with asyncio.timeout(_DECLARED_SECONDS):
                     await self._declared.wait()
             listing = await self._database.read(lambda rows: store.current(rows, key))

@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field
 
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import Forbidden, without_secrets
-from pentad.kernel.ids import opaque_id
+from pentad.kernel.ids import opaque_id, token_digest
 from pentad.kernel.ports import Database, Transaction
 from pentad.kernel.principal import Principal
 from pentad.mcp.call import Call
@@ -157,7 +157,7 @@ class Confirmations:
             transaction.run("DELETE FROM mcp_confirmations WHERE expires_at < ?", now)
             transaction.run(
                 "INSERT INTO mcp_confirmations (token, binding, expires_at) VALUES (?, ?, ?)",
-                _hash(token),
+                token_digest(token).hex(),
                 f"{kind} {binding}",
                 now + SECONDS,
             )
@@ -168,7 +168,7 @@ class Confirmations:
     async def _use(self, kind: _Kind, token: str, binding: str) -> bool:
         """Use up a token; returns whether it was valid for this call. A wrong token leaves the right one usable."""
         now = self._clock.now()
-        found = (_hash(token), f"{kind} {binding}", now)
+        found = (token_digest(token).hex(), f"{kind} {binding}", now)
 
         def delete(transaction: Transaction) -> bool:
             sql = "DELETE FROM mcp_confirmations WHERE token = ? AND binding = ? AND expires_at >= ?"
@@ -184,10 +184,6 @@ def _used() -> NotConfirmed:
 def _binding(principal: Principal, tool: Tool, arguments: Mapping[str, Any]) -> str:
     exact = msgspec.json.encode([principal.id, tool.name, arguments], order="deterministic")
     return hashlib.sha256(exact).hexdigest()
-
-
-def _hash(token: str) -> str:
-    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
 
 
 def _what(tool: Tool, arguments: Mapping[str, Any]) -> str:

@@ -45,7 +45,7 @@ from pentad.mcp.messages import (
     encode,
     inner_call,
 )
-from pentad.mcp.references import CONTENTS, body_of, has_changed, split_snapshot
+from pentad.mcp.references import CONTENTS, body_of, hash_mismatch, split_snapshot
 from pentad.mcp.registry import Bound, BoundResource, BoundTool, Registry
 from pentad.mcp.results import ResultFormat
 from pentad.mcp.revisions import ALL_METHODS
@@ -213,7 +213,7 @@ class Dispatcher:
             work = tool.function(**inputs) if bound.is_plain else self._run(bound, inputs, params)
             body = bound.encode(await FirstSuspend(work, deadline.start), result_format, repairs)
         except PentadError as error:
-            return result_format.failure(_for_the_model(error, tool, peer)), error.code
+            return result_format.failure(_failed_result(error, tool, peer)), error.code
         except MissingCapability as missing:
             if peer.revision.modern:
                 raise
@@ -286,7 +286,7 @@ class Dispatcher:
         try:
             contents, fresh = await self._read(uri, params, request_id, peer)
             if sha256 is not None and (found := hash_of(body_of(contents)[0]).hexdigest()) != sha256:
-                raise has_changed(uri[:200], sha256, found)
+                raise hash_mismatch(uri[:200], sha256, found)
         except (PentadError, ProtocolError) as problem:
             if sha256 is None:
                 raise
@@ -441,7 +441,7 @@ def _inputs(bound: BoundTool, params: CallToolParams) -> tuple[dict[str, Any], l
         return {"arguments": value}, repairs
 
 
-def _for_the_model(error: PentadError, tool: Tool, peer: Peer) -> PentadError:
+def _failed_result(error: PentadError, tool: Tool, peer: Peer) -> PentadError:
     """An error as the result of a call. If the client can ask its user for the missing scope, a protocol error is
     raised instead."""
     if can_be_granted(error, peer.principal):

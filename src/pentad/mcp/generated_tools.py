@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pentad.mcp.registry import BoundTool, OpenedRoom
 
 _log: Final = logging.getLogger(__name__)
-_MOST_KEPT: Final = 1_000
+_MOST_CACHED: Final = 1_000
 
 
 class Generated(Struct, frozen=True):
@@ -74,7 +74,7 @@ def _no_such_room(entry: str, rooms: "Sequence[OpenedRoom]") -> str:
     return f"No open room of that name generates tools. {guess}".strip()
 
 
-class _Kept(Struct, frozen=True):
+class _CachedTools(Struct, frozen=True):
     bound: "BoundTool"
     entry: ListEntry
 
@@ -97,9 +97,9 @@ class GeneratedTools:
         self._bind = bind
         self._entry = entry
         self._is_taken = is_taken
-        self._kept = LruCache[int, _Kept](_MOST_KEPT)
-        self._told = LruCache[tuple[str, str], bool](_MOST_KEPT)
-        self._rooms = LruCache[str, str](_MOST_KEPT)
+        self._cache = LruCache[int, _CachedTools](_MOST_CACHED)
+        self._logged = LruCache[tuple[str, str], bool](_MOST_CACHED)
+        self._rooms = LruCache[str, str](_MOST_CACHED)
 
     def generates_in(self, room: str) -> bool:
         return any(source.room == room for source in self._sources)
@@ -116,32 +116,32 @@ class GeneratedTools:
         """The caller's tools as list entries."""
         return [kept.entry for kept in (await self._for(principal)).values()]
 
-    async def _for(self, principal: Principal) -> dict[str, _Kept]:
-        found: dict[str, _Kept] = {}
+    async def _for(self, principal: Principal) -> dict[str, _CachedTools]:
+        found: dict[str, _CachedTools] = {}
         for source in self._sources:
             if not principal.may(source.room, "read"):
                 continue
             made = await source.generate(source.service, principal, source.names)
             for name, why in made.problems.items():
-                self._tell(principal, f"{source.room}:{name}", why)
+                self._log_missing(principal, f"{source.room}:{name}", why)
             for tool in made.tools:
                 if tool.name in found or self._is_taken(tool.name):
-                    self._tell(principal, tool.name, "Another tool has this name.")
+                    self._log_missing(principal, tool.name, "Another tool has this name.")
                     continue
-                found[tool.name] = self._keep(tool, source)
+                found[tool.name] = self._cached(tool, source)
                 self._rooms.put(tool.name, source.room)
         return found
 
-    def _keep(self, tool: "Tool", source: Source) -> _Kept:
-        kept = self._kept.get(id(tool))
+    def _cached(self, tool: "Tool", source: Source) -> _CachedTools:
+        kept = self._cache.get(id(tool))
         if kept is None or kept.bound.declared is not tool:
             bound = self._bind(tool, source.room, source.service)
-            kept = _Kept(bound, ListEntry(Right(source.room, tool.action), lambda: self._entry(bound)))
-            self._kept.put(id(tool), kept)
+            kept = _CachedTools(bound, ListEntry(Right(source.room, tool.action), lambda: self._entry(bound)))
+            self._cache.put(id(tool), kept)
         return kept
 
-    def _tell(self, principal: Principal, name: str, why: str) -> None:
+    def _log_missing(self, principal: Principal, name: str, why: str) -> None:
         """Log the reason for missing tools once per caller; the caller is not told."""
-        if self._told.get((principal.id, name)) is None:
-            self._told.put((principal.id, name), True)
+        if self._logged.get((principal.id, name)) is None:
+            self._logged.put((principal.id, name), True)
             _log.info("No typed tool for %s of %s. %s", name, principal.id, why)

@@ -64,7 +64,7 @@ class Lineage:
         if not self._is_known(uri):
             known = ", ".join(self._reader.schemes())
             raise InvalidInput(f"{uri[:100]!r} is not a resource of this server.", hint=f"Its URIs begin with {known}.")
-        walk = _Walk(uri, most)
+        walk = _Walk(uri, depth, most, self._is_known)
         while walk.waiting:
             here, distance = walk.waiting.popleft()
             try:
@@ -79,7 +79,7 @@ class Lineage:
                     raise
                 walk.fail(here, error)
                 continue
-            walk.add(here, origin, follow=distance < depth, distance=distance, is_known=self._is_known)
+            walk.add(here, origin, distance)
         return walk.graph()
 
     def _is_known(self, uri: str) -> bool:
@@ -103,10 +103,12 @@ class Lineage:
 class _Walk:
     """The state of one walk: the findings, and the URIs left to visit."""
 
-    def __init__(self, first: str, most: int) -> None:
+    def __init__(self, first: str, depth: int, most: int, is_known: Callable[[str], bool]) -> None:
         self.waiting: deque[tuple[str, int]] = deque([(first, 0)])
         self._seen = {first}
+        self._depth = depth
         self._most = most
+        self._is_known = is_known
         self._things: dict[str, Thing] = {}
         self._edges: dict[Edge, None] = {}
         self._names: dict[str, str] = {}
@@ -114,29 +116,27 @@ class _Walk:
         self._hidden: dict[str, str] = {}
         self._notes: dict[str, None] = {}
 
-    def add(
-        self, uri: str, origin: Origin, *, follow: bool, distance: int, is_known: Callable[[str], bool]
-    ) -> None:  # fmt: skip
+    def add(self, uri: str, origin: Origin, distance: int) -> None:
         self._names[uri] = origin.thing.uri
         self._things[origin.thing.uri] = origin.thing
         if origin.more:
             self._notes[origin.more] = None
         for link in origin.links:
-            self._add_link(uri, link, follow=follow, distance=distance, is_known=is_known)
+            self._add_link(uri, link, distance)
 
-    def _add_link(
-        self, uri: str, link: Link, *, follow: bool, distance: int, is_known: Callable[[str], bool]
-    ) -> None:  # fmt: skip
+    def _add_link(self, uri: str, link: Link, distance: int) -> None:
         target = link.target
         name = split_snapshot(target)[0] if isinstance(target, str) else target.uri
         if isinstance(target, Thing):
             self._things.setdefault(name, target)
-        elif not is_known(name):
+        elif not self._is_known(name):
             self._things.setdefault(name, Thing(name, "entity", "web" if scheme_of(name) in WEB else "other"))
         elif name not in self._seen:
-            if not follow or len(self._seen) >= self._most:
-                why = f"Only {self._most} things are looked at." if follow else "There is more beyond the last step."
-                self._notes[why] = None
+            if distance >= self._depth:
+                self._notes["There is more beyond the last step."] = None
+                return
+            if len(self._seen) >= self._most:
+                self._notes[f"Only {self._most} things are looked at."] = None
                 return
             self._seen.add(name)
             self.waiting.append((name, distance + 1))

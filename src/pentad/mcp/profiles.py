@@ -84,6 +84,6 @@ def find_profile(name: str, own: Mapping[str, Profile]) -> Profile:
     profiles = {**BUILT_IN, **own}
     if name not in profiles:
         guess = did_you_mean(name, profiles)
-        known = f"There are {', '.join(sorted(profiles))}."
+        known = f"Known: {', '.join(sorted(profiles))}."
         raise NotFound(f"There is no profile {name[:100]!r}.", hint=f"{guess} {known}" if guess else known)
     return profiles[name]

@@ -107,7 +107,7 @@ def body_of(contents: Sequence[Contents]) -> tuple[bytes, str | None]:
     return (one.text or "").encode(), one.mime_type
 
 
-def has_changed(shown: str, expected: str, found: str) -> Conflict:
+def hash_mismatch(shown: str, expected: str, found: str) -> Conflict:
     """The error for content whose hash differs from the expected one."""
     return Conflict(
         f"{shown} has changed: its hash differs.",
@@ -159,7 +159,7 @@ class References:
         if sha256 is None:
             return found
         if found.sha256 != sha256:
-            raise has_changed(self._shown(ref), sha256, found.sha256)
+            raise hash_mismatch(self._shown(ref), sha256, found.sha256)
         if len(body) <= self._cache.limit:
             self._cache.put((caller.id, sha256), found)
         return found
@@ -204,7 +204,7 @@ class References:
         problem = f"References by {scheme[:40]!r} are not supported." if scheme else "The reference has no scheme."
         return InvalidInput(
             f"{problem} {why}".strip(),
-            hint=f"Known are {', '.join((*self.schemes(), _OWN_SERVER))}.",
+            hint=f"Known: {', '.join((*self.schemes(), _OWN_SERVER))}.",
             details={"reason": "ref-refused", "scheme": scheme[:40]},
         )
 

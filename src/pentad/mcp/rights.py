@@ -1,4 +1,4 @@
-"""Refuses callers who lack a scope, and names the scope they need."""
+"""Refuses callers without credentials, and callers who lack a scope; names the scope they need."""
 
 from pentad.kernel.errors import Forbidden, PentadError, Unauthenticated
 from pentad.kernel.principal import Action, Principal
@@ -7,9 +7,13 @@ from pentad.kernel.principal import Action, Principal
 def check_right(principal: Principal, room: str, action: Action) -> None:
     """Raise unless the principal may do this in the room. Rooms use it in their routes too."""
     if not principal.may(room, action):
-        if principal.kind == "anonymous":
-            raise Unauthenticated("Credentials are needed.")
+        refuse_anonymous(principal)
         raise missing_scope(principal, room, action)
+
+
+def refuse_anonymous(principal: Principal) -> None:
+    if principal.kind == "anonymous":
+        raise Unauthenticated("Credentials are needed.")
 
 
 def refuse_read_only(principal: Principal) -> None:

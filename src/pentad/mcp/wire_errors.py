@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 from msgspec.json import encode
 
 from pentad.kernel import errors
-from pentad.kernel.errors import PentadError, without_secrets
+from pentad.kernel.errors import PentadError, error_from_json, without_secrets
 from pentad.kernel.incidents import ensure_logged, internal_error
 
 PARSE_ERROR: Final = -32700
@@ -64,18 +64,12 @@ _RPC_CODES: Final[tuple[tuple[type[PentadError], int], ...]] = (
 
 ERROR_KEY: Final = "pentad/error"
 """The key in the `_meta` of a failed tool result that holds the error as data."""
-_BY_CODE: Final[dict[str, type[PentadError]]] = {
-    kind.code: kind
-    for kind in vars(errors).values()
-    if isinstance(kind, type) and issubclass(kind, PentadError) and kind not in (PentadError, errors.Misconfigured)
-}
 _BY_RPC_CODE: Final[dict[int, type[PentadError]]] = {
     RESOURCE_NOT_FOUND: errors.NotFound,
     FORBIDDEN: errors.Forbidden,
     INVALID_PARAMS: errors.InvalidInput,
     OVERLOADED: errors.Unavailable,
 }
-_RETRY_SECONDS: Final = 1.0
 
 
 class ProtocolError(Exception):
@@ -130,14 +124,10 @@ def as_protocol_error(error: BaseException, doing: str) -> ProtocolError:
     return ProtocolError(INTERNAL_ERROR, error.sentence(), error.as_json())
 
 
-def error_from_json(body: Mapping[str, Any]) -> PentadError | None:
-    """Parse the output of `PentadError.as_json`; None for an unknown code."""
-    code, message, hint = body.get("code"), str(body.get("message", "")), body.get("hint")
-    details = cast("Mapping[str, Any]", body.get("details") or {})
-    kind = _BY_CODE.get(code) if isinstance(code, str) else None
-    if kind is errors.Overloaded or kind is errors.RateLimited:
-        return kind(message, retry_after=float(details.get("retry_after", _RETRY_SECONDS)), hint=hint)
-    return None if kind is None else kind(message, hint=hint, details=details)
+def known_error(body: Mapping[str, Any]) -> PentadError | None:
+    """Rebuild an error from its JSON form; None for an unknown code, or for a fault of the other side's settings."""
+    error = error_from_json(body)
+    return None if type(error) in (PentadError, errors.Misconfigured) else error
 
 
 def error_from_result(result: Mapping[str, Any]) -> PentadError:
@@ -145,7 +135,7 @@ def error_from_result(result: Mapping[str, Any]) -> PentadError:
     meta = cast("Mapping[str, Any]", result.get("_meta") or {})
     if isinstance(given := meta.get(ERROR_KEY), dict):
         body = cast("dict[str, Any]", given)
-        if (error := error_from_json(body)) is not None:
+        if (error := known_error(body)) is not None:
             return error
         if body.get("message"):  # a code that only its room knows
             return PentadError(str(body["message"]), hint=body.get("hint"), details=body.get("details"))
@@ -157,6 +147,6 @@ def error_from_reply(
     code: int, message: str, data: Any, *, default: type[PentadError] = errors.InvalidInput
 ) -> PentadError:
     """The error behind a JSON-RPC error: from its data, else by its code, else a `default`."""
-    if isinstance(data, dict) and (error := error_from_json(cast("dict[str, Any]", data))) is not None:
+    if isinstance(data, dict) and (error := known_error(cast("dict[str, Any]", data))) is not None:
         return error
     return _BY_RPC_CODE.get(code, default)(message)

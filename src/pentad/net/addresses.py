@@ -86,7 +86,7 @@ def special_kind(address: Address) -> str | None:
     return "isatap" if (int(address) >> 32) & 0xFFFFFFFF in _ISATAP else None
 
 
-def faces(address: Address) -> Iterator[Address]:
+def with_embedded(address: Address) -> Iterator[Address]:
     """The address itself, then every IPv4 address it contains: a relay may deliver to any of them."""
     yield address
     if isinstance(address, IPv4Address):
@@ -105,13 +105,13 @@ def is_open(address: Address, opened: Iterable[Network] = (), *, host_is_trusted
     A trusted host (one the operator named) may be anywhere except at a metadata address.
     """
     networks = tuple(opened)
-    return all(_face_is_open(face, networks, host_is_trusted) for face in faces(address))
+    return all(_is_one_open(one, networks, host_is_trusted) for one in with_embedded(address))
 
 
-def _face_is_open(face: Address, networks: tuple[Network, ...], host_is_trusted: bool) -> bool:
-    if face in METADATA:
-        return any(network.num_addresses == 1 and face in network for network in networks)
-    return host_is_trusted or special_kind(face) is None or any(face in network for network in networks)
+def _is_one_open(address: Address, networks: tuple[Network, ...], host_is_trusted: bool) -> bool:
+    if address in METADATA:
+        return any(network.num_addresses == 1 and address in network for network in networks)
+    return host_is_trusted or special_kind(address) is None or any(address in network for network in networks)
 
 
 def networks(*texts: str) -> tuple[Network, ...]:

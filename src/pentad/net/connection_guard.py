@@ -1,15 +1,14 @@
 """Limits over all connections of one server: a coarse clock, deadlines, and a count per client address.
 
 A periodic sweep closes slow connections, so no request needs a timer: the guard costs a request only a few attribute
-writes. It knows nothing about HTTP; `protocol.py` says what a connection is waiting for.
+writes. It knows nothing about HTTP; `http_protocol.py` says what a connection is waiting for.
 """
 
 from collections.abc import Iterable
-from functools import lru_cache
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from math import inf
 from typing import Final, Protocol
 
+from pentad.kernel.client_addresses import address_key
 from pentad.kernel.default_limits import Limits
 
 WRITE_SECONDS: Final = 30.0
@@ -18,24 +17,6 @@ TICKS_PER_SECOND: Final = 10
 LONGEST_TICK: Final = 2 / TICKS_PER_SECOND
 """At most this much time counts between two ticks: while the server itself is blocked, clients are not to blame."""
 SWEEPS_WITHIN_SHORTEST_LIMIT: Final = 4
-
-
-def parse_address(text: str) -> IPv4Address | IPv6Address | None:
-    """The address in a text. An IPv4 address written as IPv6 (as a dual-stack socket shows it) is an IPv4 address."""
-    try:
-        address = ip_address(text.partition("%")[0])
-    except ValueError:
-        return None
-    return address.ipv4_mapped or address if isinstance(address, IPv6Address) else address
-
-
-@lru_cache(maxsize=4096)
-def address_key(address: str) -> str:
-    """The key under which limits count an address: IPv6 by /64, because one subscriber usually has a whole one."""
-    found = parse_address(address)
-    if isinstance(found, IPv6Address):
-        return str(IPv6Network((found, 64), strict=False))
-    return address if found is None else str(found)
 
 
 class Guarded(Protocol):

@@ -20,7 +20,7 @@ from pentad.kernel.incidents import Incidents
 from pentad.kernel.ports import Fetched, Streamed
 from pentad.kernel.trace import outgoing_traceparent
 from pentad.net.addresses import Address, Resolver, SystemResolver, is_open
-from pentad.net.policy import FetchPolicy
+from pentad.net.fetch_policy import FetchPolicy
 from pentad.net.urls import Target, canonical_host, follow, parse
 
 if TYPE_CHECKING:

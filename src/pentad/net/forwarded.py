@@ -9,8 +9,9 @@ from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Seque
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any, Final, Literal
 
+from pentad.kernel.client_addresses import parse_address
 from pentad.kernel.errors import Misconfigured
-from pentad.net.connection_guard import ConnectionGuard, parse_address
+from pentad.net.connection_guard import ConnectionGuard
 
 ForwardedHeader = Literal["x-forwarded-for", "forwarded"]
 Message = MutableMapping[str, Any]

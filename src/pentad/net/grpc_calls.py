@@ -203,7 +203,7 @@ def _handler(guard: CallGuard, name: str, method: Method) -> "grpc.RpcMethodHand
 
     # On the wire a single request is a stream of one. A unary handler would be called only once the request has
     # arrived, so a client that never sends it could hold a call slot without being authenticated.
-    write = None if method.answers_bytes else _serialized
+    write = None if method.answers_bytes else serialized
     if method.shape.endswith("many"):
         return grpc.stream_stream_rpc_method_handler(many, None, write)
     return grpc.stream_unary_rpc_method_handler(one, None, write)
@@ -234,7 +234,7 @@ def _message(kind: type[Message], raw: bytes) -> Message:
         raise InvalidInput(f"the request is not a {kind.DESCRIPTOR.full_name}") from None
 
 
-def _serialized(message: Message) -> bytes:
+def serialized(message: Message) -> bytes:
     return message.SerializeToString()
 
 

@@ -14,13 +14,14 @@ from google.protobuf import descriptor_pool
 from google.protobuf.descriptor import FileDescriptor
 from grpc.aio import ServicerContext
 
+from pentad.net.grpc_calls import serialized
 from pentad.net.protos import health_pb2, reflection_pb2
 
 M = TypeVar("M")
 HEALTH: Final = "grpc.health.v1.Health"
 REFLECTION: Final = ("grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection")
 CALLS_MOST: Final = 100
-"""How many of these calls run at a time. Each holds one of the server's places for calls, and needs no login."""
+"""How many of these calls run at a time. Each holds one of the server's slots for calls, and needs no login."""
 REQUESTS_MOST: Final = 1_000
 """Requests that one reflection stream may send."""
 WAIT_SECONDS: Final = 30.0
@@ -30,32 +31,32 @@ WAIT_SECONDS: Final = 30.0
 def introspection_handlers(services: Iterable[str], stopping: asyncio.Event) -> list[grpc.GenericRpcHandler]:
     """The handlers for a server with these services."""
     names = sorted({*services, HEALTH, *REFLECTION})
-    places = _Places()
-    health, reflection = _Health(names, stopping, places), _Reflection(names, places)
+    slots = _Slots()
+    health, reflection = _Health(names, stopping, slots), _Reflection(names, slots)
     asked = health_pb2.HealthCheckRequest.FromString
     # On the wire a single request is a stream of one. A unary handler would wait for it forever.
     handlers = {
         HEALTH: {
-            "Check": grpc.stream_unary_rpc_method_handler(health.check, asked, _serialized),
-            "Watch": grpc.stream_stream_rpc_method_handler(health.watch, asked, _serialized),
+            "Check": grpc.stream_unary_rpc_method_handler(health.check, asked, serialized),
+            "Watch": grpc.stream_stream_rpc_method_handler(health.watch, asked, serialized),
         }
     }
     info = grpc.stream_stream_rpc_method_handler(
-        reflection.info, reflection_pb2.ServerReflectionRequest.FromString, _serialized
+        reflection.info, reflection_pb2.ServerReflectionRequest.FromString, serialized
     )
     handlers |= {name: {"ServerReflectionInfo": info} for name in REFLECTION}
     return [grpc.method_handlers_generic_handler(name, methods) for name, methods in handlers.items()]
 
 
-class _Places:
+class _Slots:
     """Limits how many of these calls run at a time."""
 
     def __init__(self) -> None:
         self._taken = 0
 
     @asynccontextmanager
-    async def place(self, context: "ServicerContext[Any, Any]") -> AsyncGenerator[None]:
-        """Hold a place while the block runs; without a free one the call ends."""
+    async def slot(self, context: "ServicerContext[Any, Any]") -> AsyncGenerator[None]:
+        """Hold a slot while the block runs; without a free one the call ends."""
         if self._taken >= CALLS_MOST:
             await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "too many calls of this kind")
         self._taken += 1
@@ -74,15 +75,15 @@ async def _next(requests: AsyncIterator[M]) -> M | None:
 
 
 class _Health:
-    def __init__(self, services: Iterable[str], stopping: asyncio.Event, places: _Places) -> None:
+    def __init__(self, services: Iterable[str], stopping: asyncio.Event, slots: _Slots) -> None:
         self._services = {"", *services}
         self._stopping = stopping
-        self._places = places
+        self._slots = slots
 
     async def check(
         self, requests: AsyncIterator[health_pb2.HealthCheckRequest], context: "ServicerContext[Any, Any]"
     ) -> health_pb2.HealthCheckResponse:
-        async with self._places.place(context):
+        async with self._slots.slot(context):
             request = await _next(aiter(requests))
             if request is not None and request.service in self._services:
                 return self._answer(request.service)
@@ -92,7 +93,7 @@ class _Health:
         self, requests: AsyncIterator[health_pb2.HealthCheckRequest], context: "ServicerContext[Any, Any]"
     ) -> AsyncIterator[health_pb2.HealthCheckResponse]:
         """The state now, and again when the server stops."""
-        async with self._places.place(context):
+        async with self._slots.slot(context):
             request = await _next(aiter(requests))
             if request is not None:
                 yield self._answer(request.service)
@@ -107,9 +108,9 @@ class _Health:
 
 
 class _Reflection:
-    def __init__(self, services: list[str], places: _Places) -> None:
+    def __init__(self, services: list[str], slots: _Slots) -> None:
         self._services = services
-        self._places = places
+        self._slots = slots
         self._files: dict[str, FileDescriptor] = {}
         self._pool = descriptor_pool.Default()
         for name in services:
@@ -122,7 +123,7 @@ class _Reflection:
         self, requests: AsyncIterator[reflection_pb2.ServerReflectionRequest], context: "ServicerContext[Any, Any]"
     ) -> AsyncIterator[reflection_pb2.ServerReflectionResponse]:
         stream = aiter(requests)
-        async with self._places.place(context):
+        async with self._slots.slot(context):
             for _ in range(REQUESTS_MOST):
                 request = await _next(stream)
                 if request is None:
@@ -177,7 +178,3 @@ def _with_dependencies(file: FileDescriptor) -> list[FileDescriptor]:
             found[one.name] = one
             waiting += one.dependencies
     return list(found.values())
-
-
-def _serialized(message: Any) -> bytes:
-    return message.SerializeToString()

@@ -21,7 +21,7 @@ from pentad.kernel.default_limits import MIB
 from pentad.kernel.errors import DeadlineExceeded, Forbidden, PentadError, Unavailable
 from pentad.net.addresses import Address
 from pentad.net.content_encoding import ACCEPTED, BoundedBody, too_large
-from pentad.net.policy import FetchPolicy
+from pentad.net.fetch_policy import FetchPolicy
 from pentad.net.urls import Target
 
 SocketFactory = Callable[[tuple[Any, ...]], socket.socket]
@@ -71,7 +71,7 @@ class OpenResponse:
         except TimeoutError:
             raise DeadlineExceeded(f"{self._host} sent nothing for {idle:g} s.", hint="Ask again.") from None
         except (aiohttp.ClientError, ValueError, OSError):
-            raise Unavailable(f"{self._host} broke the stream off.", hint="Ask again.") from None
+            raise Unavailable(f"{self._host} closed the stream early.", hint="Ask again.") from None
 
     def close(self) -> None:
         """Discard the rest; the connection is not reused."""

@@ -163,7 +163,7 @@ class _Supervisor:
 
 
 class WorkerLink:
-    """The worker's side. Give `listener` and `announce` to `net.server.serve`.
+    """The worker's side. Give `listener` and `announce` to `net.http_server.serve`.
 
     A worker inherits two file descriptors: the shared listening socket, and a link. Over the link it reports once that
     it accepts connections. If the supervisor dies, the link ends, and so does the worker.

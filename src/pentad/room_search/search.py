@@ -186,7 +186,7 @@ class RoomSearch:
         groups = _grouped(answered, request)
         best = max((hit.item.score for group in groups for hit in group.hits), default=0.0)
         answer = Answer(request.text, groups, best < GOOD_MATCH, incomplete, left_out, stale)
-        return answer if tokens is None else _within(answer, tokens)
+        return answer if tokens is None else _fitted(answer, tokens)
 
     def _choose(self, caller: Principal, filters: Filters) -> tuple[list[Source], list[Gap]]:
         """The sources to search, and the kinds that a filter excludes because they lack the filtered property."""
@@ -268,20 +268,20 @@ def _grouped(answered: Sequence[tuple[Source, FoundItems]], request: SearchReque
     return [Group(hits[0].source, hits, kind in more) for kind, hits in by_kind.items()]
 
 
-def _within(answer: Answer, tokens: int) -> Answer:
+def _fitted(answer: Answer, tokens: int) -> Answer:
     """The answer with its last hits dropped until it fits into the token budget."""
     size = [0]
     for hit in answer.hits:
         size.append(size[-1] + len(msgspec.json.encode(hit.as_json())) + 1)
-    frame = len(msgspec.json.encode(_cut(answer, 0).as_json())) + sum(
+    frame = len(msgspec.json.encode(_first_hits(answer, 0).as_json())) + sum(
         len(msgspec.json.encode(Group(group.source, (), more=True).as_json())) for group in answer.groups
     )
     left = tokens * _BYTES_PER_TOKEN - frame
     kept = max(count for count, taken in enumerate(size) if taken <= max(left, 0))
-    return answer if kept == len(answer.hits) else _cut(answer, kept)
+    return answer if kept == len(answer.hits) else _first_hits(answer, kept)
 
 
-def _cut(answer: Answer, kept: int) -> Answer:
+def _first_hits(answer: Answer, kept: int) -> Answer:
     shown: list[Group] = []
     for group in answer.groups:
         hits = [hit for hit in group.hits if hit.rank <= kept]

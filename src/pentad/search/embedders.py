@@ -11,7 +11,7 @@ from pentad.search.models.catalogue import find_model
 if TYPE_CHECKING:
     from pentad.kernel.ports import Fetcher
     from pentad.search.minilm import MiniLM
-    from pentad.search.remote import RemoteEmbedder, RemoteModel
+    from pentad.search.remote_embedder import RemoteEmbedder, RemoteModel
 
 Choice = Literal["auto", "minilm", "remote", "none"]
 
@@ -25,7 +25,7 @@ def open_embedder(
     if choice == "none":
         return None
     if remote is not None and choice in ("auto", "remote"):
-        from pentad.search.remote import RemoteEmbedder
+        from pentad.search.remote_embedder import RemoteEmbedder
 
         return RemoteEmbedder(remote, fetcher)
     if choice == "remote":

@@ -27,7 +27,7 @@ from pentad.search.document_table import Members
 from pentad.search.documents import Features, Hit
 from pentad.search.relevance import MINILM, CosineScale, logistic, logit, logit_of_words, never_rising, part_of_words
 from pentad.search.scoring import K1, WordMatch
-from pentad.search.vectors import Near, VectorStore
+from pentad.search.vectors import NearDocuments, VectorStore
 
 CANDIDATES: Final = 200
 FEEDBACK: Final = 0.4
@@ -96,10 +96,10 @@ class Vectors:
     rows: Rows
     store: VectorStore
 
-    def nearest(self, scope: Scope, query: Matrix) -> Near:
+    def nearest(self, scope: Scope, query: Matrix) -> NearDocuments:
         return self.store.nearest(self.rows, scope.collection, scope.members, scope.allowed, query, scope.candidates)
 
-    def others(self, scope: Scope, query: Matrix, listed: Places, *known: Near) -> Near:
+    def others(self, scope: Scope, query: Matrix, listed: Places, *known: NearDocuments) -> NearDocuments:
         """The vectors of the listed documents, except those already known."""
         there = np.sort(np.concatenate([near.documents for near in known]))
         return self.store.compared(self.rows, scope.collection, scope.members, query, absent(listed, there))
@@ -142,7 +142,7 @@ def hybrid(scope: Scope, vectors: Vectors, query: Matrix, scale: CosineScale) ->
     return _hits(scope, best, scale), _features(scope, ranked, first)
 
 
-def _fused(scope: Scope, known: Sequence[Near], scale: CosineScale) -> Candidates:
+def _fused(scope: Scope, known: Sequence[NearDocuments], scale: CosineScale) -> Candidates:
     documents = np.unique(np.concatenate([scope.by_words, *(near.documents for near in known)]))
     cosines = np.full(documents.size, np.nan)
     for near in known:
@@ -164,7 +164,7 @@ def logits(shares: Floats, coverage: Floats, cosines: Floats, scale: CosineScale
     return np.where(np.isnan(cosines), logit_of_words(shares, coverage), logit(shares, standard))
 
 
-def _with_feedback(query: Matrix, fused: Candidates, known: Sequence[Near]) -> Matrix:
+def _with_feedback(query: Matrix, fused: Candidates, known: Sequence[NearDocuments]) -> Matrix:
     """The query vector, moved towards the best hits so far by adding a share of their mean vector."""
     leading: list[Matrix] = []
     for document in np.sort(fused.documents[:FEEDBACK_FROM]):
@@ -177,7 +177,7 @@ def _with_feedback(query: Matrix, fused: Candidates, known: Sequence[Near]) -> M
 
 
 def _with_true_cosines(
-    scope: Scope, vectors: Vectors, query: Matrix, ranked: Candidates, known: Sequence[Near]
+    scope: Scope, vectors: Vectors, query: Matrix, ranked: Candidates, known: Sequence[NearDocuments]
 ) -> Candidates:
     """The best of a ranking, with the cosines of the original query instead of those after feedback."""
     best = ranked.documents[: scope.limit]
@@ -219,7 +219,7 @@ def _hits(scope: Scope, ranked: Candidates, scale: CosineScale) -> list[Hit]:
     return hits
 
 
-def _features(scope: Scope, ranked: Candidates, near: Near | None) -> Features:
+def _features(scope: Scope, ranked: Candidates, near: NearDocuments | None) -> Features:
     total = scope.total_idf
     if not ranked.documents.size:
         return Features(query_terms=len(scope.terms), missing_idf=max((term.idf for term in scope.terms), default=0.0))

@@ -190,7 +190,7 @@ class SearchIndex:
         declared = self._declared.get(collection.partition(":")[0])
         return {} if declared is None else declared.fields
 
-    def stir(self, tx: Transaction, collection: str) -> None:
+    def supply_changed(self, tx: Transaction, collection: str) -> None:
         """Announce in a transaction that a supply has more documents; this is all the writer has to do."""
         self._used()
         tx.signal(CHANGED, collection)
@@ -217,7 +217,7 @@ class SearchIndex:
         Vectors are computed only while the store is idle, so that they do not slow down a bulk load.
         """
         if self._task is None:
-            self._task = start_task(self._keep_in_order(), "search index")
+            self._task = start_task(self._maintain(), "search index")
 
     async def stop(self) -> None:
         """Stop the background maintenance."""
@@ -300,11 +300,11 @@ class SearchIndex:
     def _used(self) -> None:
         self._last_used = time.monotonic()
 
-    def _quiet_in(self) -> float:
+    def _seconds_until_idle(self) -> float:
         """Seconds until the store will have been idle for long enough."""
         return max(0.0, self._last_used + self._quiet_seconds - time.monotonic())
 
-    async def _keep_in_order(self) -> None:
+    async def _maintain(self) -> None:
         changed = asyncio.Event()
         named: set[str] = set()
 
@@ -323,14 +323,14 @@ class SearchIndex:
                     changed.clear()
                     waiting = True
                     if not named or named - self._supplies.keys():  # a supply with more leaves nothing to tidy
-                        await self._tried(self.tidy())
+                        await self._attempt(self.tidy())
                     named.clear()
                     await asyncio.sleep(_SECONDS_BETWEEN)
-                elif waiting and not self._quiet_in():
-                    waiting = bool(await self._tried(self._embed_slice()))
+                elif waiting and not self._seconds_until_idle():
+                    waiting = bool(await self._attempt(self._embed_slice()))
                 else:
                     with suppress(TimeoutError):
-                        async with asyncio.timeout(self._quiet_in() if waiting else None):
+                        async with asyncio.timeout(self._seconds_until_idle() if waiting else None):
                             await changed.wait()
         finally:
             end()
@@ -349,7 +349,7 @@ class SearchIndex:
             await self.tidy()
         return done
 
-    async def _tried(self, chore: Coroutine[None, None, T]) -> T | None:
+    async def _attempt(self, chore: Coroutine[None, None, T]) -> T | None:
         """The result of a chore; None if it failed, because the background work must go on."""
         try:
             return await chore

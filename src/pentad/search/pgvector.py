@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from pentad.kernel.errors import PentadError
 from pentad.kernel.ports import Database, Rows, Transaction
+from pentad.kernel.sql import array_literal
 from pentad.search.arrays import Mask, Matrix
 from pentad.search.collection import Collection
 from pentad.search.document_table import Members
-from pentad.search.vectors import Near, best_windows
+from pentad.search.vectors import NearDocuments, best_windows
 
 log = logging.getLogger("pentad.search")
 
@@ -67,12 +68,12 @@ class PgVectors:
     def remove(self, tx: Transaction, collection: Collection, documents: Sequence[int]) -> int:
         return tx.run(
             "DELETE FROM search_vectors WHERE collection = ? AND document = ANY (?::bigint[])",
-            collection.number, _array(documents),
+            collection.number, array_literal(documents),
         )  # fmt: skip
 
     def nearest(
         self, rows: Rows, collection: Collection, members: Members, allowed: Mask | None, query: Matrix, count: int
-    ) -> Near:
+    ) -> NearDocuments:
         wanted = count
         through_index = self._uses_index(rows, collection, members, allowed)
         while True:
@@ -93,13 +94,13 @@ class PgVectors:
         members: Members,
         query: Matrix,
         documents: NDArray[np.intp],
-    ) -> Near:
+    ) -> NearDocuments:
         found: Sequence[tuple[Any, ...]] = ()
         if documents.size:
             found = rows.all(
                 "SELECT document, array_send(embedding) FROM search_vectors"
                 " WHERE collection = ? AND document = ANY (?::bigint[])",
-                collection.number, _array(documents.tolist()),
+                collection.number, array_literal(documents.tolist()),
             )  # fmt: skip
         return best_windows(*_unpacked(found, query), members, None)
 
@@ -155,7 +156,7 @@ def _exactly(
     """Rows of vectors, nearest first; ties by number."""
     chosen, given = "", ()
     if (narrowed := _narrowed(members, allowed)) is not None:
-        chosen, given = " AND document = ANY (?::bigint[])", (_array(np.flatnonzero(narrowed).tolist()),)
+        chosen, given = " AND document = ANY (?::bigint[])", (array_literal(np.flatnonzero(narrowed).tolist()),)
     return rows.all(
         "SELECT document, array_send(embedding) FROM search_vectors"  # noqa: S608  only fixed parts
         f" WHERE collection = ?{chosen} ORDER BY embedding::vector <#> ?::vector, document, part LIMIT ?",
@@ -192,7 +193,3 @@ def _text(query: Matrix) -> str:
 def _written(row: Matrix) -> str:
     """A vector's numbers as text; nine digits reproduce the same float32."""
     return ",".join([f"{number:.9g}" for number in row.tolist()])
-
-
-def _array(numbers: Sequence[int]) -> str:
-    return "{" + ",".join(map(str, numbers)) + "}"

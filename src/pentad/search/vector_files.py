@@ -31,7 +31,7 @@ from pentad.search.arrays import Ids, Lookup, Mask, Matrix
 from pentad.search.collection import Collection
 from pentad.search.document_table import Members
 from pentad.search.sign_filter import SignFilter, Words, signs, words_for
-from pentad.search.vectors import Near, best_windows
+from pentad.search.vectors import NearDocuments, best_windows
 
 _FORMAT: Final = 1
 _COLUMNS: Final = ("vectors", "slots", "signs")
@@ -55,7 +55,7 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True)
-class Slots:
+class MappedRows:
     """The rows of a head: vectors, the document and version of each, and their signs. Mapped, not read."""
 
     vectors: Matrix
@@ -112,11 +112,11 @@ class Folder:
             if stray.suffix[1:] in _COLUMNS and stray.stem != head.files:
                 stray.unlink(missing_ok=True)
 
-    def slots(self, head: Head) -> Slots:
+    def mapped(self, head: Head) -> MappedRows:
         """The rows of a head, mapped into memory; they stay readable when the files are replaced."""
         words = words_for(head.dimensions)
         pairs = self._mapped(head, "slots", "<i8", 2)
-        return Slots(
+        return MappedRows(
             self._mapped(head, "vectors", "<f4", head.dimensions),
             np.ascontiguousarray(pairs[:, 0]),
             np.ascontiguousarray(pairs[:, 1]),
@@ -181,34 +181,34 @@ class View:
 
     head: Head
     version: int
-    slots: Slots
-    sieve: SignFilter | None
+    mapped: MappedRows
+    sign_filter: SignFilter | None
 
     @cached_property
     def lookup(self) -> Lookup:
-        return Lookup(self.slots.documents)
+        return Lookup(self.mapped.documents)
 
     @cached_property
     def highest(self) -> int:
-        return int(self.slots.documents.max(initial=-1))
+        return int(self.mapped.documents.max(initial=-1))
 
 
 @dataclass(frozen=True, slots=True)
-class Picked:
+class CopiedRows:
     """Rows copied out of a view: the document and the vector of each."""
 
     documents: NDArray[np.intp]
     vectors: Matrix
 
-    def nearest(self, query: Matrix, count: int) -> "Picked":
+    def nearest(self, query: Matrix, count: int) -> "CopiedRows":
         """The `count` nearest of them, plus ties."""
         if self.documents.size <= count:
             return self
         # No matrix product: for so few rows, its threads would wait for each other longer than they work.
         chosen = _highest(np.einsum("ij,j->i", self.vectors, query), count)
-        return Picked(self.documents[chosen], self.vectors[chosen])
+        return CopiedRows(self.documents[chosen], self.vectors[chosen])
 
-    def compared(self, query: Matrix, members: Members, count: int | None) -> Near:
+    def compared(self, query: Matrix, members: Members, count: int | None) -> NearDocuments:
         """Their documents by cosine. The same row always gives the same number, whatever its position."""
         cosines = np.einsum("ij,j->i", self.vectors.astype(np.float64), query.astype(np.float64))
         return best_windows(self.documents, cosines, self.vectors, members, count)
@@ -242,16 +242,16 @@ class VectorFiles:
 
     def nearest(
         self, rows: Rows, collection: Collection, members: Members, allowed: Mask | None, query: Matrix, count: int
-    ) -> Near:
+    ) -> NearDocuments:
         view = self._view(rows, collection, members)
-        mask = _slot_mask(view, members, allowed)
+        mask = _row_mask(view, members, allowed)
         wanted = count
         while True:
             likely, pool = self._likely(view, mask, query, wanted)
             near = likely.compared(query, members, count)
             # Several windows of one document may crowd others out; fetch more until there are enough documents.
             if near.documents.size >= count or likely.documents.size < wanted or wanted >= view.head.rows:
-                return near if pool is None else replace(near, again=partial(_again, view, members, pool))
+                return near if pool is None else replace(near, again=partial(_nearest_again, view, members, pool))
             wanted *= 4
 
     def compared(
@@ -261,10 +261,10 @@ class VectorFiles:
         members: Members,
         query: Matrix,
         documents: NDArray[np.intp],
-    ) -> Near:
+    ) -> NearDocuments:
         view = self._view(rows, collection, members)
         places = view.lookup.places(documents) if documents.size else documents
-        return _picked(view, places).compared(query, members, None)
+        return _copied(view, places).compared(query, members, None)
 
     def prepare(self, rows: Rows, collection: Collection, members: Members) -> None:
         """Bring the files up to date, so that no search has to wait for it."""
@@ -278,21 +278,21 @@ class VectorFiles:
                 with self._lock:
                     self._views.pop(path.name)
 
-    def _likely(self, view: View, mask: Mask | None, query: Matrix, count: int) -> tuple[Picked, Picked | None]:
+    def _likely(self, view: View, mask: Mask | None, query: Matrix, count: int) -> tuple[CopiedRows, CopiedRows | None]:
         """The rows with the `count` nearest, plus ties; if not all rows were compared, also those that were."""
         size = view.head.rows if mask is None else int(np.count_nonzero(mask))
         if size <= count:
-            return _picked(view, np.arange(view.head.rows) if mask is None else np.flatnonzero(mask)), None
-        if view.sieve is not None and size > self.exact_up_to:
-            passing = view.sieve.passing(query, mask, max(_LEAST_RESCORED, _RESCORED_EACH * count))
-            pool = _picked(view, passing)
+            return _copied(view, np.arange(view.head.rows) if mask is None else np.flatnonzero(mask)), None
+        if view.sign_filter is not None and size > self.exact_up_to:
+            passing = view.sign_filter.passing(query, mask, max(_LEAST_RESCORED, _RESCORED_EACH * count))
+            pool = _copied(view, passing)
             return pool.nearest(query, count), pool
         if mask is not None and size * _GATHER_SHARE < view.head.rows:
-            return _picked(view, np.flatnonzero(mask)).nearest(query, count), None
-        cosines = view.slots.vectors @ query
+            return _copied(view, np.flatnonzero(mask)).nearest(query, count), None
+        cosines = view.mapped.vectors @ query
         if mask is not None:
             cosines[~mask] = -2.0
-        return _picked(view, _highest(cosines, count)), None
+        return _copied(view, _highest(cosines, count)), None
 
     def _view(self, rows: Rows, collection: Collection, members: Members) -> View:
         with self._lock:
@@ -322,8 +322,8 @@ class VectorFiles:
             if last.rows != head.rows or head.version < 0:
                 last = replace(last, version=collection.version)
                 folder.publish(last)
-            slots = folder.slots(last)
-        return View(last, collection.version, slots, self._sieve(view, last, slots))
+            mapped = folder.mapped(last)
+        return View(last, collection.version, mapped, self._sign_filter(view, last, mapped))
 
     def _trusted(self, rows: Rows, collection: Collection, members: Members, folder: Folder, view: View | None) -> Head:
         """The head to continue from: the one on disk if it matches the store, otherwise an empty one."""
@@ -332,17 +332,17 @@ class VectorFiles:
         if head is None or head.version > collection.version:
             return folder.fresh(model, dimensions)
         known = view is not None and view.head.files == head.files and view.version >= head.version
-        if not known and not _matches_store(rows, collection, members, folder.slots(head), head):
+        if not known and not _matches_store(rows, collection, members, folder.mapped(head), head):
             return folder.fresh(model, dimensions)
-        waste = head.rows - int(np.count_nonzero(_still_there(members, folder.slots(head).documents)))
+        waste = head.rows - int(np.count_nonzero(_still_there(members, folder.mapped(head).documents)))
         return folder.fresh(model, dimensions) if waste > max(_LITTLE_WASTE, head.rows // 2) else head
 
-    def _sieve(self, view: View | None, head: Head, slots: Slots) -> SignFilter | None:
+    def _sign_filter(self, view: View | None, head: Head, mapped: MappedRows) -> SignFilter | None:
         if head.rows <= self.exact_up_to:
             return None
-        before = view.sieve if view is not None and view.head.files == head.files else None
-        sieve = before or SignFilter()
-        return sieve.extended(slots.signs[sieve.size :])
+        before = view.sign_filter if view is not None and view.head.files == head.files else None
+        sign_filter = before or SignFilter()
+        return sign_filter.extended(mapped.signs[sign_filter.size :])
 
 
 def _stored(rows: Rows, collection: Collection, version: int) -> Iterator[tuple[Matrix, Ids, Ids]]:
@@ -361,15 +361,15 @@ def _stored(rows: Rows, collection: Collection, version: int) -> Iterator[tuple[
         last = found[-1][1], found[-1][0]
 
 
-def _matches_store(rows: Rows, collection: Collection, members: Members, slots: Slots, head: Head) -> bool:
+def _matches_store(rows: Rows, collection: Collection, members: Members, mapped: MappedRows, head: Head) -> bool:
     """Whether the files match the store. After a restore from a backup they do not: the version then restarts, and
     steps between versions are random, so old versions do not recur."""
     stored = rows.all(
         "SELECT version, document FROM search_vectors WHERE collection = ? AND version <= ?",
         collection.number, head.version,
     )  # fmt: skip
-    there = _still_there(members, slots.documents)
-    pairs = np.unique(np.stack((slots.versions[there], slots.documents[there]), axis=1), axis=0)
+    there = _still_there(members, mapped.documents)
+    pairs = np.unique(np.stack((mapped.versions[there], mapped.documents[there]), axis=1), axis=0)
     expected = np.array(sorted(stored), np.int64).reshape(-1, 2)
     return np.array_equal(pairs, expected)
 
@@ -381,26 +381,26 @@ def _still_there(members: Members, documents: Ids) -> Mask:
     return inside
 
 
-def _slot_mask(view: View, members: Members, allowed: Mask | None) -> Mask | None:
+def _row_mask(view: View, members: Members, allowed: Mask | None) -> Mask | None:
     """The rows that may take part; `allowed` is a mask of documents. None means all."""
     if allowed is None and view.highest < members.ids.size:
         return None
     if allowed is not None and view.highest < members.ids.size:
-        return allowed[view.slots.documents]
-    inside = view.slots.documents < members.ids.size
+        return allowed[view.mapped.documents]
+    inside = view.mapped.documents < members.ids.size
     if allowed is not None:
-        inside[inside] = allowed[view.slots.documents[inside]]
+        inside[inside] = allowed[view.mapped.documents[inside]]
     return inside
 
 
-def _picked(view: View, places: NDArray[np.intp]) -> Picked:
-    return Picked(view.slots.documents[places].astype(np.intp), view.slots.vectors[places])
+def _copied(view: View, places: NDArray[np.intp]) -> CopiedRows:
+    return CopiedRows(view.mapped.documents[places].astype(np.intp), view.mapped.vectors[places])
 
 
-def _again(view: View, members: Members, pool: Picked, query: Matrix, count: int) -> Near:
+def _nearest_again(view: View, members: Members, pool: CopiedRows, query: Matrix, count: int) -> NearDocuments:
     """The nearest of the documents picked before; all windows of each take part."""
     if not view.lookup.each_once:
-        pool = _picked(view, view.lookup.places(pool.documents))
+        pool = _copied(view, view.lookup.places(pool.documents))
     return pool.nearest(query, 2 * count).compared(query, members, count)
 
 

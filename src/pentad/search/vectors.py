@@ -21,13 +21,13 @@ _SHORTEST: Final = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Near:
+class NearDocuments:
     """Documents by number, with their cosines and the vector of each that has it."""
 
     documents: NDArray[np.intp]
     cosines: NDArray[np.float64]
     vectors: Matrix
-    again: "Callable[[Matrix, int], Near] | None" = None
+    again: "Callable[[Matrix, int], NearDocuments] | None" = None
     """Set if not every document was compared: returns the nearest of those that were, for another query vector. A query
     close to this one need not search again."""
 
@@ -48,7 +48,7 @@ class VectorStore(Protocol):
 
     def nearest(
         self, rows: Rows, collection: Collection, members: Members, allowed: Mask | None, query: Matrix, count: int
-    ) -> Near:
+    ) -> NearDocuments:
         """The documents nearest to the query, best first, ties by room id; only allowed ones take part."""
         ...
 
@@ -59,7 +59,7 @@ class VectorStore(Protocol):
         members: Members,
         query: Matrix,
         documents: NDArray[np.intp],
-    ) -> Near:
+    ) -> NearDocuments:
         """The best cosine of each of these documents, for those that have a vector."""
         ...
 
@@ -91,9 +91,9 @@ def check_model(collection: Collection, model: str, dimensions: int) -> None:
 
 def best_windows(
     documents: NDArray[np.intp], cosines: NDArray[np.float64], vectors: Matrix, members: Members, count: int | None
-) -> Near:
+) -> NearDocuments:
     """Each document once, with its best window; best first, ties by room id."""
     order = np.lexsort((members.ids[documents], -cosines))
     _, firsts = np.unique(documents[order], return_index=True)
     kept = order[np.sort(firsts)][:count]
-    return Near(documents[kept], cosines[kept], vectors[kept])
+    return NearDocuments(documents[kept], cosines[kept], vectors[kept])

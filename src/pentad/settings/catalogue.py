@@ -10,7 +10,7 @@ from typing import Any, Final
 from pentad.kernel.default_limits import Limits
 from pentad.kernel.secrets.names import is_secret_member
 from pentad.mcp.profiles import Profile
-from pentad.net.policy import FetchPolicy
+from pentad.net.fetch_policy import FetchPolicy
 from pentad.settings.model import Origin, Settings
 from pentad.settings.rooms import declared_settings, fields_of, installed_rooms, resolve_room
 

@@ -18,15 +18,15 @@ from urllib.parse import urlsplit
 from pentad.kernel.default_limits import Limits
 from pentad.kernel.errors import Misconfigured
 from pentad.mcp.profiles import BUILT_IN, Profile
+from pentad.net.fetch_policy import FetchPolicy
 from pentad.net.forwarded import TrustedProxies
-from pentad.net.policy import FetchPolicy
 
 if TYPE_CHECKING:
     from pentad.access.issuer import TrustedIssuer
     from pentad.access.oauth.grants import Lifetimes
     from pentad.access.secret_box import SecretBox
     from pentad.access.user_identities import IdentityProvider
-    from pentad.search.remote import RemoteModel
+    from pentad.search.remote_embedder import RemoteModel
 
 T = TypeVar("T")
 
@@ -404,7 +404,7 @@ class Settings:
         """The embeddings endpoint, if configured."""
         if self.search.remote_url is None:
             return None
-        from pentad.search.remote import RemoteModel
+        from pentad.search.remote_embedder import RemoteModel
 
         return RemoteModel(
             url=self.search.remote_url,
@@ -540,7 +540,7 @@ def _check_edge(settings: Settings) -> None:
     for origin in settings.allowed_origins:
         if not _is_web_url(origin) or urlsplit(origin)[2:] not in (("", "", ""), ("/", "", "")):
             raise Misconfigured(
-                f"allowed_origins has {origin[:80]!r}, which is no origin.",
+                f"allowed_origins has {origin[:80]!r}, which is not an origin.",
                 hint="Write scheme, host and port as a browser sends them: http://localhost:6274.",
             )
 

@@ -1,16 +1,19 @@
 """The store in one SQLite file: one writer thread, some readers, and a connection for lookups on the event loop.
 
 A thread hop costs far more than a point read, so a unit of work is one hop and a lookup is none. Several processes may
-share the file.
+share the file. All of them run on one machine, so the operating system knows which have ended.
 """
 
 import asyncio
+import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal, TypeVar
+from uuid import getnode
 
 import apsw
 
@@ -21,7 +24,6 @@ from pentad.storage.errors import closed
 from pentad.storage.health import StoreHealth
 from pentad.storage.sqlite_connection import SqliteConnection, connect, prepare_file
 from pentad.storage.sqlite_errors import raise_translated, translate_error
-from pentad.storage.sqlite_sessions import begin_session, end_session, has_ended
 from pentad.storage.sqlite_transactions import GUARD_EVERY_INSTRUCTIONS, SqliteRows, Writer
 from pentad.storage.sqlite_watcher import Watcher
 from pentad.storage.unit_of_work import Listeners, Workers, checked
@@ -29,6 +31,8 @@ from pentad.storage.unit_of_work import Listeners, Workers, checked
 T = TypeVar("T")
 
 _LOOKUP_SECONDS = 0.005
+_own_sessions: set[str] = set()
+"""The sessions of this process."""
 
 
 class SqliteDatabase:
@@ -52,7 +56,7 @@ class SqliteDatabase:
         self._lookup_deadline = 0.0
         self._lookups.set_progress_handler(self._lookup_is_late, GUARD_EVERY_INSTRUCTIONS)
         self._closed = False
-        self._session = begin_session()
+        self._session = _begin_session()
 
     @classmethod
     async def open(
@@ -80,7 +84,7 @@ class SqliteDatabase:
         return self._session
 
     def ended_sessions(self, rows: Rows, sessions: Iterable[str]) -> set[str]:
-        return {one for one in sessions if has_ended(one)}
+        return {one for one in sessions if _has_ended(one)}
 
     async def read(self, work: Callable[[Rows], T]) -> T:
         try:
@@ -125,7 +129,7 @@ class SqliteDatabase:
         self._lookup_deadline = time.perf_counter() + _LOOKUP_SECONDS
         try:
             checked(params)
-            found = self._writer.look_here(sql, params, self._lookup_is_late)
+            found = self._writer.query_here(sql, params, self._lookup_is_late)
             if found is None:
                 found = self._lookup_cursor.execute(sql, params).fetchall()
         except (apsw.InterruptError, apsw.BusyError, apsw.ThreadingViolationError):
@@ -149,7 +153,7 @@ class SqliteDatabase:
     async def close(self) -> None:
         if not self._closed:
             self._closed = True
-            end_session(self._session)
+            _end_session(self._session)
             await asyncio.to_thread(self._close)
 
     def _close(self) -> None:
@@ -196,3 +200,44 @@ def _run_in_snapshot(connection: SqliteConnection, work: Callable[[Rows], T]) ->
         return value
     finally:
         cursor.execute("ROLLBACK")
+
+
+def _begin_session() -> str:
+    """A name for one open store: the namespace of process ids, the process id, and a token.
+
+    The token distinguishes it from an earlier process with the same id, as in a restarted container.
+    """
+    session = f"{_machine()} {os.getpid()} {opaque_id(size=8)}"
+    _own_sessions.add(session)
+    return session
+
+
+def _end_session(session: str) -> None:
+    _own_sessions.discard(session)
+
+
+def _has_ended(session: str) -> bool:
+    """Whether it has certainly ended. False for a process of another container."""
+    machine, _, rest = session.partition(" ")
+    pid = rest.partition(" ")[0]
+    if machine != _machine() or not pid.isdecimal():
+        return False
+    if int(pid) == os.getpid():
+        return session not in _own_sessions
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except OSError:  # it belongs to another user
+        return False
+    return False
+
+
+@lru_cache(maxsize=1)
+def _machine() -> str:
+    """Identifies one boot of one machine or container."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return f"{boot}/{Path('/proc/self/ns/pid').stat().st_ino}"
+    except OSError:  # not Linux
+        return f"{getnode():x}"

@@ -216,7 +216,7 @@ class Writer:
         finally:
             self._using.release()
 
-    def look_here(self, sql: str, params: Sequence[Value], is_late: Callable[[], bool]) -> Sequence[Row] | None:
+    def query_here(self, sql: str, params: Sequence[Value], is_late: Callable[[], bool]) -> Sequence[Row] | None:
         """The rows of a quick query, on the calling thread. None if the connection is in use.
 
         Every commit makes other connections read their pages again, but not this one. The guard against slow queries
@@ -275,7 +275,7 @@ class Writer:
         if len(units) == 1:
             finish(units)
             return []
-        return self._commit_the_good(units)
+        return self._commit_without_failed(units)
 
     def _begin_at_once(self) -> bool:
         """Begin without waiting; returns whether that worked."""
@@ -305,7 +305,7 @@ class Writer:
                 return False
         return True
 
-    def _commit_the_good(self, units: list[_Unit]) -> list[_Unit]:
+    def _commit_without_failed(self, units: list[_Unit]) -> list[_Unit]:
         """Run the units again, after one has failed; returns those that did not get their turn."""
         if not self._begin(units):
             return []

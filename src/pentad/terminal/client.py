@@ -111,14 +111,14 @@ def parse_answer(status: int, body: bytes) -> Any:
 
 def error_from_answer(status: int, answer: Any) -> PentadError:
     """The error in a JSON response."""
-    from pentad.mcp.wire_errors import error_from_json
+    from pentad.mcp.wire_errors import known_error
 
     members = cast("dict[str, Any]", answer) if isinstance(answer, dict) else {}
     error: Any = members.get("error")
     inner = cast("dict[str, Any]", error) if isinstance(error, dict) else {}
     said: Any = inner.get("message") or members.get("message") or (error if isinstance(error, str) else None)
     text = str(said or f"The server answered {status}.")
-    found = error_from_json(inner) if inner else None
+    found = known_error(inner) if inner else None
     return found or _BY_STATUS.get(status, Unavailable if status >= 500 else PentadError)(text)
 
 
@@ -268,7 +268,7 @@ def fetcher_for(url: str) -> "HttpFetcher":
     """Outgoing HTTP, only to the host the user named."""
     from pentad.mcp.remote_server import MOST_BYTES, TIMEOUT_SECONDS
     from pentad.net.fetch import HttpFetcher
-    from pentad.net.policy import FetchPolicy
+    from pentad.net.fetch_policy import FetchPolicy
 
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -288,7 +288,6 @@ def fetcher_for(url: str) -> "HttpFetcher":
 
 @asynccontextmanager
 async def _remote_session(server: Server) -> AsyncGenerator[tuple[Session, Send]]:
-    """A session with a server."""
     from pentad.mcp.remote_server import MOST_BYTES, TIMEOUT_SECONDS, RemoteServer
     from pentad.terminal.saved_logins import login_hint
 

@@ -148,7 +148,7 @@ def origin_of(url: str) -> str:
         raise InvalidInput("That is not a server's address.", hint="Write https://pentad.example.com.")
     if parts.username is not None:
         raise InvalidInput(
-            "The server's address contains a user name.", hint="Leave it out; --user NAME tells who calls."
+            "The server's address contains a user name.", hint="Leave it out, and name the user with --user NAME."
         )
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return f"{parts.scheme}://{host}" + ("" if port in (None, _PORTS[parts.scheme]) else f":{port}")

@@ -7,8 +7,8 @@ import pytest
 
 from pentad.access.oauth.authorization import (
     AuthorizationRequest,
-    Place,
     RefusedRequest,
+    ResourceServer,
     UntrustedRequest,
     answer_url,
     parsed_form,
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.anyio
 SITE = "https://pentad.example"
 CLIENT = Client("client-1", "registered", ClientMetadata(redirect_uris=(REDIRECT, "http://localhost/callback")))
 RESOURCES = ("/mcp", "/rooms/metrics/mcp")
-PLACE = Place(
+SERVER = ResourceServer(
     SITE,
     ("metrics", "registers"),
     lambda path: path in RESOURCES,
@@ -48,7 +48,7 @@ async def find(client_id: str) -> Client | None:
 
 async def read(*more: tuple[str, str], **changes: Any) -> AuthorizationRequest:
     given = {name: value for name, value in {**GOOD, **changes}.items() if value is not None}
-    return await read_request([*given.items(), *more], find, PLACE)
+    return await read_request([*given.items(), *more], find, SERVER)
 
 
 @pytest.mark.requirement("oauth:authorize")

@@ -19,13 +19,13 @@ from tests.behaviour.clients import MODERN, Wire
 from tests.behaviour.connecting import connect_http, connected_in_memory, connected_over_stdio
 from tests.conformance.server import REPOSITORY, environment, pentad
 
-ALONE = "/rooms/avatars/ida-brandt/mcp"
+NO_NEIGHBOURS = "/rooms/avatars/ida-brandt/mcp"
 WAYS = (
     (Wire("memory", "2025-11-25"), ""),
     (Wire("session", "2025-11-25"), "/mcp"),
     (Wire("modern", MODERN), "/rooms/avatars/mcp"),
-    (Wire("session", "2024-11-05"), ALONE),
-    (Wire("modern", MODERN), ALONE),
+    (Wire("session", "2024-11-05"), NO_NEIGHBOURS),
+    (Wire("modern", MODERN), NO_NEIGHBOURS),
     (Wire("stdio", "2025-11-25"), ""),
     (Wire("stdio", MODERN), ""),
 )
@@ -100,7 +100,7 @@ async def open_door(
     wire, path = way
     if wire.http:
         client = await connect_http(site, wire, capabilities, path=path)
-        yield Door(client, alone=path == ALONE)
+        yield Door(client, alone=path == NO_NEIGHBOURS)
         await client.close()
         return
     if wire.transport == "memory":
@@ -119,7 +119,7 @@ async def door(request: pytest.FixtureRequest, site: App) -> AsyncIterator[Door]
         yield door
 
 
-@pytest.fixture(params=[way for way in WAYS if way[1] == ALONE or way[0].transport == "stdio"], ids=way_name)
+@pytest.fixture(params=[way for way in WAYS if way[1] == NO_NEIGHBOURS or way[0].transport == "stdio"], ids=way_name)
 async def alone(request: pytest.FixtureRequest, site: App) -> AsyncIterator[Door]:
     """Ida Brandt served alone."""
     async with open_door(request.param, site, request) as door:

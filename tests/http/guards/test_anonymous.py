@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from pentad.access import anonymous
-from pentad.access.anonymous import Lane
+from pentad.access.anonymous import SlotQueue
 from pentad.app import App, open_app
 from pentad.http.front import Front
-from pentad.http.guards.anonymous import leaving
+from pentad.http.guards.anonymous import releasing
 from pentad.kernel.default_limits import Limits
 from pentad.settings.model import Settings
 from tests.behaviour.clocks import TurnedClock
@@ -193,13 +193,13 @@ async def test_a_body_without_credentials_is_small(tmp_path_factory: pytest.Temp
 
 @pytest.mark.requirement("access:anonymous:turns")
 async def test_an_answer_that_has_begun_takes_no_place(server: Server) -> None:
-    lane = Lane(1)
-    place = await lane.enter()
+    slots = SlotQueue(1)
+    slot = await slots.take()
 
     async def slow_reader(_message: Any) -> None:
         await asyncio.Event().wait()
 
-    sending = asyncio.ensure_future(leaving(place, slow_reader)({"type": "http.response.start"}))
+    sending = asyncio.ensure_future(releasing(slot, slow_reader)({"type": "http.response.start"}))
     async with asyncio.timeout(60):
-        await lane.enter()
+        await slots.take()
     sending.cancel()

@@ -16,7 +16,7 @@ from pentad.app import App, open_app
 from pentad.kernel.default_limits import Limits
 from pentad.kernel.principal import LOCAL, Principal
 from pentad.net.addresses import networks
-from pentad.net.policy import FetchPolicy
+from pentad.net.fetch_policy import FetchPolicy
 from pentad.rooms.agents import mounted_agents
 from pentad.rooms.agents.models import Dialect, Event, Message, Part, StatusEvent, Task
 from pentad.rooms.agents.service import Agents
@@ -620,7 +620,7 @@ async def test_callers_learn_nothing_of_the_address_of_a_card(tmp_path: Path) ->
 @pytest.mark.requirement("agents:gateway:registered")
 async def test_a_registered_agent_is_mounted_by_its_readable_id(tmp_path: Path) -> None:
     from pentad.net.addresses import networks
-    from pentad.net.policy import FetchPolicy
+    from pentad.net.fetch_policy import FetchPolicy
 
     async with AsyncExitStack() as stack:
         far = await stack.enter_async_context(scripted(answers_at_once))

@@ -34,8 +34,8 @@ async def main() -> None:
     from pentad.settings.model import Settings
     async with open_app(Settings(data=Path(sys.argv[1]), rooms=("avatars",), models=Path(sys.argv[2]))) as app:
         opened = app.rooms[0]
-        era = app.one_part(await one_avatar(opened.room, opened.service, "ida-brandt"))
-        async with MemoryClient(lambda write: app.connection(write, transport="stdio", era=era)) as client:
+        server = app.one_part(await one_avatar(opened.room, opened.service, "ida-brandt"))
+        async with MemoryClient(lambda write: app.connection(write, transport="stdio", server=server)) as client:
             assert (await client.call_tool("get_avatar_info", {}))["structuredContent"]["id"] == "ida-brandt"
 
 asyncio.run(main())

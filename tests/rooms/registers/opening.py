@@ -14,7 +14,7 @@ from pentad.kernel.ports import Embedder
 from pentad.kernel.principal import Principal
 from pentad.net.addresses import networks
 from pentad.net.fetch import HttpFetcher
-from pentad.net.policy import FetchPolicy
+from pentad.net.fetch_policy import FetchPolicy
 from pentad.platform import Platform
 from pentad.rooms.registers.models import Caller, Pair
 from pentad.rooms.registers.room import ROOM, open_registers

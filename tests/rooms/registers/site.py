@@ -16,7 +16,7 @@ from pentad.app import App, open_app
 from pentad.http.application import http_application
 from pentad.http.front import Front
 from pentad.kernel.clock import Clock
-from pentad.net.policy import FetchPolicy
+from pentad.net.fetch_policy import FetchPolicy
 from pentad.openapi import document, operations_of, security_schemes
 from pentad.rooms.registers.service import Registers
 from pentad.settings.model import Settings

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pentad.net.addresses import networks
-from pentad.net.policy import FetchPolicy
+from pentad.net.fetch_policy import FetchPolicy
 from tests.receiving import receiving
 from tests.rooms.registers.site import Object, Site, open_site
 from tests.stores import PostgresServer

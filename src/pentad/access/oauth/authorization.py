@@ -84,7 +84,7 @@ def parsed_form(text: str) -> list[tuple[str, str]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ResourceServer:
     """This server as the client sees it: its URL, its rooms, and the paths that are resources."""
 
     site: str
@@ -156,7 +156,7 @@ class AuthorizationRequest:
 
 
 async def read_request(
-    pairs: Iterable[tuple[str, str]], find: Callable[[str], Awaitable[Client | None]], place: Place
+    pairs: Iterable[tuple[str, str]], find: Callable[[str], Awaitable[Client | None]], server: ResourceServer
 ) -> AuthorizationRequest:
     """Read and check a request; raises UntrustedRequest or RefusedRequest."""
     given = Parameters(pairs)
@@ -168,10 +168,10 @@ async def read_request(
         raise UntrustedRequest(error.error, error.description) from None
     state = given.all("state")[0] if len(given.all("state")) == 1 else None
     try:
-        return _rest(given, client, redirect_uri, state, place)
+        return _rest(given, client, redirect_uri, state, server)
     except OAuthError as error:
         answer = {"error": error.error, "error_description": error.description}
-        raise RefusedRequest(error, answer_url(redirect_uri, state, place.site, answer)) from None
+        raise RefusedRequest(error, answer_url(redirect_uri, state, server.site, answer)) from None
 
 
 async def _client_and_redirect(
@@ -195,7 +195,7 @@ async def _client_and_redirect(
 
 
 def _rest(
-    given: Parameters, client: Client, redirect_uri: str, state: str | None, place: Place
+    given: Parameters, client: Client, redirect_uri: str, state: str | None, server: ResourceServer
 ) -> AuthorizationRequest:
     given.check_repeated()
     if given.one("request") or given.one("request_uri"):
@@ -211,16 +211,16 @@ def _rest(
     challenge, method = given.one("code_challenge"), given.one("code_challenge_method")
     if challenge is None or method != "S256" or not _CHALLENGE.fullmatch(challenge):
         raise OAuthError("invalid_request", "PKCE is required: send a code_challenge with code_challenge_method=S256.")
-    resources = to_text(place.resources(given.all(REPEATABLE)))
+    resources = to_text(server.resources(given.all(REPEATABLE)))
     return AuthorizationRequest(
         client=client,
         redirect_uri=redirect_uri,
         state=state,
         challenge=challenge,
-        scopes=place.scopes(given.one("scope"), resources),
+        scopes=server.scopes(given.one("scope"), resources),
         resources=resources,
         prompts=frozenset((given.one("prompt") or "").split()),
-        issuer=place.site,
+        issuer=server.site,
     )
 
 

@@ -30,11 +30,11 @@ from pentad.access.oauth.metadata_documents import (
     clean_name,
     is_document_url,
 )
-from pentad.access.oauth.opaque_tokens import digest, new_token
+from pentad.access.oauth.opaque_tokens import new_token
 from pentad.access.oauth.redirects import redirect_host, redirect_problem
 from pentad.kernel.clock import Clock, Randomness, SystemClock, SystemRandomness
 from pentad.kernel.errors import NotFound
-from pentad.kernel.ids import opaque_id
+from pentad.kernel.ids import opaque_id, token_digest
 from pentad.kernel.ports import Database, Fetcher, Row, Transaction
 
 ClientKind = Literal["registered", "described", "built-in"]
@@ -142,7 +142,7 @@ class Clients:
             "registered",
             metadata,
             self._clock.now(),
-            secret=None if secret is None else digest(secret),
+            secret=None if secret is None else token_digest(secret),
         )
 
         def work(tx: Transaction) -> None:
@@ -196,7 +196,7 @@ class Clients:
         if client is None:
             raise OAuthError("invalid_client", "There is no such client. Register again.")
         if client.secret is not None:
-            if given.secret is None or not hmac.compare_digest(client.secret, digest(given.secret)):
+            if given.secret is None or not hmac.compare_digest(client.secret, token_digest(given.secret)):
                 raise OAuthError("invalid_client", "The client secret is missing or wrong.")
         elif given.assertion is not None and client.metadata.has_keys:
             await self._check_assertion(client, given)

@@ -12,11 +12,12 @@ from pentad.access.oauth import store
 from pentad.access.oauth.clients import Client
 from pentad.access.oauth.errors import OAuthError
 from pentad.access.oauth.grants import Consent, Grants, IssuedTokens
-from pentad.access.oauth.opaque_tokens import digest, kind_of, new_token
+from pentad.access.oauth.opaque_tokens import kind_of, new_token
 from pentad.access.oauth.store import StoredDevice
 from pentad.access.scopes import scopes_from_text, scopes_to_text
 from pentad.kernel.clock import Clock, Randomness, SystemClock, SystemRandomness
 from pentad.kernel.errors import RateLimited
+from pentad.kernel.ids import token_digest
 from pentad.kernel.ports import Database, Transaction
 
 LIFE_SECONDS: Final = 600
@@ -80,7 +81,7 @@ class DeviceCodes:
                     user_code, client.id, client.name, address, scopes_to_text(scopes), resources,
                     "waiting", None, None, INTERVAL, None, now, now + LIFE_SECONDS,
                 )  # fmt: skip
-                if store.add_device(tx, digest(device_code), stored):
+                if store.add_device(tx, token_digest(device_code), stored):
                     return user_code
             return None
 
@@ -122,7 +123,7 @@ class DeviceCodes:
         if kind_of(device_code) != "device":
             raise OAuthError("invalid_grant", "The device code is unknown.")
         now = self._clock.now()
-        issue, key = self._grants.new_issue(), digest(device_code)
+        issue, key = self._grants.new_issue(), token_digest(device_code)
 
         def work(tx: Transaction) -> IssuedTokens | OAuthError:
             found = store.device(tx, key)

@@ -8,7 +8,6 @@ grant, because someone else has the code.
 - A token's rights are computed at each call: the granted rights that the user still has.
 """
 
-import hashlib
 import hmac
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -18,7 +17,7 @@ from typing import Final
 from pentad.access.oauth import store
 from pentad.access.oauth.clients import Client
 from pentad.access.oauth.errors import OAuthError
-from pentad.access.oauth.opaque_tokens import digest, kind_of, new_token
+from pentad.access.oauth.opaque_tokens import kind_of, new_token
 from pentad.access.oauth.redirects import redirect_host
 from pentad.access.oauth.resources import audience, narrowed_resources
 from pentad.access.oauth.store import StoredCode, StoredGrant, StoredToken
@@ -27,7 +26,7 @@ from pentad.access.users import user_principal_id
 from pentad.kernel import base64url
 from pentad.kernel.clock import Clock, Randomness, SystemClock, SystemRandomness
 from pentad.kernel.errors import NotFound, PentadError
-from pentad.kernel.ids import opaque_id
+from pentad.kernel.ids import opaque_id, token_digest
 from pentad.kernel.incidents import ensure_logged
 from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.kernel.principal import Principal
@@ -168,7 +167,7 @@ class Grants:
             expires_at=self._clock.now() + CODE_SECONDS,
             grant_until=consent.grant_until,
         )
-        await self._db.write(lambda tx: store.add_code(tx, digest(code), stored))
+        await self._db.write(lambda tx: store.add_code(tx, token_digest(code), stored))
         await self._prune()
         return code
 
@@ -182,7 +181,7 @@ class Grants:
         issue = self.new_issue()
 
         def work(tx: Transaction) -> IssuedTokens | Grant:
-            found = store.code(tx, digest(code))
+            found = store.code(tx, token_digest(code))
             if found is None or found.client_id != client.id:
                 raise OAuthError("invalid_grant", _BAD_CODE)
             if found.grant_id is not None:
@@ -194,7 +193,7 @@ class Grants:
             if not _fits_challenge(verifier, found.challenge):
                 raise OAuthError("invalid_grant", "The code_verifier does not fit the code_challenge.")
             for_token = narrowed_resources(resources, found.resources)
-            if not store.spend_code(tx, digest(code), issue.grant_id):
+            if not store.spend_code(tx, token_digest(code), issue.grant_id):
                 raise OAuthError("invalid_grant", _BAD_CODE)
             consent = Consent(
                 found.user_key,
@@ -223,7 +222,7 @@ class Grants:
         asked = None if scopes is None else frozenset(scopes) - IGNORED_SCOPES
 
         def work(tx: Transaction) -> IssuedTokens | Grant:
-            found = store.token(tx, digest(token))
+            found = store.token(tx, token_digest(token))
             grant = None if found is None else store.grant(tx, found.grant_id)
             if found is None or grant is None or grant.client_id != client.id:
                 raise OAuthError("invalid_grant", _BAD_REFRESH)
@@ -236,7 +235,7 @@ class Grants:
             if exceeding(asked or (), granted):
                 raise OAuthError("invalid_scope", "A refresh can narrow the scope but not widen it.")
             for_token = narrowed_resources(resources, grant.resources)
-            store.replace_token(tx, digest(token), now)
+            store.replace_token(tx, token_digest(token), now)
             return issue.tokens(tx, grant, asked or granted, for_token)
 
         issued = await self._db.write(work)
@@ -251,14 +250,14 @@ class Grants:
         now = self._clock.now()
 
         def work(tx: Transaction) -> str | None:
-            found = store.token(tx, digest(token))
+            found = store.token(tx, token_digest(token))
             grant = None if found is None else store.grant(tx, found.grant_id)
             if found is None or grant is None or grant.client_id != client.id:
                 return None
             if found.kind == "refresh":
                 store.revoke_grant(tx, grant.id, now, "The client gave it back.")
             else:
-                store.remove_token(tx, digest(token), grant.id)
+                store.remove_token(tx, token_digest(token), grant.id)
             return grant.id
 
         if (grant_id := await self._db.write(work)) is not None:
@@ -266,7 +265,7 @@ class Grants:
 
     async def verify(self, token: str) -> VerifiedGrant | None:
         """The principal of an access token, or None if it is invalid for any reason."""
-        row = None if kind_of(token) != "access" else await self._db.lookup(store.ACCESS, digest(token))
+        row = None if kind_of(token) != "access" else await self._db.lookup(store.ACCESS, token_digest(token))
         if row is None:
             return None
         expires_at, scopes, resources, grant_id, _, grant_until, last_used_at, name, role, user_scopes = row
@@ -408,13 +407,13 @@ class TokenIssue:
         store.trim_tokens(tx, grant.id, now, replaced_before=now - _REPLACED_KEPT, most=TOKENS_MOST - 1)
         store.add_token(
             tx,
-            digest(self._access),
+            token_digest(self._access),
             StoredToken(grant.id, "access", scopes_to_text(scopes), resources, now, expires_at),
         )
         until = min(now + self._lifetimes.refresh, ends)
         store.add_token(
             tx,
-            digest(self._refresh),
+            token_digest(self._refresh),
             StoredToken(grant.id, "refresh", grant.scopes, grant.resources, now, until),
         )
         store.client_used(tx, grant.client_id, now, _CLIENT_USE_EVERY)
@@ -434,7 +433,7 @@ def _fits_challenge(verifier: str, challenge: str) -> bool:
     """Check PKCE with S256 (RFC 7636, 4.6), the only supported method."""
     if not _VERIFIER.fullmatch(verifier):
         return False
-    hashed = base64url.encode(hashlib.sha256(verifier.encode("ascii")).digest())
+    hashed = base64url.encode(token_digest(verifier))
     return hmac.compare_digest(hashed, challenge)
 
 

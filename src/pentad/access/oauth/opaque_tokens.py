@@ -3,7 +3,6 @@
 They cannot be guessed, so a fast hash is enough, and looking them up by hash takes the same time for any guess.
 """
 
-import hashlib
 import re
 from typing import Final, Literal
 
@@ -24,8 +23,3 @@ def kind_of(text: str) -> str | None:
     """The kind in a well-formed token; None for anything else."""
     found = _TOKEN.fullmatch(text)
     return None if found is None else found[1]
-
-
-def digest(token: str) -> bytes:
-    """The stored hash of a token."""
-    return hashlib.sha256(token.encode("utf-8")).digest()

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from pentad.access.anonymous import AnonymousLimits, Lane, LanePlace
+from pentad.access.anonymous import AnonymousLimits, Slot, SlotQueue
 from pentad.http.guards.credentials import address_of, client_of
 from pentad.mcp.http_exchange import Message, Send
 from pentad.platform import Scope
@@ -17,7 +17,7 @@ class AnonymousGuard:
 
     def __init__(self, limits: AnonymousLimits) -> None:
         self._limits = limits
-        self._probes = Lane(_PROBES_AT_ONCE)
+        self._probes = SlotQueue(_PROBES_AT_ONCE)
 
     async def spend(self, scope: Scope) -> None:
         """Count a request without credentials, or refuse it."""
@@ -30,16 +30,16 @@ class AnonymousGuard:
         """Count a request without refusing it; beyond the rate it waits."""
         await self._limits.slow_down(address_of(client_of(scope)))
 
-    async def place(self, path: str) -> LanePlace:
-        """Wait for a place in the lane of anonymous requests."""
-        return await (self._probes if path in PROBES else self._limits.lane).enter()
+    async def slot(self, path: str) -> Slot:
+        """Wait for one of the slots for anonymous requests."""
+        return await (self._probes if path in PROBES else self._limits.slots).take()
 
 
-def leaving(place: LanePlace, send: Send) -> Send:
-    """Leave the place when the answer begins, so that a slow reader does not hold it."""
+def releasing(slot: Slot, send: Send) -> Send:
+    """Release the slot when the response begins, so that a slow reader does not hold it."""
 
     async def answer(message: Message) -> None:
-        place.leave()
+        slot.release()
         await send(message)
 
     return answer

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 
 from pentad.access.anonymous import AddressBuckets
 from pentad.access.credentials import Authenticator
+from pentad.kernel.client_addresses import address_key
 from pentad.kernel.errors import RateLimited, Unauthenticated
 from pentad.kernel.principal import ANONYMOUS, LOCAL, Principal
-from pentad.net.connection_guard import address_key
 from pentad.platform import Scope
 
 

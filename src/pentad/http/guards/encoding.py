@@ -37,7 +37,7 @@ def encoding_of(header: bytes) -> str | None:
         return None
     if name not in _KNOWN:
         raise UnsupportedEncoding(
-            f"The body's Content-Encoding {name[:40]!r} is not known here.",
+            f"The body's Content-Encoding {name[:40]!r} is not supported.",
             hint="Send it plain, or as gzip or deflate.",
         )
     return name
@@ -57,7 +57,7 @@ def _inflate(body: bytes, encoding: str, limit: int) -> bytes:
         return unfolding.finish()
     except LimitExceeded:
         raise BodyTooLarge(
-            f"The request's body unfolds to more than {limit} bytes, or to more than {MAX_RATIO} times its size.",
+            f"The request's body expands to more than {limit} bytes, or to more than {MAX_RATIO} times its size.",
             hint="Send less at once, or send it plain.",
         ) from None
     except Unavailable:

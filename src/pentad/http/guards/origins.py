@@ -12,7 +12,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from pentad.http.error_responses import send_empty
-from pentad.http.guards.request_checks import Headers, is_json
+from pentad.http.guards.request_checks import Headers, header_text, is_json
 from pentad.kernel.errors import Forbidden
 from pentad.mcp.http_exchange import Message, Send
 from pentad.platform import Scope
@@ -71,8 +71,10 @@ class OriginGuard:
         key = (origin, host, scheme)
         known = self._cache.get(key)
         if known is None:
-            found = origin_of(_text(origin))
-            known = found is not None and (found in self._allowed or found == origin_of(f"{scheme}://{_text(host)}"))
+            found = origin_of(header_text(origin))
+            known = found is not None and (
+                found in self._allowed or found == origin_of(f"{scheme}://{header_text(host)}")
+            )
             if len(self._cache) >= _MOST_CACHED:
                 self._cache.clear()
             self._cache[key] = known
@@ -130,13 +132,9 @@ def _origin_part(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}"
 
 
-def _text(header: bytes) -> str:
-    return header.strip(b" \t").decode("latin-1")
-
-
 def _origin_hint(origin: bytes) -> str:
     """The exact setting to add, if the origin can be allowed."""
-    text = _text(origin)
+    text = header_text(origin)
     if origin_of(text) is None or len(text) > 200 or not text.isascii() or not text.isprintable():
         return "Call from a page with an origin of its own that is in allowed_origins."
     return (

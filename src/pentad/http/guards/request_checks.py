@@ -91,7 +91,7 @@ class HostGuard:
     def is_ours(self, host: bytes) -> bool:
         known = self._cache.get(host)
         if known is None:
-            name = host_name(_text(host))
+            name = host_name(header_text(host))
             known = name is not None and (name in self._names or (self._any_address and _is_address(name)))
             if len(self._cache) >= _MOST_CACHED:
                 self._cache.clear()
@@ -208,5 +208,5 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def _text(header: bytes) -> str:
+def header_text(header: bytes) -> str:
     return header.strip(b" \t").decode("latin-1")

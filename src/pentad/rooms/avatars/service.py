@@ -14,7 +14,7 @@ from pentad.kernel.errors import InvalidInput, NotFound, PentadError, Unavailabl
 from pentad.kernel.incidents import log_failure
 from pentad.kernel.names import did_you_mean
 from pentad.kernel.ports import Row, Rows
-from pentad.platform import ALONE, OpenRoom, Platform
+from pentad.platform import NO_NEIGHBOURS, OpenRoom, Platform
 from pentad.rooms.avatars import store
 from pentad.rooms.avatars.answers.answer_log import AnswerLog, AnswerRecord, Cited
 from pentad.rooms.avatars.avatar_snapshot import AvatarSnapshot
@@ -200,7 +200,7 @@ class Avatars:
         from pentad.mcp.references import ONE_REFERENCE, WEB, References, Resolved
         from pentad.rooms.avatars.corpus.referenced_documents import ReferenceReader
 
-        references = References(ALONE, self.platform.fetcher)
+        references = References(NO_NEIGHBOURS, self.platform.fetcher)
 
         async def resolve(uri: str) -> Resolved:
             return await references.resolve(LOCAL, uri, max_bytes=ONE_REFERENCE)

@@ -8,11 +8,11 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from pentad.kernel.errors import Conflict
 from pentad.kernel.ports import Dialect, Rows, Transaction, Value
-from pentad.kernel.sql import chunks, marks
+from pentad.kernel.sql import array_literal, chunks, marks
 from pentad.rooms.directory.records.index_fields import WORDS, IndexedFields, Kind, Term
 
 PULL: Final = "SELECT t.data FROM directory_records r JOIN directory_texts t ON t.record = r.id WHERE r.cid = ?"
@@ -184,7 +184,7 @@ def _insert_postings(tx: Transaction, dialect: Dialect, ids: Sequence[int], draf
         tx.run(
             "INSERT INTO directory_postings (term, record)"
             " SELECT * FROM unnest(CAST(? AS bigint[]), CAST(? AS bigint[]))",
-            _array(term for term, _ in pairs), _array(record for _, record in pairs),
+            array_literal(term for term, _ in pairs), array_literal(record for _, record in pairs),
         )  # fmt: skip
 
 
@@ -253,7 +253,7 @@ def _add_counts(tx: Transaction, dialect: Dialect, changes: Counter[int]) -> Non
             "UPDATE directory_terms SET records = records + change.by FROM"
             " unnest(CAST(? AS bigint[]), CAST(? AS bigint[])) AS change (id, by)"
             " WHERE directory_terms.id = change.id",
-            _array(changes), _array(changes.values()),
+            array_literal(changes), array_literal(changes.values()),
         )  # fmt: skip
 
 
@@ -269,7 +269,3 @@ def _reserve_ids(tx: Transaction, dialect: Dialect, table: str, count: int) -> l
         used = tx.value("SELECT seq FROM sqlite_sequence WHERE name = ?", table)
         last = max(last, used or 0)
     return list(range(last + 1, last + 1 + count))
-
-
-def _array(numbers: Any) -> str:
-    return "{" + ",".join(map(str, numbers)) + "}"

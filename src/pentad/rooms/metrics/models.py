@@ -286,7 +286,6 @@ class Info(msgspec.Struct, frozen=True, kw_only=True):
     takes: frozenset[str] | None = None
     """Which of `bg`, `environment`, `region`, `raw` and `compat` it supports; others are refused. With None, the
     collector decides."""
-    needs_bg: bool = False
     permissions: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     """By fact name: the permission a login needs."""
     ageless: frozenset[str] = frozenset()

@@ -98,7 +98,7 @@ def convert(weights: bytes, tokenizer: bytes) -> bytes:
     """The integer graph of these weights, after checking that both graphs produce the expected vectors."""
     ids = token_ids(open_tokenizer(tokenizer), SENTENCES)
     if tuple(map(tuple, ids)) != TOKENS:
-        raise _wrong("The tokenizer does not give the tokens it must.")
+        raise _wrong("The tokenizer does not produce the expected tokens.")
     tensors = read_tensors(weights)
     try:
         check(encode(open_session(exact_graph(tensors)), ids), EXACT_TOLERANCE, "exact")

@@ -8,7 +8,7 @@ import pytest
 from pentad.kernel.errors import InvalidInput, LimitExceeded, NotFound, Unavailable
 from pentad.kernel.ports import Database
 from pentad.kernel.principal import LOCAL, Principal
-from pentad.platform import Alone
+from pentad.platform import NoNeighbours
 from pentad.rooms.agents.context import context_store
 from pentad.rooms.agents.context.budget import plan_context
 from pentad.rooms.agents.context.context_store import ContentStore, forget_old_content
@@ -120,6 +120,6 @@ async def test_five_megabytes_fit_64_kib_and_the_rest_is_fetched_and_verified(co
     }  # fmt: skip
     context = read_context({"mcp_context": json.loads(exact_json({"items": plan.items}))})
     assert context is not None
-    resolution = Resolver(Alone(), contents, None).open(LOCAL, context.items)
+    resolution = Resolver(NoNeighbours(), contents, None).open(LOCAL, context.items)
     for name, item in items.items():
         assert await resolution.content(name) == item["content"]

@@ -11,8 +11,8 @@ from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, LimitExceede
 from pentad.kernel.principal import LOCAL, Principal
 from pentad.mcp.content import Contents as ResourceContents
 from pentad.net.fetch import HttpFetcher
-from pentad.net.policy import FetchPolicy
-from pentad.platform import Alone
+from pentad.net.fetch_policy import FetchPolicy
+from pentad.platform import NoNeighbours
 from pentad.rooms.agents.context.context_store import ContentStore
 from pentad.rooms.agents.context.integrity import bytes_hash
 from pentad.rooms.agents.context.refs import Resolver
@@ -143,7 +143,7 @@ async def test_a_budget_is_for_all_references_together(resolver: Resolver):
 async def test_kept_contents_are_their_owners(contents: ContentStore):
     body = b"kept"
     await contents.keep(LOCAL, {bytes_hash(body): (body, "text/plain")})
-    resolver = Resolver(Alone(), contents, None)
+    resolver = Resolver(NoNeighbours(), contents, None)
     items = {"it": {"ref": f"context://{bytes_hash(body)}"}}
     assert await resolver.open(LOCAL, items).content("it") == "kept"
     with pytest.raises(NotFound):
@@ -181,8 +181,8 @@ async def test_the_web_is_reached_through_the_guarded_fetcher_alone():
         )
         try:
             with pytest.raises(PentadError):
-                await Resolver(Alone(), None, guarded).references.resolve(LOCAL, f"{url}/a", max_bytes=1_000)
-            references = Resolver(Alone(), None, opened).references
+                await Resolver(NoNeighbours(), None, guarded).references.resolve(LOCAL, f"{url}/a", max_bytes=1_000)
+            references = Resolver(NoNeighbours(), None, opened).references
             found = await references.resolve(LOCAL, f"{url}/a", max_bytes=1_000)
             assert (found.body, found.media_type) == (b"a page", "text/plain")
             for path, error in (("/no", NotFound), ("/in", Forbidden), ("/bad", Unavailable), ("/big", LimitExceeded)):

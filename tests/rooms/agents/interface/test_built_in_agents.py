@@ -10,7 +10,7 @@ from pentad.app import App, open_app
 from pentad.kernel.errors import Misconfigured
 from pentad.kernel.principal import Principal
 from pentad.net.addresses import networks
-from pentad.net.policy import FetchPolicy
+from pentad.net.fetch_policy import FetchPolicy
 from pentad.rooms.agents.hosting.built_in_agents import servers_of
 from pentad.settings.model import Settings
 from tests.room_settings import room_settings

@@ -11,7 +11,7 @@ from pentad.app import open_app
 from pentad.kernel.errors import Conflict, InvalidInput, Misconfigured
 from pentad.kernel.principal import LOCAL
 from pentad.net.addresses import networks
-from pentad.net.policy import FetchPolicy
+from pentad.net.fetch_policy import FetchPolicy
 from pentad.rooms.agents.context.integrity import check_seal, seal_items
 from pentad.rooms.agents.context.outbound import prepare_context
 from pentad.rooms.agents.keys import card_keys, context_keys

@@ -12,7 +12,7 @@ import pytest
 from pentad.app import App, open_app
 from pentad.kernel.errors import NotFound
 from pentad.kernel.principal import LOCAL, Principal
-from pentad.net.policy import FetchPolicy
+from pentad.net.fetch_policy import FetchPolicy
 from pentad.rooms.agents.client.remote_agent import RemoteAgent
 from pentad.rooms.agents.hosting.hosted_agent import hosted
 from pentad.rooms.agents.hosting.turn import Turn

@@ -9,7 +9,7 @@ import pytest
 
 from pentad.app import App, open_app
 from pentad.net.addresses import networks
-from pentad.net.policy import FetchPolicy
+from pentad.net.fetch_policy import FetchPolicy
 from pentad.settings.model import Settings
 from tests.behaviour.connecting import front_of
 from tests.behaviour.http_wire import send

@@ -10,7 +10,7 @@ import pytest
 from pentad.app import App, open_app
 from pentad.kernel.principal import Principal
 from pentad.net.addresses import networks
-from pentad.net.policy import FetchPolicy
+from pentad.net.fetch_policy import FetchPolicy
 from pentad.settings.model import Settings
 from tests.rooms.agents.interface.conftest import Caller, Other, served
 from tests.rooms.directory.records.parts import agent

@@ -666,7 +666,7 @@ async def test_a_limit_that_would_never_let_anything_through_is_refused(site: Si
 @pytest.mark.requirement("agents:house:rights")
 async def test_what_an_agent_calls_is_in_the_audit_trail_under_its_caller_and_trace(site: Site) -> None:
     entries: list[Any] = []
-    record, site.app.within.dispatcher._record = site.app.within.dispatcher._record, entries.append
+    record, site.app.internal_server.dispatcher._record = site.app.internal_server.dispatcher._record, entries.append
 
     async def curious(turn: Turn) -> str:
         await turn.call_tool("agents_list", limit=1)
@@ -676,7 +676,7 @@ async def test_what_an_agent_calls_is_in_the_audit_trail_under_its_caller_and_tr
     try:
         task = await site.send("curious", caller=LIMITED)
     finally:
-        site.app.within.dispatcher._record = record
+        site.app.internal_server.dispatcher._record = record
     trace = await site.agents.tasks.trace(LIMITED, task.id)
     assert [(entry[1], entry[3], entry[4], entry[9][3:35]) for entry in entries] == [
         (LIMITED.id, "agents_list", "ok", trace.trace_id),

@@ -16,8 +16,8 @@ from pentad.http.application import http_application
 from pentad.kernel.default_limits import MIB, Limits
 from pentad.kernel.principal import LOCAL
 from pentad.net.fetch import HttpFetcher
-from pentad.net.policy import FetchPolicy
-from pentad.net.server import serve
+from pentad.net.fetch_policy import FetchPolicy
+from pentad.net.http_server import serve
 from pentad.rooms.agents.context.context_store import StoredContent
 from pentad.rooms.agents.context.extension import params_of
 from pentad.rooms.agents.context.integrity import bytes_hash, exact_json

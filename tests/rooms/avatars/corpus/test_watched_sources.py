@@ -12,7 +12,7 @@ from aiohttp import web
 from pentad.app import App, open_app
 from pentad.kernel.principal import LOCAL
 from pentad.net.addresses import networks
-from pentad.net.policy import FetchPolicy
+from pentad.net.fetch_policy import FetchPolicy
 from pentad.rooms.avatars.service import Avatars
 from pentad.settings.model import SearchSettings, Settings
 from tests.behaviour.clocks import TurnedClock

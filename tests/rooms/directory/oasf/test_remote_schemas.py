@@ -11,7 +11,7 @@ from aiohttp import web
 from pentad.kernel.errors import InvalidInput, Misconfigured, NotFound, Unavailable
 from pentad.kernel.ports import Fetched
 from pentad.net.fetch import HttpFetcher
-from pentad.net.policy import FetchPolicy
+from pentad.net.fetch_policy import FetchPolicy
 from pentad.rooms.directory.oasf.schema_source import (
     CACHE_SECONDS,
     SECONDS,

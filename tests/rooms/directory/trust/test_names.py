@@ -13,7 +13,7 @@ from pentad.kernel.clock import iso
 from pentad.kernel.errors import InvalidInput, NotFound, Unavailable
 from pentad.net.addresses import networks
 from pentad.net.fetch import HttpFetcher
-from pentad.net.policy import FetchPolicy
+from pentad.net.fetch_policy import FetchPolicy
 from pentad.rooms.directory.trust.jwks import REMEMBERED, Domain, WellKnownKeySets, domain_of, find_vouched_key, keys_of
 from pentad.rooms.directory.trust.keys import read_public_key
 from pentad.rooms.directory.trust.service import ASK_AGAIN_AFTER, VALID_FOR, Trust

@@ -13,7 +13,7 @@ from pentad.kernel.clock import SystemClock
 from pentad.kernel.errors import Misconfigured, Unavailable
 from pentad.kernel.principal import Principal
 from pentad.net.fetch import HttpFetcher
-from pentad.platform import ALONE, Alone
+from pentad.platform import NO_NEIGHBOURS, NoNeighbours
 from pentad.rooms.metrics.notifications.groups import GroupedAlert, Notice
 from pentad.rooms.metrics.notifications.receivers import (
     MOST_ALERTS,
@@ -46,7 +46,7 @@ def notice(firing: list[GroupedAlert], resolved: list[GroupedAlert] | None = Non
     )  # fmt: skip
 
 
-def messenger(neighbours: Any = ALONE, fetcher: Any = None) -> Messenger:
+def messenger(neighbours: Any = NO_NEIGHBOURS, fetcher: Any = None) -> Messenger:
     return Messenger(fetcher or UnusedFetcher(), SystemClock(), neighbours, "http://pentad.test")
 
 
@@ -124,7 +124,7 @@ async def test_slack_shows_names_from_elsewhere_as_they_are() -> None:
     assert "webhook-signature" not in request.headers
 
 
-class Agents(Alone):
+class Agents(NoNeighbours):
     """The agents room, as far as a receiver knows it."""
 
     def __init__(self, result: Mapping[str, Any]) -> None:

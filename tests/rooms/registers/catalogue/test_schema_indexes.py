@@ -36,6 +36,25 @@ async def test_too_many_indexes_are_refused_with_their_names(registers: Register
     assert len(await indexes(registers, pair.schema.id)) == 2
 
 
+@pytest.mark.parametrize("stores", ["postgres"], indirect=True)
+@pytest.mark.requirement("registers:query:growth")
+async def test_postgres_has_statistics_of_every_indexed_property(stores: Stores) -> None:
+    """It has none of partial indexes."""
+    _ = stores.url  # a database of its own: statistics of earlier tests stay in the shared ones
+
+    async def statistics(registers: Registers) -> list[str]:
+        named = "SELECT substr(stxname, 4) FROM pg_statistic_ext ORDER BY 1"
+        return [name for (name,) in await registers.platform.database.read(lambda rows: rows.all(named))]
+
+    properties = {"code": {"type": "string", "unique": True}, "fee": {"type": "number", "x-index": True}}
+    async with opened(stores) as registers:
+        pair = await pair_of(registers, "tree", properties)
+        made = await indexes(registers, pair.schema.id)
+        assert await statistics(registers) == sorted(name[3:] for name in made)
+        await change(registers, "tree", {"code": {"unique": False}})
+        assert len(await statistics(registers)) == 1
+
+
 TOGETHER = "pentad.rooms.registers.objects.indexes.MOST_INDEXES_TOGETHER"
 
 

@@ -1,6 +1,7 @@
 """Listing: cursors while others write, cursors that do not fit, the past, words, and which index is used."""
 
 import base64
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -28,6 +29,7 @@ from pentad.rooms.registers.query.models import (
     Sort,
     Terms,
 )
+from pentad.rooms.registers.query.text_search import WINDOW
 from tests.rooms.registers.query.seeding import open_room, put, put_indexes, put_words, simple
 from tests.stores import Stores
 
@@ -235,6 +237,85 @@ async def test_the_most_relevant_comes_first_and_pages_go_on(room: Database) -> 
     assert await room.write(work) == [[2], [1], [1, 2]]
 
 
+class Hearing(Rows):
+    """Keeps the statements that read many rows."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+        self.heard: list[tuple[str, tuple[Any, ...]]] = []
+
+    def one(self, sql: str, *params: Any) -> Any:
+        return self._rows.one(sql, *params)
+
+    def all(self, sql: str, *params: Any) -> list[Any]:
+        self.heard.append((sql, params))
+        return self._rows.all(sql, *params)
+
+    def value(self, sql: str, *params: Any) -> Any:
+        return self._rows.value(sql, *params)
+
+
+@pytest.mark.parametrize("stores", ["postgres"], indirect=True)
+@pytest.mark.requirement("registers:query:growth")
+async def test_a_page_of_a_word_in_every_object_looks_up_only_the_best(new_room: Database) -> None:
+    """SQLite looks up rows in the same process, which costs less than the words."""
+    texts = {number: "oak " * (number % 3 + 1) for number in range(1, 2_001)}
+
+    def prepare(tx: Transaction) -> None:
+        put(tx, [simple(number, {"text": text}) for number, text in texts.items()])
+        put_words(tx, new_room.dialect, texts.items())
+
+    def work(rows: Rows) -> tuple[list[int], list[int]]:
+        hearing = Hearing(rows)
+        found = ids(find(hearing, new_room.dialect, PAIR, Query(search="oak", limit=5, count=False)))
+        read = [rows.value(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}", *params) for sql, params in hearing.heard]
+        return found, [_objects_read(one) for one in read]
+
+    await new_room.write(prepare)
+    found, read = await new_room.read(work)
+    assert all(number % 3 == 2 for number in found)
+    assert read == [WINDOW]
+
+
+@pytest.mark.parametrize("stores", ["postgres"], indirect=True)
+@pytest.mark.requirement("registers:query:growth")
+async def test_postgres_looks_up_a_unique_value_even_without_statistics(new_room: Database) -> None:
+    """For PostgreSQL an unknown value is in 0.5 % of all objects: a page of those would come first in order of ids."""
+
+    def prepare(tx: Transaction) -> None:
+        put(tx, [simple(1, {"code": "c1"})])
+        columns = "register, schema, version, owner, organisation, created_at, updated_at, hash"
+        tx.run(
+            f"INSERT INTO objects (id, uuid, data, {columns}) SELECT n, 'u' || n,"
+            f" json_build_object('code', 'c' || n), {columns} FROM objects, generate_series(2, 30000) AS n"
+        )
+        put_indexes(tx, "postgres", 1, [(("code",), "text")])
+
+    def work(rows: Rows) -> int:
+        hearing = Hearing(rows)
+        path = ("code",)
+        scope = replace(PAIR, indexed=frozenset([path]), unique=frozenset([path]))
+        assert ids(find(hearing, "postgres", scope, Query(filter=Compare(path, "eq", "c29999"), limit=25))) == [29_999]
+        [(sql, params)] = hearing.heard
+        return _objects_read(rows.value(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}", *params))
+
+    await new_room.write(prepare)
+    assert await new_room.read(work) == 1
+
+
+def _objects_read(explained: Any) -> int:
+    """How many rows of `objects` a statement read, and looked at, by what EXPLAIN says."""
+    (plan,) = json.loads(explained) if isinstance(explained, str) else explained
+    return _rows_of(plan["Plan"])
+
+
+def _rows_of(step: dict[str, Any]) -> int:
+    inner = sum(map(_rows_of, step.get("Plans", ())))
+    if step.get("Relation Name") != "objects":
+        return inner
+    return inner + round((step["Actual Rows"] + step.get("Rows Removed by Filter", 0)) * step["Actual Loops"])
+
+
 INDEXED: tuple[Path, ...] = (("code",), ("score",), ("status",), ("open",), ("due",))
 
 
@@ -284,21 +365,6 @@ async def test_sqlite_counts_a_facet_in_the_propertys_own_index(new_room: Databa
 
 async def _plan(room: Database, scope: Scope, query: Query) -> str:
     """How the store would run the first statement of a query, on a thousand objects."""
-    heard: list[tuple[str, tuple[Any, ...]]] = []
-
-    class Hearing(Rows):
-        def __init__(self, rows: Rows) -> None:
-            self._rows = rows
-
-        def one(self, sql: str, *params: Any) -> Any:
-            return self._rows.one(sql, *params)
-
-        def all(self, sql: str, *params: Any) -> list[Any]:
-            heard.append((sql, params))
-            return self._rows.all(sql, *params)
-
-        def value(self, sql: str, *params: Any) -> Any:
-            return self._rows.value(sql, *params)
 
     def prepare(tx: Transaction) -> None:
         if tx.value("SELECT count(*) FROM objects"):
@@ -310,8 +376,9 @@ async def _plan(room: Database, scope: Scope, query: Query) -> str:
             tx.run("ANALYZE objects")
 
     def work(tx: Transaction) -> str:
-        find(Hearing(tx), room.dialect, replace(scope, indexed=frozenset(INDEXED)), query)
-        sql, params = heard[0]
+        hearing = Hearing(tx)
+        find(hearing, room.dialect, replace(scope, indexed=frozenset(INDEXED)), query)
+        sql, params = hearing.heard[0]
         explain = "EXPLAIN QUERY PLAN " if room.dialect == "sqlite" else "EXPLAIN "
         return "\n".join(str(row) for row in tx.all(explain + sql, *params))
 

@@ -6,7 +6,6 @@ hash and size, so the reader can verify what it gets.
 """
 
 import base64
-import hashlib
 import re
 from contextlib import suppress
 from typing import Final, NamedTuple
@@ -16,6 +15,7 @@ from pentad.access.owners import OwnerNow, owner_as_saved, require_owner
 from pentad.kernel.clock import Clock, SystemRandomness
 from pentad.kernel.default_limits import MIB
 from pentad.kernel.errors import Forbidden, LimitExceeded, NotFound
+from pentad.kernel.ids import token_digest
 from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.kernel.principal import Principal
 from pentad.rooms.agents.context.context_store import StoredContent, drop_unused, put_body
@@ -73,7 +73,8 @@ class TemporaryLinks:
                 put_body(tx, content.sha256, content.body, now)
                 tx.run(
                     _INSERT,
-                    _digest(token), caller.id, content.sha256, content.media_type, len(content.body), expires_at,
+                    token_digest(token).hex(), caller.id, content.sha256, content.media_type, len(content.body),
+                    expires_at,
                 )  # fmt: skip
             total = tx.value(
                 "SELECT coalesce(sum(size), 0) FROM agent_lent_contents WHERE owner = ? AND expires_at > ?",
@@ -101,7 +102,7 @@ class TemporaryLinks:
             "SELECT lent.owner, contents.sha256, contents.body, lent.media_type FROM agent_lent_contents AS lent"
             " JOIN agent_contents AS contents ON contents.sha256 = lent.sha256"
             " WHERE lent.token = ? AND lent.expires_at > ?",
-            _digest(token), self._clock.now(),
+            token_digest(token).hex(), self._clock.now(),
         )  # fmt: skip
         if row is None:
             return None
@@ -146,7 +147,3 @@ def forget_expired_links(tx: Transaction, now: float, most: int) -> int:
 def without_token(url: str) -> str:
     """A URL for messages and logs, without the token that grants access."""
     return _LINK_PATH.sub(rf"{PATH}/...", url)
-
-
-def _digest(token: str) -> str:
-    return hashlib.sha256(token.encode("ascii")).hexdigest()

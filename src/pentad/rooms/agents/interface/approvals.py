@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field
 from pentad.kernel.clock import iso
 from pentad.kernel.errors import Forbidden, InvalidInput
 from pentad.kernel.principal import Principal
+from pentad.kernel.query_parameters import number_in
 from pentad.mcp.arguments import Arguments
 from pentad.mcp.call import Call
 from pentad.mcp.client_requests import Elicit, Elicited
@@ -178,7 +179,6 @@ async def _decide(call: Call[Agents], approval: Approval, decision: str, reason:
 
 def approval_routes(agents: Agents) -> "list[BaseRoute]":
     """REST: the inbox, one approval, and its decision."""
-    from pentad.rooms.agents.interface.rest import number_in
 
     inbox = agents.tasks.approvals
 

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Generator
 from contextlib import contextmanager
 from typing import Any, Final
-from urllib.parse import parse_qs, quote
+from urllib.parse import quote
 
 import msgspec
 from starlette.requests import Request
@@ -23,6 +23,7 @@ from starlette.routing import BaseRoute
 from pentad.kernel.clock import iso
 from pentad.kernel.errors import Forbidden, InvalidInput, Overloaded
 from pentad.kernel.principal import Principal
+from pentad.kernel.query_parameters import query_of
 from pentad.mcp.http_exchange import HttpExchange, Receive, Send
 from pentad.mcp.rights import check_right
 from pentad.platform import Mount, Operation, Scope, protected_route
@@ -102,7 +103,7 @@ class Uploads:
         headers, owner = exchange.headers, exchange.principal.id
         if headers.get(b"content-encoding", b"identity").strip().lower() != b"identity":
             raise InvalidInput("A file is uploaded as it is.", hint="Leave out Content-Encoding.")
-        name = parse_qs(scope["query_string"].decode("latin-1")).get("name", ["file"])[0]
+        name = query_of(scope).get("name", [""])[0] or "file"
         kind = headers.get(b"content-type", b"").decode("latin-1").strip() or None
         exchange.release()  # uploads take long, and have their own limit
         with self._one_more(owner):

@@ -13,7 +13,6 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, cast
-from urllib.parse import parse_qs
 
 import msgspec
 
@@ -22,8 +21,9 @@ from pentad.kernel.errors import Forbidden, InvalidInput, NotFound, PentadError,
 from pentad.kernel.incidents import ensure_logged, internal_error
 from pentad.kernel.json import check_bounds
 from pentad.kernel.principal import Action
+from pentad.kernel.query_parameters import number_in, query_of
 from pentad.mcp.http_exchange import HttpExchange, Receive, Send
-from pentad.mcp.rights import refuse_read_only
+from pentad.mcp.rights import refuse_anonymous, refuse_read_only
 from pentad.platform import AsgiApp, Mount, Scope
 from pentad.rooms.agents.context.context_store import StoredContent
 from pentad.rooms.agents.context.findings import LEVELS, Level
@@ -100,7 +100,7 @@ class _Routes:
     async def cards(self, scope: Scope, exchange: HttpExchange) -> Answer:
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
         rest = scope["path"][len(CARDS) :].strip("/")
-        query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        query = query_of(scope)
         if not rest:
             if method == "POST":
                 _require(exchange, "write")
@@ -186,7 +186,7 @@ class _Routes:
         require_method(scope["method"], "POST")
         if scope["path"].rstrip("/") != VALIDATE:
             raise NotFound("There is nothing at this path.")
-        query = parse_qs(scope["query_string"].decode("latin-1"))
+        query = query_of(scope)
         level: CardLevel = "strict" if _text(query, "level", 20) == "strict" else "lenient"
         card = _card_in(exchange)
         problems = problems_of(card, level)
@@ -209,8 +209,7 @@ def _summary(one: CardRecord) -> dict[str, Any]:
 
 def _require(exchange: HttpExchange, action: Action) -> None:
     caller = exchange.principal
-    if caller.kind == "anonymous":
-        raise Unauthenticated("Credentials are needed.")
+    refuse_anonymous(caller)
     if not caller.may("agents", action):
         if action != "read":
             refuse_read_only(caller)
@@ -267,15 +266,6 @@ def _flag(query: Query, name: str) -> bool | None:
     raise InvalidInput(f"{name} is {text[:40]!r}.", hint="Write true or false.")
 
 
-def number_in(text: str | None, name: str, default: int, least: int, most: int) -> int:
-    """The number in a query parameter."""
-    if not text:
-        return default
-    if not (text.isascii() and text.isdigit() and len(text) < 17) or not least <= int(text) <= most:
-        raise InvalidInput(f"{name} is {text[:40]!r}.", hint=f"It is a number from {least} to {most}.")
-    return int(text)
-
-
 def context_mounts(links: TemporaryLinks) -> list[Mount]:
     """The linter, and the temporary links."""
 
@@ -303,7 +293,7 @@ async def _lint(scope: Scope, exchange: HttpExchange) -> tuple[int, Any]:
     require_method(scope["method"], "POST")
     if not exchange.principal.may("agents", "read"):
         raise Forbidden("This needs the scope agents:read.")
-    level = _level(parse_qs(scope["query_string"].decode("latin-1")).get("level", ["standard"])[0])
+    level = _level(query_of(scope).get("level", [""])[0] or "standard")
     report = await asyncio.to_thread(lint_text, exchange.body, level, now=time.time())
     return 200, report.as_json()
 

@@ -9,11 +9,11 @@ from starlette.routing import BaseRoute
 from pentad.access.signing_keys import KeyRing, SigningKey
 from pentad.kernel.clock import iso
 from pentad.kernel.principal import Principal
+from pentad.kernel.query_parameters import number_in
 from pentad.platform import Operation, Parameter, is_yes, parse_body, protected_route
 from pentad.rooms.agents.card_signing import key_id
 from pentad.rooms.agents.delegation import delegate
 from pentad.rooms.agents.interface.presentation import TaskView, delegation_view, list_tasks, trace_json
-from pentad.rooms.agents.interface.rest import number_in
 from pentad.rooms.agents.interface.tools import DelegateArguments, task_request
 from pentad.rooms.agents.keys import open_card_ring
 from pentad.rooms.agents.service import Agents

@@ -17,7 +17,7 @@ from pentad.kernel.errors import InvalidInput, PentadError
 from pentad.kernel.incidents import log_failure
 from pentad.kernel.ports import Database, Fetcher, Rows, Transaction
 from pentad.kernel.principal import Principal
-from pentad.platform import ALONE, Neighbours
+from pentad.platform import NO_NEIGHBOURS, Neighbours
 from pentad.rooms.agents import store
 from pentad.rooms.agents.approvals.inbox import Inbox, InboxOptions
 from pentad.rooms.agents.context.findings import Level
@@ -103,7 +103,7 @@ class TaskLog:
         files: Files | None = None,
         secret_box: SecretBox = PLAIN,
         owner_now: OwnerNow = owner_as_saved,
-        neighbours: Neighbours = ALONE,
+        neighbours: Neighbours = NO_NEIGHBOURS,
         approvals: InboxOptions | None = None,
         fetcher: Fetcher | None = None,
     ) -> None:

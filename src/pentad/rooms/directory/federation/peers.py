@@ -179,7 +179,7 @@ class Peers:
 
     async def try_again(self) -> None:
         """Retry failed peers now: a restart may have fixed what was wrong."""
-        await self._jobs.hasten(JOB)
+        await self._jobs.retry_now(JOB)
 
     async def states(self) -> list[PeerState]:
         """Every peer, by name."""

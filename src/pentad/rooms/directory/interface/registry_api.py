@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_address
 from typing import Annotated, Any, Final
-from urllib.parse import parse_qs
 
 import msgspec
 
@@ -20,6 +19,7 @@ from pentad.kernel.errors import PROBLEM_TYPE, InvalidInput, NotFound, PentadErr
 from pentad.kernel.incidents import ensure_logged, internal_error
 from pentad.kernel.json_values import text_or_none
 from pentad.kernel.principal import ANONYMOUS
+from pentad.kernel.query_parameters import query_of
 from pentad.mcp.http_exchange import HttpExchange, Message, Receive, Send
 from pentad.mcp.rights import check_right
 from pentad.platform import AsgiApp, Mount, Scope
@@ -284,7 +284,7 @@ def _path(scope: Scope, prefix: str) -> str:
 
 
 def _query(scope: Scope) -> Query:
-    given = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+    given = query_of(scope)
     return {name: values[-1] for name, values in given.items() if values[-1]}
 
 

@@ -189,7 +189,7 @@ class Records:
                 self._observer.added(tx, stored, state, now)
             list_changed(tx, "resources", "directory")
             if self._index is not None:
-                self._index.stir(tx, COLLECTION)
+                self._index.supply_changed(tx, COLLECTION)
             names = {draft.fields.name for draft in drafts if draft.cid in new}
             for name in names if len(names) <= MOST_NAMES_SIGNALLED else ():
                 _name_changed(tx, name)

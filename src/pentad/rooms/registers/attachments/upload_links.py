@@ -5,7 +5,6 @@ object. Its token has 256 random bits and only its hash is stored, so the store 
 """
 
 import base64
-import hashlib
 import io
 import re
 import secrets
@@ -17,6 +16,7 @@ import msgspec
 from pentad.access.owners import OwnerNow
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import LimitExceeded, NotFound
+from pentad.kernel.ids import token_digest
 from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.kernel.principal import Principal
 from pentad.rooms.registers.attachments.files import Attachment, checked_name
@@ -74,7 +74,7 @@ class UploadLinks:
             tx.run(
                 "INSERT INTO upload_links (token, principal, rights, object, name, expires_at)"
                 " VALUES (?, ?, ?, ?, ?, ?)",
-                _digest(token), principal.id, rights, uuid, checked, now + SECONDS,
+                token_digest(token).hex(), principal.id, rights, uuid, checked, now + SECONDS,
             )  # fmt: skip
 
         await self._database.write(insert)
@@ -88,7 +88,7 @@ class UploadLinks:
         return found
 
     def _find(self, rows: Rows, token: str) -> UploadLink | None:
-        digest = _digest(token)
+        digest = token_digest(token).hex()
         row = rows.one(
             "SELECT principal, rights, object, name FROM upload_links WHERE token = ? AND expires_at > ?",
             digest, self._clock.now(),
@@ -111,10 +111,6 @@ class UploadLinks:
 
         [made] = await self._attachments.write(stored, [(link.name, io.BytesIO(content))], use)
         return made
-
-
-def _digest(token: str) -> str:
-    return hashlib.sha256(token.encode("ascii")).hexdigest()
 
 
 def _no_link() -> NotFound:

@@ -91,12 +91,12 @@ def missing_indexes(rows: Rows, dialect: Dialect, schema: int, plan: IndexPlan) 
             statements.append(f"DROP INDEX CONCURRENTLY IF EXISTS {name}")
         statements.append(statement)
     if statements and dialect == "postgres":
-        for path, kind in plan.plain:
-            # without statistics for a partial index, PostgreSQL assumes that every range covers a third of it
-            name = _statistics_name(_index_name("ox", schema, [(path, kind)]))
-            statements.append(
-                f"CREATE STATISTICS IF NOT EXISTS {name} ON ({typed_value(dialect, path, kind)}) FROM objects"
-            )
+        # without them, PostgreSQL assumes for a partial index that every range covers a third and every value 0.5 %
+        plain = [("ox", [column]) for column in plan.plain]
+        unique = [("ux", list(zip(key.paths, key.kinds, strict=True))) for key in plan.unique]
+        for prefix, columns in (*plain, *unique):
+            name, first = _statistics_name(_index_name(prefix, schema, columns)), typed_value(dialect, *columns[0])
+            statements.append(f"CREATE STATISTICS IF NOT EXISTS {name} ON ({first}) FROM objects")
     return statements
 
 

@@ -346,7 +346,12 @@ class ObjectReader:
         """What a caller may query in a pair."""
         self._access.check(caller, pair, "read")
         rule = self._access.row_filter(caller, pair, "read")
-        return Scope(pair.register.id, (pair.schema.id,), rule=rule, indexed=self._indexed(pair.definition))
+        indexed, unique = self._indexed(pair.definition), self._unique(pair.definition)
+        return Scope(pair.register.id, (pair.schema.id,), rule=rule, indexed=indexed, unique=unique)
+
+    def _unique(self, definition: "CompiledSchema") -> frozenset[Path]:
+        keys = self._catalogue.definitions.facts(definition).indexes.unique
+        return frozenset(key.paths[0] for key in keys if len(key.paths) == 1)
 
     def _indexed(self, definition: "CompiledSchema") -> frozenset[Path]:
         indexes = self._catalogue.definitions.facts(definition).indexes

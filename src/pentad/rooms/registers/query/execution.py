@@ -9,7 +9,14 @@ from pentad.rooms.registers.query.aggregation import run_aggregation
 from pentad.rooms.registers.query.count_cache import CountCache, is_cacheable
 from pentad.rooms.registers.query.dialects import SqlDialect, sql_dialect
 from pentad.rooms.registers.query.facets import facets
-from pentad.rooms.registers.query.from_clause import COLUMNS, RowSource, indexed_value, may_be_selective, row_source
+from pentad.rooms.registers.query.from_clause import (
+    COLUMNS,
+    RowSource,
+    finds_one,
+    indexed_value,
+    may_be_selective,
+    row_source,
+)
 from pentad.rooms.registers.query.models import AggregateQuery, AggregateResult, Query, QueryResult, Scope
 from pentad.rooms.registers.query.pagination import Key, Phase, phases, position, read_cursor, sort_keys, write_cursor
 from pentad.rooms.registers.query.related_rows import looked_up, narrowed, with_values
@@ -104,7 +111,7 @@ def _sorted(rows: Rows, sql: SqlDialect, scope: Scope, query: Query, narrow: Que
         found = RowSource(found.tables, joined("AND", [found.where, here]))
     after = read_cursor(scope, query, [*(one.kind for one in query.sort), "number"])
     few = may_be_selective(scope, narrow.filter)
-    walk = list(phases(sql, keys, after, few=few))
+    walk = list(phases(sql, keys, after, few=few or finds_one(scope, narrow.filter)))
     if few and not keys and sql.dialect == "sqlite":
         listed = _page_by_ids(rows, found, walk[0], query.limit + 1, query.offset)
     else:

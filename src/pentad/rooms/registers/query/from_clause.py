@@ -50,6 +50,14 @@ def indexed_value(scope: Scope, criteria: Filter | None) -> Compare | None:
     return None
 
 
+def finds_one(scope: Scope, criteria: Filter | None) -> bool:
+    """Whether some part asks for a unique value."""
+    return any(
+        isinstance(part, Compare) and part.op == "eq" and part.value is not None and part.path in scope.unique
+        for part in (criteria.parts if isinstance(criteria, And) else (criteria,))
+    )
+
+
 def may_be_selective(scope: Scope, criteria: Filter | None) -> bool:
     """Whether an index answers a list or a range."""
     match criteria:
@@ -174,12 +182,13 @@ def row_source(
     near: Sequence[int] = (),
     attachments: Sequence[int] = (),
     looked_up: bool = False,
+    best_first: bool = False,
 ) -> RowSource:
     """The objects of a scope that match a filter and a search; objects in `near` need not contain its words.
 
     `asked` are the words to look for, if not all words of the search. For the schemas in `attachments`, an object also
     matches if one of its attachments has the words. `looked_up` means that an index answers some part even if the
-    filter does not show it.
+    filter does not show it. With `best_first`, the best matches are wanted, in the order of their relevance and id.
     """
     pieces = scope_conditions(sql, scope)
     if as_of is None and not include_deleted:
@@ -200,6 +209,9 @@ def row_source(
             )
             if attachments:
                 found = _or_attached(found, attached_objects(sql, expression, attachments), ranked=not near)
+            if best_first and not near and sql.dialect == "postgres":
+                # sorted here, so that only the objects of the page are looked up
+                found = nested(composed("SELECT record, points FROM ", found, " ORDER BY points DESC, record"), "d")
             tables, relevance = composed(found, _FOUND_OBJECTS[sql.dialect]), None if near else "d.points"
             pieces.insert(0, Sql("objects.id = d.record"))
     elif (found := indexed_list(scope, criteria)) is not None:

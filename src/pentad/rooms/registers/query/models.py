@@ -377,10 +377,11 @@ class Scope:
     """What a caller may query, whatever the query says.
 
     `register` None means all registers, empty `schemas` all schemas. In a scope of one schema, `indexed` are the paths
-    with an index; they affect speed, never answers.
+    with an index and `unique` those of a single property whose values are unique; they affect speed, never answers.
     """
 
     register: int | None = None
     schemas: tuple[int, ...] = ()
     rule: Filter | None = None
     indexed: frozenset[Path] = frozenset()
+    unique: frozenset[Path] = frozenset()

@@ -189,7 +189,7 @@ class TextSearch:
     def _among(self, ids: Sequence[int]) -> list[int]:
         return [row[0] for row in self._read(self._source(search=False), "objects.id", ids)]
 
-    def _source(self, *, search: bool, near: Sequence[int] = ()) -> RowSource:
+    def _source(self, *, search: bool, near: Sequence[int] = (), best_first: bool = False) -> RowSource:
         request = self._request
         return row_source(
             self._parts,
@@ -200,6 +200,7 @@ class TextSearch:
             include_deleted=request.include_deleted,
             near=near,
             attachments=self._settings.attachments if search else (),
+            best_first=best_first,
         )
 
     def _read(self, found: RowSource, columns: str, ids: Sequence[int]) -> list[Row]:
@@ -284,7 +285,7 @@ class TextSearch:
 
     def _by_words(self, first: int, size: int, without: Sequence[int]) -> list[_Hit]:
         """A slice of the objects with all the words, in the store's own ranking order."""
-        found = self._source(search=True)
+        found = self._source(search=True, best_first=True)
         if found.relevance is None:
             return []
         others = _among(without, negated=True) if without else None

@@ -109,7 +109,7 @@ class Anypoint:
         return Info(
             id=self.id, title=spec.title, description=spec.description, catalogue=spec.metrics, root=spec.root,
             takes=spec.takes, family=FAMILY, ttl=60.0, ttls=TTLS,
-            structure=STRUCTURE, leads=LEADS, needs_bg=not self._logins.own.org, marks_stale=True,
+            structure=STRUCTURE, leads=LEADS, marks_stale=True,
             ageless=AGELESS, permissions=PERMISSIONS, ready=self._logins.own.complete, missing=f"{NEEDED} {HINT}",
         )  # fmt: skip
 

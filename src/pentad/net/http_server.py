@@ -19,8 +19,8 @@ from uvicorn import Server
 from pentad.kernel.default_limits import Limits
 from pentad.net.connection_guard import WRITE_SECONDS, ConnectionGuard
 from pentad.net.forwarded import BehindProxies, TrustedProxies
+from pentad.net.http_protocol import GuardedConfig, GuardedProtocol
 from pentad.net.listen import bind, bound_port, remove_path
-from pentad.net.protocol import GuardedConfig, GuardedProtocol
 
 Message = MutableMapping[str, Any]
 App = Callable[[MutableMapping[str, Any], Callable[[], Awaitable[Message]], Callable[[Message], Awaitable[None]]], Any]

@@ -1,7 +1,7 @@
 """Reads one document in a separate process, and writes its text, or the reason there is none, to a pipe.
 
 If a document crashes a parser, only this process ends. `fork_server` starts the process; on systems without fork,
-`python -m pentad.documents.child TASK < file` does.
+`python -m pentad.documents.reader_process TASK < file` does.
 """
 
 import hashlib
@@ -48,7 +48,7 @@ def _checksum_holds(number: str) -> bool:
 
 _READERS: Final = {
     "pdf": "pdf", "markdown": "markdown", "text": "plain_text", "html": "html", "docx": "docx", "epub": "epub",
-    "lines": "lines", "image": "image",
+    "lines": "plain_text", "image": "image",
 }  # fmt: skip
 _LONGEST_TITLE: Final = 300
 
@@ -102,6 +102,8 @@ def run(task: Task, source: BinaryIO, out: BinaryIO) -> None:
 def extracted(task: Task, data: bytes) -> Extracted:
     """The text of a document."""
     reader = load(task.format)
+    if task.format == "lines":
+        return reader.read_lines(data)
     if task.format in SCANNED and task.scan_seconds:
         return reader.read(data, TextRecognizer(task.scan_seconds))
     return reader.read(data)

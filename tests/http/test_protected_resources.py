@@ -2,7 +2,7 @@
 
 import pytest
 
-from pentad.access.protected_resource import BASIC, bearer, protected_resource
+from pentad.http.protected_resources import BASIC, bearer, protected_resource
 
 
 @pytest.mark.requirement("access:rfc9728")
@@ -11,7 +11,6 @@ def test_issuers_and_scopes_are_listed_in_a_stable_order() -> None:
         "https://pentad.example/mcp",
         authorization_servers=["https://login.example"],
         scopes={"registers:read", "*:read"},
-        documentation="https://pentad.example/docs",
     )
     assert document == {
         "resource": "https://pentad.example/mcp",
@@ -19,7 +18,6 @@ def test_issuers_and_scopes_are_listed_in_a_stable_order() -> None:
         "scopes_supported": ["*:read", "registers:read"],
         "bearer_methods_supported": ["header"],
         "resource_name": "Pentad",
-        "resource_documentation": "https://pentad.example/docs",
     }
 
 

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from pentad.kernel.errors import InvalidInput, Misconfigured, RateLimited, Unavailable
 from pentad.net.fetch import HttpFetcher
-from pentad.search.remote import RemoteEmbedder, RemoteModel
+from pentad.search.remote_embedder import RemoteEmbedder, RemoteModel
 from tests.net.test_fetch import answering
 
 pytestmark = pytest.mark.anyio

@@ -3,7 +3,7 @@
 uvicorn waits forever for the rest of a header, after a keep-alive byte that is only a line break, and for a client that
 never reads. Here each connection has a deadline, and the server's sweep (`connection_guard.py`) ends what is overdue.
 uvicorn also loses the body of a request that offers an upgrade, as Java's HTTP client does on every call. This is built
-on uvicorn's internals on purpose: tests/net/test_server.py covers every behaviour a new release could break. The
+on uvicorn's internals on purpose: tests/net/test_http_server.py covers every behaviour a new release could break. The
 application limits bodies itself (`request_body.py`).
 """
 

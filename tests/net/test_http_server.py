@@ -11,8 +11,8 @@ import pytest
 
 from pentad.kernel.default_limits import Limits
 from pentad.kernel.errors import Misconfigured, PentadError
+from pentad.net.http_server import serve
 from pentad.net.request_body import ClientDisconnected, read_body
-from pentad.net.server import serve
 from tests.net.raw_http import HONEST, PATIENCE, Peer, answer, running
 
 
