@@ -17,7 +17,7 @@ from benchmarks.search.marks import COLUMNS, Answer, Marks
 from pentad.app import App, open_app
 from pentad.rooms.avatars.interface.demo import fill_demo
 from pentad.rooms.avatars.search.retrieval import retrieve
-from pentad.rooms.avatars.verification.wording import normalized
+from pentad.rooms.avatars.verification.normalization import normalized
 from pentad.search.embedders import Choice
 from pentad.settings.model import SearchSettings, Settings
 from tests.rooms.avatars.acceptance import babbage, nightingale

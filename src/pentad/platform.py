@@ -17,7 +17,7 @@ from pentad.jobs.job import Job
 from pentad.jobs.queue import JobQueue
 from pentad.kernel.clock import Clock
 from pentad.kernel.default_limits import Limits
-from pentad.kernel.errors import Misconfigured, NotFound
+from pentad.kernel.errors import InvalidInput, Misconfigured, NotFound
 from pentad.kernel.events import EventSource
 from pentad.kernel.ports import Database, Fetcher, Transaction
 from pentad.kernel.principal import Principal
@@ -31,6 +31,7 @@ from pentad.search.searchable import Searchable
 from pentad.settings.model import RoomSettings
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
     from starlette.requests import Request
     from starlette.routing import BaseRoute
 
@@ -53,6 +54,7 @@ AsgiApp = Callable[[Scope, "Receive", "Send"], Awaitable[None]]
 DEFAULT_ORGANISATION: Final = "default"
 """The organisation of callers that belong to no other one."""
 S = TypeVar("S")
+M = TypeVar("M", bound="BaseModel")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -479,6 +481,21 @@ def operation_of(endpoint: Any) -> Operation | None:
     """The description attached to a route's function, if any."""
     found = getattr(endpoint, "operation", None)
     return found if isinstance(found, Operation) else None
+
+
+def parse_body(model: type[M], body: bytes, hint: str) -> M:
+    """The JSON body of a request. Errors name the fields and never quote a value, which may be a secret."""
+    from pydantic import ValidationError
+
+    try:
+        return model.model_validate_json(body)
+    except ValidationError as error:
+        found = [(".".join(map(str, one["loc"])) or "body", one["msg"]) for one in error.errors(include_input=False)]
+        raise InvalidInput(
+            " ".join(f"{place}: {message}." for place, message in found[:5]),
+            hint=hint,
+            details={"problems": [{"path": place, "message": message} for place, message in found[:20]]},
+        ) from None
 
 
 def protected_route(

@@ -11,6 +11,7 @@ import pytest
 from msgspec import UNSET
 
 from pentad.app import open_app
+from pentad.kernel.json_values import as_object
 from pentad.kernel.pages import Cell, Links, Place, Visit
 from pentad.kernel.principal import Principal
 from pentad.net.addresses import networks
@@ -21,7 +22,7 @@ from pentad.rooms.agents.hosting.turn import Turn
 from pentad.rooms.agents.interface import chat_pages, pages
 from pentad.rooms.agents.interface.lineage import message_references
 from pentad.rooms.agents.interface.retry_form import again
-from pentad.rooms.agents.models import Message, PushConfig, json_object
+from pentad.rooms.agents.models import Message, PushConfig
 from pentad.rooms.agents.service import Agents
 from pentad.settings.model import Settings
 from tests.console.house import House, csrf_of, open_house
@@ -292,7 +293,7 @@ async def test_a_task_that_is_tried_again_takes_its_files_and_context_along(hous
     assert [one.data for one in whole.parts if one.data is not UNSET] == [{"trees": 3}]
     assert [file_id_in(one) for one in whole.parts if one.url is not UNSET] == [file.id]
     restored = await agents.intake.with_contents(whole, ADMIN)
-    items = json_object(json_object(restored.metadata)[PLAIN_KEY])["items"]
+    items = as_object(as_object(restored.metadata)[PLAIN_KEY])["items"]
     assert items["note"]["content"] == inner["note"]["content"]
     assert "agents://cards/echo" in set(message_references(whole))
     bare = await first_message(root, agents, {**token, "again": first, "/text": "only this"})

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from inspect import isawaitable
 from typing import Annotated, Any, Final, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
@@ -22,7 +22,7 @@ from pentad.http.login import link_path
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.json import check_bounds
 from pentad.kernel.principal import Principal
-from pentad.platform import Operation, Parameter, described, is_yes
+from pentad.platform import Operation, Parameter, described, is_yes, parse_body
 
 Health = Callable[[], Awaitable[dict[str, Any]]]
 M = TypeVar("M", bound=BaseModel)
@@ -120,17 +120,7 @@ class AdminRequest:
         """The JSON body. Errors name the field and never quote its value, which may be a password."""
         text = await self.http.body()
         check_bounds(text, depth=_DEEPEST, keys=_MOST_KEYS)
-        try:
-            return model.model_validate_json(text)
-        except ValidationError as error:
-            found = [
-                (".".join(map(str, one["loc"])) or "body", one["msg"]) for one in error.errors(include_input=False)
-            ]
-            raise InvalidInput(
-                " ".join(f"{place}: {message}." for place, message in found[:5]),
-                hint=f"Valid members: {', '.join(model.model_fields)}.",
-                details={"problems": [{"path": place, "message": message} for place, message in found[:20]]},
-            ) from None
+        return parse_body(model, text, f"Valid members: {', '.join(model.model_fields)}.")
 
 
 Handle = Callable[[AdminRequest], Any]

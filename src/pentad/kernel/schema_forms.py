@@ -18,6 +18,7 @@ from urllib.parse import unquote
 
 from pentad.kernel.errors import PentadError
 from pentad.kernel.json_pointer import pointer, steps_of
+from pentad.kernel.json_values import as_texts
 from pentad.kernel.pages import (
     ADD,
     REMOVE,
@@ -53,7 +54,6 @@ from pentad.kernel.schema_nodes import (
     options,
     properties_of,
     scalar_of,
-    texts_in,
     types_of,
     unix_lines,
     value_at,
@@ -117,7 +117,7 @@ def form_fields(
     writer = _Writer(schema, dict(problems or {}), suggest)
     node = writer.schemas.resolved(schema)
     given = mapping_in(value)
-    required = frozenset(texts_in(node.get("required")))
+    required = frozenset(as_texts(node.get("required")))
     members = properties_of(node)
     shown = {name: writer.field((name,), one, given.get(name, MISSING), name in required) for name, one in members}
     asked = [name for name, _ in members if name in required or name in given or _has_problem(name, writer.problems)]
@@ -230,7 +230,7 @@ class _Writer:
 
     def _object(self, path: Path, node: Node, value: Any, required: bool) -> Field:
         given = mapping_in(value)
-        needed = frozenset(texts_in(node.get("required")))
+        needed = frozenset(as_texts(node.get("required")))
         fields = [self.field((*path, n), one, given.get(n, MISSING), n in needed) for n, one in properties_of(node)]
         is_item = isinstance(path[-1], int)  # the visitor added it, or the schema requires it
         folded = not (required or given or is_item or _has_problem(pointer(path)[1:], self.problems))

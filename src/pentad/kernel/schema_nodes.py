@@ -11,6 +11,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from pentad.kernel.json_pointer import steps_of
+from pentad.kernel.json_values import as_texts
 
 Node = Mapping[str, Any]
 Path = tuple[str | int, ...]
@@ -55,7 +56,7 @@ class Schemas:
         for one in every:
             part = self.resolved(one)
             properties = {**mapping_in(part.get("properties")), **mapping_in(merged.get("properties"))}
-            required = [*texts_in(merged.get("required")), *texts_in(part.get("required"))]
+            required = [*as_texts(merged.get("required")), *as_texts(part.get("required"))]
             merged = {**part, **merged}
             if properties:
                 merged |= {"properties": properties, "required": required}
@@ -163,7 +164,7 @@ def types_of(node: Node) -> list[str]:
     if isinstance(given, str):
         return [given]
     if isinstance(given, list):
-        return [one for one in texts_in(given) if one != "null"]
+        return [one for one in as_texts(given) if one != "null"]
     return ["object"] if "properties" in node else ["array"] if "items" in node else []
 
 
@@ -221,10 +222,6 @@ def value_at(value: Any, steps: Sequence[str], *, make: bool = False) -> Any:
 
 def mapping_in(value: Any) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
-
-
-def texts_in(value: Any) -> list[str]:
-    return [one for one in cast("list[Any]", value) if isinstance(one, str)] if isinstance(value, list) else []
 
 
 def count_in(value: Any, otherwise: int) -> int:

@@ -21,7 +21,7 @@ from pentad.rooms.agents.models import (
     Task,
     apply_event,
     apply_events,
-    may_follow,
+    can_transition,
 )
 from pentad.rooms.agents.store import encode_body
 
@@ -97,4 +97,4 @@ def test_nothing_follows_a_terminal_state_and_nobody_goes_back_to_submitted() ->
     for before in STATES:
         for after in STATES:
             allowed = before not in TERMINAL and (after != "submitted" or before == "submitted")
-            assert may_follow(before, after) == allowed
+            assert can_transition(before, after) == allowed

@@ -11,7 +11,7 @@ from pentad.access.scopes import role_scopes
 from pentad.kernel.principal import ANONYMOUS, Principal
 from pentad.rooms.registers.definitions.compiled_schema import compile_schema
 from pentad.rooms.registers.models import Caller, Operation, Pair, StoredObject
-from pentad.rooms.registers.query import execute
+from pentad.rooms.registers.query import execution
 from pentad.rooms.registers.query.models import Query, Scope
 from tests.rooms.registers.opening import ADMIN, OTHER, WRITER, opened
 from tests.stores import Stores
@@ -100,7 +100,7 @@ async def test_the_store_and_the_rules_agree_on_who_sees_what(stores: Stores) ->
         database = registers.platform.database
         scope = Scope(pair.register.id, (pair.schema.id,))
         everything = await database.read(
-            lambda read: execute.find(read, database.dialect, scope, Query(limit=1000, count=False))
+            lambda read: execution.find(read, database.dialect, scope, Query(limit=1000, count=False))
         )
         objects = [StoredObject(*row) for row in everything.rows]
         assert len(objects) == 2 * len(rows)
@@ -118,7 +118,7 @@ async def test_the_store_and_the_rules_agree_on_who_sees_what(stores: Stores) ->
                 rule = registers.access.row_filter(caller, judged)
                 narrowed = Scope(pair.register.id, (pair.schema.id,), rule=rule)
                 found = await database.read(
-                    lambda read, narrowed=narrowed: execute.find(
+                    lambda read, narrowed=narrowed: execution.find(
                         read, database.dialect, narrowed, Query(limit=1000, count=False)
                     )
                 )

@@ -210,7 +210,7 @@ def input_modes(agent: HostedAgent) -> Sequence[str]:
     return getattr(agent.agent, "input_modes", ())
 
 
-def takes(modes: Sequence[str], media_type: str) -> bool:
+def accepts_type(modes: Sequence[str], media_type: str) -> bool:
     """Whether the list, which may contain `text/*` and `*/*`, accepts a type."""
     plain = media_type.partition(";")[0].strip().lower()
     return any(mode in (plain, "*/*", f"{plain.partition('/')[0]}/*") for mode in modes)

@@ -12,11 +12,12 @@ from urllib.parse import urlsplit
 
 from pentad.agentvault.server import BaseA2AAgent
 from pentad.kernel.errors import Forbidden, InvalidInput, LimitExceeded, NotFound, PentadError
+from pentad.kernel.json_values import as_object, as_objects, as_texts, text_or_empty
 from pentad.rooms.agents.client.card_endpoints import best_interface
 from pentad.rooms.agents.context.extension import PLAIN_KEY
 from pentad.rooms.agents.directory_records import read_record
 from pentad.rooms.agents.hosting.turn import ChildTask, Turn
-from pentad.rooms.agents.models import Json, json_object, json_objects, json_text, json_texts
+from pentad.rooms.agents.models import Json
 from pentad.rooms.agents.registry.card_metadata import MCP, metadata_of
 
 DELEGATOR: Final = "delegator"
@@ -81,7 +82,7 @@ class Delegator(BaseA2AAgent):
         work = turn.text.strip()
         if not work:
             turn.reject("Describe the work in words.")
-        options = next((one for part in turn.message.parts if (one := json_object(part.data))), _NO_OPTIONS)
+        options = next((one for part in turn.message.parts if (one := as_object(part.data))), _NO_OPTIONS)
         context = await _context(turn)
         await turn.working("Looking for agents.")
         candidates, no_good_match = await self._candidates(turn, work, has_context=context is not None)
@@ -164,12 +165,12 @@ async def _records(turn: Turn, work: str) -> tuple[list[tuple[Candidate, bool]],
         signed = await turn.call_tool("agntcy_dir_search_local", **arguments, trusted=True)
     except (NotFound, Forbidden):
         return [], True
-    trusted = frozenset(json_texts(signed.get("record_cids")))
-    states = {json_text(hit.get("cid")): json_text(hit.get("state")) for hit in json_objects(answer.get("hits"))}
+    trusted = frozenset(as_texts(signed.get("record_cids")))
+    states = {text_or_empty(hit.get("cid")): text_or_empty(hit.get("state")) for hit in as_objects(answer.get("hits"))}
     found: list[tuple[Candidate, bool]] = []
-    for entry in json_objects(answer.get("records")):
-        data, cid = json_object(entry.get("record")), json_text(entry.get("cid"))
-        record = read_record(json_text(data.get("name")), json_text(data.get("version")), cid, data)
+    for entry in as_objects(answer.get("records")):
+        data, cid = as_object(entry.get("record")), text_or_empty(entry.get("cid"))
+        record = read_record(text_or_empty(data.get("name")), text_or_empty(data.get("version")), cid, data)
         if record.card is None and record.mcp_url is None:
             continue
         metadata = None if record.card is None else metadata_of(record.card)
@@ -231,7 +232,7 @@ async def _answered(turn: Turn, child: ChildTask) -> ChildTask:
 async def _pass_on(turn: Turn, child: ChildTask) -> None:
     """Publish the artifacts of the agent that did the work as our own."""
     for one in child.artifacts:
-        name = json_text(one.get("name")) or json_text(one.get("id"))
+        name = text_or_empty(one.get("name")) or text_or_empty(one.get("id"))
         if (text := one.get("text")) is not None:
             await turn.artifact(name, text=str(text))
         for data in cast("list[Any]", one.get("data") or ()):
@@ -242,7 +243,7 @@ async def _context(turn: Turn) -> Json | None:
     if turn.context is None:
         return None
     message = await turn.with_contents(turn.message)
-    return json_object((message.metadata or {}).get(PLAIN_KEY)) or None
+    return as_object((message.metadata or {}).get(PLAIN_KEY)) or None
 
 
 def _summary(candidates: Sequence[Candidate], *, no_good_match: bool) -> str:

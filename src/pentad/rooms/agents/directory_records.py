@@ -10,10 +10,11 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, NotFound
+from pentad.kernel.json_values import as_object, as_objects, text_or_empty
 from pentad.kernel.principal import Principal
 from pentad.mcp.wire_errors import error_from_result
 from pentad.platform import Neighbours
-from pentad.rooms.agents.models import Json, json_object, json_objects, json_text
+from pentad.rooms.agents.models import Json
 
 _RESOLVE: Final = "directory_resolve"
 _PULL: Final = "agntcy_dir_pull_record"
@@ -64,8 +65,8 @@ async def find_record(neighbours: Neighbours, caller: Principal, reference: str)
 
 def read_record(name: str, version: str, cid: str, data: Json) -> FoundRecord:
     """How to reach the agent of a record."""
-    modules = {json_text(one.get("name")): json_object(one.get("data")) for one in json_objects(data.get("modules"))}
-    cards = [json_object(modules[name].get("card_data")) for name in _A2A if name in modules]
+    modules = {text_or_empty(one.get("name")): as_object(one.get("data")) for one in as_objects(data.get("modules"))}
+    cards = [as_object(modules[name].get("card_data")) for name in _A2A if name in modules]
     servers = [_mcp_url(modules[name]) for name in _MCP if name in modules]
     return FoundRecord(
         name, version, cid, next((one for one in cards if one), None), next((one for one in servers if one), None)
@@ -74,10 +75,10 @@ def read_record(name: str, version: str, cid: str, data: Json) -> FoundRecord:
 
 def _mcp_url(data: Json) -> str | None:
     """The URL of an MCP server in any version of its module."""
-    holders = [data, json_object(data.get("mcp_data")), *json_objects(data.get("servers"))]
+    holders = [data, as_object(data.get("mcp_data")), *as_objects(data.get("servers"))]
     for holder in holders:
-        for place in (holder, *json_objects(holder.get("connections")), *json_objects(holder.get("remotes"))):
-            if (url := json_text(place.get("url"))).startswith(_HTTP):
+        for place in (holder, *as_objects(holder.get("connections")), *as_objects(holder.get("remotes"))):
+            if (url := text_or_empty(place.get("url"))).startswith(_HTTP):
                 return url
     return None
 

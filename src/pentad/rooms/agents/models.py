@@ -8,7 +8,7 @@ Times are seconds since the epoch, in milliseconds. A `Part` has exactly one of 
 """
 
 import base64
-from typing import Any, Final, Literal, TypeAlias, cast, get_args
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
@@ -27,7 +27,7 @@ RESTING: Final = TERMINAL | INTERRUPTED
 _STANDARD_ALPHABET: Final = str.maketrans("-_", "+/")
 
 
-def may_follow(before: State, after: State) -> bool:
+def can_transition(before: State, after: State) -> bool:
     """Whether a task may change from one state to another. Repeating a state that is not terminal is allowed."""
     if before in TERMINAL:
         return False
@@ -223,27 +223,6 @@ class TaskPage(Struct, frozen=True, kw_only=True):
     tasks: list[Task]
     total: int
     next: str | None = None
-
-
-def json_object(value: Any) -> Json:
-    """The value if it is an object, otherwise an empty one, because untrusted JSON may be anything."""
-    return cast("Json", value) if isinstance(value, dict) else {}
-
-
-def json_objects(value: Any) -> list[Json]:
-    """The objects in a list; empty if it is not a list."""
-    entries = cast("list[Any]", value) if isinstance(value, list) else []
-    return [cast("Json", entry) for entry in entries if isinstance(entry, dict)]
-
-
-def json_text(value: Any) -> str:
-    """The value if it is a text, otherwise an empty one."""
-    return value if isinstance(value, str) else ""
-
-
-def json_texts(value: Any) -> list[str]:
-    """The texts in a list; empty if it is not a list."""
-    return [one for one in cast("list[Any]", value) if isinstance(one, str)] if isinstance(value, list) else []
 
 
 def apply_event(task: Task, event: Event) -> Task:

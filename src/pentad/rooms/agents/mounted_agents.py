@@ -20,21 +20,17 @@ from pentad.kernel.background import Background
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import Conflict, DeadlineExceeded, NotFound, Overloaded, PentadError, Unavailable
 from pentad.kernel.incidents import log_failure
+from pentad.kernel.json_values import text_or_empty
 from pentad.kernel.principal import Principal
 from pentad.rooms.agents.client.card_description import CardDescription, describe
 from pentad.rooms.agents.client.remote_agent import Item, RemoteAgent
-from pentad.rooms.agents.context.agent_view import AgentContext
+from pentad.rooms.agents.context.agent_context import AgentContext
 from pentad.rooms.agents.context.context_store import is_stored, with_content
 from pentad.rooms.agents.context.extension import PLAIN_KEY, URI
 from pentad.rooms.agents.hosting.hosted_agent import HostedAgent
 from pentad.rooms.agents.hosting.task_copy import TaskCopy
 from pentad.rooms.agents.hosting.turn import Turn
-from pentad.rooms.agents.models import (
-    RESTING,
-    Message,
-    Task,
-    json_text,
-)
+from pentad.rooms.agents.models import RESTING, Message, Task
 from pentad.rooms.agents.remote_agents import FoundCard, RemoteAgents, cancel_task
 from pentad.rooms.agents.tasks.remote_tasks import ForwardedTask, ForwardedTasks
 
@@ -78,7 +74,7 @@ class MountedAgent:
         self._on_change = on_change
         self._own_url = f"{site}/agents/{name}"
         self._trusted = place.startswith(("http://", "https://"))
-        self._shown = urlsplit(place).hostname or place
+        self._label = urlsplit(place).hostname or place
         """The place as callers see it: the rest of a URL may be secret."""
         self._found: FoundCard | None = None
         self._read_at = 0.0
@@ -103,7 +99,7 @@ class MountedAgent:
     def hosted(self) -> HostedAgent:
         """The agent as the engine sees it, described by its card if known."""
         known = self._description or CardDescription(
-            description=f"A remote agent of {self._shown}. Its card could not be read yet."
+            description=f"A remote agent of {self._label}. Its card could not be read yet."
         )
         return HostedAgent(
             name=self.name,
@@ -124,9 +120,9 @@ class MountedAgent:
         try:
             found = await self._remotes.find(self.place, trusted=self._trusted)
         except NotFound as error:
-            raise NotFound(f"There is no card of {self._shown}.", details={"reason": "agent-not-found"}) from error
+            raise NotFound(f"There is no card of {self._label}.", details={"reason": "agent-not-found"}) from error
         if found.is_hosted:
-            raise Conflict(f"{self._shown} is hosted by this server.", hint="Mount an agent of another server.")
+            raise Conflict(f"{self._label} is hosted by this server.", hint="Mount an agent of another server.")
         description = describe(self._remotes.open(found, None, trusted=self._trusted).card)
         self._found, self._read_at = found, time.monotonic()
         if description != self._description:
@@ -139,7 +135,7 @@ class MountedAgent:
         remote = await self._open(turn.caller)
         known = await self._forwarded.get(turn.id)
         if known is not None and known.url != remote.interface.url:
-            raise Conflict(f"The task was sent to another agent than {self.name} leads to now.")
+            raise Conflict(f"{self.name} now leads to a different agent than the one the task was sent to.")
         copy = TaskCopy(turn, has_ids=remote.dialect != "agentvault")
         passing_on: asyncio.Task[None] | None = None
         try:
@@ -257,7 +253,7 @@ class MountedAgent:
             remote_task, remote_context = None, await self._forwarded.remote_context(task, url)
         else:
             remote_task, remote_context = known.remote_task, known.remote_context or None
-        offered = {json_text(one.get("uri")) for one in self.extensions}
+        offered = {text_or_empty(one.get("uri")) for one in self.extensions}
         return Message(
             id=str(uuid5(NAMESPACE_URL, f"{task.id}/{message.id}")),
             role="user",
@@ -370,10 +366,10 @@ async def _polled(remote: RemoteAgent, first: Task | Message, before: Task | Non
 
 def _is_same(item: Item, before: Task) -> bool:
     """Whether the task is unchanged: the agent has sent nothing since."""
-    return isinstance(item, Task) and _shown(item) == _shown(before)
+    return isinstance(item, Task) and _visible_state(item) == _visible_state(before)
 
 
-def _shown(task: Task) -> tuple[Any, ...]:
+def _visible_state(task: Task) -> tuple[Any, ...]:
     said = [message.parts for message in task.history if message.role == "agent"]
     return task.state, task.status_message, said, task.artifacts
 

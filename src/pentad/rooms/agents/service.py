@@ -17,10 +17,9 @@ from pentad.kernel.principal import Principal
 from pentad.listings.listing import Listing
 from pentad.listings.offered_agents import OfferedAgent
 from pentad.platform import Platform
-from pentad.rooms.agents.agent_context import ContextIntake, with_context_hash
 from pentad.rooms.agents.approvals.approvers import Approvers
 from pentad.rooms.agents.approvals.inbox import InboxOptions
-from pentad.rooms.agents.client.local_agents import AgentFetcher
+from pentad.rooms.agents.client.agent_fetcher import AgentFetcher
 from pentad.rooms.agents.context.context_store import ContentStore
 from pentad.rooms.agents.context.extension import declaration
 from pentad.rooms.agents.context.temporary_links import TemporaryLinks
@@ -39,6 +38,7 @@ from pentad.rooms.agents.hosting.hosted_agent import (
 )
 from pentad.rooms.agents.hosting.tool_agent import ToolAgent
 from pentad.rooms.agents.keys import open_card_ring
+from pentad.rooms.agents.message_contexts import ContextIntake, with_context_hash
 from pentad.rooms.agents.models import Task
 from pentad.rooms.agents.mounted_agents import MountedAgent, MountedAgents
 from pentad.rooms.agents.registry.card_listing import card_key, card_listing, card_modules

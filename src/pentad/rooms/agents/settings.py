@@ -13,7 +13,7 @@ class TaskLimits(RoomSettings):
     """How large tasks may get and how long they are kept."""
 
     removed: ClassVar[Mapping[str, str]] = {
-        "lease_seconds": "Turns are jobs: if a process dies, another takes over within seconds, and nothing is to set."
+        "lease_seconds": "Turns are jobs: if a process dies, another takes over within seconds. This needs no setting."
     }
     message_bytes: int = setting(1024 * 1024, "The largest message of a task.")
     artifact_bytes: int = setting(4 * 1024 * 1024, "The largest artifact of a task.")

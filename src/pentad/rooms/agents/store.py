@@ -181,7 +181,7 @@ def create(
         len(bodies), messages, size, pushes, task.created_at, at, metadata, caller, holder,
         origin.parent, origin.step, origin.trace, task.deadline, task.context_id, task.owner,
     )  # fmt: skip
-    _tell(transaction, task.id, task.owner, task.agent, state or "submitted", at)
+    _emit_event(transaction, task.id, task.owner, task.agent, state or "submitted", at)
     return _insert(transaction, task.id, 0, bodies, at)
 
 
@@ -239,14 +239,14 @@ def append(
     if not bodies:
         return Appended([], now, pushes, held_by, suspended, children, until, needs)
     if state is not None and state != "working":
-        _tell(transaction, task_id, owner, agent, state, at)
+        _emit_event(transaction, task_id, owner, agent, state, at)
     events = _insert(transaction, task_id, seq - len(bodies), bodies, at)
     transaction.signal(CHANNEL, f"{origin} {task_id} {seq}")
     resource_updated(transaction, f"agents://tasks/{task_id}")
     return Appended(events, now, pushes, held_by, suspended, children, until, needs)
 
 
-def _tell(transaction: Transaction, task_id: str, owner: str, agent: str, state: State, at: float) -> None:
+def _emit_event(transaction: Transaction, task_id: str, owner: str, agent: str, state: State, at: float) -> None:
     """Emit an event for the owner when a task is new, rests or has ended. Progress is in the task's own events."""
     kind = f"task.{state}"
     emit(transaction, "agents", kind, [f"agents://tasks/{task_id}"], audience=owner, at=at, data={"agent": agent})

@@ -70,7 +70,7 @@ class AvatarSnapshot:
         return await self.database.read(lambda rows: store.neighbours(rows, passage.document, passage.position))
 
     async def passage_ids(self, document: int, most: int, offset: int = 0) -> Sequence[int]:
-        """The numbers of some of a document's passages, as they follow one another."""
+        """The numbers of some of a document's passages, in order."""
         return await self.database.read(lambda rows: store.some_passage_ids(rows, document, most, offset))
 
     async def page_picture(self, source_id: str, page: str) -> bytes:

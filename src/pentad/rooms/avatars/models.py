@@ -183,6 +183,6 @@ def _between(page: int | str, first: int | str | None, last: int | str | None) -
 
 
 def section_below(section: str | None, title: str) -> str:
-    """A section without the title of its document, which heads it in many formats."""
+    """A section without the title of its document, with which it begins in many formats."""
     parts = [part.strip() for part in (section or "").split(">")]
     return " > ".join(part for part in parts if part and part.casefold() != title.strip().casefold())

@@ -1,4 +1,4 @@
-"""Writes the configuration of a new avatar: the least that the schema of Avatar SDK asks for."""
+"""Writes the configuration of a new avatar: the minimum that Avatar SDK's schema requires."""
 
 import json
 from pathlib import Path
@@ -10,18 +10,18 @@ from pentad.rooms.avatars.corpus.sources import slug
 
 
 def write_config(folder: Path, name: str, description: str, voice: str, avatar_id: str | None = None) -> str:
-    """Write `config.json` into a folder, which is made if necessary, and return the avatar's id."""
+    """Write `config.json` into a folder, created if necessary; returns the avatar's id."""
     path = folder / CONFIG_FILE
     if path.exists():
         raise InvalidInput(f"There is a {CONFIG_FILE} in the folder already.", hint="Edit it, then ingest the folder.")
-    made = config_of(name, description, voice, avatar_id)
+    made = new_config(name, description, voice, avatar_id)
     parse_config(made)
     folder.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(made, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     return str(made["id"])
 
 
-def config_of(name: str, description: str, voice: str, avatar_id: str | None = None) -> dict[str, Any]:
+def new_config(name: str, description: str, voice: str, avatar_id: str | None = None) -> dict[str, Any]:
     """A configuration with the fields that are required."""
     first = voice == "first_person"
     return {

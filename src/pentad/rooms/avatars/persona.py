@@ -7,14 +7,15 @@ somebody else, or from after the period, is always labelled as such and never sp
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Literal
 
 from pentad.documents.instructions import WARNING
 from pentad.kernel.clock import iso
+from pentad.kernel.json_values import as_texts
 from pentad.rooms.avatars.config import AvatarConfig
 from pentad.rooms.avatars.models import Passage, section_below
 from pentad.rooms.avatars.verification.evidence import Sentence
-from pentad.rooms.avatars.verification.wording import normalized
+from pentad.rooms.avatars.verification.normalization import normalized
 
 Voice = Literal["student", "first_person"]
 
@@ -46,7 +47,7 @@ class Persona:
 
     @property
     def label(self) -> str:
-        """The label of every answer: this is a machine."""
+        """The label of every answer: it says that this is a machine."""
         if self.voice == "first_person":
             return f"AI avatar in the voice of {self.name}: a program quoting a corpus, not the person."
         return f"AI avatar, a student of {self.name}: a program quoting a corpus, not the person."
@@ -77,13 +78,13 @@ def persona_of(config: AvatarConfig) -> Persona:
         citation_style=prompt.citation_style,
         begins=config.corpus.date_range.start_year or config.birth_year,
         ends=config.last_year,
-        later_terms=_texts(more.get("laterTerms")),
+        later_terms=tuple(as_texts(more.get("laterTerms"))),
         retold=more.get("retold") is True,
     )
 
 
 def day_of(passage: Passage) -> str | None:
-    """The day this version of a changing source was read."""
+    """The day when this version of a changing source was read."""
     return None if passage.as_of is None else iso(passage.as_of)[:10]
 
 
@@ -120,7 +121,7 @@ def is_speech(text: str, start: int, end: int) -> bool:
 
 
 def _speaker(persona: Persona, passage: Passage, *, first: bool, spoken: bool) -> str:
-    """Who says it: the person only in the first person and of own words, else the document."""
+    """Who says it: the person if the voice is the first person and the words are their own, else the document."""
     also = "" if first else "also "
     if not persona.is_own(passage):
         about = "written after the period of this avatar" if persona.is_late(passage) else f"about {persona.name}"
@@ -148,7 +149,7 @@ def searched_for(question: str) -> str:
 
 
 def silent(persona: Persona, reason: str) -> str:
-    """What the avatar says if it has no answer."""
+    """The reply of an avatar without an answer."""
     mine = "my writings" if persona.voice == "first_person" else f"the corpus of {persona.name}"
     if reason == "after_period":
         return f"This lies after the period that {mine} cover{'' if mine.startswith('my') else 's'}{_until(persona)}."
@@ -157,7 +158,7 @@ def silent(persona: Persona, reason: str) -> str:
     if reason == "language":
         return f"I could not search in this language. Ask in the language of {mine}."
     if reason == "unverified":
-        return f"I found nothing in {mine} that bears an answer out."
+        return f"I found nothing in {mine} that supports an answer."
     return f"I find nothing on this in {mine}."
 
 
@@ -178,8 +179,3 @@ def _until(persona: Persona) -> str:
 def _inside_marks(text: str) -> str:
     """On one line, with the source's quotation marks as single ones."""
     return re.sub(r"[\"\u201c\u201d\u201e\u00ab\u00bb]", "'", normalized(text)).rstrip()
-
-
-def _texts(value: Any) -> tuple[str, ...]:
-    listed = cast("list[Any]", value) if isinstance(value, list) else []
-    return tuple(item for item in listed if isinstance(item, str))

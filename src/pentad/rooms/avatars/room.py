@@ -1,4 +1,4 @@
-"""The declaration of the avatars room. Parts that only a server or the demo needs are imported on demand."""
+"""Declares the avatars room. Modules that only a server or the demo needs are imported on demand."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -51,14 +51,14 @@ async def listed(avatars: Avatars) -> Sequence[Listing]:
     """Every avatar, for the directory."""
     from pentad.rooms.avatars.interface.publication import listing_of
 
-    return [listing_of(one, avatars.platform.site.rstrip("/")) for one in await avatars.whole()]
+    return [listing_of(one, avatars.platform.site.rstrip("/")) for one in await avatars.list_with_config()]
 
 
 async def offered_agents(avatars: Avatars) -> Sequence[OfferedAgent]:
     """Every avatar, as an agent that answers questions."""
     from pentad.rooms.avatars.interface.publication import offer_of
 
-    return [offer_of(one, avatars.platform.site.rstrip("/")) for one in await avatars.whole()]
+    return [offer_of(one, avatars.platform.site.rstrip("/")) for one in await avatars.list_with_config()]
 
 
 async def lineage(avatars: Avatars, principal: Principal, uri: str) -> "Origin | None":
@@ -96,7 +96,7 @@ EVENT_KINDS = {
 
 
 async def remove_old(avatars: Avatars, _run: JobRun) -> None:
-    """The job `avatars.retention`: delete old answers, and what interrupted ingests left."""
+    """The job `avatars.retention`: delete old answers and the checkpoints of abandoned ingests."""
     await avatars.answers.remove_old()
     await avatars.remove_old_checkpoints()
 

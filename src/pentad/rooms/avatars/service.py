@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pentad.rooms.avatars.answers.panel import Panel
     from pentad.rooms.avatars.corpus.ingest import Ingest, IngestOptions
     from pentad.rooms.avatars.corpus.ingest_report import IngestReport
-    from pentad.rooms.avatars.corpus.referenced_documents import Follow
+    from pentad.rooms.avatars.corpus.referenced_documents import ReferenceReader
     from pentad.rooms.avatars.evaluation.author_questions import AuthorQuestion
     from pentad.rooms.avatars.evaluation.evaluate import Step
     from pentad.rooms.avatars.evaluation.score_card import ScoreCard
@@ -56,7 +56,7 @@ class Avatars:
         self.only: str | None = None
         self._similarity: list[SentenceSimilarity] = []
         self._without_schemas: set[str] = set()
-        """Endpoints of language models that cannot reply by a JSON Schema."""
+        """Endpoints of language models that do not support JSON Schemas."""
         self.served: dict[str, tuple[Row, OpenRoom]] = {}
         """The rooms of single avatars, each with the avatar's number and generation."""
         self.author_work = asyncio.Lock()
@@ -102,9 +102,9 @@ class Avatars:
         """Every avatar, by id."""
         return [one for one in await self._all() if self.only in (None, one.id)]
 
-    async def whole(self) -> Sequence[Avatar]:
+    async def list_with_config(self) -> Sequence[Avatar]:
         """Every avatar with its configuration, by id."""
-        return await self.database.read(store.whole_avatars)
+        return await self.database.read(store.avatars_with_config)
 
     async def open(self, avatar_id: str | None = None) -> AvatarSnapshot:
         """The current snapshot of an avatar. The id may be left out if there is only one."""
@@ -136,7 +136,7 @@ class Avatars:
     ) -> "IngestReport":
         """Create or update an avatar from a folder. Sources may be references that the caller can read."""
         follow = self._follow(caller)
-        return await self._calibrated(await self._ingest.folder(folder, options, progress, follow), progress)
+        return await self._calibrate_if_new(await self._ingest.folder(folder, options, progress, follow), progress)
 
     async def add(
         self,
@@ -150,43 +150,43 @@ class Avatars:
         """Add files, the documents of folders, or what the caller's references lead to, to an avatar."""
         await self.open(avatar_id)
         follow = self._follow(caller)
-        return await self._calibrated(
+        return await self._calibrate_if_new(
             await self._ingest.files(avatar_id, paths, options, progress, uris, follow), progress
         )
 
-    def _follow(self, caller: "Principal | None") -> "Follow | None":
+    def _follow(self, caller: "Principal | None") -> "ReferenceReader | None":
         """Follows references to resources of this server, with the rights of a caller, and to the web."""
         if caller is None:
             return None
         from pentad.mcp.references import ONE_REFERENCE, References, Resolved
-        from pentad.rooms.avatars.corpus.referenced_documents import Follow
+        from pentad.rooms.avatars.corpus.referenced_documents import ReferenceReader
 
         references = References(self.platform.neighbours, self.platform.fetcher)
 
         async def resolve(uri: str) -> Resolved:
             return await references.resolve(caller, uri, max_bytes=ONE_REFERENCE)
 
-        return Follow(resolve, references.schemes())
+        return ReferenceReader(resolve, references.schemes())
 
     async def refresh(self) -> None:
-        """Ingest watched folders and sources on the web again, if they changed. Failures are logged; the rest goes on.
+        """Ingest watched folders and sources on the web again, if they changed.
 
-        Nobody's rights are used: resources of rooms are read again when somebody ingests them.
+        Failures are logged and do not stop the rest. No caller's rights are used, so resources of rooms are not read.
         """
         follow = self._follow_web()
         done: set[str] = set()
         for folder in self.platform.settings.watch_folders:
-            report = await self._refreshed(f"Ingesting {folder}", self._ingest.folder(Path(folder), follow=follow))
+            report = await self._refresh(f"Ingesting {folder}", self._ingest.folder(Path(folder), follow=follow))
             done |= {report.avatar} if report is not None else set()
         for one in await self._all():
             if one.id not in done:
-                await self._refreshed(f"Refreshing {one.id}", self._ingest.refresh(one.id, follow))
+                await self._refresh(f"Refreshing {one.id}", self._ingest.refresh(one.id, follow))
 
-    async def _refreshed(self, doing: str, ingest: "Coroutine[Any, Any, IngestReport | None]") -> "IngestReport | None":
+    async def _refresh(self, doing: str, ingest: "Coroutine[Any, Any, IngestReport | None]") -> "IngestReport | None":
         try:
             report = await ingest
             if report is not None:
-                await self._calibrated(report, ignore_progress)
+                await self._calibrate_if_new(report, ignore_progress)
         except (PentadError, OSError) as error:
             log_failure(error, doing)
             return None
@@ -194,18 +194,18 @@ class Avatars:
             log_failure(Unavailable(f"{line.path}: {line.note}"), doing)
         return report
 
-    def _follow_web(self) -> "Follow":
+    def _follow_web(self) -> "ReferenceReader":
         """Follows references to the web only."""
         from pentad.kernel.principal import LOCAL
         from pentad.mcp.references import ONE_REFERENCE, WEB, References, Resolved
-        from pentad.rooms.avatars.corpus.referenced_documents import Follow
+        from pentad.rooms.avatars.corpus.referenced_documents import ReferenceReader
 
         references = References(NO_NEIGHBOURS, self.platform.fetcher)
 
         async def resolve(uri: str) -> Resolved:
             return await references.resolve(LOCAL, uri, max_bytes=ONE_REFERENCE)
 
-        return Follow(resolve, WEB)
+        return ReferenceReader(resolve, WEB)
 
     async def evaluate(
         self,
@@ -249,14 +249,14 @@ class Avatars:
         return await self.feedback.rate(avatar.avatar.number, found, helpful=helpful, correction=correction)
 
     async def review_feedback(self, avatar_id: str | None, decisions: "Mapping[str, State]") -> AvatarSnapshot:
-        """Accept or reject ratings as the author, and calibrate the avatar anew with those accepted."""
+        """Accept or reject ratings as the author, and recalibrate the avatar with the accepted ones."""
         avatar = await self.open(avatar_id)
         await self.feedback.review(avatar.avatar.number, decisions)
         await self._calibrate(avatar)
         return await self.open(avatar.id)
 
     async def remove(self, avatar_id: str) -> None:
-        """Remove an avatar with everything it has."""
+        """Remove an avatar and all its data."""
         from pentad.rooms.avatars.corpus.publish_generation import remove_avatar
 
         await self.database.write(lambda tx: remove_avatar(tx, self.search, find_avatar(tx, avatar_id)))
@@ -282,7 +282,7 @@ class Avatars:
         from pentad.rooms.avatars.answers.drafting.drafter import ModelJudge
 
         async def knows(question: str) -> str | None:
-            return await self._who_knows(question, besides=avatar.id)
+            return await self._find_other_avatar(question, besides=avatar.id)
 
         judge = ModelJudge(drafter) if drafter is not None and mode == "endpoint" else None
         made = AnswerPipeline(avatar, self.similarity, drafter, mode, judge=judge, router=knows, translator=translator)
@@ -305,7 +305,7 @@ class Avatars:
         return replace(found, answers=kept)
 
     async def routes(self, question: str) -> "list[Route]":
-        """The avatars, the one most likely to answer first."""
+        """The avatars, those most likely to answer first."""
         from pentad.rooms.avatars.search.routing import routes
 
         return await routes(question, await self.open_all(), self.similarity)
@@ -342,7 +342,7 @@ class Avatars:
             return None
         return EndpointDrafter(self.platform.fetcher, endpoint, without_schemas=self._without_schemas)
 
-    async def _who_knows(self, question: str, besides: str) -> str | None:
+    async def _find_other_avatar(self, question: str, besides: str) -> str | None:
         """The id of another avatar that can answer."""
         from pentad.rooms.avatars.search.routing import redirect
 
@@ -356,7 +356,7 @@ class Avatars:
         view.only = None
         return view
 
-    async def _calibrated(self, report: "IngestReport", progress: Progress) -> "IngestReport":
+    async def _calibrate_if_new(self, report: "IngestReport", progress: Progress) -> "IngestReport":
         """Calibrate the new generation after an ingest, unless that is done."""
         from pentad.rooms.avatars.calibration.model import is_current
 

@@ -58,10 +58,10 @@ class Filters:
 
 def avatars(rows: Rows) -> list[AvatarInfo]:
     """Every avatar, by id."""
-    return [_info(one) for one in whole_avatars(rows)]
+    return [_info(one) for one in avatars_with_config(rows)]
 
 
-def whole_avatars(rows: Rows) -> list[Avatar]:
+def avatars_with_config(rows: Rows) -> list[Avatar]:
     """Every avatar with its configuration, by id."""
     return [_avatar(row) for row in rows.all(f"{_AVATARS} ORDER BY id")]
 
@@ -187,7 +187,7 @@ def calibration(rows: Rows, number: int) -> str | None:
 
 
 def keep_calibration(tx: Transaction, number: int, generation: int, text: str) -> bool:
-    """Store a calibration, unless another generation was stored meanwhile."""
+    """Store a calibration, unless a new generation was stored meanwhile."""
     sql = "UPDATE avatars SET calibration = ? WHERE number = ? AND generation = ?"
     return bool(tx.run(sql, text, number, generation))
 
@@ -326,7 +326,7 @@ def remove_checkpoints(tx: Transaction, avatar_id: str) -> None:
 
 
 def remove_checkpoints_before(tx: Transaction, before: float) -> None:
-    """Remove the checkpoints of ingests that nobody continued."""
+    """Remove the checkpoints of abandoned ingests."""
     tx.run("DELETE FROM avatar_checkpoints WHERE made_at < ?", before)
 
 

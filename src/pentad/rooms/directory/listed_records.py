@@ -11,16 +11,16 @@ from typing import Any, Final
 
 from pentad.access.signing_keys import KeyRing
 from pentad.kernel.clock import Clock, iso
+from pentad.kernel.json_values import as_object
 from pentad.kernel.ports import Database, Transaction
 from pentad.kernel.principal import Principal
 from pentad.listings.listing import Listing
-from pentad.rooms.directory.records import listing_rows
+from pentad.rooms.directory import store
 from pentad.rooms.directory.records.service import Records, draft_record
 from pentad.rooms.directory.translate.a2a_cards import MODULES
 from pentad.rooms.directory.translate.enrichment import enrich
 from pentad.rooms.directory.translate.envelope import SCHEMA_VERSION
 from pentad.rooms.directory.translate.secret_redaction import redact_secrets
-from pentad.rooms.directory.translate.untrusted_json import mapping_of
 from pentad.rooms.directory.trust.service import Trust
 
 SERVER: Final = Principal("server", "server", frozenset({"directory:*"}), kind="local")
@@ -52,7 +52,7 @@ class ListedRecords:
 
     async def put(self, listing: Listing) -> None:
         """Store the record of a listing, or replace its previous one."""
-        known = await self._database.read(lambda rows: listing_rows.find(rows, listing.key))
+        known = await self._database.read(lambda rows: store.find_listed(rows, listing.key))
         is_same = known is not None and known.revision == listing.revision
         if known is not None and is_same and known.cid:
             cid = known.cid
@@ -67,12 +67,12 @@ class ListedRecords:
 
         def work(tx: Transaction) -> None:
             self._records.lock(tx)
-            known = listing_rows.find(tx, key)
+            known = store.find_listed(tx, key)
             if known is not None and known.cid:
-                listing_rows.save(tx, key, known._replace(cid=""))
+                store.save_listed(tx, key, known._replace(cid=""))
                 self._records.erase(tx, known.cid)
 
-        if await self._database.read(lambda rows: listing_rows.find(rows, key)) is not None:
+        if await self._database.read(lambda rows: store.find_listed(rows, key)) is not None:
             await self._database.write(work)
 
     async def _replace(self, listing: Listing, created_at: float) -> str:
@@ -82,12 +82,12 @@ class ListedRecords:
 
         def work(tx: Transaction) -> None:
             self._records.lock(tx)
-            known = listing_rows.find(tx, listing.key)
+            known = store.find_listed(tx, listing.key)
             kept = replace(draft, state="" if known is None else self._records.state_of(tx, known.cid))
             self._records.write(tx, SERVER, [kept], replaces=True)
             if known is not None and known.cid not in ("", draft.cid):
                 self._records.erase(tx, known.cid)
-            listing_rows.save(tx, listing.key, listing_rows.Listed(listing.revision, draft.cid, created_at))
+            store.save_listed(tx, listing.key, store.Listed(listing.revision, draft.cid, created_at))
 
         await self._database.write(work)
         return draft.cid
@@ -119,12 +119,12 @@ def _without_secrets(module: str, data: Mapping[str, Any]) -> dict[str, Any]:
     """The data of a module. Records are public, and a card may come from anyone."""
     if module != MODULES[0]:
         return dict(data)
-    card = redact_secrets("a2a", mapping_of(data.get("card_data")), "withhold").result
+    card = redact_secrets("a2a", as_object(data.get("card_data")), "withhold").result
     return {**data, "card_data": card}
 
 
 def _described(listing: Listing, modules: Mapping[str, Mapping[str, Any]]) -> str:
     """The listing's description, or the card's without secrets if the two are the same."""
-    given = mapping_of(listing.modules.get(MODULES[0], {}).get("card_data")).get("description")
-    card = mapping_of(modules.get(MODULES[0], {}).get("card_data"))
+    given = as_object(listing.modules.get(MODULES[0], {}).get("card_data")).get("description")
+    card = as_object(modules.get(MODULES[0], {}).get("card_data"))
     return str(card["description"]) if given == listing.description else listing.description

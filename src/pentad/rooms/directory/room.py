@@ -1,4 +1,4 @@
-"""The directory room. Modules that only a server, the console or the demo needs are imported when they are used."""
+"""Declares the directory room. Modules that only a server, the console or the demo needs are imported on demand."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -50,26 +50,17 @@ async def open_directory(platform: Platform) -> AsyncGenerator[Directory]:
 def mounts(directory: Directory, context: MountContext) -> Sequence[Mount]:
     """REST routes for administration, the registry and catalogues for hosts, and AGNTCY's API over gRPC."""
     from pentad.rooms.directory.interface.catalog_api import catalog_mounts
-    from pentad.rooms.directory.interface.peer_routes import peer_routes
     from pentad.rooms.directory.interface.registry_api import configured_readers, registry_mounts
-    from pentad.rooms.directory.interface.rest import key_routes, namespace_routes, state_routes
-    from pentad.rooms.directory.interface.trust_routes import trust_routes
+    from pentad.rooms.directory.interface.rest import routes
 
     def services() -> "GrpcServices":
         from pentad.rooms.directory.interface.grpc.server import directory_services
 
         return directory_services(directory, context.host)
 
-    routes = [
-        *key_routes(directory),
-        *namespace_routes(directory),
-        *state_routes(directory),
-        *trust_routes(directory),
-        *peer_routes(directory),
-    ]
     readers = configured_readers(directory)
     open_to_hosts = [*registry_mounts(directory, readers), *catalog_mounts(directory, readers)]
-    return [Mount(routes=routes), *open_to_hosts, Mount(grpc=services)]
+    return [Mount(routes=routes(directory)), *open_to_hosts, Mount(grpc=services)]
 
 
 async def lineage(directory: Directory, _principal: Principal, uri: str) -> "Origin | None":

@@ -1,4 +1,4 @@
-"""SQL for records, their terms and words.
+"""SQL for records, their terms and words, and for the records of what this server hosts.
 
 Statements handle many records at once. The record count of each term is updated in the same transaction, so it is
 always exact.
@@ -8,8 +8,9 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
+from pentad.kernel.errors import Conflict
 from pentad.kernel.ports import Dialect, Rows, Transaction, Value
 from pentad.kernel.sql import array_literal, chunks, marks
 from pentad.rooms.directory.records.index_fields import WORDS, IndexedFields, Kind, Term
@@ -135,6 +136,36 @@ def texts_of(rows: Rows, cids: Sequence[str]) -> dict[str, str]:
 def count(rows: Rows) -> int:
     """The number of records: each has exactly one schema version among its terms."""
     return rows.value("SELECT coalesce(sum(records), 0) FROM directory_terms WHERE kind = 9")
+
+
+class Listed(NamedTuple):
+    """The record of something this server hosts; `cid` is empty while it is withdrawn."""
+
+    revision: str
+    cid: str
+    created_at: float
+
+
+def find_listed(rows: Rows, key: str) -> Listed | None:
+    row = rows.one("SELECT revision, cid, created_at FROM directory_listed WHERE key = ?", key)
+    return None if row is None else Listed(*row)
+
+
+def save_listed(tx: Transaction, key: str, listed: Listed) -> None:
+    tx.run(
+        "INSERT INTO directory_listed (key, revision, cid, created_at) VALUES (?, ?, ?, ?) ON CONFLICT (key)"
+        " DO UPDATE SET revision = excluded.revision, cid = excluded.cid, created_at = excluded.created_at",
+        key, *listed,
+    )  # fmt: skip
+
+
+def check_unlisted(rows: Rows, cid: str) -> None:
+    """Conflict if the server maintains the record itself."""
+    if (key := rows.value("SELECT key FROM directory_listed WHERE cid = ?", cid)) is not None:
+        raise Conflict(
+            f"The server lists {key} itself, and keeps its record up to date.",
+            hint="Change or remove what is listed; the record follows.",
+        )
 
 
 def digest_of(term: Term) -> bytes:

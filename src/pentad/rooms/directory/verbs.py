@@ -11,4 +11,4 @@ VERBS: Final[Verbs] = {
     ),
 }
 FIRST_CONTENT: Final = "pentad directory import FOLDER"
-"""Puts the first content into the room; for people who find it empty."""
+"""The command that adds the first content, suggested when the room is empty."""

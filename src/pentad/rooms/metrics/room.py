@@ -1,4 +1,4 @@
-"""The metrics room. Pages and the demo are imported only when they are needed."""
+"""Declares the metrics room. Pages and the demo are imported on demand."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final

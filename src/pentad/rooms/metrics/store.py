@@ -64,7 +64,7 @@ def label_text(labels: Labels) -> str:
     return msgspec.json.encode(dict(sorted(labels))).decode()
 
 
-def sampled(at: float, value: float) -> Point:
+def sample_point(at: float, value: float) -> Point:
     """One sample as a point."""
     return Point(at, 1, value, value, value, value, value, 0.0, at)
 
@@ -164,7 +164,7 @@ def points(rows: Rows, series: int, begin: float, end: float) -> list[Point]:
         "SELECT at, value FROM metric_samples WHERE series = ? AND at >= ? AND at < ? AND text IS NULL ORDER BY at",
         series, begin, end,
     )  # fmt: skip
-    found = [Point(*row) for row in rolled] + [sampled(at, value) for at, value in raw]
+    found = [Point(*row) for row in rolled] + [sample_point(at, value) for at, value in raw]
     return sorted(found, key=lambda point: point.at)
 
 

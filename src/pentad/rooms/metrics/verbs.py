@@ -11,4 +11,4 @@ VERBS: Final[Verbs] = {
     ),
 }
 FIRST_CONTENT: Final = "pentad metrics poll host"
-"""The command to suggest to people who find the room empty."""
+"""The command that adds the first content, suggested when the room is empty."""

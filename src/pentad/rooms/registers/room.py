@@ -1,4 +1,4 @@
-"""The registers room. What only an HTTP server or the demo needs is imported on demand."""
+"""Declares the registers room. Modules that only an HTTP server or the demo needs are imported on demand."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager

@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 from pentad.kernel.errors import DeadlineExceeded, Overloaded
 from pentad.kernel.ports import Database, Dialect, Rows, Transaction
 from pentad.rooms.registers.models import Pair
-from pentad.rooms.registers.not_found import Missing
+from pentad.rooms.registers.not_found import EntityNotFound
 
 T = TypeVar("T")
 
@@ -58,7 +58,7 @@ def check_current(tx: Transaction, dialect: Dialect, pair: Pair) -> None:
     if row is None and dialect == "postgres" and tx.value("SELECT 1 FROM schemas WHERE id = ?", pair.schema.id):
         raise SchemaBusy(pair.schema.id)
     if row is None or row[1] is None:
-        raise Missing(f"{pair.label} was deleted meanwhile.", "registers")
+        raise EntityNotFound(f"{pair.label} was deleted meanwhile.", "registers")
     if not row[2]:
         raise SchemaBusy(pair.schema.id)
     if row[0] != pair.schema.changes:

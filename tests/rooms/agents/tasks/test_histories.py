@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from pentad.kernel.errors import PentadError
-from pentad.rooms.agents.models import TERMINAL, Event, StatusEvent, Task, apply_events, may_follow
+from pentad.rooms.agents.models import TERMINAL, Event, StatusEvent, Task, apply_events, can_transition
 from pentad.rooms.agents.tasks.engine import Tasks
 from tests.rooms.agents.tasks.engines import ADA, engine, log_of, said, send
 from tests.stores import Stores
@@ -76,7 +76,7 @@ async def _check(engines: list[Tasks], task: Task) -> None:
     state = blank.state
     for event in events:
         if isinstance(event.body, StatusEvent):
-            assert may_follow(state, event.body.state)
+            assert can_transition(state, event.body.state)
             state = event.body.state
         else:
             assert state not in TERMINAL

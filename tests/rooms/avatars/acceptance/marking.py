@@ -10,7 +10,7 @@ from pentad.rooms.avatars.avatar_snapshot import AvatarSnapshot
 from pentad.rooms.avatars.persona import closest
 from pentad.rooms.avatars.search.conversation import Turn
 from pentad.rooms.avatars.service import Avatars
-from pentad.rooms.avatars.verification.wording import normalized
+from pentad.rooms.avatars.verification.normalization import normalized
 from tests.rooms.avatars.acceptance.asking import Battery, Covered
 
 _QUOTE = re.compile("\u201c([^\u201d]*)\u201d")

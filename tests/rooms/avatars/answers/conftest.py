@@ -6,7 +6,7 @@ import pytest
 
 from pentad.kernel.ports import Database
 from pentad.rooms.avatars.answers.answer_pipeline import AnswerPipeline
-from pentad.rooms.avatars.calibration.fit import fitted
+from pentad.rooms.avatars.calibration.fit import fit_calibration
 from pentad.rooms.avatars.calibration.model import Calibration
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
 from pentad.search.index import SearchIndex
@@ -48,7 +48,7 @@ _FITTED: dict[str, Calibration] = {}
 
 async def calibrated(corpus: HeldCorpus) -> HeldCorpus:
     if corpus.persona.id not in _FITTED:
-        _FITTED[corpus.persona.id] = await fitted(
+        _FITTED[corpus.persona.id] = await fit_calibration(
             lambda question: corpus.search(question, 8), corpus.sentences(), (), SentenceSimilarity(None), None
         )
     corpus.calibration = _FITTED[corpus.persona.id]

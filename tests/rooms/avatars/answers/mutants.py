@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pentad.rooms.avatars.verification.evidence import Sentence, numbered
+from pentad.rooms.avatars.verification.evidence import Sentence, number_sentences
 from tests.rooms.avatars.answers.talking import BEEKEEPER_SOURCES, KEEPER_SOURCES, passages_of
 
 OTHER_NAMES = [
@@ -54,7 +54,7 @@ def evidence() -> list[Sentence]:
         dataclasses.replace(passage, id=100 + passage.id, document=50 + passage.document)
         for passage in passages_of(BEEKEEPER_SOURCES)
     ]  # fmt: skip
-    return numbered(held)
+    return number_sentences(held)
 
 
 def quotes(sentences: list[Sentence]) -> list[Drafted]:

@@ -14,9 +14,9 @@ from pentad.rooms.avatars.models import Passage
 from pentad.rooms.avatars.search.conversation import Turn
 from pentad.rooms.avatars.search.retrieval import retrieve, verify_passages
 from pentad.rooms.avatars.search.routing import redirect, routes
+from pentad.rooms.avatars.verification.normalization import normalized
 from pentad.rooms.avatars.verification.quotes import quotes_in
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
-from pentad.rooms.avatars.verification.wording import normalized
 from tests.rooms.avatars.answers.talking import HeldCorpus
 
 pytestmark = pytest.mark.anyio

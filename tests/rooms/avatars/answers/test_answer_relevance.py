@@ -6,8 +6,8 @@ import pytest
 
 from pentad.documents.sentences import sentences
 from pentad.rooms.avatars.answers.answer_relevance import answer_signs
-from pentad.rooms.avatars.answers.yes_no_questions import decides
-from pentad.rooms.avatars.verification.evidence import Sentence, numbered
+from pentad.rooms.avatars.answers.question_kinds import decides
+from pentad.rooms.avatars.verification.evidence import Sentence, number_sentences
 from pentad.search.text import query_terms
 from tests.rooms.avatars.answers.talking import KEEPER_SOURCES, passages_of
 
@@ -16,7 +16,7 @@ SPEAKER = "Ida Brandt"
 
 
 def quote(text: str, section: str | None = None) -> list[Sentence]:
-    return numbered([replace(PASSAGE, content=text, sentences=sentences(text), section=section)])
+    return number_sentences([replace(PASSAGE, content=text, sentences=sentences(text), section=section)])
 
 
 def shown(question: str, *texts: str, section: str | None = None) -> bool:

@@ -14,7 +14,7 @@ from pentad.rooms.avatars.calibration.fit import (
     Example,
     fit,
     fit_answers,
-    fitted,
+    fit_calibration,
     keyword_question,
     off_topic_questions,
 )
@@ -142,7 +142,9 @@ async def test_with_vectors_nearly_every_question_is_told_apart(database: Databa
     corpus = await hold(database, index, KEEPER, KEEPER_SOURCES, minilm)
     other = await hold(database, index, BEEKEEPER, BEEKEEPER_SOURCES, minilm)
     similarity = SentenceSimilarity(minilm)
-    made = await fitted(lambda q: corpus.search(q, 8), corpus.sentences(), other.sentences(), similarity, minilm.model)
+    made = await fit_calibration(
+        lambda q: corpus.search(q, 8), corpus.sentences(), other.sentences(), similarity, minilm.model
+    )
     yes = [made.probability(await corpus.search(each, 8)) for each in COVERED]
     no = [made.probability(await corpus.search(each, 8)) for each in QUESTIONS]
     assert auroc(yes, no) >= 0.99
@@ -152,7 +154,7 @@ async def test_with_vectors_nearly_every_question_is_told_apart(database: Databa
 
 
 def test_confidence_has_four_words_and_bounds():
-    sure = Grounds(probability=0.99, signs=AnswerSigns(held=1.0, kind=True, facts=True, roles=True))
+    sure = Grounds(probability=0.99, signs=AnswerSigns(word_share=1.0, kind=True, facts=True, roles=True))
     assert confidence(sure).level == "high"
     for less in (dataclasses.replace(sure, common=True), dataclasses.replace(sure, quoted=0.5)):
         assert confidence(less).level == "medium"
@@ -170,14 +172,14 @@ def test_confidence_has_four_words_and_bounds():
     ],
 )  # fmt: skip
 def test_high_needs_search_to_confirm_the_answer(lead: float | None, cosine: float | None, expected: str):
-    signs = AnswerSigns(held=1.0, kind=True, facts=True, roles=True)
+    signs = AnswerSigns(word_share=1.0, kind=True, facts=True, roles=True)
     found = confidence(Grounds(0.99, signs, lead=lead, cosine=cosine))
     assert found.level == level(found.number) == expected
 
 
 @pytest.mark.requirement("avatars:answer:confidence")
 def test_no_two_different_retrievals_are_tied_by_a_cap():
-    signs = AnswerSigns(held=0.7, kind=None, facts=True, roles=True)
+    signs = AnswerSigns(word_share=0.7, kind=None, facts=True, roles=True)
     numbers = [confidence(Grounds(probability, signs)).number for probability in (0.6, 0.7, 0.8, 0.9, 0.97)]
     assert numbers == sorted(set(numbers))
 
@@ -194,14 +196,14 @@ def test_what_is_answered_is_surer_than_what_is_not(
 
 @pytest.mark.requirement("avatars:answer:confidence")
 def test_weak_answers_are_not_tied_by_a_floor():
-    weak = [confidence(Grounds(0.5, AnswerSigns(held=held, kind=False))) for held in (0.0, 0.3, 0.6)]
+    weak = [confidence(Grounds(0.5, AnswerSigns(word_share=held, kind=False))) for held in (0.0, 0.3, 0.6)]
     assert len({one.number for one in weak}) == 3
     assert {one.level for one in weak} == {"low"}
 
 
 @pytest.mark.requirement("avatars:feedback:calibration")
 def test_ratings_move_the_confidence_of_answers_towards_what_readers_found():
-    signs = AnswerSigns(held=0.9, kind=None, facts=True, roles=True)
+    signs = AnswerSigns(word_share=0.9, kind=None, facts=True, roles=True)
     grounds = Grounds(0.9, signs)
     before = confidence(grounds)
     assert before.number == before.evidence

@@ -3,9 +3,9 @@
 import pytest
 
 from pentad.rooms.avatars.verification.drafts import Draft, Statement
-from pentad.rooms.avatars.verification.evidence import numbered
+from pentad.rooms.avatars.verification.evidence import number_sentences
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
-from pentad.rooms.avatars.verification.verify import Checked, Verifier
+from pentad.rooms.avatars.verification.verifier import Checked, Verifier
 from tests.rooms.avatars.answers.talking import passages_of
 
 pytestmark = pytest.mark.anyio
@@ -267,7 +267,7 @@ TRUE = {
 
 async def checked(source: str, text: str) -> Checked:
     """The statement, checked against all sentences of the source."""
-    evidence = numbered(passages_of((("Notes", 1934, "by", [source]),)))
+    evidence = number_sentences(passages_of((("Notes", 1934, "by", [source]),)))
     verifier = Verifier(evidence, "Ida Brandt", SentenceSimilarity(None))
     (found,) = await verifier.check(Draft((Statement(text, tuple(each.name for each in evidence)),)))
     return found

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pentad.rooms.avatars.search.conversation import Turn, points_back, rewritten, should_speak, small_talk
+from pentad.rooms.avatars.search.conversation import Turn, refers_back, rewrite_query, should_speak, small_talk
 
 TURNS = [
     Turn("user", "Who looks after the sluices of the marsh?"),
@@ -12,8 +12,8 @@ TURNS = [
 
 @pytest.mark.parametrize("question", ["And why?", "What did they eat?", "Tell me more.", "How so?", "Is that true?"])
 def test_a_question_that_points_back_takes_rare_words_along(question: str):
-    found = rewritten(question, TURNS)
-    assert points_back(question)
+    found = rewrite_query(question, TURNS)
+    assert refers_back(question)
     assert "keeper" in found.carried
     assert found.query.startswith(question)
 
@@ -22,12 +22,12 @@ def test_a_question_that_points_back_takes_rare_words_along(question: str):
     "question", ["How many windmills stood at Oster Siel in winter?", "Which crops tolerate brackish water best?"]
 )
 def test_a_question_that_stands_alone_is_left_alone(question: str):
-    assert rewritten(question, TURNS).query == question
+    assert rewrite_query(question, TURNS).query == question
 
 
 def test_the_last_turn_counts_most_and_few_words_are_carried():
     turns = [Turn("a", f"Something about topic{n} and subject{n} and matter{n}.") for n in range(20)]
-    carried = rewritten("And why?", turns).carried
+    carried = rewrite_query("And why?", turns).carried
     assert carried[0].endswith("19")
     assert len(carried) <= 6
 
@@ -47,12 +47,12 @@ def test_a_question_about_somebody_else_asks_the_last_one_again():
         Turn("user", "Whom did Jane marry in the spring?"),
         Turn("avatar", "Jane married Mr. Bingley, and the carriage of Mr. Bingley stood at the church."),
     ]
-    found = rewritten("What about Lydia?", turns)
+    found = rewrite_query("What about Lydia?", turns)
     assert found.carried == ("marry", "spring")
-    assert rewritten("And Lydia?", turns).carried == ("marry", "spring")
-    assert "why" not in rewritten("And why?", turns).carried
+    assert rewrite_query("And Lydia?", turns).carried == ("marry", "spring")
+    assert "why" not in rewrite_query("And why?", turns).carried
     unmarked = [Turn("user", "Whom did Jane marry in the spring"), turns[1]]
-    assert rewritten("what about Lydia", unmarked).carried == ("marry", "spring")
+    assert rewrite_query("what about Lydia", unmarked).carried == ("marry", "spring")
 
 
 @pytest.mark.requirement("avatars:conversation:small-talk")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pentad.documents.sentences import sentences
 from pentad.rooms.avatars.models import Passage
-from pentad.rooms.avatars.search.retrieval import moved, refined
+from pentad.rooms.avatars.search.retrieval import refine_probability, shift_probability
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
 from pentad.search.minilm import MiniLM
 from tests.rooms.avatars.answers.talking import KEEPER_SOURCES, passages_of
@@ -27,25 +27,25 @@ def passage(text: str = TEXT) -> Passage:
 
 
 async def test_one_sentence_that_is_near_lifts_a_doubtful_passage(minilm: MiniLM):
-    assert await refined(0.3, QUESTION, [passage()], SentenceSimilarity(minilm)) > 0.5
+    assert await refine_probability(0.3, QUESTION, [passage()], SentenceSimilarity(minilm)) > 0.5
 
 
 async def test_a_passage_none_of_whose_sentences_is_near_is_trusted_less(minilm: MiniLM):
-    found = await refined(0.6, "How can I lower my cholesterol?", [passage()], SentenceSimilarity(minilm))
+    found = await refine_probability(0.6, "How can I lower my cholesterol?", [passage()], SentenceSimilarity(minilm))
     assert found < 0.4
 
 
 @pytest.mark.parametrize("clear", [0.0, 0.01, 0.99, 1.0])
 async def test_what_is_clear_stays_as_it_is(clear: float, minilm: MiniLM):
-    assert await refined(clear, QUESTION, [passage()], SentenceSimilarity(minilm)) == clear
+    assert await refine_probability(clear, QUESTION, [passage()], SentenceSimilarity(minilm)) == clear
 
 
 async def test_without_a_model_or_without_passages_nothing_changes(minilm: MiniLM):
-    assert await refined(0.5, QUESTION, [passage()], SentenceSimilarity(None)) == 0.5
-    assert await refined(0.5, QUESTION, [], SentenceSimilarity(minilm)) == 0.5
+    assert await refine_probability(0.5, QUESTION, [passage()], SentenceSimilarity(None)) == 0.5
+    assert await refine_probability(0.5, QUESTION, [], SentenceSimilarity(minilm)) == 0.5
 
 
 @given(st.floats(0.02, 0.98), st.floats(-1, 1), st.floats(-1, 1))
 def test_a_nearer_sentence_never_makes_an_answer_less_likely(probability: float, one: float, other: float):
     near, far = max(one, other), min(one, other)
-    assert 0 < moved(probability, far) <= moved(probability, near) < 1
+    assert 0 < shift_probability(probability, far) <= shift_probability(probability, near) < 1

@@ -5,10 +5,10 @@ import random
 import pytest
 
 from pentad.rooms.avatars.verification.drafts import Draft, Statement
+from pentad.rooms.avatars.verification.normalization import find_run, normal_words
 from pentad.rooms.avatars.verification.quotes import quotes_in
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
-from pentad.rooms.avatars.verification.verify import Checked, Verifier
-from pentad.rooms.avatars.verification.wording import find_run, normal_words
+from pentad.rooms.avatars.verification.verifier import Checked, Verifier
 from tests.rooms.avatars.answers.mutants import (
     Drafted,
     altered_quotes,

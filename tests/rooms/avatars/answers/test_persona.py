@@ -6,8 +6,8 @@ import pytest
 
 from pentad.rooms.avatars.config import parse_config
 from pentad.rooms.avatars.persona import persona_of, place, quoted, silent
-from pentad.rooms.avatars.search.time_bounds import later_in, years_in
-from pentad.rooms.avatars.verification.evidence import numbered
+from pentad.rooms.avatars.search.time_bounds import mentions_after, years_in
+from pentad.rooms.avatars.verification.evidence import number_sentences
 from tests.rooms.avatars.answers.talking import BEEKEEPER, KEEPER, KEEPER_SOURCES, passages_of
 
 PASSAGES = passages_of(KEEPER_SOURCES)
@@ -45,7 +45,7 @@ def test_the_period_ends_with_the_corpus_or_else_with_the_life():
 
 @pytest.mark.requirement("avatars:answer:credit")
 def test_the_first_person_says_i_and_a_student_credits_the_document():
-    (sentence, *_) = numbered(PASSAGES[:1])
+    (sentence, *_) = number_sentences(PASSAGES[:1])
     assert quoted(KEEPER, [sentence], 1).startswith("I wrote: \u201cThe Lower Marsh had 27")
     assert quoted(BEEKEEPER, [sentence], 1).startswith("Notes on the Lower Marsh says: \u201c")
     assert quoted(KEEPER, [sentence], 2).endswith("low tide.\u201d [2]")
@@ -60,7 +60,7 @@ def test_what_a_character_says_is_not_what_the_person_wrote(marks: str):
     )
     places = [(0, 23), (24, 45), (46, len(content))]
     passage = replace(PASSAGES[0], content=content, sentences=places)
-    said, too, told = numbered([passage])
+    said, too, told = number_sentences([passage])
     assert quoted(KEEPER, [said], 1).startswith("In Notes on the Lower Marsh somebody says: \u201c")
     assert quoted(KEEPER, [too], 1, first=False).startswith("In Notes on the Lower Marsh somebody also says: \u201c")
     assert quoted(KEEPER, [told], 1).startswith("I wrote: \u201c")
@@ -74,17 +74,17 @@ def test_a_title_is_not_given_twice():
 
 
 def test_a_source_about_the_person_is_never_spoken_in_the_first_person():
-    (sentence, *_) = numbered(PASSAGES[-1:])
+    (sentence, *_) = number_sentences(PASSAGES[-1:])
     text = quoted(KEEPER, [sentence], 1)
     assert text.startswith("A source written after the period of this avatar (1976) says:")
     early = replace(PASSAGES[-1], year=1950)
-    assert quoted(KEEPER, numbered([early])[:1], 1).startswith("A source about Ida Brandt (1950) says:")
+    assert quoted(KEEPER, number_sentences([early])[:1], 1).startswith("A source about Ida Brandt (1950) says:")
 
 
 def test_a_late_source_by_the_person_is_labelled_too():
     late = replace(PASSAGES[0], year=1990)
     assert not KEEPER.is_own(late)
-    assert "I wrote" not in quoted(KEEPER, numbered([late])[:1], 1)
+    assert "I wrote" not in quoted(KEEPER, number_sentences([late])[:1], 1)
 
 
 def test_a_place_is_a_printed_page_a_range_of_pages_or_a_section():
@@ -115,6 +115,6 @@ def test_years_are_told_from_numbers_that_count(text: str, years: list[int]):
 
 
 def test_things_that_did_not_exist_yet_are_later():
-    assert later_in("What do you think of the Internet and of ChatGPT?", 1958) == ["internet", "chatgpt"]
-    assert later_in("What do you think of the Internet?", 1999) == []
-    assert later_in("Was the zoom meeting good?", 1999, ["zoom"]) == ["zoom"]
+    assert mentions_after("What do you think of the Internet and of ChatGPT?", 1958) == ["internet", "chatgpt"]
+    assert mentions_after("What do you think of the Internet?", 1999) == []
+    assert mentions_after("Was the zoom meeting good?", 1999, ["zoom"]) == ["zoom"]

@@ -3,10 +3,10 @@
 import pytest
 
 from pentad.rooms.avatars.verification.drafts import Draft, Statement
-from pentad.rooms.avatars.verification.evidence import numbered
+from pentad.rooms.avatars.verification.evidence import number_sentences
 from pentad.rooms.avatars.verification.quotes import quotes_in
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
-from pentad.rooms.avatars.verification.verify import Checked, Verifier
+from pentad.rooms.avatars.verification.verifier import Checked, Verifier
 from tests.rooms.avatars.answers.talking import passages_of
 
 pytestmark = pytest.mark.anyio
@@ -38,7 +38,7 @@ TEXT = (
     "Dr. Amara Holm mapped the southern caves with her brother Paul. "
     "Most scholars believed that the caves were made by the sea, which is wrong."
 )
-EVIDENCE = numbered(passages_of((("Notes", 1934, "by", [TEXT]),)))
+EVIDENCE = number_sentences(passages_of((("Notes", 1934, "by", [TEXT]),)))
 BY = Verifier(EVIDENCE, "Ida Brandt", SentenceSimilarity(None))
 
 

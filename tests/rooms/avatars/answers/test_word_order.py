@@ -2,7 +2,7 @@
 
 import pytest
 
-from pentad.rooms.avatars.verification.word_order import exchanged
+from pentad.rooms.avatars.verification.word_order import roles_exchanged
 
 LETTERS = "The northern gate of type B is opened before the gate of type A at every spring tide."
 FIRM = "In 1926 the firm Lind Holm rebuilt the weir in oak."
@@ -22,7 +22,7 @@ TABLE = "Table 3 lists the Sluices of the Marsh, and a list of their keepers is 
     ],
 )
 def test_names_in_other_places_are_noticed_if_nothing_else_differs(statement: str, source: str):
-    assert exchanged(statement, source)
+    assert roles_exchanged(statement, source)
 
 
 @pytest.mark.parametrize(
@@ -37,4 +37,4 @@ def test_names_in_other_places_are_noticed_if_nothing_else_differs(statement: st
     ],
 )
 def test_true_parts_of_a_sentence_pass(statement: str, source: str):
-    assert not exchanged(statement, source)
+    assert not roles_exchanged(statement, source)

@@ -6,14 +6,16 @@ import pytest
 
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.avatars.evaluation.author_questions import has_answer, read_questions
-from pentad.rooms.avatars.evaluation.intervals import auroc_interval, resampled_interval, share_interval
 from pentad.rooms.avatars.evaluation.score_card import (
     FIGURES,
     ScoreCard,
+    auroc_interval,
     calibration,
     read_goals,
+    resampled_interval,
     separation,
     share,
+    share_interval,
 )
 
 

@@ -9,7 +9,7 @@ from pentad.kernel.errors import InvalidInput
 from pentad.kernel.json_patch import json_patch
 from pentad.rooms.directory.oasf.coercion import read_draft
 from pentad.rooms.directory.oasf.findings import Report
-from pentad.rooms.directory.oasf.loose_json import read_loosely
+from pentad.rooms.directory.oasf.lenient_json import parse_leniently
 from pentad.rooms.directory.oasf.parsing import parse_json
 from pentad.rooms.directory.oasf.repair import RepairedDraft, repair_draft
 from pentad.rooms.directory.oasf.validator import validate
@@ -35,7 +35,7 @@ async def test_a_draft_becomes_a_valid_record_without_a_question(given: str) -> 
     assert validate(done.record).errors == []
     assert done.questions() == []
     assert done.report.lines(), "the answer says what was wrong"
-    document, _ = read_loosely(given, parse_json)
+    document, _ = parse_leniently(given, parse_json)
     assert json_patch(document, done.patch) == done.record
 
 

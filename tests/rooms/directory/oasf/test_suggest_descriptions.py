@@ -2,7 +2,14 @@
 
 import pytest
 
-from pentad.rooms.directory.oasf.suggest import COLUMN, associations, class_or_substitute, stem, suggest, table
+from pentad.rooms.directory.oasf.class_suggestions import (
+    COLUMN,
+    associations,
+    class_or_substitute,
+    stem,
+    suggest,
+    table,
+)
 from pentad.rooms.directory.oasf.taxonomy import taxonomy
 from pentad.rooms.directory.oasf.versions import EMBEDDED, Family
 from tests.rooms.directory.oasf.descriptions import DESCRIPTIONS

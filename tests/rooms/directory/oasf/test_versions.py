@@ -3,7 +3,7 @@
 import pytest
 
 from pentad.rooms.directory.oasf.validator import validate
-from pentad.rooms.directory.oasf.versions import serving
+from pentad.rooms.directory.oasf.versions import embedded_version
 from tests.rooms.directory.oasf.samples import sample
 
 
@@ -20,14 +20,14 @@ from tests.rooms.directory.oasf.samples import sample
     ],
 )
 def test_a_version_is_served_by_the_tables_of_its_line(version: str, table: str, standing: str):
-    served = serving(version)
+    served = embedded_version(version)
     assert served is not None
     assert (served.version, served.standing) == (table, standing)
 
 
 @pytest.mark.parametrize("version", ["0.5.0", "0.6.2", "2.0.0", "0.9.0", "1.0", "1", "", "one", "01.0.0", "1.0.0\n"])
 def test_a_version_of_no_known_line_is_served_by_none(version: str):
-    assert serving(version) is None
+    assert embedded_version(version) is None
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from pentad.kernel.ports import Transaction
 from pentad.kernel.principal import Principal
 from pentad.rooms.directory.records.index_fields import labels_of
 from pentad.rooms.directory.records.publications import JOB, PublicationStatus, PublishRequest
-from pentad.rooms.directory.records.routing import RoutedRecords, RouteQuery, RouteQueryType
+from pentad.rooms.directory.records.routing import RouteMatches, RouteQuery, RouteQueryType
 from pentad.rooms.directory.search.query import Filter, FilterKind
 from tests.jobs.working import die
 from tests.rooms.directory.oasf.samples import SAMPLES, sample
@@ -96,7 +96,7 @@ async def test_every_query_of_a_list_must_match_and_enough_of_a_search(parts: Pa
     assert found[1].queries == (queries[0], queries[2])
     assert [one.cid for one in (await parts.routing.search(queries, min_match_score=2)).records] == [cids[1], cids[0]]
     assert [one.cid for one in (await parts.routing.search(queries, limit=1)).records] == [cids[1]]
-    assert await parts.routing.search([]) == RoutedRecords([])
+    assert await parts.routing.search([]) == RouteMatches([])
 
 
 async def test_unpublishing_needs_the_record_but_not_its_publication(parts: Parts):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pentad.kernel.principal import LOCAL
-from pentad.rooms.directory.oasf.suggest import suggest
+from pentad.rooms.directory.oasf.class_suggestions import suggest
 from pentad.rooms.directory.translate import a2a_cards, host_configs
 from pentad.rooms.directory.translate.envelope import Overrides
 from pentad.rooms.directory.translate.import_pipeline import Importer

@@ -15,9 +15,9 @@ from pentad.rooms.metrics.collectors.promql import instant_query
 from pentad.rooms.metrics.engine.query_engine import source_step
 from pentad.rooms.metrics.engine.upstream import UpstreamSession
 from pentad.rooms.metrics.history.history_lines import HistoryLine
-from pentad.rooms.metrics.history.source_history import holes, merge_lines
+from pentad.rooms.metrics.history.source_history import find_gaps, merge_lines
 from pentad.rooms.metrics.models import FetchError
-from pentad.rooms.metrics.store import Gap, Series, sampled
+from pentad.rooms.metrics.store import Gap, Series, sample_point
 from pentad.storage.postgres import PostgresDatabase
 from tests.room_settings import room_settings
 from tests.rooms.metrics.collectors.opening import Opened, opened
@@ -131,10 +131,10 @@ def test_what_the_source_remembers_and_what_was_recorded_here_are_one_line():
     series = Series(1, "prometheus", "", "web.load", (("job", "a"),), "gauge", None)
     recorded = HistoryLine(
         series=series,
-        points=[sampled(at, 1.0) for at in (10.0, 100.0, 160.0, 900.0)],
+        points=[sample_point(at, 1.0) for at in (10.0, 100.0, 160.0, 900.0)],
         gaps=[Gap(200.0, 400.0, "not_collected"), Gap(600.0, 800.0, "failed")],
     )
-    remembered = HistoryLine(series=series, points=[sampled(at, 2.0) for at in (100.0, 160.0, 220.0, 280.0)])
+    remembered = HistoryLine(series=series, points=[sample_point(at, 2.0) for at in (100.0, 160.0, 220.0, 280.0)])
     (line,) = merge_lines([recorded], [remembered], 60.0, 900.0)
     assert [(point.at, point.last) for point in line.points] == [
         (10.0, 1.0), (100.0, 2.0), (160.0, 2.0), (220.0, 2.0), (280.0, 2.0), (900.0, 1.0),
@@ -147,13 +147,13 @@ def test_what_the_source_remembers_and_what_was_recorded_here_are_one_line():
 @pytest.mark.requirement("metrics:prometheus:source")
 def test_a_hole_in_what_the_source_remembers_is_a_gap_unless_it_was_recorded_here():
     series = Series(1, "prometheus", "", "web.load", (), "gauge", None)
-    points = [sampled(at, 2.0) for at in (0.0, 60.0, 600.0, 660.0, 1_200.0)]
-    remembered = HistoryLine(series=series, points=points, gaps=holes(points, 60.0))
+    points = [sample_point(at, 2.0) for at in (0.0, 60.0, 600.0, 660.0, 1_200.0)]
+    remembered = HistoryLine(series=series, points=points, gaps=find_gaps(points, 60.0))
     assert remembered.gaps == [Gap(60.0, 600.0, "not_collected"), Gap(660.0, 1_200.0, "not_collected")]
-    recorded = HistoryLine(series=series, points=[sampled(at, 1.0) for at in (300.0, 330.0)])
+    recorded = HistoryLine(series=series, points=[sample_point(at, 1.0) for at in (300.0, 330.0)])
     (line,) = merge_lines([recorded], [remembered], 60.0, 1_260.0)
     assert line.gaps == [Gap(660.0, 1_200.0, "not_collected")]
-    late = HistoryLine(series=series, points=[sampled(0.0, 1.0)], gaps=[Gap(30.0, None, "not_collected")])
+    late = HistoryLine(series=series, points=[sample_point(0.0, 1.0)], gaps=[Gap(30.0, None, "not_collected")])
     (line,) = merge_lines([late], [remembered], 60.0, 1_260.0)
     assert line.gaps[-1].end == 1_200.0, "nobody polls here, but the source goes on"
     (line,) = merge_lines([late], [remembered], 60.0, 3_600.0)

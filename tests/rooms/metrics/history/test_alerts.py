@@ -16,8 +16,8 @@ from pentad.rooms.metrics.history.alerts import (
     alert_changes,
     check,
     next_state,
+    raised_alerts,
     rule_of,
-    standing_alerts,
 )
 from pentad.rooms.metrics.models import Metric, State
 from tests.rooms.metrics.history.samples import INFO, NOON, record, snapshot
@@ -72,7 +72,7 @@ async def test_alerts_are_kept_with_since_when_and_their_changes(past: Database)
     for number, busy in enumerate((50, 97, 98, None, 99, 40)):
         shot = snapshot(NOON + 60 * number, busy=busy, used=96, total=100)
         await record(past, INFO, shot, lambda tx, shot=shot: check(tx, INFO, shot, {}))
-    used, *others = await past.read(standing_alerts)
+    used, *others = await past.read(raised_alerts)
     assert others == []
     assert (used.key, used.level, used.value, used.threshold, used.since) == ("used", "alarm", 96, 95, NOON + 60)
     changes = await past.read(lambda rows: alert_changes(rows, NOON))
@@ -87,7 +87,7 @@ async def test_an_older_value_that_stands_in_neither_raises_nor_ends_an_alert(pa
     for number, (busy, state) in enumerate(seen):
         shot = snapshot(NOON + 60 * number, busy=busy, state=state)
         await record(past, INFO, shot, lambda tx, shot=shot: check(tx, INFO, shot, {}))
-    (busy,) = await past.read(standing_alerts)
+    (busy,) = await past.read(raised_alerts)
     assert (busy.level, busy.since) == ("alarm", NOON + 120)
 
 
@@ -101,11 +101,11 @@ async def test_a_part_of_a_sum_raises_an_alert_if_it_is_too_high_but_never_ends_
     for number, (busy, state, expected) in enumerate(seen):
         shot = snapshot(NOON + 60 * number, busy=busy, state=state)
         await record(past, INFO, shot, lambda tx, shot=shot: check(tx, INFO, shot, {}))
-        assert [one.level for one in await past.read(standing_alerts)] == ([] if expected == "ok" else [expected])
+        assert [one.level for one in await past.read(raised_alerts)] == ([] if expected == "ok" else [expected])
     floor = {"toy.busy": {"is_floor": True, "warn": 50, "times": 1}}
     shot = snapshot(NOON + 600, busy=10, state="partial")
     await record(past, INFO, shot, lambda tx: check(tx, INFO, shot, floor))
-    assert await past.read(standing_alerts) == [], "the whole sum may be above it"
+    assert await past.read(raised_alerts) == [], "the whole sum may be above it"
 
 
 @pytest.mark.anyio

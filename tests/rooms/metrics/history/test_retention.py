@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from pentad.kernel.ports import Database, Rows
 from pentad.rooms.metrics import store
-from pentad.rooms.metrics.history.changes import bucket_points, downsample, merged, rates, total_rise
+from pentad.rooms.metrics.history.changes import bucket_points, downsample, merge_points, rates, total_rise
 from pentad.rooms.metrics.history.retention import Retention, roll_up_all
-from pentad.rooms.metrics.store import DAY, HOUR, Point, sampled
+from pentad.rooms.metrics.store import DAY, HOUR, Point, sample_point
 from tests.rooms.metrics.history.samples import INFO, NOON, record, snapshot
 
 SERIES = st.lists(
     st.tuples(st.integers(0, 400_000), st.floats(-1e6, 1e6)), min_size=1, max_size=60, unique_by=lambda pair: pair[0]
-).map(lambda pairs: [sampled(float(at), value) for at, value in sorted(pairs)])
+).map(lambda pairs: [sample_point(float(at), value) for at, value in sorted(pairs)])
 
 
 async def known(past: Database, key: str, end: float = NOON + 10 * DAY) -> list[Point]:
@@ -108,13 +108,13 @@ def test_a_counter_counts_the_same_however_it_is_bucketed(steps: list[float], wi
     for step in steps:
         at += step
         readings.append(at)
-    points = [sampled(float(number), value) for number, value in enumerate(readings)]
+    points = [sample_point(float(number), value) for number, value in enumerate(readings)]
     assert total_rise(bucket_points(points, width)) == pytest.approx(readings[-1] - readings[0])
 
 
 @pytest.mark.requirement("metrics:history:gaps")
 def test_a_counter_that_was_set_back_counts_from_zero_again():
-    points = [sampled(at, value) for at, value in ((0.0, 100.0), (10.0, 150.0), (20.0, 30.0), (30.0, 40.0))]
+    points = [sample_point(at, value) for at, value in ((0.0, 100.0), (10.0, 150.0), (20.0, 30.0), (30.0, 40.0))]
     assert rates(points) == [(10.0, 5.0), (20.0, 3.0), (30.0, 1.0)]
     assert total_rise(points) == 90.0
-    assert merged(points, at=0.0, span=40).rise == 90.0
+    assert merge_points(points, at=0.0, span=40).rise == 90.0

@@ -13,7 +13,7 @@ from pentad.rooms.metrics.history.history_lines import HistoryLine
 from pentad.rooms.metrics.interface import chart_images
 from pentad.rooms.metrics.interface.chart_images import DARK, HEIGHT, LIGHT, WIDTH, Theme, png_chart
 from pentad.rooms.metrics.interface.presentation import history_chart
-from pentad.rooms.metrics.store import Series, sampled
+from pentad.rooms.metrics.store import Series, sample_point
 
 BLUE = (0x25, 0x63, 0xEB)
 
@@ -65,7 +65,7 @@ def test_several_lines_have_a_legend_and_a_chart_without_values_says_so() -> Non
 def test_lines_with_the_same_points_are_drawn_as_one_with_both_names() -> None:
     def line(value: float, **labels: str) -> HistoryLine:
         series = Series(0, "ch", "", "used", tuple(sorted(labels.items())), "gauge", None)
-        return HistoryLine(series=series, points=[sampled(at, value) for at in (0.0, 10.0)])
+        return HistoryLine(series=series, points=[sample_point(at, value) for at in (0.0, 10.0)])
 
     lines = [line(2, businessGroup="A"), line(2, businessGroup="A", environmentName="Live"), line(3, businessGroup="B")]
     assert [one.name for one in history_chart("used", lines, 0.0, 10.0).series] == ["A = A, Live", "B"]

@@ -8,7 +8,7 @@ import pytest
 from pentad.kernel.ports import Database, Rows
 from pentad.rooms.registers.models import Operation, Pair
 from pentad.rooms.registers.query.count_cache import CountCache
-from pentad.rooms.registers.query.execute import find
+from pentad.rooms.registers.query.execution import find
 from pentad.rooms.registers.query.models import And, Compare, Exists, Filter, In, Not, Query, QueryResult, Scope, Terms
 from pentad.rooms.registers.service import Registers
 from tests.rooms.registers.opening import ADMIN, OTHER, WRITER, opened

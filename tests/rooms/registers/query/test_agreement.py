@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from pentad.kernel.ports import Database, Transaction
-from pentad.rooms.registers.query.execute import aggregate, find
+from pentad.rooms.registers.query.execution import aggregate, find
 from pentad.rooms.registers.query.models import AggregateQuery, Having, Kind, Path, Query, Scope
 from tests.rooms.registers.query import asking, oracle
 from tests.rooms.registers.query.oracle import Thing

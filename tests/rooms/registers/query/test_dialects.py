@@ -17,7 +17,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from pentad.kernel.ports import Database, Dialect, Rows, Transaction
-from pentad.rooms.registers.query.execute import aggregate, find
+from pentad.rooms.registers.query.execution import aggregate, find
 from pentad.rooms.registers.query.models import (
     AggregateQuery,
     And,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ports import Database, Dialect, Transaction
-from pentad.rooms.registers.query.execute import aggregate, find
+from pentad.rooms.registers.query.execution import aggregate, find
 from pentad.rooms.registers.query.json_sql import index_columns, text_value
 from pentad.rooms.registers.query.models import (
     AggregateQuery,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from pentad.kernel.ports import Database
-from pentad.rooms.registers.query.execute import aggregate, find
+from pentad.rooms.registers.query.execution import aggregate, find
 from pentad.rooms.registers.query.models import AggregateQuery, GroupKey, Metric, Query, Scope, Sort
 from tests.rooms.registers.query.seeding import open_room, put, put_words, simple
 from tests.stores import Stores

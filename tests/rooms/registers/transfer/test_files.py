@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from openpyxl import Workbook
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
-from pentad.rooms.registers.transfer.csv_format import CsvWriter, guarded, read_csv, unguarded
+from pentad.rooms.registers.transfer.csv_format import CsvWriter, escape_formula, read_csv, unescape_formula
 from pentad.rooms.registers.transfer.excel_format import ExcelWriter, read_excel
 from pentad.rooms.registers.transfer.formats import RawRow, format_named
 from pentad.rooms.registers.transfer.json_format import JsonWriter, read_json, read_jsonl
@@ -138,12 +138,12 @@ def test_an_open_quotation_mark_and_a_huge_cell_are_clear_errors():
 @pytest.mark.parametrize("text", ["=1+1", "+49 221", "-2", "@sum", "\tx", "\rx", "'=x", "''=x"])
 @pytest.mark.requirement("registers:transfer:formulas")
 def test_text_a_spreadsheet_would_run_is_guarded_and_comes_back_as_it_was(text: str):
-    assert guarded(text) == "'" + text
-    assert unguarded(guarded(text)) == text
+    assert escape_formula(text) == "'" + text
+    assert unescape_formula(escape_formula(text)) == text
 
 
 def test_numbers_are_not_guarded():
-    assert guarded(-2) == -2
+    assert escape_formula(-2) == -2
     writer = CsvWriter(["height"])
     writer.add([-2.5])
     assert writer.end().endswith(b"\r\n-2.5\r\n")

@@ -236,7 +236,7 @@ async def test_a_cancelled_partial_import_says_what_it_wrote(registers: Register
         if phase == "writing":
             reached.set()
 
-    monkeypatch.setattr(transfer_jobs.TransferJobs, "_teller", lambda self, key: told)
+    monkeypatch.setattr(transfer_jobs.TransferJobs, "_reporter", lambda self, key: told)
     write = registers.objects.write_with_retry
 
     async def slow(*arguments: Any) -> Any:

@@ -18,23 +18,14 @@ from pentad.jobs.signed_webhooks import deliver, signing_key
 from pentad.kernel.clock import iso
 from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded, NotFound, PentadError
 from pentad.kernel.ids import uuid7_text
+from pentad.kernel.json_values import as_object, text_or_empty
 from pentad.kernel.ports import Fetcher, Rows, Transaction
 from pentad.kernel.principal import Principal
 from pentad.platform import Report, no_report, one_organisation
 from pentad.rooms.agents.approvals import store
 from pentad.rooms.agents.approvals.approvers import Approvers, names_text, person
 from pentad.rooms.agents.approvals.store import Approval, Outcome
-from pentad.rooms.agents.models import (
-    ApprovalRequest,
-    Body,
-    Json,
-    Message,
-    Part,
-    StatusEvent,
-    Task,
-    json_object,
-    json_text,
-)
+from pentad.rooms.agents.models import ApprovalRequest, Body, Json, Message, Part, StatusEvent, Task
 from pentad.rooms.agents.store import LAST_WORD, Appended, encode_body
 
 if TYPE_CHECKING:
@@ -121,7 +112,7 @@ class Inbox:
             if appended is None:
                 raise _TaskLost
             self._log.jobs.enqueue(tx, EXPIRE_JOB, key=approval_id, run_at=approval.expires_at)
-            _tell(tx, approval, "requested", now)
+            _emit_event(tx, approval, "requested", now)
             self._enqueue_webhook(tx, approval_id, "requested")
             return approval, appended
 
@@ -144,7 +135,7 @@ class Inbox:
 
         await self._log.database.write(work)
 
-    async def asked_at(self, task_id: str, step: str) -> Approval | None:
+    async def read_at(self, task_id: str, step: str) -> Approval | None:
         """The current state of the approval a turn asked for at this place."""
         return await self._log.database.read(lambda rows: store.of_step(rows, task_id, step))
 
@@ -189,7 +180,7 @@ class Inbox:
         found = await self._log.database.read(lambda rows: store.get(rows, approval_id))
         return found if found is not None and found.task == task.id and found.state == "pending" else None
 
-    async def awaiting(self, principal: Principal, task_id: str) -> Approval | None:
+    async def decidable(self, principal: Principal, task_id: str) -> Approval | None:
         """The oldest approval of a task that the principal may decide."""
         found = await self._log.database.read(lambda rows: store.pending_of(rows, task_id))
         return next((one for one in found if self._may_see(principal, one) and self.may_decide(principal, one)), None)
@@ -298,7 +289,7 @@ class Inbox:
         if outcome != "expired":  # the job itself
             self._log.jobs.cancel(tx, EXPIRE_JOB, approval.id)
         self._enqueue_webhook(tx, approval.id, outcome)
-        _tell(tx, decided, outcome, now)
+        _emit_event(tx, decided, outcome, now)
         return decided, appended
 
     def _append(
@@ -355,7 +346,7 @@ def is_about_approval(body: Body) -> bool:
 
 def approval_id_in(task: Task) -> str | None:
     """The id of the approval a task says it waits for."""
-    return json_text(_note_in(task).get("id")) or None
+    return text_or_empty(_note_in(task).get("id")) or None
 
 
 def awaited_approvers(task: Task) -> list[str] | None:
@@ -376,7 +367,7 @@ def _note_in(task: Task) -> Json:
 def _note_of(state: str, message: Message | None) -> Json:
     if state != "input-required" or message is None or message.metadata is None:
         return {}
-    return json_object(message.metadata.get(APPROVAL_KEY))
+    return as_object(message.metadata.get(APPROVAL_KEY))
 
 
 def read_answer(message: Message) -> tuple[bool, str] | None:
@@ -384,9 +375,9 @@ def read_answer(message: Message) -> tuple[bool, str] | None:
     `reason`. None if the message says neither.
     """
     for part in message.parts:
-        given = json_object(part.data)
-        if (found := _DECISIONS.get(json_text(given.get("decision")).lower())) is not None:
-            return found, json_text(given.get("reason"))
+        given = as_object(part.data)
+        if (found := _DECISIONS.get(text_or_empty(given.get("decision")).lower())) is not None:
+            return found, text_or_empty(given.get("reason"))
     word, _, reason = message.text.strip().partition(" ")
     found = _DECISIONS.get(word.lower().rstrip(".,:;!"))
     return None if found is None else (found, reason)
@@ -405,7 +396,7 @@ def _waiting(approval: Approval) -> StatusEvent:
     return StatusEvent("input-required", _message(approval, text, note))
 
 
-def _tell(tx: Transaction, approval: Approval, what: str, at: float) -> None:
+def _emit_event(tx: Transaction, approval: Approval, what: str, at: float) -> None:
     uri = f"agents://tasks/{approval.task}"
     emit(tx, "agents", f"approval.{what}", [uri], audience=approval.owner, at=at, data={"approval": approval.id})
 

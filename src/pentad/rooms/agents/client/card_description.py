@@ -4,11 +4,12 @@ A foreign card may contain anything anywhere. Values that do not fit are left ou
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from msgspec import Struct
 
-from pentad.rooms.agents.models import Json, json_object, json_objects, json_text
+from pentad.kernel.json_values import as_list, as_object, as_objects, text_or_empty
+from pentad.rooms.agents.models import Json
 
 _MAX_ENTRIES: Final = 100
 _MAX_TEXT: Final = 4_000
@@ -41,7 +42,7 @@ def describe(card: Mapping[str, Any]) -> CardDescription:
         output_modes=_list(card.get("defaultOutputModes")),
         extensions=[
             _extension(one)
-            for one in _objects(json_object(card.get("capabilities")).get("extensions"))
+            for one in _objects(as_object(card.get("capabilities")).get("extensions"))
             if _text(one.get("uri"))
         ],
     )
@@ -53,7 +54,7 @@ def _skill(given: Json) -> Json:
 
 
 def _extension(given: Json) -> Json:
-    params = json_object(given.get("params"))
+    params = as_object(given.get("params"))
     return {
         "uri": _text(given.get("uri")),
         "description": _text(given.get("description")),
@@ -63,13 +64,12 @@ def _extension(given: Json) -> Json:
 
 
 def _objects(value: Any) -> list[Json]:
-    return json_objects(value)[:_MAX_ENTRIES]
+    return as_objects(value)[:_MAX_ENTRIES]
 
 
 def _text(value: Any) -> str:
-    return json_text(value)[:_MAX_TEXT]
+    return text_or_empty(value)[:_MAX_TEXT]
 
 
 def _list(value: Any) -> list[str]:
-    entries = cast("list[Any]", value) if isinstance(value, list) else []
-    return [text for one in entries[:_MAX_ENTRIES] if (text := _text(one))]
+    return [text for one in as_list(value)[:_MAX_ENTRIES] if (text := _text(one))]

@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 
 from pentad.agentvault.credentials import Scheme
 from pentad.kernel.errors import InvalidInput
-from pentad.rooms.agents.models import Dialect, Json, json_object, json_objects, json_text
+from pentad.kernel.json_values import as_object, as_objects, text_or_empty
+from pentad.rooms.agents.models import Dialect, Json
 
 Binding = Literal["JSONRPC", "HTTP+JSON"]
 Card = Mapping[str, Any]
@@ -55,7 +56,7 @@ def best_interface(card: Card, dialect: Dialect | None = None) -> Interface:
     offered = sorted({f"{one.dialect} ({one.binding})" for one in interfaces(card)})
     raise InvalidInput(
         f"The card of {agent_name(card)} offers {', '.join(offered) or 'no dialect that is spoken here'}.",
-        hint="Spoken are A2A 1.0 (JSONRPC, HTTP+JSON), A2A 0.3 (JSONRPC) and AgentVault.",
+        hint="Supported are A2A 1.0 (JSONRPC, HTTP+JSON), A2A 0.3 (JSONRPC) and AgentVault.",
     )
 
 
@@ -65,11 +66,11 @@ def schemes(card: Card, service: str | None = None) -> list[Scheme]:
     declared = list(_declared(card))
     if declared:
         return [_agentvault_scheme(one, service or _text(one.get("service_identifier")) or keep) for one in declared]
-    known = json_object(card.get("securitySchemes"))
+    known = as_object(card.get("securitySchemes"))
     found = [
         scheme
         for name, scopes in _required(card)
-        if (scheme := _a2a_scheme(json_object(known.get(name)), keep, scopes)) is not None
+        if (scheme := _a2a_scheme(as_object(known.get(name)), keep, scopes)) is not None
     ]
     return found or ([] if any(_required(card)) else [Scheme("none", keep)])
 
@@ -101,7 +102,7 @@ def _v03(card: Card) -> Iterator[Interface]:
 
 def _agentvault(card: Card) -> Iterator[Interface]:
     url = _text(card.get("url"))
-    if url is not None and _text(json_object(card.get("capabilities")).get("a2aVersion")) is not None:
+    if url is not None and _text(as_object(card.get("capabilities")).get("a2aVersion")) is not None:
         yield Interface(url, "agentvault")
 
 
@@ -119,8 +120,8 @@ def _agentvault_scheme(one: Json, service: str) -> Scheme:
 def _required(card: Card) -> Iterator[tuple[str, tuple[str, ...]]]:
     """The required schemes with their scopes: 1.0's, otherwise 0.3's."""
     for one in _list(card.get("securityRequirements")):
-        for name, scopes in json_object(one.get("schemes")).items():
-            yield name, _scopes(json_object(scopes).get("list"))
+        for name, scopes in as_object(one.get("schemes")).items():
+            yield name, _scopes(as_object(scopes).get("list"))
     if not card.get("securityRequirements"):
         for one in _list(card.get("security")):
             for name, scopes in one.items():
@@ -128,14 +129,14 @@ def _required(card: Card) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def _a2a_scheme(one: Json, service: str, scopes: tuple[str, ...]) -> Scheme | None:
-    key = json_object(one.get("apiKeySecurityScheme")) or (one if one.get("type") == "apiKey" else {})
+    key = as_object(one.get("apiKeySecurityScheme")) or (one if one.get("type") == "apiKey" else {})
     if key and key.get("location", key.get("in", "header")) == "header":
         return Scheme("apiKey", service, header=_text(key.get("name")) or "X-Api-Key")
-    http = json_object(one.get("httpAuthSecurityScheme")) or (one if one.get("type") == "http" else {})
+    http = as_object(one.get("httpAuthSecurityScheme")) or (one if one.get("type") == "http" else {})
     if http and str(http.get("scheme", "")).lower() == "bearer":
         return Scheme("bearer", service)
-    oauth = json_object(one.get("oauth2SecurityScheme")) or (one if one.get("type") == "oauth2" else {})
-    flow = json_object(json_object(oauth.get("flows")).get("clientCredentials"))
+    oauth = as_object(one.get("oauth2SecurityScheme")) or (one if one.get("type") == "oauth2" else {})
+    flow = as_object(as_object(oauth.get("flows")).get("clientCredentials"))
     if (token_url := _text(flow.get("tokenUrl"))) is not None:
         return Scheme("oauth2", service, token_url=token_url, scopes=scopes)
     return None
@@ -151,8 +152,8 @@ def _scopes(value: Any) -> tuple[str, ...]:
 
 
 def _text(value: Any) -> str | None:
-    return json_text(value) or None
+    return text_or_empty(value) or None
 
 
 def _list(value: Any) -> list[Json]:
-    return json_objects(value)[:_MAX_ENTRIES]
+    return as_objects(value)[:_MAX_ENTRIES]

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from pentad.kernel.errors import Conflict
+from pentad.kernel.json_values import as_object
 from pentad.net.event_stream import ServerEvent
 from pentad.rooms.agents.client.card_endpoints import Interface
 from pentad.rooms.agents.client.transport import Transport
@@ -23,16 +24,7 @@ from pentad.rooms.agents.codecs.a2a_v10 import HTTP, V10
 from pentad.rooms.agents.codecs.agentvault import AgentVaultCodec
 from pentad.rooms.agents.codecs.base import Codec, Operation, SendRequest, TaskQuery, Update
 from pentad.rooms.agents.codecs.errors import Fault, decode_rpc_error, invalid_answer, not_offered
-from pentad.rooms.agents.models import (
-    RESTING,
-    Event,
-    Json,
-    Message,
-    MessageEvent,
-    StatusEvent,
-    Task,
-    json_object,
-)
+from pentad.rooms.agents.models import RESTING, Event, Json, Message, MessageEvent, StatusEvent, Task
 
 T = TypeVar("T")
 FIRST_EVENT_SECONDS: Final = 1.0
@@ -277,6 +269,6 @@ def open_client(transport: Transport, interface: Interface, extensions: tuple[st
 
 def _members(raw: bytes) -> Json:
     try:
-        return json_object(msgspec.json.decode(raw))
+        return as_object(msgspec.json.decode(raw))
     except (msgspec.DecodeError, RecursionError):
         return {}

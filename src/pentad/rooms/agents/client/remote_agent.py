@@ -23,6 +23,7 @@ from pentad.kernel.errors import (
     PentadError,
     Unavailable,
 )
+from pentad.kernel.json_values import as_object
 from pentad.kernel.secrets.documents import Masked
 from pentad.rooms.agents.client.card_endpoints import agent_name, best_interface, schemes
 from pentad.rooms.agents.client.card_verification import verify
@@ -32,18 +33,7 @@ from pentad.rooms.agents.codecs.base import SendRequest
 from pentad.rooms.agents.context.extension import params_of
 from pentad.rooms.agents.context.outbound import LinkProvider, prepare_context
 from pentad.rooms.agents.context.redaction import SecretsMode, send_policy
-from pentad.rooms.agents.models import (
-    RESTING,
-    TERMINAL,
-    Dialect,
-    Event,
-    Message,
-    PushConfig,
-    State,
-    StatusEvent,
-    Task,
-    json_object,
-)
+from pentad.rooms.agents.models import RESTING, TERMINAL, Dialect, Event, Message, PushConfig, State, StatusEvent, Task
 
 if TYPE_CHECKING:
     from pentad.agentvault.key_manager import KeyManager
@@ -122,7 +112,7 @@ class RemoteAgent:
     @property
     def streams(self) -> bool:
         """Whether the agent sends events as they happen."""
-        return self.dialect == "agentvault" or json_object(self.card.get("capabilities")).get("streaming") is True
+        return self.dialect == "agentvault" or as_object(self.card.get("capabilities")).get("streaming") is True
 
     async def send(
         self,
@@ -282,7 +272,7 @@ async def fetch_card(url: str, fetcher: "Fetcher", *, trusted: bool = False) -> 
             return answer.url, card
         status = answer.status
     raise NotFound(
-        f"There is no agent card at {url} (HTTP {status}).", hint=f"Give the card's own address, mostly {WELL_KNOWN}."
+        f"There is no agent card at {url} (HTTP {status}).", hint=f"Give the card's own address, usually {WELL_KNOWN}."
     )
 
 

@@ -14,7 +14,8 @@ from typing import Any, Final, Literal, NamedTuple, cast
 from pentad.kernel import errors
 from pentad.kernel.errors import PentadError, without_secrets
 from pentad.kernel.incidents import ensure_logged
-from pentad.rooms.agents.models import Dialect, json_object, json_objects
+from pentad.kernel.json_values import as_object, as_objects
+from pentad.rooms.agents.models import Dialect
 
 Kind = Literal[
     "parse",
@@ -218,7 +219,7 @@ def rest_error(fault: Fault) -> dict[str, Any]:
 
 def decode_rpc_error(peer: str, error: Any, dialect: Dialect) -> PentadError:
     """Convert the `error` member of a JSON-RPC response to one of Pentad's errors."""
-    members = json_object(error)
+    members = as_object(error)
     code = members.get("code")
     codes = _AGENTVAULT_CODES if dialect == "agentvault" else _A2A_CODES
     kind = codes.get(code) if isinstance(code, int) else None
@@ -227,7 +228,7 @@ def decode_rpc_error(peer: str, error: Any, dialect: Dialect) -> PentadError:
 
 def decode_http_error(peer: str, status: int, body: Any, pause: float | None) -> PentadError:
     """Convert an HTTP error to one of Pentad's errors; `body` is its JSON, or its text, `pause` its Retry-After."""
-    error = json_object(json_object(body).get("error"))
+    error = as_object(as_object(body).get("error"))
     kind: Kind | None = None
     for reason in _reasons(error.get("details")):
         kind = kind or _A2A_REASONS.get(reason)
@@ -260,7 +261,7 @@ def _raised(peer: str, error: type[PentadError], reason: str, code: Any, message
     details: dict[str, Any] = {"reason": reason, "peer": peer, "peer_code": code, "peer_message": text}
     if problems := _remote_problems(data):
         details["problems"] = problems
-    hint = "Its key belongs into the file of rooms.agents.agent_keys, by host." if code == _NO_LOGIN else None
+    hint = "Add its key, by host, to the file set in rooms.agents.agent_keys." if code == _NO_LOGIN else None
     return error(f"{peer} refuses ({code}): {text}", hint=hint, details=details)
 
 
@@ -268,9 +269,9 @@ def _remote_problems(data: Any) -> list[dict[str, str]]:
     """The fields a remote agent complains about, in the form of our own errors."""
     found: list[dict[str, str]] = []
     for entry in cast("list[Any]", data) if isinstance(data, list) else [data]:
-        members = json_object(entry)
+        members = as_object(entry)
         for violation in members.get("fieldViolations") or members.get("violations") or [entry]:
-            named = json_object(violation)
+            named = as_object(violation)
             if isinstance(named.get("field"), str):
                 description = str(named.get("description", ""))
                 found.append({"path": named["field"][:_MAX_TEXT], "message": description[:_MAX_TEXT]})
@@ -278,7 +279,7 @@ def _remote_problems(data: Any) -> list[dict[str, str]]:
 
 
 def _reasons(details: Any) -> list[str]:
-    return [str(entry.get("reason")) for entry in json_objects(details) if entry.get("@type") == ERROR_INFO]
+    return [str(entry.get("reason")) for entry in as_objects(details) if entry.get("@type") == ERROR_INFO]
 
 
 def _details(fault: Fault) -> list[dict[str, Any]]:

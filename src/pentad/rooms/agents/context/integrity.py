@@ -13,6 +13,7 @@ import msgspec
 from pentad.kernel import base64url
 from pentad.kernel.errors import Conflict, InvalidInput, PentadError
 from pentad.kernel.jcs import canonical
+from pentad.kernel.json_values import as_list, as_objects
 
 if TYPE_CHECKING:
     from joserfc.jwk import ECKey, OctKey, OKPKey, RSAKey
@@ -147,9 +148,8 @@ def chain_problems(item: Mapping[str, Any]) -> list[tuple[tuple[str | int, ...],
 
 
 def _chain(value: Any) -> list[dict[str, Any]]:
-    entries = cast("list[Any]", value) if isinstance(value, list) else []
-    chain = [cast("dict[str, Any]", entry) for entry in entries if isinstance(entry, dict)]
-    return chain if len(chain) == len(entries) else []
+    chain = as_objects(value)
+    return chain if len(chain) == len(as_list(value)) else []
 
 
 def _bare_hash(item: Mapping[str, Any]) -> str:

@@ -147,7 +147,7 @@ def _check_limits(
     if whole is not None and len(whole) <= min(limits.item_bytes, limits.total_bytes):
         return whole
     if len(items) > limits.items:
-        message = f"The context has {len(items)} items; the most are {limits.items}."
+        message = f"The context has {len(items)} items; the maximum is {limits.items}."
         issues.add("too-many-items", _ITEMS, message, "Send fewer, or several in one.")
     texts: list[bytes] = []
     for name, item in items.items():
@@ -163,10 +163,10 @@ def _check_limits(
         size = len(text)
         total += size + len(name.encode("utf-8", "replace")) + 4
         if size > limits.item_bytes:
-            message = f"The item has {size} bytes; the most are {limits.item_bytes}."
+            message = f"The item has {size} bytes; the maximum is {limits.item_bytes}."
             issues.add("item-too-large", (_ITEMS, name), message, "Store it somewhere else and send a `ref`.")
     if total > limits.total_bytes:
-        message = f"The items have {total} bytes together; the most are {limits.total_bytes}."
+        message = f"The items have {total} bytes together; the maximum is {limits.total_bytes}."
         issues.add("too-large", _ITEMS, message, "Store the largest somewhere else and send a `ref`.")
     return texts if len(items) <= limits.items else None
 

@@ -160,7 +160,7 @@ def _to_json(value: Any) -> dict[str, Any]:
 
 def _no_file_url(task_id: str, holder: str, number: int) -> str:
     raise InvalidInput(
-        "This agent takes files by their address only.",
+        "This agent takes files only by URL.",
         hint="Send the file's URL instead of its bytes.",
         details={"reason": "content-type"},
     )

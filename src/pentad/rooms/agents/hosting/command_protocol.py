@@ -30,17 +30,9 @@ from pentad.agentvault.server import StepFailed, StepInterrupted
 from pentad.kernel.errors import InvalidInput, LimitExceeded, NotFound, PentadError, error_from_json
 from pentad.kernel.ids import opaque_id
 from pentad.kernel.incidents import internal_error
+from pentad.kernel.json_values import as_object
 from pentad.rooms.agents.hosting.turn import ChildTask, Content, Turn, TurnOver
-from pentad.rooms.agents.models import (
-    Artifact,
-    ArtifactEvent,
-    Json,
-    Message,
-    Part,
-    StatusEvent,
-    Task,
-    json_object,
-)
+from pentad.rooms.agents.models import Artifact, ArtifactEvent, Json, Message, Part, StatusEvent, Task
 
 VERSION: Final = 1
 _MAX_PENDING: Final = 64
@@ -250,7 +242,7 @@ class Conversation:
             async for line in lines:
                 if isinstance(said := decode_line(line), End):
                     return self._result(said)
-                await self._take(said)
+                await self._handle(said)
         except asyncio.CancelledError:
             if self._over is None or self._reading is None:
                 raise
@@ -263,7 +255,7 @@ class Conversation:
             await asyncio.gather(*self._pending, return_exceptions=True)
         raise OutputEnded
 
-    async def _take(self, said: FromAgent) -> None:
+    async def _handle(self, said: FromAgent) -> None:
         match said:
             case Working():
                 await self.turn.working(said.as_content())
@@ -491,7 +483,7 @@ def error_to_json(error: Exception) -> Json:
 
 def error_in(error: Json) -> Exception:
     """The error in an `ErrorLine`, for the agent to raise."""
-    message, details = str(error.get("message", "")), json_object(error.get("details"))
+    message, details = str(error.get("message", "")), as_object(error.get("details"))
     match error.get("code"):
         case "step_interrupted":
             return StepInterrupted(**details)

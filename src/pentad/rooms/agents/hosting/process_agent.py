@@ -23,7 +23,7 @@ from msgspec import UNSET
 
 from pentad.kernel.errors import PentadError
 from pentad.kernel.principal import Principal
-from pentad.rooms.agents.context.agent_view import AgentContext
+from pentad.rooms.agents.context.agent_context import AgentContext
 from pentad.rooms.agents.files import Content as FileContent
 from pentad.rooms.agents.files import clean_name
 from pentad.rooms.agents.hosting.command_protocol import (
@@ -120,7 +120,7 @@ class ChildRun:
 
     async def call(self, method: str, params: dict[str, Any]) -> Any:
         """Call a method of the turn in the server."""
-        return await self._asked(Call(id=self._next(), method=method, params=params, branch=_branch.get()))
+        return await self._request(Call(id=self._next(), method=method, params=params, branch=_branch.get()))
 
     # For the turn (`TurnRun`)
 
@@ -161,7 +161,7 @@ class ChildRun:
     async def answer(self, question: StatusEvent) -> Message:
         parts = () if question.message is None else question.message.parts
         state: Any = question.state
-        answer = await self._asked(Question(id=self._next(), parts=parts, state=state, branch=_branch.get()))
+        answer = await self._request(Question(id=self._next(), parts=parts, state=state, branch=_branch.get()))
         return msgspec.convert(answer, Message)
 
     async def durable_call(
@@ -171,7 +171,7 @@ class ChildRun:
             raise RuntimeError(f"A process has no {kind} of its own.")
         line = StepLine(id=self._next(), name=name, repeatable=repeatable, branch=_branch.get())
         self._steps[line.id] = work
-        return await self._asked(line)
+        return await self._request(line)
 
     async def _run_step(self, step_id: int, work: Callable[[], Awaitable[Any]]) -> None:
         try:
@@ -230,7 +230,7 @@ class ChildRun:
         self._count += 1
         return self._count
 
-    async def _asked(self, line: Question | Call | StepLine) -> Any:
+    async def _request(self, line: Question | Call | StepLine) -> Any:
         waiting = self._open[line.id] = asyncio.get_running_loop().create_future()
         self.send(line)
         return await waiting

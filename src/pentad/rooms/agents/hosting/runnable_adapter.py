@@ -20,9 +20,9 @@ import msgspec
 from msgspec import UNSET
 
 from pentad.kernel.errors import InvalidInput
+from pentad.kernel.json_values import as_object
 from pentad.rooms.agents.hosting.thread_agent import AgentThreads
 from pentad.rooms.agents.hosting.turn import Turn
-from pentad.rooms.agents.models import json_object
 
 METHODS: Final = ("ainvoke", "invoke", "astream")
 _CHUNKS: Final = "output"
@@ -97,8 +97,8 @@ class RunnableAdapter:
                 elif (text := _text(chunk[0])) and getattr(chunk[0], "type", "") == "AIMessageChunk":
                     await turn.artifact(_CHUNKS, text=text, append=said, last=False)
                     said = True
-        question = json_object(state).get(_INTERRUPT) or await self._interrupts(config)
-        return turn.ask(_asked(question)) if question else _result(state)
+        question = as_object(state).get(_INTERRUPT) or await self._interrupts(config)
+        return turn.ask(_question_of(question)) if question else _result(state)
 
     async def _resume(self, turn: Turn, config: Mapping[str, Any]) -> Any:
         """The command that answers an interrupt; None if the graph has none."""
@@ -163,11 +163,11 @@ def _config(agent: Any, method: str, config: Mapping[str, Any]) -> dict[str, Any
 def _input_fields(agent: Any) -> tuple[str, ...]:
     """The fields of the input, if the object declares that it takes an object."""
     try:
-        schema = json_object(agent.get_input_jsonschema())
+        schema = as_object(agent.get_input_jsonschema())
     except Exception:  # noqa: BLE001  foreign code: some schemas cannot be written, but the graph knows its fields
         shape = getattr(getattr(agent, "builder", None), "input_schema", None)
         return tuple(getattr(shape, "__annotations__", ()))
-    return tuple(json_object(schema.get("properties"))) if schema.get("type") == "object" else ()
+    return tuple(as_object(schema.get("properties"))) if schema.get("type") == "object" else ()
 
 
 def _text(value: Any) -> str:
@@ -175,7 +175,7 @@ def _text(value: Any) -> str:
     content: Any = value if isinstance(value, str) else getattr(value, "content", None)
     if isinstance(content, list):
         blocks = cast("list[Any]", content)
-        return "".join(one if isinstance(one, str) else str(json_object(one).get("text", "")) for one in blocks)
+        return "".join(one if isinstance(one, str) else str(as_object(one).get("text", "")) for one in blocks)
     return str(content) if isinstance(content, str) else ""  # some libraries have their own str class
 
 
@@ -212,7 +212,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _asked(interrupts: Any) -> Any:
+def _question_of(interrupts: Any) -> Any:
     """The question of an interrupt."""
     first: Any = cast("list[Any]", interrupts)[0] if isinstance(interrupts, list | tuple) else interrupts
     return _result(getattr(first, "value", first))

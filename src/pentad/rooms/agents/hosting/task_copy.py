@@ -49,10 +49,10 @@ class TaskCopy:
     async def add(self, item: Task | Event) -> None:
         if isinstance(item, Task) and item.state not in INTERRUPTED:
             self.question = None
-        for body in self._news(item) if isinstance(item, Task) else (item.body,):
+        for body in self._new_events(item) if isinstance(item, Task) else (item.body,):
             await self._append(body)
 
-    def _news(self, task: Task) -> list[Body]:
+    def _new_events(self, task: Task) -> list[Body]:
         """What is in the task but not yet in the log."""
         found: list[Body] = []
         last = task.status_message

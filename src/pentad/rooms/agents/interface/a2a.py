@@ -392,7 +392,7 @@ def requested_version(headers: Mapping[bytes, bytes], query: bytes) -> str | Non
     if spoken not in _VERSIONS:
         known = " and ".join(_VERSIONS)
         raise Fault(
-            "version", f"A2A version {asked[:20]!r} is not spoken here; {known} are.", supported=",".join(_VERSIONS)
+            "version", f"A2A version {asked[:20]!r} is not supported here; {known} are.", supported=",".join(_VERSIONS)
         )
     return spoken
 

@@ -19,7 +19,7 @@ from pentad.kernel.ids import uuid7_text
 from pentad.kernel.principal import Principal
 from pentad.mcp.http_exchange import HttpExchange
 from pentad.mcp.rights import refuse_read_only
-from pentad.rooms.agents.cards import Cards, input_modes, takes
+from pentad.rooms.agents.cards import Cards, accepts_type, input_modes
 from pentad.rooms.agents.codecs.agentvault import SharedCodec
 from pentad.rooms.agents.codecs.base import (
     Codec,
@@ -279,9 +279,11 @@ def _select(request: AgentRequest, query: Q) -> Q:
 def _check_types(agent: HostedAgent, message: Message) -> None:
     if modes := input_modes(agent):
         for part in message.parts:
-            if part.media_type is not None and not takes(modes, part.media_type):
+            if part.media_type is not None and not accepts_type(modes, part.media_type):
                 accepted = ", ".join(modes)
-                raise Fault("content-type", f"This agent does not take {part.media_type[:80]}; it takes {accepted}.")
+                raise Fault(
+                    "content-type", f"This agent does not accept {part.media_type[:80]}; it accepts {accepted}."
+                )
 
 
 class CustomMethod:
@@ -316,7 +318,7 @@ class CustomMethod:
         try:
             return self._result.dump_python(self._result.validate_python(result), mode="json", by_alias=True)
         except ValidationError:
-            raise Fault("internal", "The method returned something else than it promises.") from None
+            raise Fault("internal", "The method did not return what its annotation promises.") from None
 
 
 def _violation(error: Mapping[str, Any]) -> Violation:

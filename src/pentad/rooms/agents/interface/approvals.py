@@ -8,7 +8,7 @@ nothing.
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import msgspec
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
 from pentad.kernel.clock import iso
 from pentad.kernel.errors import Forbidden, InvalidInput
@@ -19,7 +19,7 @@ from pentad.mcp.call import Call
 from pentad.mcp.client_requests import Elicit, Elicited
 from pentad.mcp.compact_schema import without_properties
 from pentad.mcp.declarations import input_schema_of, tool
-from pentad.platform import Operation, Parameter, is_yes, protected_route
+from pentad.platform import Operation, Parameter, is_yes, parse_body, protected_route
 from pentad.rooms.agents.approvals.approvers import names_text
 from pentad.rooms.agents.approvals.inbox import MAX_PAGE, Inbox
 from pentad.rooms.agents.approvals.store import Approval
@@ -192,13 +192,8 @@ def approval_routes(agents: Agents) -> "list[BaseRoute]":
         return _json(approval_view(inbox, principal, await inbox.get(principal, request.path_params["id"])))
 
     async def decide(request: "Request", principal: Principal) -> dict[str, Any]:
-        try:
-            given = DecisionForm.model_validate_json(await request.body())
-        except ValidationError as error:
-            raise InvalidInput(
-                f"The decision cannot be read: {error.errors()[0]['msg']}.",
-                hint='Send {"decision": "approve" or "refuse", "reason": "..."}.',
-            ) from None
+        hint = 'Send {"decision": "approve" or "refuse", "reason": "..."}.'
+        given = parse_body(DecisionForm, await request.body(), hint)
         approve, reason = given.decision == "approve", given.reason
         found = await inbox.decide(principal, request.path_params["id"], approve=approve, reason=reason)
         return _json(approval_view(inbox, principal, found))

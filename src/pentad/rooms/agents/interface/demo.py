@@ -123,7 +123,7 @@ class LetterDesk(BaseA2AAgent):
         {
             "id": "answer-letter",
             "name": "Answer a letter",
-            "description": "Send the letter; facts about the case belong into the context.",
+            "description": "Send the letter; put facts about the case into the context.",
             "tags": ["letters"],
         },
     )

@@ -12,17 +12,18 @@ from urllib.parse import quote, unquote
 import msgspec
 
 from pentad.kernel.errors import NotFound
+from pentad.kernel.json_values import as_object
 from pentad.kernel.ports import Rows
 from pentad.kernel.principal import Principal
 from pentad.kernel.provenance import Link, Origin, Thing, person
 from pentad.mcp.references import scheme_of
-from pentad.rooms.agents.agent_context import artifact_of
 from pentad.rooms.agents.approvals import store as approvals
 from pentad.rooms.agents.context.context_store import OTHER_REF
 from pentad.rooms.agents.context.extension import PLAIN_KEY
 from pentad.rooms.agents.interface.presentation import CARDS, TASKS
 from pentad.rooms.agents.interface.resources import find_card
-from pentad.rooms.agents.models import TERMINAL, Message, Task, json_object
+from pentad.rooms.agents.message_contexts import artifact_of
+from pentad.rooms.agents.models import TERMINAL, Message, Task
 from pentad.rooms.agents.service import Agents
 from pentad.rooms.agents.tasks.child_tasks import TaskSpan, span_of, trace_of
 
@@ -89,14 +90,14 @@ async def context_references(agents: Agents, caller: Principal, task: Task) -> l
 
 
 def message_references(message: Message) -> Iterator[str]:
-    items = json_object(json_object((message.metadata or {}).get(PLAIN_KEY)).get("items"))
+    items = as_object(as_object((message.metadata or {}).get(PLAIN_KEY)).get("items"))
     yield from filter(None, map(item_reference, items.values()))
 
 
 def item_reference(item: Any) -> str:
     """The reference of an item of a context; empty if it has none."""
-    members = json_object(item)
-    ref = json_object(members.get("metadata")).get(OTHER_REF) or members.get("ref")
+    members = as_object(item)
+    ref = as_object(members.get("metadata")).get(OTHER_REF) or members.get("ref")
     return ref.removeprefix("mcp+pentad:") if isinstance(ref, str) else ""
 
 

@@ -7,6 +7,7 @@ import msgspec
 
 from pentad.kernel import pages as ui
 from pentad.kernel.clock import iso, to_second
+from pentad.kernel.json_values import as_object
 from pentad.kernel.page_values import label, value_blocks
 from pentad.mcp.rights import check_right
 from pentad.rooms.agents import store
@@ -51,7 +52,6 @@ from pentad.rooms.agents.models import (
     MessageEvent,
     StatusEvent,
     Task,
-    json_object,
 )
 from pentad.rooms.agents.registry.store import CardQuery, CardRecord
 from pentad.rooms.agents.service import Agents
@@ -395,7 +395,7 @@ async def _origin(visit: ui.Visit, task: Task) -> list[tuple[str, Any]]:
         parent = task.origin.parent
         name = await visit.name_of(TASKS + parent) or f"task {parent}"
         found.append(("Sent by", ui.Cell(name, ui.Place(("tasks", parent)))))
-    if used := json_object(json_object((task.metadata or {}).get(BUDGET_KEY)).get("used")):
+    if used := as_object(as_object((task.metadata or {}).get(BUDGET_KEY)).get("used")):
         found.append(("Used", ", ".join(f"{value:g} {name}" for name, value in used.items())))
     return found
 

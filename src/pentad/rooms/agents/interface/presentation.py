@@ -11,12 +11,13 @@ from msgspec import UNSET, ValidationError, convert, to_builtins
 from pydantic import BaseModel, ConfigDict
 
 from pentad.kernel.clock import iso
+from pentad.kernel.json_values import as_object
 from pentad.kernel.principal import Principal
-from pentad.rooms.agents.agent_context import context_hash
 from pentad.rooms.agents.approvals.approvers import names_text
 from pentad.rooms.agents.approvals.inbox import approval_id_in, awaited_approvers
 from pentad.rooms.agents.context.extension import FOUND_KEY, MASKED_KEY, found_json, masked_json
 from pentad.rooms.agents.delegation import Delegation
+from pentad.rooms.agents.message_contexts import context_hash
 from pentad.rooms.agents.models import (
     BUDGET_KEY,
     INTERRUPTED,
@@ -28,7 +29,6 @@ from pentad.rooms.agents.models import (
     Part,
     StatusEvent,
     Task,
-    json_object,
 )
 from pentad.rooms.agents.registry.store import CardRecord
 from pentad.rooms.agents.service import Agents
@@ -132,7 +132,7 @@ def task_view(task: Task, agent: str, budget: int = DEFAULT_BUDGET, *, is_local:
         waiting_for=waiting_for(task),
         approval_id=approval_id_in(task) if is_local else None,
         artifacts=artifacts,
-        budget=json_object((task.metadata or {}).get(BUDGET_KEY)) or None,
+        budget=as_object((task.metadata or {}).get(BUDGET_KEY)) or None,
         context_sha256=context_hash(task),
         masked=_secrets_json(task, MASKED_KEY) if is_local else None,
         secrets_found=_secrets_json(task, FOUND_KEY) if is_local else None,

@@ -14,9 +14,9 @@ from pentad.kernel.principal import Principal
 from pentad.mcp.call import Call
 from pentad.mcp.content import Contents
 from pentad.mcp.declarations import ResourcePage, resource
-from pentad.rooms.agents.agent_context import artifact_content, artifact_of
 from pentad.rooms.agents.context.context_store import address
 from pentad.rooms.agents.interface.presentation import CARDS, TASKS, task_json, trace_json
+from pentad.rooms.agents.message_contexts import artifact_content, artifact_of
 from pentad.rooms.agents.registry.store import CardQuery, CardRecord
 from pentad.rooms.agents.service import Agents
 

@@ -8,10 +8,11 @@ from msgspec import UNSET
 
 from pentad.kernel import pages as ui
 from pentad.kernel.errors import NotFound
+from pentad.kernel.json_values import as_object
 from pentad.rooms.agents.context.extension import PLAIN_KEY
 from pentad.rooms.agents.files import file_id_in
 from pentad.rooms.agents.interface.lineage import item_reference
-from pentad.rooms.agents.models import Message, Part, Task, json_object
+from pentad.rooms.agents.models import Message, Part, Task
 from pentad.rooms.agents.service import Agents
 
 _AGAIN: Final = "again"
@@ -88,9 +89,9 @@ async def attempt_of(agents: Agents, visit: ui.Visit) -> Attempt | None:
         message = await agents.intake.with_contents(message, visit.principal)
     except NotFound:  # a large context that retention has removed
         is_whole = False
-    items = json_object(json_object((message.metadata or {}).get(PLAIN_KEY)).get("items")) if is_whole else {}
+    items = as_object(as_object((message.metadata or {}).get(PLAIN_KEY)).get("items")) if is_whole else {}
     references = {name: item_reference(item) for name, item in items.items()}
-    data = [json_object(one.data) for one in message.parts if one.data is not UNSET]
+    data = [as_object(one.data) for one in message.parts if one.data is not UNSET]
     return Attempt(
         task.id,
         message.text,

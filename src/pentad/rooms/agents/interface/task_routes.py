@@ -3,16 +3,14 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.routing import BaseRoute
 
 from pentad.access.signing_keys import KeyRing, SigningKey
 from pentad.kernel.clock import iso
-from pentad.kernel.errors import InvalidInput
 from pentad.kernel.principal import Principal
 from pentad.kernel.query_parameters import number_in
-from pentad.platform import Operation, Parameter, is_yes, protected_route
+from pentad.platform import Operation, Parameter, is_yes, parse_body, protected_route
 from pentad.rooms.agents.card_signing import key_id
 from pentad.rooms.agents.delegation import delegate
 from pentad.rooms.agents.interface.presentation import TaskView, delegation_view, list_tasks, trace_json
@@ -39,14 +37,8 @@ def task_routes(agents: Agents) -> list[BaseRoute]:
         return trace_json(await agents.tasks.trace(principal, request.path_params["task"]))
 
     async def delegate_work(request: Request, principal: Principal) -> dict[str, Any]:
-        try:
-            given = DelegateArguments.model_validate_json(await request.body()).sending()
-        except ValidationError as error:
-            first = error.errors()[0]
-            raise InvalidInput(
-                f"The work cannot be read: {'.'.join(map(str, first['loc']))}: {first['msg']}.",
-                hint='Send {"work": "...", "dry_run": true}.',
-            ) from None
+        work = parse_body(DelegateArguments, await request.body(), 'Send {"work": "...", "dry_run": true}.')
+        given = work.send_arguments()
         seconds = given.seconds if given.wait else 0.0
         delegated = await delegate(agents, principal, task_request(given), seconds=seconds)
         return delegation_view(delegated).model_dump(exclude_none=True)

@@ -272,7 +272,7 @@ class DelegateArguments(Arguments):
     seconds: Annotated[float, Field(gt=0, le=_LONGEST_WAIT)] = 60
     idempotency_key: Annotated[str | None, Field(min_length=1, max_length=255)] = None
 
-    def sending(self) -> SendArguments:
+    def send_arguments(self) -> SendArguments:
         """The task for the delegator."""
         return SendArguments(
             agent=DELEGATOR,
@@ -294,7 +294,7 @@ class DelegateArguments(Arguments):
 )  # fmt: skip
 async def delegate_work(arguments: DelegateArguments, call: Call[Agents]) -> ToolResult:
     """Find an agent for the work and send it there. Agents outside the allow-list need the user's consent."""
-    view = await _send(arguments.sending(), call)
+    view = await _send(arguments.send_arguments(), call)
     return ToolResult(structured=view.model_dump(exclude_none=True))
 
 

@@ -4,7 +4,8 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from pentad.rooms.agents.models import Json, json_objects, json_text, json_texts
+from pentad.kernel.json_values import as_objects, as_texts, text_or_empty
+from pentad.rooms.agents.models import Json
 from pentad.rooms.agents.registry.store import CardRecord
 from pentad.search.documents import Document
 from pentad.search.searchable import Searchable, SearchField
@@ -52,7 +53,7 @@ def _document(card: CardRecord) -> Document:
 
 def _skills(card: Json) -> Iterator[str]:
     """The words of the skills."""
-    for skill in json_objects(card.get("skills")):
+    for skill in as_objects(card.get("skills")):
         for key in ("name", "description"):
-            yield json_text(skill.get(key))
-        yield from json_texts(skill.get("examples"))
+            yield text_or_empty(skill.get(key))
+        yield from as_texts(skill.get("examples"))

@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from pentad.kernel.json_values import as_object, text_or_empty
 from pentad.listings.listing import Listing
-from pentad.rooms.agents.models import Json, json_object, json_text
+from pentad.rooms.agents.models import Json
 from pentad.rooms.agents.registry.card_metadata import metadata_of
 
 A2A_MODULE: Final = "integration/a2a"
@@ -20,13 +21,13 @@ def card_key(card_id: str) -> str:
 def card_listing(key: str, card: Json, skills: Sequence[str] = (), domains: Sequence[str] = ()) -> Listing:
     """The directory listing of a card. Its name is the readable id, which stays when the title changes."""
     metadata = metadata_of(card)
-    provider = json_object(card.get("provider"))
+    provider = as_object(card.get("provider"))
     return Listing(
         key=key,
         name=metadata.readable_id,
         version=metadata.version or _VERSION,
         description=metadata.description or f"The agent {metadata.name}.",
-        provider=json_text(provider.get("organization")) or json_text(provider.get("name")) or "Unknown",
+        provider=text_or_empty(provider.get("organization")) or text_or_empty(provider.get("name")) or "Unknown",
         url=metadata.url,
         skills=tuple(skills),
         domains=tuple(domains),

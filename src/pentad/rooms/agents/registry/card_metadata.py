@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from pentad.rooms.agents.models import Json, json_object, json_objects, json_text, json_texts
+from pentad.kernel.json_values import as_object, as_objects, as_texts, text_or_empty
+from pentad.rooms.agents.models import Json
 
 Mark = Literal["tag", "skill", "auth", "dialect", "extension", "tee", "feature"]
 
@@ -49,13 +50,13 @@ class CardMetadata:
 
 def metadata_of(card: Json) -> CardMetadata:
     """The metadata of a valid card. Missing values are empty."""
-    interfaces = json_objects(card.get("supportedInterfaces"))
-    url = json_text(card.get("url")) or next((json_text(one.get("url")) for one in interfaces), "")
+    interfaces = as_objects(card.get("supportedInterfaces"))
+    url = text_or_empty(card.get("url")) or next((text_or_empty(one.get("url")) for one in interfaces), "")
     return CardMetadata(
-        readable_id=json_text(card.get("humanReadableId")) or _made_id(card),
-        name=json_text(card.get("name")),
-        description=json_text(card.get("description")),
-        version=json_text(card.get("agentVersion")) or json_text(card.get("version")),
+        readable_id=text_or_empty(card.get("humanReadableId")) or _made_id(card),
+        name=text_or_empty(card.get("name")),
+        description=text_or_empty(card.get("description")),
+        version=text_or_empty(card.get("agentVersion")) or text_or_empty(card.get("version")),
         url=url,
         marks=frozenset(_marks(card, interfaces)),
     )
@@ -63,9 +64,9 @@ def metadata_of(card: Json) -> CardMetadata:
 
 def _made_id(card: Json) -> str:
     """A readable id for a card whose dialect has none: the names of provider and agent."""
-    provider = json_object(card.get("provider"))
-    organisation = json_text(provider.get("organization")) or json_text(provider.get("name")) or "agents"
-    return f"{_plain(organisation)}/{_plain(json_text(card.get('name')))}"
+    provider = as_object(card.get("provider"))
+    organisation = text_or_empty(provider.get("organization")) or text_or_empty(provider.get("name")) or "agents"
+    return f"{_plain(organisation)}/{_plain(text_or_empty(card.get('name')))}"
 
 
 def _plain(text: str) -> str:
@@ -73,40 +74,40 @@ def _plain(text: str) -> str:
 
 
 def _marks(card: Json, interfaces: list[Json]) -> Iterator[tuple[Mark, str]]:
-    capabilities = json_object(card.get("capabilities"))
-    skills = json_objects(card.get("skills"))
+    capabilities = as_object(card.get("capabilities"))
+    skills = as_objects(card.get("skills"))
     for labelled in (card, *skills):
-        for tag in json_texts(labelled.get("tags")):
+        for tag in as_texts(labelled.get("tags")):
             yield "tag", tag
     for skill in skills:
         for key in ("id", "name"):
-            if text := json_text(skill.get(key)):
+            if text := text_or_empty(skill.get(key)):
                 yield "skill", text.casefold()
     for scheme in _schemes(card):
         yield "auth", scheme.lower()
     for dialect in _dialects(card, interfaces):
         yield "dialect", dialect
-    extensions = [json_text(one.get("uri")) for one in json_objects(capabilities.get("extensions"))]
+    extensions = [text_or_empty(one.get("uri")) for one in as_objects(capabilities.get("extensions"))]
     for uri in extensions:
         if uri:
             yield "extension", uri
-    if json_text(capabilities.get("mcpVersion")) or any("mcp-context" in uri for uri in extensions):
+    if text_or_empty(capabilities.get("mcpVersion")) or any("mcp-context" in uri for uri in extensions):
         yield "feature", MCP
-    if details := json_object(capabilities.get("teeDetails")):
+    if details := as_object(capabilities.get("teeDetails")):
         yield "feature", TEE
-        yield "tee", json_text(details.get("type")).casefold()
+        yield "tee", text_or_empty(details.get("type")).casefold()
 
 
 def _schemes(card: Json) -> Iterator[str]:
     """The authentication schemes, with AgentVault's names if they have one."""
-    own = json_objects(card.get("authSchemes"))
-    yield from (json_text(one.get("scheme")) for one in own if json_text(one.get("scheme")))
-    declared = json_object(card.get("securitySchemes"))
+    own = as_objects(card.get("authSchemes"))
+    yield from (text_or_empty(one.get("scheme")) for one in own if text_or_empty(one.get("scheme")))
+    declared = as_object(card.get("securitySchemes"))
     for value in declared.values():
-        one = json_object(value)
-        kind = next((name for key, name in _SCHEMES.items() if key in one), json_text(one.get("type")))
+        one = as_object(value)
+        kind = next((name for key, name in _SCHEMES.items() if key in one), text_or_empty(one.get("type")))
         if kind == "http":
-            kind = json_text((json_object(one.get("httpAuthSecurityScheme")) or one).get("scheme")) or "http"
+            kind = text_or_empty((as_object(one.get("httpAuthSecurityScheme")) or one).get("scheme")) or "http"
         if kind:
             yield kind
     if not own and not declared:
@@ -116,11 +117,11 @@ def _schemes(card: Json) -> Iterator[str]:
 def _dialects(card: Json, interfaces: list[Json]) -> Iterator[str]:
     if "humanReadableId" in card and "authSchemes" in card:
         yield "agentvault"
-    if json_text(card.get("protocolVersion")).startswith("0.3") or (
-        json_text(card.get("url")) and "preferredTransport" in card
+    if text_or_empty(card.get("protocolVersion")).startswith("0.3") or (
+        text_or_empty(card.get("url")) and "preferredTransport" in card
     ):
         yield "0.3"
-    versions = {json_text(one.get("protocolVersion")) for one in interfaces}
+    versions = {text_or_empty(one.get("protocolVersion")) for one in interfaces}
     if any(version.startswith("1.") or not version for version in versions):
         yield "1.0"
     if "0.3" in {version[:3] for version in versions}:

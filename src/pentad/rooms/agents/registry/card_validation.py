@@ -12,6 +12,7 @@ import msgspec
 from pydantic import ValidationError
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
+from pentad.kernel.json_values import as_list
 from pentad.kernel.problems import Finding, Place, finding, nearest_names
 from pentad.kernel.secrets.names import is_secret_member
 from pentad.kernel.secrets.references import is_reference
@@ -84,7 +85,7 @@ def _a2a(card: Mapping[str, Any], level: CardLevel, *, interfaces: bool) -> Iter
             yield from _required(card, key, list)
         if isinstance(url := card.get("url"), str) and not _is_reachable(url):
             yield finding("url", "must be https, or http on this machine", (None, "url"))
-    for number, skill in enumerate(_list(card.get("skills"))):
+    for number, skill in enumerate(as_list(card.get("skills"))):
         place = ((None, "skills"), number)
         if not isinstance(skill, dict):
             yield finding("type", "must be an object", place)
@@ -170,7 +171,3 @@ def _place(keys: tuple[int | str, ...]) -> Place:
     for key in keys:
         place = (place, key)
     return place
-
-
-def _list(value: Any) -> list[Any]:
-    return cast("list[Any]", value) if isinstance(value, list) else []

@@ -14,8 +14,9 @@ from typing import Any, Final, NamedTuple, cast
 
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import InvalidInput, LimitExceeded, Misconfigured
+from pentad.kernel.json_values import as_object
 from pentad.kernel.ports import Database, Rows, Transaction
-from pentad.rooms.agents.models import BUDGET_KEY, LIMITS_KEY, Json, Task, json_object
+from pentad.rooms.agents.models import BUDGET_KEY, LIMITS_KEY, Json, Task
 from pentad.rooms.agents.tasks.child_tasks import SUMS, ancestors, used_by_family
 
 NAMES: Final = ("calls", "tokens", "seconds")
@@ -89,7 +90,7 @@ def with_limits(metadata: Json | None, *given: Any) -> Json | None:
 
 def _own_limits(metadata: Json | None) -> Usage:
     """The limits a task shows."""
-    limits = json_object(json_object((metadata or {}).get(BUDGET_KEY)).get("limits"))
+    limits = as_object(as_object((metadata or {}).get(BUDGET_KEY)).get("limits"))
     try:
         return limits_in(limits) if limits else UNLIMITED
     except InvalidInput:  # a caller's metadata that uses the key for something else
@@ -248,8 +249,8 @@ class TurnBudget:
         limit = self._limits.seconds
         if limit == math.inf:
             return None
-        shown = json_object((self.task.metadata or {}).get(BUDGET_KEY))
-        before = json_object(shown.get("used")).get("seconds", 0.0)
+        shown = as_object((self.task.metadata or {}).get(BUDGET_KEY))
+        before = as_object(shown.get("used")).get("seconds", 0.0)
         return max(0.0, limit - before)
 
     @contextmanager

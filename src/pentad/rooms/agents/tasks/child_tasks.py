@@ -15,10 +15,11 @@ from typing import Any, Final
 import msgspec
 
 from pentad.kernel.errors import Conflict, LimitExceeded
+from pentad.kernel.json_values import as_object
 from pentad.kernel.ports import Rows, Transaction
 from pentad.kernel.provenance import made_by
 from pentad.kernel.trace import RequestMark, Span, TraceParent, current_traceparent, parse_traceparent, request_mark
-from pentad.rooms.agents.models import TERMINAL, Json, Origin, json_object
+from pentad.rooms.agents.models import TERMINAL, Json, Origin
 from pentad.rooms.agents.store import HEAD_COLUMNS, OPEN, Head, count_child
 
 CHILDREN: Final = "agents.children"
@@ -276,7 +277,7 @@ def _add_calls(rows: Rows, span: TaskSpan, started: Mapping[tuple[str | None, st
 
 def _remote_task(view: Any) -> Json | None:
     """The result of a send, if a remote agent has the task."""
-    sent = json_object(view)
+    sent = as_object(view)
     if not sent.get("task_id") or "resource" in sent:
         return None
     return {name: sent[name] for name in ("agent", "task_id", "state") if name in sent}

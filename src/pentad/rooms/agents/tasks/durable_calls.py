@@ -30,8 +30,8 @@ from pentad.rooms.agents.models import (
     State,
     StatusEvent,
     Task,
+    can_transition,
     event_name,
-    may_follow,
 )
 from pentad.rooms.agents.tasks.budgets import TurnBudget
 from pentad.rooms.agents.tasks.journal import (
@@ -119,7 +119,7 @@ class DurableCalls(RunEvents):
             elif isinstance(body, MessageEvent) and body.message.role == "user":
                 messages[event.seq] = body.message
                 if event.seq not in heard:
-                    self._keep(event.seq, body.message)
+                    self._hold(event.seq, body.message)
         if not matching:
             return
         self._replay = Replay(events)
@@ -129,7 +129,7 @@ class DurableCalls(RunEvents):
 
     def emit(self, body: Body) -> None:
         after = body.state if isinstance(body, StatusEvent) else "working"
-        if not may_follow(self.state, after):
+        if not can_transition(self.state, after):
             raise Conflict(f"The task is {self.state}; {after} does not follow that.")
         if self._replay is not None and self._is_in_log(self._replay, body):
             self.state = after
@@ -456,9 +456,9 @@ class DurableCalls(RunEvents):
                 self._queue(WORKING)
                 self._flush()
             return
-        self._keep(seq, message)
+        self._hold(seq, message)
 
-    def _keep(self, seq: int, message: Message) -> None:
+    def _hold(self, seq: int, message: Message) -> None:
         """Keep a message until the agent asks for it."""
         if event_name(message) is not None:
             self._events += ((seq, message),)

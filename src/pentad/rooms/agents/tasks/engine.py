@@ -213,7 +213,7 @@ class Tasks:
         try:
             task = await self._log.owned(caller, task_id, agent)
         except NotFound:
-            approval = None if answer is None else await self.approvals.awaiting(caller, task_id)
+            approval = None if answer is None else await self.approvals.decidable(caller, task_id)
             if answer is None or approval is None or approval.agent != agent:
                 raise
             return await self._decide_for_other(caller, approval.id, answer, pending)

@@ -144,7 +144,7 @@ class Recovery:
             return Again(now + pause, since)
         tries = turn.count_tries(job.payload)
         job.finished = True  # from here on this process itself holds the job
-        if not await log.database.write(lambda tx: self._take(tx, job, tries)):
+        if not await log.database.write(lambda tx: self._take_lease(tx, job, tries)):
             return None
         why = _UNKNOWN if hosted is None else _NOT_RESTARTABLE
         if tries[0] > MOST_TRIES:
@@ -155,7 +155,7 @@ class Recovery:
             await self._fail(turn.head.blank(), why)
         return None
 
-    def _take(self, transaction: Transaction, job: JobRun, tries: tuple[int, int]) -> bool:
+    def _take_lease(self, transaction: Transaction, job: JobRun, tries: tuple[int, int]) -> bool:
         """Take the turn's lease, so the log rejects events from the old process; False if it has ended after all."""
         job.check(transaction)
         taken = store.take_over(transaction, job.key or "", self._log.origin)

@@ -439,7 +439,7 @@ class TaskLog:
             approval = await self.approvals.ask(task, caller, request, place)
             while approval is not None and approval.state == "pending":
                 seen = follower.latest
-                approval = await self.approvals.asked_at(task.id, place)
+                approval = await self.approvals.read_at(task.id, place)
                 if approval is not None and approval.state == "pending":
                     await follower.wait_for_event(seen, RECHECK_SECONDS)
         return None if approval is None else approval.decision

@@ -8,10 +8,10 @@ from typing import Literal
 from pentad.documents.instructions import WARNING
 from pentad.rooms.avatars.answers.confidence import Level
 from pentad.rooms.avatars.persona import Persona, day_of, quoted
-from pentad.rooms.avatars.search.gate import Reason
+from pentad.rooms.avatars.search.abstention import Reason
 from pentad.rooms.avatars.search.retrieval import Scored
-from pentad.rooms.avatars.verification.evidence import Sentence, runs
-from pentad.rooms.avatars.verification.verify import Checked, Verdict
+from pentad.rooms.avatars.verification.evidence import Sentence, consecutive_runs
+from pentad.rooms.avatars.verification.verifier import Checked, Verdict
 
 Mode = Literal["extractive", "endpoint", "client"]
 Match = Literal["exact"]
@@ -105,7 +105,7 @@ class Answer:
     query: str = ""
     should_speak: float | None = None
     uri: str | None = None
-    """Where what made it is kept, if it is."""
+    """The URI of its entry in the log, if it was logged."""
     generation: int | None = None
     """Of the corpus."""
     translated: str | None = None
@@ -153,7 +153,7 @@ class CitationList:
         return list(self._numbers.values())
 
 
-def nearest_of(passages: Sequence[Scored], sentences: Sequence[Sentence], most: int = 3) -> list[Nearest]:
+def nearest_sentences(passages: Sequence[Scored], sentences: Sequence[Sentence], most: int = 3) -> list[Nearest]:
     """The nearest sentence of each of the best passages; instructions to a model only if a passage has nothing else."""
     found: list[Nearest] = []
     for scored in passages:
@@ -166,7 +166,9 @@ def nearest_of(passages: Sequence[Scored], sentences: Sequence[Sentence], most: 
     return found
 
 
-def rendered(persona: Persona, checked: Sequence[Checked]) -> tuple[list[Statement], CitationList, list[Sentence]]:
+def render_statements(
+    persona: Persona, checked: Sequence[Checked]
+) -> tuple[list[Statement], CitationList, list[Sentence]]:
     """Statements, citations and the cited sentences. Unsupported statements are dropped."""
     said: list[Statement] = []
     citations = CitationList()
@@ -175,11 +177,11 @@ def rendered(persona: Persona, checked: Sequence[Checked]) -> tuple[list[Stateme
         if each.verdict == "unsupported" or not each.sentences:
             continue
         if each.verdict == "unsure":
-            run = runs(each.sentences)[0]
+            run = consecutive_runs(each.sentences)[0]
             number = citations.cite(run)
             statement = Statement(quoted(persona, run, number, first=not said), (number,), "quoted")
         else:
-            numbers = tuple(dict.fromkeys(citations.cite(run) for run in runs(each.sentences)))
+            numbers = tuple(dict.fromkeys(citations.cite(run) for run in consecutive_runs(each.sentences)))
             statement = Statement(_marked(persona, each, numbers), numbers, each.verdict)
         if statement.text not in [other.text for other in said]:
             said.append(statement)
@@ -188,7 +190,7 @@ def rendered(persona: Persona, checked: Sequence[Checked]) -> tuple[list[Stateme
 
 
 def _marked(persona: Persona, checked: Checked, numbers: Sequence[int]) -> str:
-    """The text with citation numbers before the full stop, and a note if somebody else wrote the cited source."""
+    """The text with citation numbers before the full stop, and a note if the cited source is by someone else."""
     text = " ".join(checked.text.split())
     marks = "".join(f"[{number}]" for number in numbers)
     others = not all(persona.is_own(sentence.passage) for sentence in checked.sentences)

@@ -1,4 +1,4 @@
-"""The log of answers: who asked, and which passages the answer used. An answer has a URI until it expires.
+"""The log of answers: who asked, and which passages each answer used. An answer has a URI until it expires.
 
 Only the caller who asked may read it. The event `avatar.answered` goes to the same caller, without text.
 """
@@ -116,13 +116,13 @@ class AnswerLog:
 
         try:
             await self._database.write(work)
-        except PentadError as error:  # the answer is good all the same
-            log_failure(error, "Keeping what made an answer")
+        except PentadError as error:  # the answer is valid all the same
+            log_failure(error, "Logging an answer")
             return None
         return uri
 
     async def find(self, reader: Principal, avatar_id: str, answer_id: str) -> StoredAnswer:
-        """An answer that the reader got. NotFound for those of others."""
+        """An answer the reader received; NotFound for those of others."""
 
         def work(rows: Rows) -> Row | None:
             return rows.one(_SELECT, answer_id, avatar_id, reader.id)
@@ -130,7 +130,7 @@ class AnswerLog:
         if (row := await self._database.read(work)) is None:
             raise NotFound(
                 f"You have no answer {answer_id[:40]!r} of {avatar_id[:60]!r}.",
-                hint=f"Answers are kept for {self.keep_days} days, for whoever asked.",
+                hint=f"Answers are kept for {self.keep_days} days, for the caller who asked.",
             )
         found, avatar, at, trace, maker, owner, body = row
         return StoredAnswer(found, avatar, at, trace, maker, owner, msgspec.json.decode(body, type=AnswerRecord))

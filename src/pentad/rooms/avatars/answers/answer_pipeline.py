@@ -1,4 +1,4 @@
-"""How an avatar answers: plan, retrieve, gate, draft, verify, render.
+"""How an avatar answers: plan, retrieve, answer or abstain, draft, verify, render.
 
 The modes differ only in who drafts. Every statement is checked, and quotes are cut from the source. Prompts to a
 language model must be the same whenever the same call is repeated: a client's model is asked by repeating the call.
@@ -17,8 +17,8 @@ from pentad.rooms.avatars.answers.answer import (
     Grounding,
     Mode,
     Statement,
-    nearest_of,
-    rendered,
+    nearest_sentences,
+    render_statements,
 )
 from pentad.rooms.avatars.answers.answer_relevance import answer_signs
 from pentad.rooms.avatars.answers.confidence import Grounds, abstention_confidence, confidence
@@ -33,14 +33,21 @@ from pentad.rooms.avatars.answers.drafting.extractive import best_quotes, ranked
 from pentad.rooms.avatars.answers.question_kinds import kind_of
 from pentad.rooms.avatars.persona import closest, quoted, searched_for, silent
 from pentad.rooms.avatars.persona import small_talk as talk
-from pentad.rooms.avatars.search.conversation import Rewritten, SmallTalk, Turn, rewritten, should_speak, small_talk
-from pentad.rooms.avatars.search.gate import Decision, Reason, decide
+from pentad.rooms.avatars.search.abstention import Decision, Reason, decide
+from pentad.rooms.avatars.search.conversation import (
+    RewrittenQuery,
+    SmallTalk,
+    Turn,
+    rewrite_query,
+    should_speak,
+    small_talk,
+)
 from pentad.rooms.avatars.search.retrieval import Corpus, Retrieved, Scored, VerifiedPassages, retrieve, verify_passages
 from pentad.rooms.avatars.verification.drafts import from_reply
-from pentad.rooms.avatars.verification.evidence import Sentence, numbered, runs
+from pentad.rooms.avatars.verification.evidence import Sentence, consecutive_runs, number_sentences
+from pentad.rooms.avatars.verification.normalization import normal_words
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
-from pentad.rooms.avatars.verification.verify import Checked, Judge, Verifier
-from pentad.rooms.avatars.verification.wording import normal_words
+from pentad.rooms.avatars.verification.verifier import Checked, Judge, Verifier
 
 PASSAGES: Final = 8
 _OWN_WORDS: Final = 2
@@ -55,7 +62,7 @@ OnProgress = Callable[[str], Awaitable[None]]
 
 
 async def _ignore_progress(_text: str) -> None:
-    """Ignores progress messages."""
+    """Ignores progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +71,7 @@ class Plan:
 
     question: str
     turns: Sequence[Turn]
-    search: Rewritten
+    search: RewrittenQuery
     found: Retrieved
     given: VerifiedPassages | None
     decision: Decision
@@ -80,9 +87,9 @@ class Draft:
     grounding: Grounding
     mode: Mode
     answer: Sequence[Sequence[Sentence]]
-    """The quotes that have to hold the answer, as runs of sentences."""
+    """The quotes that must contain the answer, as runs of sentences."""
     lead: float | None = 1.0
-    """How much more probable than the next passage that of the first quote is; None if another one is first."""
+    """How much more probable the first quote's passage is than the next one; None if another passage is first."""
     cosine: float | None = None
     """How close the first quote is to the question in meaning."""
 
@@ -107,7 +114,7 @@ class AnswerPipeline:
     async def answer(self, question: str, turns: Sequence[Turn] = (), passages: Sequence[Any] = ()) -> Answer:
         """Answer a question, or say why there is no answer."""
         if (kind := small_talk(question)) is not None and not passages:
-            return self._talk(question, kind)
+            return self._small_talk(question, kind)
         await self.on_progress("Searching the corpus")
         plan = await self.plan(question, turns, passages)
         translated = await self._translated(plan)
@@ -121,7 +128,9 @@ class AnswerPipeline:
         if plan.decision.reason != "language" or self.translator is None:
             return None
         await self.on_progress("Translating the question")
-        samples = [sentence.text for sentence in numbered(one.passage for one in plan.found.passages[:1])][:_SAMPLES]
+        samples = [sentence.text for sentence in number_sentences(one.passage for one in plan.found.passages[:1])][
+            :_SAMPLES
+        ]
         persona = self.corpus.persona
         prompt = translation_prompt(plan.question, plan.turns, samples or [persona.description])
         try:
@@ -131,18 +140,18 @@ class AnswerPipeline:
 
     async def _answered(self, plan: Plan) -> Answer:
         if plan.given is not None and not plan.given.passages:
-            return await self._silent(plan, "unverified")
+            return await self._abstain(plan, "unverified")
         if plan.decision.reason is not None:
-            return await self._silent(plan, plan.decision.reason)
+            return await self._abstain(plan, plan.decision.reason)
         await self.on_progress(_reading(plan.decision.passages))
-        draft = await self._drafted(plan)
+        draft = await self._draft_answer(plan)
         if draft is None:
-            return await self._silent(plan, "corpus_miss")
+            return await self._abstain(plan, "corpus_miss")
         if not draft.statements:
-            return await self._silent(plan, "unverified")
+            return await self._abstain(plan, "unverified")
         return self._answer(plan, draft)
 
-    def _talk(self, question: str, kind: SmallTalk) -> Answer:
+    def _small_talk(self, question: str, kind: SmallTalk) -> Answer:
         """A reply that is not from the corpus: to a greeting, to thanks, or who the avatar is."""
         persona = self.corpus.persona
         unsure = abstention_confidence(0.0)
@@ -161,7 +170,7 @@ class AnswerPipeline:
 
     async def plan(self, question: str, turns: Sequence[Turn] = (), passages: Sequence[Any] = ()) -> Plan:
         """Rewrite the question, search the corpus, and decide whether to answer."""
-        search = rewritten(question, turns)
+        search = rewrite_query(question, turns)
         given = await verify_passages(self.corpus, passages) if passages else None
         allowed = None if given is None or not given.passages else [passage.id for passage in given.passages]
         found = await retrieve(self.corpus, search.query, PASSAGES, self.similarity, allowed)
@@ -170,12 +179,12 @@ class AnswerPipeline:
             found = Retrieved(found.query, found.passages, min(found.probability, alone.probability), found.ranking)
         return Plan(question, turns, search, found, given, decide(question, found, self.corpus.persona))
 
-    async def _drafted(self, plan: Plan) -> Draft | None:
+    async def _draft_answer(self, plan: Plan) -> Draft | None:
         """A checked draft; quotes if there is no model or nothing of its draft passed. None if the model abstained."""
         if self.drafter is None:
             return await self._quotes(plan, Grounding())
         try:
-            draft = await self._by_model(plan, self.drafter)
+            draft = await self._draft_with_model(plan, self.drafter)
         except (InvalidInput, Unavailable) as error:
             return await self._quotes(plan, Grounding(fell_back=error.message))
         if draft is not None and not draft.statements:
@@ -203,10 +212,10 @@ class AnswerPipeline:
         await self.similarity.embed([question, quote])
         return self.similarity.cosine(question, quote)
 
-    async def _by_model(self, plan: Plan, drafter: Drafter) -> Draft | None:
+    async def _draft_with_model(self, plan: Plan, drafter: Drafter) -> Draft | None:
         """A model's draft: checked, repaired once, failing statements dropped. None if the model found no answer."""
         persona = self.corpus.persona
-        evidence = numbered(scored.passage for scored in plan.decision.passages)
+        evidence = number_sentences(scored.passage for scored in plan.decision.passages)
         prompt = grounded_prompt(persona, plan.question, evidence, plan.turns)
         first = from_reply(await drafter.say("draft", prompt))
         if first.abstain:
@@ -224,14 +233,14 @@ class AnswerPipeline:
             except (InvalidInput, Unavailable):
                 pass  # they are left out
             checked = [*(each for each in checked if each.verdict != "unsupported"), *repaired]
-        said, citations, sentences = rendered(persona, checked)
+        said, citations, sentences = render_statements(persona, checked)
         left_out = tuple(each.given for each in failed if not any(_is_repair(other, each) for other in repaired))
         grounding = replace(_counted(len(first.statements), checked, failed), left_out=left_out)
         counted = _with(grounding, given=plan.given)
-        return Draft(said, citations, sentences, counted, self.mode, runs(sentences))
+        return Draft(said, citations, sentences, counted, self.mode, consecutive_runs(sentences))
 
     def grounds(self, plan: Plan, draft: Draft) -> Grounds:
-        """What speaks for an answer."""
+        """The evidence for an answer."""
         idf = plan.found.ranking.idf
         return Grounds(
             probability=plan.decision.probability,
@@ -245,10 +254,10 @@ class AnswerPipeline:
         )
 
     def _is_common(self, plan: Plan, idf: Mapping[str, float]) -> bool:
-        """Whether so many passages have all the question's words that having them shows nothing."""
+        """Whether so many passages have all the question's words that this is no evidence."""
         if kind_of(plan.question) not in (None, "definition", "yes_no"):
             return False
-        held = [numbered([scored.passage]) for scored in plan.found.passages]
+        held = [number_sentences([scored.passage]) for scored in plan.found.passages]
         showing = [one for one in held if answer_signs(plan.question, [one], idf, self.corpus.persona.name).complete]
         return len(showing) >= _COMMON
 
@@ -272,14 +281,14 @@ class AnswerPipeline:
             should_speak=self._should_speak(plan, [sentence.text for sentence in draft.sentences]),
         )
 
-    async def _silent(self, plan: Plan, reason: Reason) -> Answer:
+    async def _abstain(self, plan: Plan, reason: Reason) -> Answer:
         """Say that there is no answer and why, and offer the nearest sources. Never guess."""
         persona = self.corpus.persona
         unsure = abstention_confidence(plan.decision.probability)
         ranked = await ranked_sentences(plan.search.query, plan.found.passages, plan.found.ranking.idf, self.similarity)
         known = {hit.id for hit in plan.found.ranking.hits if hit.terms} if reason != "out_of_scope" else set[int]()
         near = [scored for scored in plan.found.passages if scored.passage.id in known]
-        nearest = nearest_of(near, [each.sentence for each in ranked])
+        nearest = nearest_sentences(near, [each.sentence for each in ranked])
         return Answer(
             response=silent(persona, reason),
             citations=(),
@@ -316,7 +325,7 @@ def _lead(passages: Sequence[Scored], sentence: Sentence) -> float | None:
 def _run_of(quotes: Sequence[Sequence[Sentence]], sentences: Sequence[Sentence]) -> list[list[Sentence]]:
     """The first quote with the quoted sentences right before and after it."""
     first = {sentence.place for quote in quotes for sentence in quote}
-    together = runs(sorted(sentences, key=lambda sentence: sentence.place))
+    together = consecutive_runs(sorted(sentences, key=lambda sentence: sentence.place))
     return [run for run in together if first & {sentence.place for sentence in run}]
 
 
@@ -365,7 +374,7 @@ def _with(
 
 
 def _reading(passages: Sequence[Scored]) -> str:
-    """Which passages the answer is made from."""
+    """The passages that the answer is made from."""
     titles = list(dict.fromkeys(one.passage.source for one in passages))
     more = " and others" if len(titles) > _NAMED_TITLES else ""
     return f"Reading {counted_as(len(passages), 'passage')} of {_listed(titles[:_NAMED_TITLES])}{more}"

@@ -49,13 +49,12 @@ _PASSIVE_GAP: Final = 2
 class AnswerSigns:
     """What a quote shows of an answer.
 
-    `held` is the weighted share of the question's words in it, `kind` whether it has something of the kind that is
-    asked for (None if that cannot be told), `facts` whether it has the question's names and numbers, and
-    `roles` whether who does what to whom is as in the question (None if that cannot be told). `proven` is False if
-    nothing in the quote proves that it has the kind that is asked for.
+    `word_share` is the weighted share of the question's words in it, `kind` whether it has something of the kind asked
+    for (None if unknown), `facts` whether it has the question's names and numbers, and `roles` whether it agrees with
+    the question on who does what to whom (None if unknown). `proven` is False if nothing in the quote proves its kind.
     """
 
-    held: float = 0.0
+    word_share: float = 0.0
     kind: bool | None = None
     facts: bool = False
     roles: bool | None = False
@@ -65,7 +64,11 @@ class AnswerSigns:
     def complete(self) -> bool:
         """Whether everything that can be checked speaks for an answer."""
         return (
-            self.held >= PRACTICALLY_ALL and self.kind is not False and self.proven and self.facts and bool(self.roles)
+            self.word_share >= PRACTICALLY_ALL
+            and self.kind is not False
+            and self.proven
+            and self.facts
+            and bool(self.roles)
         )
 
 
@@ -73,14 +76,14 @@ def answer_signs(
     question: str, quotes: Sequence[Sequence[Sentence]], weights: Mapping[str, float], speaker: str
 ) -> AnswerSigns:
     """The signs of the best of these quotes (runs of sentences). `weights` are those of the query's stems."""
-    telling = _telling(weights, speaker, question)
-    if len(telling) < (2 if _POINTING & set(words(question)) else 1):
+    distinctive = _distinctive_words(weights, speaker, question)
+    if len(distinctive) < (2 if _POINTING & set(words(question)) else 1):
         return AnswerSigns()
-    signs = [_signs(question, quote, telling, speaker) for quote in quotes]
-    return max(signs, key=lambda one: (one.complete, one.held, bool(one.kind)), default=AnswerSigns())
+    signs = [_signs(question, quote, distinctive, speaker) for quote in quotes]
+    return max(signs, key=lambda one: (one.complete, one.word_share, bool(one.kind)), default=AnswerSigns())
 
 
-def _signs(question: str, quote: Sequence[Sentence], telling: Mapping[str, float], speaker: str) -> AnswerSigns:
+def _signs(question: str, quote: Sequence[Sentence], distinctive: Mapping[str, float], speaker: str) -> AnswerSigns:
     sentences = [sentence.text for sentence in quote]
     text = " ".join(sentences)
     place = [part for part in (quote[0].passage.source, quote[0].passage.section) if part]
@@ -89,33 +92,33 @@ def _signs(question: str, quote: Sequence[Sentence], telling: Mapping[str, float
     found = None if kind is None else has_kind(question, kind, sentences, place)
     is_open = kind in OPEN_KINDS and found is False
     return AnswerSigns(
-        held=_held(telling, (text, *place)),
+        word_share=_word_share(distinctive, (text, *place)),
         kind=None if is_open else found,
         proven=not is_open,
         facts=not facts.numbers and not facts.names,
-        roles=_is_done_to(question, sentences),
+        roles=_has_same_object(question, sentences),
     )
 
 
-def _telling(weights: Mapping[str, float], speaker: str, question: str) -> dict[str, float]:
+def _distinctive_words(weights: Mapping[str, float], speaker: str, question: str) -> dict[str, float]:
     aside = _ASKING | _POINTING | set(terms(speaker))
     aside |= _ASKING_FOR.get(kind_of(question), frozenset())
     return {term: weight for term, weight in weights.items() if term not in aside}
 
 
-def _held(telling: Mapping[str, float], texts: Sequence[str]) -> float:
+def _word_share(distinctive: Mapping[str, float], texts: Sequence[str]) -> float:
     """The weighted share of the question's words that the texts contain, without the name of the corpus' author."""
-    total = sum(telling.values())
+    total = sum(distinctive.values())
     theirs = {term for text in texts for term in terms(text)}
     if theirs & NAMING:
         theirs |= NAMING
-    return sum(weight for term, weight in telling.items() if term in theirs) / total if total else 0.0
+    return sum(weight for term, weight in distinctive.items() if term in theirs) / total if total else 0.0
 
 
-def _is_done_to(question: str, sentences: Sequence[str]) -> bool | None:
+def _has_same_object(question: str, sentences: Sequence[str]) -> bool | None:
     """Whether the object of the question (`who founded the club?`) is the object in a sentence, too.
 
-    In `the club founded a prize` the club is the subject. Questions of another form pass. None if the sentences have
+    In `the club founded a prize` the club is the subject. Other forms of questions pass. None if the sentences have
     the verb of a question such as `who paid for the engine?` without its preposition.
     """
     asked = words(question)

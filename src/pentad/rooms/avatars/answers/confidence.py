@@ -5,7 +5,7 @@ and from what the answer sentence shows: the question's words, names and numbers
 `high` needs all of these signs in what is shown first, and search must confirm it: the sentence is from the best
 passage, and it is close to the question in meaning, or no other passage comes near. Sentences often have all words of a
 question and say something else. A paraphrase is at most `medium`, whoever judged it, and so is a quote from a scan that
-could hardly be read. Accepted feedback on an avatar's answers adjusts its numbers. They have neither floor nor cap:
+could hardly be read. Accepted feedback on an avatar's answers adjusts its numbers. They are neither floored nor capped:
 they rank answers.
 """
 
@@ -34,7 +34,7 @@ confirmation has the share of these that are right on the corpora for tuning.
 CLOSE: Final = 0.55
 """The cosine of a sentence that is close to the question in meaning."""
 AHEAD: Final = 0.03
-"""How much more probable than the next passage the best one has to be if its sentence is not that close."""
+"""How much more probable the best passage must be than the next one if its sentence is not that close."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Grounds:
     legible: bool = True
     """Whether no quote is of a scan whose letters may be wrong."""
     lead: float | None = 1.0
-    """How much more probable than the next passage that of the answer sentence is; None if another one is first."""
+    """How much more probable the answer sentence's passage is than the next one; None if another passage is first."""
     cosine: float | None = None
     """How close the answer sentence is to the question in meaning; None without an embedding model."""
 
@@ -76,7 +76,7 @@ class Grounds:
         return (
             1.0,
             math.log(probability / (1 - probability)),
-            self.signs.held,
+            self.signs.word_share,
             1.0 if self.signs.kind is False else 0.0,
             1.0 if self.signs.facts and self.signs.roles is not False else 0.0,
             1.0 if self.complete else 0.0,

@@ -1,4 +1,4 @@
-"""Ratings of answers by the readers who received them: helpful or not, and words of the corpus that answer better.
+"""Ratings of answers by the readers who received them: helpful or not, and better words from the corpus.
 
 A rating changes nothing by itself. The avatar's author sees it with its question and accepts or rejects it. The
 calibration uses accepted ratings only.
@@ -63,8 +63,8 @@ class FeedbackLog:
         self._clock = clock
 
     async def rate(self, number: int, found: StoredAnswer, *, helpful: bool, correction: str | None) -> Feedback:
-        """Keep a reader's rating of an answer of the avatar with that number. Another one replaces the first; the same
-        once more changes nothing, not even what the author decided."""
+        """Keep a reader's rating of an answer of the avatar with that number. A different rating replaces it; the same
+        rating again changes nothing, not even the author's decision."""
         answer, now = found.answer, self._clock.now()
         rating = Rating(
             helpful=helpful,

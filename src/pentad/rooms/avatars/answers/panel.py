@@ -1,7 +1,7 @@
-"""Asks several avatars one question and pairs quotes that speak of the same thing.
+"""Asks several avatars one question and pairs quotes about the same thing.
 
-Similarity does not tell whether two people agree. A pair is called a difference only if something shows it: a negation,
-an opposite, or another number for the same thing. The reader gets both quotes.
+Similarity does not show whether two people agree. A pair counts as a difference only if there is a sign of one: a
+negation, an opposite, or another number for the same thing. The reader gets both quotes.
 """
 
 import asyncio
@@ -14,9 +14,9 @@ from pentad.rooms.avatars.answers.answer import Answer, Citation
 from pentad.rooms.avatars.answers.answer_pipeline import AnswerPipeline
 from pentad.rooms.avatars.search.conversation import Turn
 from pentad.rooms.avatars.verification import polarity
+from pentad.rooms.avatars.verification.normalization import normal_words
 from pentad.rooms.avatars.verification.numbers import numbers_in
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
-from pentad.rooms.avatars.verification.wording import normal_words
 from pentad.search.text import query_terms
 
 Relation = Literal["agreement", "difference"]

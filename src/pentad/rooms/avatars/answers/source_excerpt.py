@@ -30,7 +30,7 @@ class SourceExcerpt:
 
 
 async def source_excerpt(avatar: AvatarSnapshot, number: str, start: int | None, end: int | None) -> SourceExcerpt:
-    """The text around a span of a passage; the whole passage without one. The span has to lie in the passage."""
+    """The text around a span of a passage; the whole passage without one. The span must be within the passage."""
     held = await avatar.passages([int(number)]) if number.isdecimal() and len(number) < 16 else ()
     if not held:
         hint = "An ingest may have replaced it: ask again."
@@ -60,7 +60,7 @@ async def source_excerpt(avatar: AvatarSnapshot, number: str, start: int | None,
 
 
 def read_span(span: str) -> tuple[int, int]:
-    """A span as it is in addresses: `9-97`."""
+    """A span as written in URIs: `9-97`."""
     start, sign, end = span.partition("-")
     if not sign or not all(one.isascii() and one.isdigit() and len(one) < 16 for one in (start, end)):
         raise NotFound(f"{span[:40]!r} is no span.", hint="Write the first character and the one after the last: 9-97")

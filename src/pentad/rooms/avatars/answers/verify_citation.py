@@ -8,7 +8,7 @@ from pentad.kernel.ports import Rows
 from pentad.rooms.avatars import store
 from pentad.rooms.avatars.avatar_snapshot import AvatarSnapshot
 from pentad.rooms.avatars.models import CorpusDocument, Pages, Passage
-from pentad.rooms.avatars.verification.wording import find_run, normal_words
+from pentad.rooms.avatars.verification.normalization import find_run, normal_words
 
 _SEARCHED: Final = 20
 _SEARCHED_WORDS: Final = 48

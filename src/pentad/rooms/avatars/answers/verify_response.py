@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from pentad.rooms.avatars.answers.answer import Citation, CitationList, rendered
+from pentad.rooms.avatars.answers.answer import Citation, CitationList, render_statements
 from pentad.rooms.avatars.avatar_snapshot import AvatarSnapshot
 from pentad.rooms.avatars.models import Passage
 from pentad.rooms.avatars.search.retrieval import verify_passages
 from pentad.rooms.avatars.verification.drafts import Draft, Statement, from_json, from_text
-from pentad.rooms.avatars.verification.evidence import Sentence, numbered, runs
+from pentad.rooms.avatars.verification.evidence import Sentence, consecutive_runs, number_sentences
 from pentad.rooms.avatars.verification.topic_overlap import coverage, rarity
-from pentad.rooms.avatars.verification.verify import Checked, Verifier
+from pentad.rooms.avatars.verification.verifier import Checked, Verifier
 from pentad.search.text import terms
 
 if TYPE_CHECKING:
@@ -48,10 +48,10 @@ async def check_draft(
         held, unverified = list(given.passages), given.unverified
     else:
         held = await _search_evidence(avatar, read)
-    evidence = numbered(held)
+    evidence = number_sentences(held)
     verifier = Verifier(evidence, avatar.persona.name, similarity, avatar.calibration.thresholds)
     checked = await verifier.check(_with_evidence(read, evidence))
-    said, citations, _ = rendered(avatar.persona, checked)
+    said, citations, _ = render_statements(avatar.persona, checked)
     listed = [
         (statement, each, _cited(each, citations)) for statement, each in zip(read.statements, checked, strict=True)
     ]
@@ -84,5 +84,5 @@ def _cited(checked: Checked, citations: CitationList) -> tuple[int, ...]:
     """The citation numbers of a checked statement."""
     if checked.verdict == "unsupported" or not checked.sentences:
         return ()
-    found = runs(checked.sentences)
+    found = consecutive_runs(checked.sentences)
     return tuple(dict.fromkeys(citations.cite(run) for run in (found[:1] if checked.verdict == "unsure" else found)))

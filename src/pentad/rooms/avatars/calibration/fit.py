@@ -1,10 +1,10 @@
 """Fits an avatar's calibration to its own corpus after an ingest, without labels.
 
-Covered questions are made from the corpus: some telling words of one sentence, asked as a person would. Questions that
-are not covered come from other fields and other avatars, and from the corpus itself: near misses, asked without the
-document that answers them. The fit starts at the default model and is pulled towards it, so a few examples change
-little. All choices go by hashes: the same corpus gives the same calibration. A quarter of the fields is held out for
-evaluations (`is_held_out`).
+Covered questions are made from the corpus: some distinctive words of a sentence, phrased as a person would. Questions
+that are not covered come from other fields and other avatars, and from the corpus itself: near misses, asked without
+the document that answers them. The fit starts at the default model and is pulled towards it, so a few examples change
+little. All choices go by hashes, so the same corpus gives the same calibration. A quarter of the fields is held out
+for evaluations (`is_held_out`).
 """
 
 import hashlib
@@ -30,7 +30,7 @@ from pentad.rooms.avatars.calibration.model import (
     Rated,
 )
 from pentad.rooms.avatars.models import Passage
-from pentad.rooms.avatars.search.conversation import telling_words
+from pentad.rooms.avatars.search.conversation import distinctive_words
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
 from pentad.rooms.avatars.verification.topic_overlap import Thresholds
 from pentad.search.documents import Features, Ranking
@@ -79,7 +79,7 @@ async def calibrate(
     own = sentences_of(passages)
     theirs = [text for other in others[:_OTHERS] for text in sentences_of(await other.some_passages(_OF_EACH))]
     missed = await near_misses(avatar, passages)
-    made = await fitted(
+    made = await fit_calibration(
         lambda question: avatar.search(question, _PASSAGES), own, theirs, similarity, model, missed=missed, rated=rated
     )
     text, one = made.as_text(), avatar.avatar
@@ -125,7 +125,7 @@ async def near_misses(avatar: AvatarSnapshot, passages: Sequence[Passage]) -> li
     usable = [one for one in passages if corpus.can_leave_out(one.document)]
     documents = {text: one.document for one in usable for text in sentences_of([one])}
     found: list[Ranking] = []
-    for text in sampled(list(documents), MOST_EXAMPLES):
+    for text in sample_sentences(list(documents), MOST_EXAMPLES):
         if (question := keyword_question(text, "left out")) is None or len(found) == MOST_LEFT_OUT:
             continue
         document = documents[text]
@@ -136,14 +136,14 @@ async def near_misses(avatar: AvatarSnapshot, passages: Sequence[Passage]) -> li
 
 
 def keyword_question(sentence: str, salt: str = "") -> str | None:
-    """A question with some telling words of a sentence; None if it has too few."""
-    words = [word for word in telling_words(sentence) if len(word) > 2]
+    """A question with some distinctive words of a sentence; None if it has too few."""
+    words = [word for word in distinctive_words(sentence) if len(word) > 2]
     if len(words) < 4:
         return None
     ranked = sorted(words, key=lambda word: stable_hash(f"{salt}{sentence}\x00{word}"))
     count = 2 + stable_hash(f"{salt}{sentence}") % 4
     kept = [word for word in words if word in ranked[:count]]
-    if stable_hash(f"{salt}other{sentence}") % 5 < 3:  # people seldom ask in the words of the text alone
+    if stable_hash(f"{salt}other{sentence}") % 5 < 3:  # people seldom use only the words of the text
         kept.insert(1, _OTHER_WORDS[stable_hash(f"{salt}which{sentence}") % len(_OTHER_WORDS)])
     form = _FORMS[stable_hash(f"{salt}form{sentence}") % len(_FORMS)]
     return form.format(" and ".join(kept) if len(kept) < 3 else f"{' '.join(kept[:-1])} and {kept[-1]}")
@@ -156,7 +156,7 @@ def mixed_questions(own: Sequence[str]) -> list[str]:
     """
     if len(own) < _LARGE:
         return []
-    some = [words for text in sampled(own, 3 * MOST_MIXED) if len(words := telling_words(text)) > 4]
+    some = [words for text in sample_sentences(own, 3 * MOST_MIXED) if len(words := distinctive_words(text)) > 4]
     third = len(some) // 3
     parts = zip(some[:third], some[third : 2 * third], some[2 * third :], strict=False)
     return [
@@ -170,12 +170,12 @@ def _one_or_two(words: Sequence[str]) -> Sequence[str]:
     return words[at : at + 1 + at % 2]
 
 
-def sampled(sentences: Sequence[str], most: int) -> list[str]:
+def sample_sentences(sentences: Sequence[str], most: int) -> list[str]:
     """Up to `most` sentences, chosen by hash."""
     return sorted(dict.fromkeys(sentences), key=lambda text: (stable_hash(text), text))[:most]
 
 
-async def fitted(
+async def fit_calibration(
     search: Search,
     own: Sequence[str],
     others: Sequence[str],
@@ -211,7 +211,9 @@ async def fitted(
 
 
 async def _covered(search: Search, own: Sequence[str]) -> list[tuple[Ranking, bool]]:
-    asked = [question for text in sampled(own, MOST_EXAMPLES) if (question := keyword_question(text)) is not None]
+    asked = [
+        question for text in sample_sentences(own, MOST_EXAMPLES) if (question := keyword_question(text)) is not None
+    ]
     return [(await search(question), True) for question in asked]
 
 
@@ -225,7 +227,7 @@ async def _not_covered(search: Search, others: Sequence[str], start: Calibration
         likely = sorted(start.probability(ranking) for ranking in rankings)
         if likely[len(likely) // 2] < 0.5:
             found += [(ranking, False) for ranking in rankings]
-    for text in sampled([text for text in others if not is_held_out(text)], MOST_EXAMPLES):
+    for text in sample_sentences([text for text in others if not is_held_out(text)], MOST_EXAMPLES):
         if (question := keyword_question(text, "other")) is not None:
             found.append((await search(question), False))
     return found
@@ -234,7 +236,7 @@ async def _not_covered(search: Search, others: Sequence[str], start: Calibration
 async def _thresholds(own: Sequence[str], similarity: SentenceSimilarity) -> Thresholds:
     """The similarity that two unrelated sentences hardly ever reach."""
     default = Thresholds()
-    some = sampled(own, 60)
+    some = sample_sentences(own, 60)
     if similarity.embedder is None or len(some) < 20:
         return default
     await similarity.embed(some)

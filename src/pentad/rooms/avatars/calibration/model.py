@@ -65,7 +65,7 @@ DEFAULT_LEXICAL: Final = LogisticMap(
 
 @dataclass(frozen=True, slots=True)
 class AnswerAdjustment:
-    """What accepted feedback made of the confidence of answers: a line through its logit."""
+    """How accepted feedback adjusts the confidence of answers: a line through its logit."""
 
     slope: float = 1.0
     bias: float = 0.0
@@ -78,7 +78,7 @@ class AnswerAdjustment:
 
 @dataclass(frozen=True, slots=True)
 class Rated:
-    """Accepted feedback: what was searched for, how sure the answer was, and whether it helped."""
+    """Accepted feedback: the search, how sure the answer was, and whether it helped."""
 
     question: str
     evidence: float

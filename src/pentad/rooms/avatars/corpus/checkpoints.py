@@ -1,7 +1,7 @@
 """Checkpoints of an ingest: documents already read and vectors already made, kept until the generation is stored.
 
-An ingest that was interrupted continues from them. They are found by the hash of what they were made of, so a file
-that changed meanwhile is read again.
+An ingest that was interrupted continues from them. They are found by the hash of their source, so a file that changed
+meanwhile is read again.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ class Checkpoints:
         """Readers wait while one of them writes: what they read meanwhile would be lost with the write."""
 
     async def open(self) -> None:
-        """Look up what an interrupted ingest left."""
+        """Look up the checkpoints of an interrupted ingest."""
         if self._database is not None:
             self._known = await self._database.read(lambda rows: store.checkpoint_keys(rows, self._avatar_id))
 

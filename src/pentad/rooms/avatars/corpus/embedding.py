@@ -18,7 +18,7 @@ Key = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class PassageText:
-    """A passage on its way into the search: the words it is found by, and the windows its vectors are made of."""
+    """A passage to be indexed: the words it is found by, and the windows its vectors are made of."""
 
     key: Key
     words: str

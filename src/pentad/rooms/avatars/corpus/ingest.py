@@ -37,7 +37,7 @@ from pentad.rooms.avatars.corpus.ingest_plan import (
 )
 from pentad.rooms.avatars.corpus.ingest_report import FileLine, IngestReport, Progress, ignore_progress
 from pentad.rooms.avatars.corpus.publish_generation import Draft, GenerationSwap
-from pentad.rooms.avatars.corpus.referenced_documents import Follow, is_web, names_of_failures, referenced
+from pentad.rooms.avatars.corpus.referenced_documents import ReferenceReader, is_web, names_of_failures, read_references
 from pentad.rooms.avatars.corpus.sources import Source, SourceBook, read_sources, slug
 from pentad.rooms.avatars.models import Avatar, CorpusDocument
 from pentad.search import collection as collections
@@ -90,7 +90,7 @@ class Ingest:
         folder: Path,
         options: IngestOptions | None = None,
         progress: Progress = ignore_progress,
-        follow: Follow | None = None,
+        follow: ReferenceReader | None = None,
     ) -> IngestReport:
         """Create or update an avatar from a folder. Documents missing from it are removed from the avatar.
 
@@ -111,7 +111,7 @@ class Ingest:
             )
         if not wanted and not any(isinstance(one, FoundFile) for one in found):
             run.report.warnings.append(f"the folder has no documents ({READABLE})")
-        async with referenced(follow and follow.resolve, wanted) as more:
+        async with read_references(follow and follow.resolve, wanted) as more:
             book.referenced = more.sources
             return await self._ingest(run, [*found, *more.found])
 
@@ -122,7 +122,7 @@ class Ingest:
         options: IngestOptions | None = None,
         progress: Progress = ignore_progress,
         uris: Sequence[str] = (),
-        follow: Follow | None = None,
+        follow: ReferenceReader | None = None,
     ) -> IngestReport:
         """Add files, documents of folders, or what references lead to, to an existing avatar. Nothing is removed."""
         avatar = await self._database.read(lambda rows: store.avatar(rows, avatar_id))
@@ -131,12 +131,16 @@ class Ingest:
         book = SourceBook(avatar.config, avatar.sources)
         run = await self._start(avatar.config, book, "file", options or IngestOptions(), progress)
         found = await asyncio.to_thread(files_in, paths)
-        async with referenced(follow and follow.resolve, [(uri, None) for uri in uris]) as more:
+        async with read_references(follow and follow.resolve, [(uri, None) for uri in uris]) as more:
             book.referenced = more.sources
             return await self._ingest(run, [*found, *more.found])
 
     async def refresh(
-        self, avatar_id: str, follow: Follow, options: IngestOptions | None = None, progress: Progress = ignore_progress
+        self,
+        avatar_id: str,
+        follow: ReferenceReader,
+        options: IngestOptions | None = None,
+        progress: Progress = ignore_progress,
     ) -> IngestReport | None:
         """Read the documents of an avatar that came from the web again; None if there are none."""
         avatar = await self._database.read(lambda rows: store.avatar(rows, avatar_id))
@@ -148,7 +152,7 @@ class Ingest:
         wanted = [(url, source) for url, source in wanted if "snapshot" in source.details]
         if not wanted:
             return None
-        async with referenced(follow.resolve, wanted) as more:
+        async with read_references(follow.resolve, wanted) as more:
             book.referenced = more.sources
             return await self._ingest(run, more.found)
 
@@ -172,7 +176,7 @@ class Ingest:
     async def _ingest(self, run: _Run, found: Iterable[FoundFile | FileLine]) -> IngestReport:
         files = self._selected(run, found)
         hashed = await self._hashed(run, files)
-        gone = self._gone(run, files)
+        gone = self._missing_documents(run, files)
         plan = make_plan(
             hashed, run.stored, run.book, run.config, origin=run.origin, force=run.options.force, gone=gone
         )
@@ -203,7 +207,7 @@ class Ingest:
             run.report.warnings += [f"there is no file for {source.title!r}" for source in run.book.missing(there)]
         return list(files.values())
 
-    def _gone(self, run: _Run, files: Sequence[FoundFile]) -> list[CorpusDocument]:
+    def _missing_documents(self, run: _Run, files: Sequence[FoundFile]) -> list[CorpusDocument]:
         """Stored documents of the folder whose files are gone."""
         if run.origin != "folder" or run.options.source is not None:
             return []
@@ -276,7 +280,7 @@ class Ingest:
         return document
 
     async def _drop_unchanged(self, run: _Run, plan: Plan) -> None:
-        """Forget what was read from references and has the same text: pages carry much that nobody sees."""
+        """Forget what was read from references and has the same text: pages contain much that nobody sees."""
 
         def is_same(rows: Rows, draft: Draft) -> bool:
             before = draft.job.replaced
@@ -320,7 +324,7 @@ class Ingest:
         run.progress("storing", 1, 1)
         try:
             await self._search.embed_pending()
-        except PentadError as error:  # what waits for vectors is found by words, and waits on
+        except PentadError as error:  # passages without vectors are found by words until they get some
             log_failure(error, "Embedding new documents")
 
 
@@ -340,7 +344,7 @@ def files_in(paths: Sequence[Path]) -> list[FoundFile | FileLine]:
 
 
 def _unread(job: ToRead, refusal: Unreadable) -> FileLine:
-    """A failure, or a picture without text beside the documents, which is none."""
+    """A failure; a picture without text next to the documents is not one."""
     path, former = str(job.file.found.name), " The former version stays." if job.replaced else ""
     if job.file.found.format == "image" and refusal.reason == "no_text" and not job.replaced:
         return FileLine(path, "skipped", note=refusal.message)

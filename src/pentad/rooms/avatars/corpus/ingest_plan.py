@@ -80,7 +80,7 @@ def size_line(found: FoundFile, most: int) -> FileLine | None:
 
 
 PIPELINE: Final = 6
-"""Increase this if the same bytes give other passages or vectors, for example with a new reader."""
+"""Increase this if the same bytes now give other passages or vectors, for example with a new reader."""
 
 Origin = Literal["folder", "file", "refresh"]
 """How a document came in. A refresh changes only what documents say, not how they came in."""
@@ -153,12 +153,16 @@ def make_plan(
         if before is None or force or (before.sha256, before.pipeline) != (file.sha256, plan.pipeline):
             plan.to_read.append(ToRead(file, source, source_id, before))
         else:
-            plan.kept.append(Unchanged(before, described(before, source, source_id, str(file.found.name), origin)))
+            plan.kept.append(
+                Unchanged(before, with_description(before, source, source_id, str(file.found.name), origin))
+            )
     plan.to_read.sort(key=lambda one: str(one.file.found.name))
     return plan
 
 
-def described(document: CorpusDocument, source: Source, source_id: str, path: str, origin: Origin) -> CorpusDocument:
+def with_description(
+    document: CorpusDocument, source: Source, source_id: str, path: str, origin: Origin
+) -> CorpusDocument:
     """The document as its source describes it now."""
     return replace(
         document, path=path, origin=document.origin if origin == "refresh" else origin, source_id=source_id,

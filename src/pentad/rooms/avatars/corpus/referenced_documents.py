@@ -25,7 +25,7 @@ Resolve = Callable[[str], Awaitable[Resolved]]
 
 
 @dataclass(frozen=True, slots=True)
-class Follow:
+class ReferenceReader:
     """Follows references for one caller."""
 
     resolve: Resolve
@@ -63,7 +63,7 @@ _DEEPEST: Final = 6
 
 
 @dataclass(slots=True)
-class Referenced:
+class ReferencedDocuments:
     """The documents, a report line for each one that could not be read, and their sources by name."""
 
     found: list[FoundFile | FileLine] = field(default_factory=list[FoundFile | FileLine])
@@ -71,11 +71,11 @@ class Referenced:
 
 
 @asynccontextmanager
-async def referenced(
+async def read_references(
     resolve: Resolve | None, wanted: Sequence[tuple[str, Source | None]]
-) -> AsyncGenerator[Referenced]:
+) -> AsyncGenerator[ReferencedDocuments]:
     """The documents behind references, in a temporary folder. Each reference may come with its description."""
-    made = Referenced()
+    made = ReferencedDocuments()
     if not wanted or resolve is None:
         yield made
         return
@@ -85,7 +85,7 @@ async def referenced(
         yield made
 
 
-async def _add(made: Referenced, folder: Path, resolve: Resolve, uri: str, source: Source | None) -> None:
+async def _add(made: ReferencedDocuments, folder: Path, resolve: Resolve, uri: str, source: Source | None) -> None:
     stem = slug(split_snapshot(uri)[0])[-_LONGEST_NAME:].strip("-") or "reference"
     try:
         resolved = await resolve(uri)

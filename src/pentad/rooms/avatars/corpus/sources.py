@@ -1,7 +1,7 @@
 """Reads `corpus/sources.json` and matches files to its sources.
 
-A source says who wrote it and when, because an avatar speaks only with what its person wrote in their own time. A file
-without a description is a source named after the file.
+A source says who wrote it and when, because an avatar speaks as its person only with what that person wrote in their
+own time. A file without a description is a source named after the file.
 """
 
 import re

@@ -1,6 +1,6 @@
-"""Documents on their way to a server: the command line packs them into a form, the server unpacks it into a folder.
+"""Uploads documents to a server: the command line packs them into a form, the server unpacks it into a folder.
 
-The server trusts no name: every path must stay inside the folder, and no file may come twice.
+The server trusts no name: every path must stay inside the folder, and no file may occur twice.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ _DEEPEST: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
+class UploadForm:
     """A form, its media type, and report lines for files that were left out of it."""
 
     body: bytes
@@ -36,7 +36,7 @@ class Packed:
     left_out: Sequence[FileLine]
 
 
-def pack_folder(folder: Path) -> Packed:
+def pack_folder(folder: Path) -> UploadForm:
     """An avatar's folder: its descriptions and its documents, under their paths in the folder."""
     corpus = corpus_of(folder)
     descriptions = [(CONFIG_FILE, folder / CONFIG_FILE), (f"{CORPUS_FOLDER}/{SOURCES_FILE}", corpus / SOURCES_FILE)]
@@ -48,7 +48,7 @@ def pack_folder(folder: Path) -> Packed:
     return _packed(files, [one for one in found if isinstance(one, FileLine)])
 
 
-def pack_files(found: Iterable[FoundFile | FileLine]) -> Packed:
+def pack_files(found: Iterable[FoundFile | FileLine]) -> UploadForm:
     """Documents for an avatar, under their names."""
     files: dict[str, Path] = {}
     left_out: list[FileLine] = []
@@ -62,21 +62,21 @@ def pack_files(found: Iterable[FoundFile | FileLine]) -> Packed:
     return _packed(files, left_out)
 
 
-def _packed(files: dict[str, Path], left_out: Sequence[FileLine]) -> Packed:
-    hint = "Ingest it where the server's store is reached, with --data or --database."
+def _packed(files: dict[str, Path], left_out: Sequence[FileLine]) -> UploadForm:
+    hint = "Ingest it with direct access to the server's store: --data or --database."
     if len(files) > MOST_FILES:
         raise LimitExceeded(f"There are {len(files):,} files; an upload has at most {MOST_FILES:,}.", hint=hint)
     try:
         if sum(path.stat().st_size for path in files.values()) > _MOST_BYTES:
-            raise LimitExceeded(f"The files have more than {_MOST_BYTES // MIB} MiB together.", hint=hint)
+            raise LimitExceeded(f"The files exceed {_MOST_BYTES // MIB} MiB in total.", hint=hint)
         body, media_type = write_form((name, path.read_bytes()) for name, path in files.items())
     except OSError as error:
         raise InvalidInput(f"{error.filename} cannot be read: {error.strerror}.") from None
-    return Packed(body, media_type, left_out)
+    return UploadForm(body, media_type, left_out)
 
 
 @asynccontextmanager
-async def unpacked(files: Sequence[UploadedFile]) -> AsyncGenerator[Path]:
+async def unpack(files: Sequence[UploadedFile]) -> AsyncGenerator[Path]:
     """A temporary folder with the files of a form."""
     folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="pentad-upload-"))
     try:

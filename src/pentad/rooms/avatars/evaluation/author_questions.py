@@ -16,7 +16,7 @@ from typing import Any, Final, cast
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.avatars.answers.answer import Answer
 from pentad.rooms.avatars.evaluation.score_card import Line, calibration, share
-from pentad.rooms.avatars.verification.wording import normal_words
+from pentad.rooms.avatars.verification.normalization import normal_words
 
 MOST_QUESTIONS: Final = 1_000
 LARGEST_FILE: Final = 1_000_000

@@ -19,15 +19,15 @@ from pentad.rooms.avatars.calibration.fit import (
     keyword_question,
     off_topic_questions,
     passage_documents,
-    sampled,
+    sample_sentences,
 )
 from pentad.rooms.avatars.evaluation.author_questions import AuthorQuestion, ask_all, question_lines
 from pentad.rooms.avatars.evaluation.mutations import mutation_lines
 from pentad.rooms.avatars.evaluation.score_card import Group, ScoreCard, calibration, mean, separation, share
 from pentad.rooms.avatars.models import Passage
-from pentad.rooms.avatars.search.gate import decide
+from pentad.rooms.avatars.search.abstention import decide
 from pentad.rooms.avatars.search.retrieval import retrieve
-from pentad.rooms.avatars.verification.wording import find_run, normal_words
+from pentad.rooms.avatars.verification.normalization import find_run, normal_words
 
 if TYPE_CHECKING:
     from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
@@ -45,7 +45,7 @@ _SILENT: Final = ("none", "low")
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
+class _MadeQuestion:
     """A question made from a sentence, and the document the sentence is in."""
 
     sentence: str
@@ -70,7 +70,7 @@ class _Evaluation:
     step: Step
     card: ScoreCard
 
-    async def retrieval(self, made: Sequence[_Made]) -> list[_Coverage]:
+    async def retrieval(self, made: Sequence[_MadeQuestion]) -> list[_Coverage]:
         """Whether a question made from a sentence finds the passage with that sentence."""
         ranks: list[float] = []
         tried: list[_Coverage] = []
@@ -88,8 +88,8 @@ class _Evaluation:
         ]
         return tried
 
-    async def answers(self, made: Sequence[_Made]) -> list[tuple[float, bool]]:
-        """Whether the quotes have the sentence that a question was made from."""
+    async def answers(self, made: Sequence[_MadeQuestion]) -> list[tuple[float, bool]]:
+        """Whether the quotes contain the sentence that a question was made from."""
         pipeline = AnswerPipeline(self.avatar, self.similarity)
         said: list[tuple[Answer, int]] = []
         for done, one in enumerate(made, start=1):
@@ -107,14 +107,14 @@ class _Evaluation:
         ]
         return [(answer.confidence_score, place > 0) for answer, place in given]
 
-    async def foreign(self, others: Sequence[AvatarSnapshot]) -> list[_Coverage]:
+    async def off_topic(self, others: Sequence[AvatarSnapshot]) -> list[_Coverage]:
         """Questions the corpus cannot answer. A field is left out if most of its questions look covered."""
         by_field = {name: listed for name, listed in off_topic_questions().items() if is_held_out(name)}
         most = max(1, _FOREIGN // len(by_field))
-        fields = {name: sampled(listed, most) for name, listed in by_field.items()}
+        fields = {name: sample_sentences(listed, most) for name, listed in by_field.items()}
         for other in others:
             texts = [text for text in sentences_of(await other.some_passages(_OWN)) if is_held_out(text)]
-            made = (keyword_question(text, _SALT) for text in sampled(texts, 20))
+            made = (keyword_question(text, _SALT) for text in sample_sentences(texts, 20))
             fields[f"avatar {other.id}"] = [question for question in made if question is not None]
         tried: list[_Coverage] = []
         for done, (name, listed) in enumerate(fields.items(), start=1):
@@ -130,28 +130,28 @@ class _Evaluation:
         found = await retrieve(self.avatar, question, _PASSAGES, self.similarity)
         return _Coverage(found.probability, decide(question, found, self.avatar.persona).answers)
 
-    def abstention(self, covered: Sequence[_Coverage], foreign: Sequence[_Coverage]) -> None:
+    def abstention(self, covered: Sequence[_Coverage], off_topic: Sequence[_Coverage]) -> None:
         answered = sum(one.answers for one in covered)
-        silent = sum(not one.answers for one in foreign)
-        yes, no = [one.probability for one in covered], [one.probability for one in foreign]
+        silent = sum(not one.answers for one in off_topic)
+        yes, no = [one.probability for one in covered], [one.probability for one in off_topic]
         self.card.lines.append(
             share("abstention.own", "question from the corpus answered", answered, len(covered), 0.6)
         )
-        if foreign:
+        if off_topic:
             self.card.lines += [
-                share("abstention.foreign", "off-topic question declined", silent, len(foreign), 0.95),
+                share("abstention.foreign", "off-topic question declined", silent, len(off_topic), 0.95),
                 separation("abstention.auroc", "separates own from off-topic (AUROC)", yes, no, 0.95),
             ]
 
-    async def written(self, questions: Sequence[AuthorQuestion], foreign: Sequence[_Coverage]) -> None:
+    async def author_questions(self, questions: Sequence[AuthorQuestion], off_topic: Sequence[_Coverage]) -> None:
         """Whether the author's answerable questions are told from off-topic ones, as those made from sentences are."""
         yes = [(await self._coverage(one.question)).probability for one in questions if one.answers]
-        if yes and foreign:
-            no = [one.probability for one in foreign]
+        if yes and off_topic:
+            no = [one.probability for one in off_topic]
             name = "separates answerable from off-topic (AUROC)"
             self.card.lines.append(separation("questions.auroc", name, yes, no, 0.95))
 
-    async def left_out(self, made: Sequence[_Made]) -> None:
+    async def near_misses(self, made: Sequence[_MadeQuestion]) -> None:
         """Near misses: questions asked of the corpus without the document they were made from.
 
         Other documents may answer, so there is no goal.
@@ -179,16 +179,16 @@ async def evaluate(
     passages = await avatar.some_passages(_OWN)
     retrieval = (await avatar.search(avatar.persona.name, 1)).retrieval
     card = ScoreCard(avatar.id, retrieval, avatar.avatar.generation)
-    made = _made(passages)
+    made = _make_questions(passages)
     run = _Evaluation(avatar, similarity, step, card)
-    foreign: list[_Coverage] = []
+    off_topic: list[_Coverage] = []
     if made:
         covered = await run.retrieval(made)
         answered = await run.answers(made)
-        foreign = await run.foreign(others)
-        run.abstention(covered, foreign)
-        await run.left_out(made)
-        tried = [*((one.probability, True) for one in covered), *((one.probability, False) for one in foreign)]
+        off_topic = await run.off_topic(others)
+        run.abstention(covered, off_topic)
+        await run.near_misses(made)
+        tried = [*((one.probability, True) for one in covered), *((one.probability, False) for one in off_topic)]
         card.lines += [
             calibration("calibration.coverage", "error of coverage probability (ECE)", tried),
             calibration("calibration.answers", "error of answer confidence (ECE)", answered),
@@ -199,7 +199,7 @@ async def evaluate(
     if questions:
         pipeline = AnswerPipeline(avatar, similarity)
         card.lines += question_lines(await ask_all(questions, pipeline.answer, partial(step, "questions")))
-        await run.written(questions, foreign)
+        await run.author_questions(questions, off_topic)
     return card
 
 
@@ -207,13 +207,13 @@ def _ignore_progress(group: Group, done: int, total: int) -> None:
     """Ignores progress."""
 
 
-def _made(passages: Sequence[Passage]) -> list[_Made]:
+def _make_questions(passages: Sequence[Passage]) -> list[_MadeQuestion]:
     """Questions made from sentences, starting with those the calibration was not fitted on."""
     documents = {text: one.document for one in passages for text in sentences_of([one])}
-    ranked = sampled(list(documents), len(documents))
+    ranked = sample_sentences(list(documents), len(documents))
     ranked = [*ranked[MOST_EXAMPLES:], *ranked[:MOST_EXAMPLES]]
     made = ((text, keyword_question(text, _SALT)) for text in ranked)
-    return [_Made(text, asked, documents[text]) for text, asked in made if asked is not None][:_ASKED]
+    return [_MadeQuestion(text, asked, documents[text]) for text, asked in made if asked is not None][:_ASKED]
 
 
 def _place_of(sentence: str, answer: Answer) -> int:

@@ -1,6 +1,6 @@
 """Makes correct statements wrong in one respect each, and counts how many of these mutations the checks catch.
 
-True statements, shortened or in other words, must pass.
+True statements, shortened or reworded, must pass.
 """
 
 import re
@@ -11,18 +11,18 @@ from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 from pentad.rooms.avatars.avatar_snapshot import AvatarSnapshot
-from pentad.rooms.avatars.calibration.fit import sampled, stable_hash
+from pentad.rooms.avatars.calibration.fit import sample_sentences, stable_hash
 from pentad.rooms.avatars.evaluation.score_card import Line, share
 from pentad.rooms.avatars.models import Passage
 from pentad.rooms.avatars.verification.clauses import clauses, content_words
 from pentad.rooms.avatars.verification.drafts import Draft, Statement
-from pentad.rooms.avatars.verification.evidence import Sentence, numbered
+from pentad.rooms.avatars.verification.evidence import Sentence, number_sentences
 from pentad.rooms.avatars.verification.facts import names_in
+from pentad.rooms.avatars.verification.normalization import find_run, normal_words
 from pentad.rooms.avatars.verification.numbers import is_number
 from pentad.rooms.avatars.verification.polarity import negations
 from pentad.rooms.avatars.verification.quotes import quotes_in
-from pentad.rooms.avatars.verification.verify import Checked, Verifier
-from pentad.rooms.avatars.verification.wording import find_run, normal_words
+from pentad.rooms.avatars.verification.verifier import Checked, Verifier
 
 if TYPE_CHECKING:
     from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
@@ -79,12 +79,12 @@ async def mutation_lines(
     step: Callable[[int, int], None],
 ) -> list[Line]:
     """Correct statements must pass, mutations must not."""
-    chosen = sampled([passage.content for passage in passages], _PASSAGES)
+    chosen = sample_sentences([passage.content for passage in passages], _PASSAGES)
     held = [passage for passage in passages if passage.content in chosen]
     caught: Counter[str] = Counter()
     tried: Counter[str] = Counter()
     for done, passage in enumerate(held):
-        evidence = numbered([passage, *(one for one in islice(held, done + 1, done + 1 + _BESIDE))])
+        evidence = number_sentences([passage, *(one for one in islice(held, done + 1, done + 1 + _BESIDE))])
         verifier = Verifier(evidence, avatar.persona.name, similarity, avatar.calibration.thresholds)
         words = sorted({word for each in evidence for word in each.words if word.isalpha() and len(word) > 2})
         own = [each for each in evidence if each.passage.id == passage.id and len(each.words) >= _FEWEST_QUOTED]
@@ -152,7 +152,7 @@ def shortened(sentence: Sentence) -> list[str]:
 
 
 def paraphrases(sentence: Sentence) -> list[str]:
-    """The sentence in other words that say the same: its clauses exchanged, a word replaced, a negation contracted."""
+    """The sentence reworded with the same meaning: clauses exchanged, a word replaced, a negation contracted."""
     text = sentence.text
     made: list[str] = []
     if (match := _CONDITION.fullmatch(text)) is not None:

@@ -1,12 +1,16 @@
-"""The figures of an evaluation: each with its cases, its confidence interval and its goal."""
+"""The figures of an evaluation: each with its cases, its goal and its 95 % confidence interval.
 
-from collections.abc import Mapping, Sequence
+The same cases always give the same interval.
+"""
+
+import math
+import random
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeVar
 
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.names import did_you_mean
-from pentad.rooms.avatars.evaluation.intervals import Interval, auroc_interval, resampled_interval, share_interval
 
 Group = Literal["retrieval", "answer", "abstention", "calibration", "mutation", "questions"]
 _BINS: Final = 10
@@ -21,11 +25,16 @@ FIGURES: Final = (
     *(f"questions.{name}" for name in ("unanswerable", "unanswerable_high", "calibration", "auroc")),
 )
 """The ids of all figures. A small corpus may lack some; those of `questions` need an author's questions."""
+T = TypeVar("T")
+Interval = tuple[float, float]
+_Z: Final = 1.959964
+_ROUNDS: Final = 400
+_TAIL: Final = 0.025
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One figure over `of` cases. `id` is what a gate names. The goal is the least, or with `at_most` the most."""
+    """One figure over `of` cases. Goals refer to its `id`. The goal is a minimum, or with `at_most` a maximum."""
 
     id: str
     name: str
@@ -107,7 +116,7 @@ def _check_figure(name: str, known: Sequence[str]) -> None:
 
 
 def share(id_: str, name: str, hits: float, of: int, goal: float | None = None, *, at_most: bool = False) -> Line:
-    """A share of cases. Without a case there is nothing to reach."""
+    """A share of cases. Without cases it has no goal."""
     value = hits / of if of else 0.0
     return Line(id_, name, value, of, share_interval(value, of), goal if of else None, at_most)
 
@@ -145,3 +154,38 @@ def auroc(yes: Sequence[float], no: Sequence[float]) -> float:
 
 def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values) if values else 0.0
+
+
+def share_interval(value: float, of: int) -> Interval:
+    """Wilson's interval of a share, which is reliable for few cases and for shares near 0 and 1."""
+    if not of:
+        return 0.0, 1.0
+    square = _Z * _Z
+    middle = (value + square / (2 * of)) / (1 + square / of)
+    spread = _Z / (1 + square / of) * math.sqrt(value * (1 - value) / of + square / (4 * of * of))
+    return _within(middle - spread, middle + spread)
+
+
+def auroc_interval(value: float, positives: int, negatives: int) -> Interval:
+    """The interval of an area under the curve, by Hanley and McNeil."""
+    if not positives or not negatives:
+        return 0.0, 1.0
+    one, two = value / (2 - value), 2 * value * value / (1 + value)
+    square = value * value
+    variance = value * (1 - value) + (positives - 1) * (one - square) + (negatives - 1) * (two - square)
+    spread = _Z * math.sqrt(max(variance, 0.0) / (positives * negatives))
+    return _within(value - spread, value + spread)
+
+
+def resampled_interval(cases: Sequence[T], figure: Callable[[Sequence[T]], float]) -> Interval:
+    """The interval of any figure, by resampling the cases (bootstrap)."""
+    if not cases:
+        return 0.0, 1.0
+    draw = random.Random(len(cases))  # noqa: S311  statistics, not secrets
+    found = sorted(figure(draw.choices(cases, k=len(cases))) for _ in range(_ROUNDS))
+    last = len(found) - 1
+    return _within(found[math.floor(_TAIL * last)], found[math.ceil((1 - _TAIL) * last)])
+
+
+def _within(low: float, high: float) -> Interval:
+    return round(max(0.0, low), 4), round(min(1.0, high), 4)

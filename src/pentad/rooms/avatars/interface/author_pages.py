@@ -37,7 +37,7 @@ from pentad.kernel.pages import (
 )
 from pentad.mcp.rights import check_right
 from pentad.rooms.avatars.avatar_snapshot import AvatarSnapshot
-from pentad.rooms.avatars.interface.feedback_review import feedback_of, reviewed
+from pentad.rooms.avatars.interface.feedback_review import feedback_of, review_ratings
 from pentad.rooms.avatars.interface.presentation import AnswerView
 from pentad.rooms.avatars.service import Avatars
 
@@ -96,7 +96,7 @@ async def review(avatars: Avatars, visit: Visit) -> Place:
     one = [visit.typed(_ANSWER)]
     is_accepted = visit.typed("do") == "accept"
     async with avatars.author_work:
-        await reviewed(avatars, avatar.id, one if is_accepted else [], [] if is_accepted else one)
+        await review_ratings(avatars, avatar.id, one if is_accepted else [], [] if is_accepted else one)
     return Place((avatar.id, "feedback"))
 
 
@@ -134,10 +134,10 @@ async def add(avatars: Avatars, visit: Visit) -> Growing:
 
         from pentad.net.multipart import UploadedFile
         from pentad.rooms.avatars.corpus.ingest import IngestOptions
-        from pentad.rooms.avatars.corpus.upload import unpacked
+        from pentad.rooms.avatars.corpus.upload import unpack
 
         files = [UploadedFile("file", name, "", io.BytesIO(content))] if content else []
-        async with unpacked(files) as folder, in_turn(avatars, tell):
+        async with unpack(files) as folder, in_turn(avatars, tell):
             paths, uris = [folder] if files else [], [uri] if uri else []
             options = IngestOptions(dry_run=dry_run)
             report = await avatars.add(avatar.id, paths, options, told, uris=uris, caller=visit.principal)

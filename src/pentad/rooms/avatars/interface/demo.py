@@ -1,7 +1,7 @@
 """Fills the room for `pentad demo`: two people of the nineteenth century and the rules of a town, with corpora written
 for the demo.
 
-The folders are ingested like any other. They are the same in every run, so a second start changes nothing.
+The folders are ingested like any other. They are the same every time, so a second start changes nothing.
 """
 
 import asyncio

@@ -24,19 +24,19 @@ async def evaluation_of(avatars: Avatars, avatar_id: str | None) -> dict[str, An
 
 
 async def feedback_of(avatars: Avatars, avatar_id: str | None, state: str | None = None) -> dict[str, Any]:
-    """The ratings of an avatar's answers that are in a state."""
+    """The ratings of an avatar's answers in one state."""
     wanted = _STATES.get(state or "new")
     if wanted is None:
         raise InvalidInput(f"There is no state {state!r}.", hint=f"There are {', '.join(_STATES)}.")
     avatar = await avatars.open(avatar_id)
     found = await avatars.feedback.list(avatar.avatar.number, wanted)
-    return {"avatar": avatar.id, "feedback": [_shown(avatar.id, one) for one in found]}
+    return {"avatar": avatar.id, "feedback": [_feedback_view(avatar.id, one) for one in found]}
 
 
-async def reviewed(
+async def review_ratings(
     avatars: Avatars, avatar_id: str | None, accept: Sequence[str], reject: Sequence[str]
 ) -> dict[str, Any]:
-    """Accept and reject ratings. The result says what the accepted ones made of the confidence of answers."""
+    """Accept and reject ratings. The result says how the accepted ones adjust the confidence of answers."""
     if not accept and not reject:
         raise InvalidInput("Nothing is accepted or rejected.", hint="Name the ids of rated answers.")
     if both := set(accept) & set(reject):
@@ -49,7 +49,7 @@ async def reviewed(
     return {"avatar": avatar.id, "accepted": len(accept), "rejected": len(reject), "adjustment": adjustment}
 
 
-def _shown(avatar_id: str, one: Feedback) -> dict[str, Any]:
+def _feedback_view(avatar_id: str, one: Feedback) -> dict[str, Any]:
     rating: dict[str, Any] = msgspec.to_builtins(one.rating)
     known = {"id": one.answer, "answer": answer_uri(avatar_id, one.answer), "at": iso(one.at), "state": one.state}
     return {**known, **rating}

@@ -1,4 +1,4 @@
-"""Where answers and passages come from (`Room.lineage`): from passages, and from a source of their avatar."""
+"""Where answers and passages come from (`Room.lineage`): answers from passages, passages from sources."""
 
 import hashlib
 import re
@@ -17,7 +17,7 @@ _LONGEST_LABEL: Final = 200
 
 
 async def lineage(avatars: Avatars, caller: Principal, uri: str) -> Origin | None:
-    """What the room knows of an answer or a passage. Answers are for whoever asked, passages for every reader."""
+    """The origin of an answer or a passage. Answers are for the caller who asked, passages for every reader."""
     if (given := _ANSWER.fullmatch(uri)) is not None:
         return _answer(await avatars.answers.find(caller, given[1], given[2]))
     if (found := _PASSAGE.fullmatch(uri)) is None:

@@ -1,6 +1,6 @@
 """Routes for `pentad avatars ingest`, `eval`, `feedback` and `publish` with --url.
 
-The server does what the verbs do on a store.
+They do what the commands do on a local store.
 """
 
 from typing import Any, Final
@@ -13,8 +13,8 @@ from pentad.kernel.principal import Principal
 from pentad.net.multipart import is_form, read_form
 from pentad.platform import Operation, Parameter, is_yes, protected_route
 from pentad.rooms.avatars.corpus.ingest import IngestOptions
-from pentad.rooms.avatars.corpus.upload import MOST_FILES, unpacked
-from pentad.rooms.avatars.interface.feedback_review import evaluation_of, feedback_of, reviewed
+from pentad.rooms.avatars.corpus.upload import MOST_FILES, unpack
+from pentad.rooms.avatars.interface.feedback_review import evaluation_of, feedback_of, review_ratings
 from pentad.rooms.avatars.interface.publication import publish_records, records_of
 from pentad.rooms.avatars.service import Avatars
 
@@ -56,7 +56,7 @@ def command_routes(avatars: Avatars) -> list[BaseRoute]:
                 return (await avatars.add(avatar, [], options, uris=uris, caller=principal)).as_json()
         async with (
             read_form(request.stream(), content_type, most_parts=MOST_FILES) as form,
-            unpacked(form.files) as folder,
+            unpack(form.files) as folder,
             one_at_a_time,
         ):
             if avatar:
@@ -84,7 +84,7 @@ def command_routes(avatars: Avatars) -> list[BaseRoute]:
     async def review(request: Request, _principal: Principal) -> dict[str, Any]:
         query = request.query_params
         async with one_at_a_time:
-            return await reviewed(
+            return await review_ratings(
                 avatars, query.get("avatar") or None, query.getlist("accept"), query.getlist("reject")
             )
 

@@ -1,4 +1,4 @@
-"""Passages of avatars as something the search over all rooms finds."""
+"""Makes passages findable in the search over all rooms."""
 
 import asyncio
 from typing import Final
@@ -16,7 +16,7 @@ _Found = tuple[str, Passage, Hit, Ranking]
 
 
 async def find_passages(avatars: Avatars, request: SearchRequest) -> FoundItems:
-    """The passages that fit a request, of all avatars. Everyone who may read the room may read them all."""
+    """The passages of all avatars that match a request. Everyone who may read the room may read them."""
     from pentad.rooms.avatars.search.retrieval import texts_of
 
     database = avatars.database

@@ -99,7 +99,7 @@ def _room(whole: Room[Avatars], config: "AvatarConfig") -> Room[Any]:
 def offered(config: "AvatarConfig") -> list[Tool]:
     """The tools the configuration lists, in its order; all tools if it lists none.
 
-    Whoever may ask the avatar may also check a draft: mode `prompt` of `generate_response` needs it.
+    A caller who may ask the avatar may also check a draft, because mode `prompt` of `generate_response` needs it.
     """
     known = {one.name: one for one in TOOLS}
     if config.tools is None:

@@ -1,4 +1,4 @@
-"""What the tools do, both for a named avatar and for an avatar served alone."""
+"""The use cases behind the tools, for a named avatar and for an avatar served alone."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ from pentad.rooms.avatars.interface.presentation import (
     info_view,
     passages_view,
 )
-from pentad.rooms.avatars.search.conversation import Turn, rewritten
+from pentad.rooms.avatars.search.conversation import Turn, rewrite_query
 from pentad.rooms.avatars.service import Avatars
 
 QUERY: Final = (
@@ -74,7 +74,7 @@ async def query_corpus(call: Call[Avatars], arguments: QueryCorpus, avatar_id: s
     query = asked(arguments.query, "query")
     avatar = await call.service.open(avatar_id)
     allowed = await avatar.allowed(arguments.filters)
-    asked_for = rewritten(query, arguments.turns).query
+    asked_for = rewrite_query(query, arguments.turns).query
     found = await retrieve(avatar, asked_for, arguments.most, call.service.similarity, allowed)
     return passages_view(avatar, found, arguments.most, arguments.least)
 
@@ -143,7 +143,7 @@ async def verify_citation(call: Call[Avatars], arguments: VerifyCitation, avatar
 
 
 async def rate_answer(call: Call[Avatars], arguments: RateAnswer) -> RatingView:
-    """Keep what the caller says of an answer. Readers may, unless nothing can be changed here."""
+    """Store the caller's rating of an answer. Readers may rate, unless the server is read-only."""
     from pentad.rooms.avatars.answers.answer_log import answer_uri, read_answer_uri
 
     refuse_read_only(call.principal)
@@ -193,7 +193,7 @@ async def _material(
 
 
 def _parsed(draft: str | Mapping[str, Any]) -> str | dict[str, Any]:
-    """The draft; text that looks like JSON is parsed."""
+    """The draft, parsed if it looks like JSON."""
     if not isinstance(draft, str):
         return dict(draft)
     if not draft.lstrip().startswith(("{", "```")):

@@ -3,7 +3,7 @@
 Only a question that refers back (`and why did they?`) takes words from earlier turns: rare ones, recent turns first. A
 self-contained question stays as it is, because added words would change its topic. `What about Lydia?` asks the last
 question again about somebody else, so it takes that question's words without its names. Greetings and questions about
-the avatar itself are no questions to the corpus.
+the avatar itself are not answered from the corpus.
 """
 
 import re
@@ -89,7 +89,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Rewritten:
+class RewrittenQuery:
     """A search query. `carried` are words from earlier turns, `own` the stems of the question itself.
 
     `shifted` says that the question asks the last one again about something else (`What about Lydia?`).
@@ -108,7 +108,7 @@ class Rewritten:
         return {term: weight + most if term in self.own else weight for term, weight in idf.items()}
 
 
-def telling_words(text: str) -> list[str]:
+def distinctive_words(text: str) -> list[str]:
     """The words that say what a text is about, without duplicates."""
     return list(
         dict.fromkeys(
@@ -117,14 +117,14 @@ def telling_words(text: str) -> list[str]:
     )
 
 
-def points_back(question: str) -> bool:
+def refers_back(question: str) -> bool:
     """Whether a question cannot be understood without earlier turns."""
     found = words(question)
-    if not telling_words(question):
+    if not distinctive_words(question):
         return True
-    if _LINKING.match(question) and len(telling_words(question)) <= 3:
+    if _LINKING.match(question) and len(distinctive_words(question)) <= 3:
         return True
-    return any(word in _POINTING for word in found) and len(telling_words(question)) <= 4
+    return any(word in _POINTING for word in found) and len(distinctive_words(question)) <= 4
 
 
 def small_talk(text: str) -> SmallTalk | None:
@@ -135,30 +135,30 @@ def small_talk(text: str) -> SmallTalk | None:
 
 def _shifted(question: str, turns: Sequence[Turn]) -> tuple[str, ...] | None:
     """For `what about X?`: the words of the last question, without its names. None for other questions."""
-    if not _SHIFT.match(question) or not 0 < len(telling_words(question)) <= _MOST_SHIFTED:
+    if not _SHIFT.match(question) or not 0 < len(distinctive_words(question)) <= _MOST_SHIFTED:
         return None
     asked = [turn.content for turn in turns if _is_question(turn.content)]
     if not asked:
         return None
     named = {word for name in names_in(asked[-1]) for word in words(name.written)}
-    own = {stem(word) for word in telling_words(question)}
-    return tuple(word for word in telling_words(asked[-1]) if word not in named and stem(word) not in own)
+    own = {stem(word) for word in distinctive_words(question)}
+    return tuple(word for word in distinctive_words(asked[-1]) if word not in named and stem(word) not in own)
 
 
 def _is_question(text: str) -> bool:
     return text.rstrip().endswith("?") or _ASKS.match(text.rstrip()) is not None
 
 
-def rewritten(question: str, turns: Sequence[Turn], idf: Mapping[str, float] | None = None) -> Rewritten:
+def rewrite_query(question: str, turns: Sequence[Turn], idf: Mapping[str, float] | None = None) -> RewrittenQuery:
     """The search query: the question, with rare words of the last turns if it refers back."""
-    own = tuple(stem(word) for word in telling_words(question))
-    if not turns or not points_back(question):
-        return Rewritten(question, (), own)
+    own = tuple(stem(word) for word in distinctive_words(question))
+    if not turns or not refers_back(question):
+        return RewrittenQuery(question, (), own)
     if (shifted := _shifted(question, turns)) is not None:
-        return Rewritten(" ".join((question, *shifted)), shifted, own, shifted=True)
+        return RewrittenQuery(" ".join((question, *shifted)), shifted, own, shifted=True)
     weights: dict[str, float] = {}
     for back, turn in enumerate(reversed(turns[-_TURNS:])):
-        for word in telling_words(turn.content):
+        for word in distinctive_words(turn.content):
             if stem(word) not in own:
                 rare = 1.0 if idf is None else idf.get(stem(word), 0.0)
                 asked = 1.5 if _is_question(turn.content) else 1.0
@@ -166,7 +166,7 @@ def rewritten(question: str, turns: Sequence[Turn], idf: Mapping[str, float] | N
     top = max(weights.values(), default=0.0)
     ranked = sorted(weights, key=lambda word: (-weights[word], word))
     carried = tuple(word for word in ranked if weights[word] >= _LEAST * top)[:MOST_CARRIED]
-    return Rewritten(" ".join((question, *carried)), carried, own)
+    return RewrittenQuery(" ".join((question, *carried)), carried, own)
 
 
 def should_speak(
@@ -184,5 +184,5 @@ def should_speak(
 
 
 def _length(word: str) -> float:
-    """Longer words count as rarer, if nothing else is known."""
+    """A stand-in for rarity, if nothing else is known: longer words count as rarer."""
     return min(1.0, 0.4 + 0.1 * len(word))

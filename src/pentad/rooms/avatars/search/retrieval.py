@@ -1,8 +1,8 @@
 """Finds passages for a question, with the probability that they cover it, and looks up passages of callers.
 
-The vector of a passage blurs its sentences: one that answers is lost among ten that do not. So if the retrieval leaves
-a doubt, the sentences of the best passages are compared, too (`refined`). On several kinds of corpora the cosine of the
-nearest sentence separated covered questions better than any feature of whole passages.
+The vector of a passage blurs its sentences: one that answers is lost among ten that do not. So if the search leaves any
+doubt, the sentences of the best passages are compared too (`refine_probability`). On several kinds of corpora, the
+cosine of the nearest sentence separated covered questions better than any feature of whole passages.
 """
 
 import math
@@ -14,8 +14,8 @@ from pentad.kernel.errors import InvalidInput
 from pentad.rooms.avatars.calibration.model import Calibration
 from pentad.rooms.avatars.models import Passage
 from pentad.rooms.avatars.persona import Persona
+from pentad.rooms.avatars.verification.normalization import find_run, normal_words
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
-from pentad.rooms.avatars.verification.wording import find_run, normal_words
 from pentad.search.documents import Ranking
 from pentad.search.relevance import logistic
 from pentad.search.scoring import Reason
@@ -49,7 +49,7 @@ class Corpus(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A passage with the probability that it bears on the question, and the raw score it was ranked by."""
+    """A passage with the probability that it is relevant, and the raw score it was ranked by."""
 
     passage: Passage
     score: float
@@ -104,7 +104,7 @@ async def retrieve(
         raise InvalidInput(f"The question has {len(query)} characters; at most {LONGEST_QUESTION} are read.")
     ranking = await corpus.search(query, limit, allowed)
     found = await corpus.passages([hit.id for hit in ranking.hits])
-    probability = await refined(corpus.calibration.probability(ranking), query, found, similarity)
+    probability = await refine_probability(corpus.calibration.probability(ranking), query, found, similarity)
     scores = corpus.calibration.scores(ranking, probability)
     held = {passage.id: passage for passage in found}
     scored = [
@@ -116,9 +116,10 @@ async def retrieve(
 
 
 async def verify_passages(corpus: Corpus, given: Sequence[Any]) -> VerifiedPassages:
-    """Look each passage up: by its number, or by its words. Nothing but its number is taken from what the caller says.
+    """Look each passage up by its number, or by its words.
 
-    A piece of a passage stands for the passage. What is not in the corpus word for word is unverified.
+    Nothing else that the caller sends is used. A piece of a passage stands for the passage. Anything that is not in the
+    corpus word for word is unverified.
     """
     if len(given) > MOST_PASSAGES:
         raise InvalidInput(f"{len(given)} passages were given; at most {MOST_PASSAGES} are read.")
@@ -175,7 +176,9 @@ _MOST_AGAINST: Final = -3.0
 _MOST_FOR: Final = 4.0
 
 
-async def refined(probability: float, query: str, passages: Sequence[Passage], similarity: SentenceSimilarity) -> float:
+async def refine_probability(
+    probability: float, query: str, passages: Sequence[Passage], similarity: SentenceSimilarity
+) -> float:
     """Refine the probability with the sentences of the passages (best first).
 
     Without an embedding model it stays as it is.
@@ -188,10 +191,10 @@ async def refined(probability: float, query: str, passages: Sequence[Passage], s
     ][:_MOST_SENTENCES]
     await similarity.embed([query, *sentences])
     cosines = [cosine for text in sentences if (cosine := similarity.cosine(query, text)) is not None]
-    return moved(probability, max(cosines)) if cosines else probability
+    return shift_probability(probability, max(cosines)) if cosines else probability
 
 
-def moved(probability: float, cosine: float) -> float:
+def shift_probability(probability: float, cosine: float) -> float:
     """Shift a probability by the cosine of the nearest sentence, within bounds."""
     shift = min(max(_WEIGHT * (cosine - _NEITHER), _MOST_AGAINST), _MOST_FOR)
     return logistic(math.log(probability / (1 - probability)) + shift)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pentad.rooms.avatars.search.gate import decide
+from pentad.rooms.avatars.search.abstention import decide
 from pentad.rooms.avatars.search.retrieval import ANSWER_FROM, Corpus, retrieve
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
 from pentad.search.text import query_terms

@@ -1,7 +1,7 @@
 """What a question mentions from after a period: later years, and things that did not exist yet.
 
-The list of things (`first_mentions.json`) is short and certain on purpose. The author of an avatar adds the terms that
-matter for its field.
+The list of things (`first_mentions.json`) is deliberately short and certain. Authors add the terms that matter for
+their avatar's field.
 """
 
 import json
@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-from pentad.rooms.avatars.verification.wording import normalized
+from pentad.rooms.avatars.verification.normalization import normalized
 
 _YEAR: Final = re.compile(
     r"(?P<money>[$\u20ac\u00a3#]\s?)?(?<![\d.,/-])(?P<year>1\d{3}|2[01]\d{2})(?P<decade>'?s)?(?![\d%]|[.,]\d)(?:\s+(?P<next>[a-z]+))?",
@@ -50,7 +50,7 @@ def years_in(text: str) -> list[int]:
     return found
 
 
-def later_in(text: str, end: int, own: Iterable[str] = ()) -> list[str]:
+def mentions_after(text: str, end: int, own: Iterable[str] = ()) -> list[str]:
     """What a text mentions from after the last year of a period, verbatim."""
     found = [str(year) for year in years_in(text) if year > end]
     plain = normalized(text).lower()

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
-from pentad.rooms.avatars.verification.wording import normal_words, normalized
+from pentad.rooms.avatars.verification.normalization import normal_words, normalized
 from pentad.search.text import STOP_WORDS
 
 _BREAK: Final = re.compile(

@@ -1,14 +1,14 @@
 """Detects changed comparisons: `A is cheaper than B` needs a source that compares with B, in this respect.
 
-A source may name both things without comparing them. Where both stand behind the verb (`prefers A to B`), exchanging
-them leaves the rest in its order.
+A source may name both things without comparing them. If both follow the verb (`prefers A to B`), exchanging them leaves
+the order of the rest unchanged.
 """
 
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from pentad.rooms.avatars.verification.clauses import clauses, content_words
-from pentad.rooms.avatars.verification.wording import normal_words
+from pentad.rooms.avatars.verification.normalization import normal_words
 from pentad.search.text import stem
 
 _THAN: Final = "than"
@@ -18,8 +18,8 @@ _DEGREES: Final = frozenset(("more", "less", "fewer", "better", "worse", "rather
 _SHORTEST: Final = 5
 
 
-def compared_otherwise(statement: str, source: str) -> bool:
-    """Whether the statement has a comparison that the source has not, or exchanges what stands around a preposition."""
+def comparison_changed(statement: str, source: str) -> bool:
+    """Whether the statement has a comparison that the source lacks, or exchanges the words around a preposition."""
     theirs = list(_around(_THAN, source))
     if any(not any(_is_same(mine, other) for other in theirs) for mine in _around(_THAN, statement)):
         return True
@@ -32,7 +32,7 @@ def compared_otherwise(statement: str, source: str) -> bool:
 
 
 def _around(word: str, text: str) -> Iterator[tuple[list[str], list[str]]]:
-    """What stands before and after a word in its clauses."""
+    """The words before and after a word in its clauses."""
     for clause in clauses(text):
         words = normal_words(clause)
         for at in (place for place, found in enumerate(words) if found == word):

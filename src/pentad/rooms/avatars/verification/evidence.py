@@ -10,7 +10,7 @@ from typing import Final
 
 from pentad.documents.instructions import instructs_at
 from pentad.rooms.avatars.models import Passage
-from pentad.rooms.avatars.verification.wording import normal_words
+from pentad.rooms.avatars.verification.normalization import normal_words
 
 _STOPS: Final = tuple(".!?\u2026:;,")
 _CLOSING: Final = "\"')]\u201d\u2019"
@@ -55,7 +55,7 @@ class Sentence:
         return self.passage.document, offset + self.start, offset + self.end
 
 
-def numbered(passages: Iterable[Passage]) -> list[Sentence]:
+def number_sentences(passages: Iterable[Passage]) -> list[Sentence]:
     """The sentences of the passages in order; a sentence shared by two passages is listed once."""
     found: list[Sentence] = []
     known: set[tuple[int, int, int]] = set()
@@ -68,7 +68,7 @@ def numbered(passages: Iterable[Passage]) -> list[Sentence]:
     return found
 
 
-def runs(sentences: Sequence[Sentence]) -> list[list[Sentence]]:
+def consecutive_runs(sentences: Sequence[Sentence]) -> list[list[Sentence]]:
     """Group sentences that follow each other in one passage."""
     found: list[list[Sentence]] = []
     for sentence in sentences:
@@ -81,7 +81,7 @@ def runs(sentences: Sequence[Sentence]) -> list[list[Sentence]]:
 
 
 def follows(sentence: Sentence, before: Sentence) -> bool:
-    """Whether only white space lies between two sentences, and no new page after a line without a full stop.
+    """Whether only white space is between two sentences, and no new page after a line without a full stop.
 
     A caption at the end of a page does not belong to the next page.
     """

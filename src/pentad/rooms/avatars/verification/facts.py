@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from pentad.kernel.words import folded
+from pentad.rooms.avatars.verification.normalization import cased_words, find_run, normalized
 from pentad.rooms.avatars.verification.numbers import is_number, numbers_in
-from pentad.rooms.avatars.verification.wording import cased_words, find_run, normalized
 from pentad.search.text import STOP_WORDS, stem
 
 _SENTENCE_START: Final = re.compile(r"(?:[.!?:;]\s+|[\"'(\[]|\s-\s)\Z")
@@ -80,18 +80,18 @@ def names_in(text: str) -> list[Name]:
         gap = text[end:at]
         joined = not run or gap in (" ", "-", " & ", "'") or (gap == ". " and len(run[-1]) == 1)
         if run and (not joined or not (_capital(word) or word in _JOINING)):
-            _keep(found, run, certain)
+            _add_name(found, run, certain)
             run = []
         if _capital(word) or (run and word in _JOINING):
             if not run:
                 certain = at > 0 and _SENTENCE_START.search(text[max(0, at - 4) : at]) is None
             run.append(word)
         end = place
-    _keep(found, run, certain)
+    _add_name(found, run, certain)
     return found
 
 
-def _keep(found: list[Name], run: list[str], certain: bool) -> None:
+def _add_name(found: list[Name], run: list[str], certain: bool) -> None:
     """Add consecutive words as a name, without small words around it and without a word that only opens a sentence."""
     while run and run[-1] in _JOINING:
         run.pop()

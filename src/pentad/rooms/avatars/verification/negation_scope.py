@@ -1,12 +1,12 @@
-"""Tells whether words cut out of a sentence leave behind a negation or a condition that belongs to them."""
+"""Detects quotations that leave out a negation or a condition that belongs to the quoted words."""
 
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import Final
 
 from pentad.rooms.avatars.verification.clauses import clauses, content_words
+from pentad.rooms.avatars.verification.normalization import cased_words, find_run, normal_words
 from pentad.rooms.avatars.verification.polarity import CONDITIONS, is_negation, negations
-from pentad.rooms.avatars.verification.wording import cased_words, find_run, normal_words
 
 _NEAR: Final = 6
 _SHORT_ENDING: Final = 6
@@ -21,7 +21,7 @@ _DETERMINERS: Final = frozenset(
 )  # fmt: skip
 
 
-def left_out(span: str, sentence: str) -> str | None:
+def omitted_negation(span: str, sentence: str) -> str | None:
     """`before` or `after`, if a negation there was left out; None if there is none."""
     words, whole = normal_words(span), normal_words(sentence)
     at = find_run(words, whole)
@@ -56,7 +56,7 @@ def _negated_before(
 
 
 def _depends(sentence: str, whole: Sequence[str], start: int, at: int) -> bool:
-    """Whether a clause has no subject of its own, or hangs on the one before."""
+    """Whether a clause has no subject of its own, or depends on the one before."""
     if whole[start] in _GOVERNING:
         return True
     opening = at if whole[start] == "and" and at == start + 1 else start

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from pentad.rooms.avatars.verification.wording import normal_words
+from pentad.rooms.avatars.verification.normalization import normal_words
 from pentad.search.text import STOP_WORDS, stem
 
 _ONES_WORDS: Final = (
@@ -104,7 +104,7 @@ def _digits(words: Sequence[str], place: int) -> tuple[int, str]:
 
 
 def _plain(digits: str) -> str:
-    """Without thousands separators and superfluous zeros."""
+    """The number without thousands separators and trailing zeros."""
     head, _, tail = digits.rpartition(",")
     if head and len(tail.split(".")[0]) == 3:
         digits = digits.replace(",", "")

@@ -43,10 +43,10 @@ def difference(statement: Sequence[str], source: Sequence[str]) -> str | None:
     """The evidence that two lists of lower-case words mean opposite things; None if there is none."""
     if negations(statement) % 2 != negations(source) % 2:
         return "one of them is negated"
-    return opposed(statement, source)
+    return find_opposites(statement, source)
 
 
-def opposed(statement: Sequence[str], source: Sequence[str]) -> str | None:
+def find_opposites(statement: Sequence[str], source: Sequence[str]) -> str | None:
     """A word of one list whose opposite is in the other; None if there is none."""
     mine, theirs = {stem(word) for word in statement}, {stem(word) for word in source}
     opposites = _opposites()
@@ -87,7 +87,7 @@ def _opposites() -> dict[str, set[str]]:
 
 
 def negations(words: Sequence[str]) -> int:
-    """How many negations there are."""
+    """The number of negations."""
     return sum(is_negation(word) for word in words)
 
 

@@ -11,9 +11,9 @@ from difflib import SequenceMatcher
 from typing import Final, Literal
 
 from pentad.rooms.avatars.verification.evidence import Sentence
+from pentad.rooms.avatars.verification.normalization import cased_words, find_run, normal_words, normalized
 from pentad.rooms.avatars.verification.numbers import is_number
 from pentad.rooms.avatars.verification.polarity import changes_meaning
-from pentad.rooms.avatars.verification.wording import cased_words, find_run, normal_words, normalized
 
 FEWEST_WORDS: Final = 4
 NEAR: Final = 0.95
@@ -90,14 +90,14 @@ def is_long(span: str) -> bool:
     return len(normal_words(span)) >= FEWEST_WORDS
 
 
-def located(words: list[str], sentences: Sequence[Sentence]) -> Sentence | None:
+def find_quote(words: list[str], sentences: Sequence[Sentence]) -> Sentence | None:
     """The first sentence that contains these words verbatim."""
     return next((sentence for sentence in sentences if find_run(words, sentence.words) is not None), None)
 
 
 def _check_piece(piece: str, sentences: Sequence[Sentence]) -> Quote:
     words = normal_words(piece)
-    if (sentence := located(words, sentences)) is not None:
+    if (sentence := find_quote(words, sentences)) is not None:
         return Quote(piece, "exact", piece, sentence)
     if (sentence := _running_on(words, sentences)) is not None:
         return Quote(piece, "exact", piece, sentence)

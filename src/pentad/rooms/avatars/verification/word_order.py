@@ -1,4 +1,4 @@
-"""Detects exchanged roles: a statement with a sentence's words, but with doer and object in each other's place.
+"""Detects exchanged roles: a statement with the words of a sentence, but with doer and object exchanged.
 
 Moving a phrase to the front keeps the order of the rest. Exchanging two words around a third reverses all three. A
 passive that names its doer is first put in the order of the active voice. Where only names differ from the source's
@@ -13,9 +13,9 @@ from itertools import accumulate
 from typing import Final
 
 from pentad.rooms.avatars.verification.clauses import clauses
+from pentad.rooms.avatars.verification.normalization import cased_words, normal_words
 from pentad.rooms.avatars.verification.numbers import is_number, numbers_in
 from pentad.rooms.avatars.verification.verb_forms import verb_stem
-from pentad.rooms.avatars.verification.wording import cased_words, normal_words
 from pentad.search.text import STOP_WORDS
 
 _LEAST_IN_ORDER: Final = 0.6
@@ -37,7 +37,7 @@ _MANNER: Final = re.compile(r"^(?:hand|means|way|mail|post|chance|accident|defau
 Token = tuple[str, int]
 
 
-def exchanged(statement: str, source: str) -> bool:
+def roles_exchanged(statement: str, source: str) -> bool:
     """Whether doer and object, or two numbers, may have been exchanged."""
     mine, theirs = _tokens(statement), _tokens(source)
     places = {token: place for place, token in enumerate(theirs)}
@@ -91,7 +91,7 @@ def _tokens(text: str) -> list[Token]:
 
 
 def _has_reversal(order: Sequence[int]) -> bool:
-    """Whether three of the places fall: two words have changed sides around a third."""
+    """Whether three of the places are in descending order: two words have changed sides around a third."""
     lowest_after: list[int] = []
     lowest = max(order, default=0) + 1
     for place in reversed(order):
@@ -165,7 +165,7 @@ def _hanging(text: str) -> dict[str, set[str]]:
 
 
 def _masked(word: str) -> str:
-    """Names all look the same."""
+    """All names look the same."""
     return "" if word[0].isupper() else word
 
 

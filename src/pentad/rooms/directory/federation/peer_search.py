@@ -12,7 +12,7 @@ from typing import Final
 from pentad.kernel.errors import PentadError
 from pentad.rooms.directory.federation.connections import PeerConnections
 from pentad.rooms.directory.federation.peers import Peer, Peers
-from pentad.rooms.directory.records.routing import Routed, RoutedRecords, RouteQuery
+from pentad.rooms.directory.records.routing import RouteMatch, RouteMatches, RouteQuery
 
 SECONDS: Final = 5.0
 MOST_PER_QUERY: Final = 1_000
@@ -23,7 +23,7 @@ class PeerRecord:
     """A record that a peer publishes."""
 
     peer: Peer
-    record: Routed
+    record: RouteMatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +58,14 @@ class PeerSearch:
                 truncated += [peer.name] if answer.truncated else []
         return PeerAnswers(sorted(enough, key=lambda one: -one.record.score), unreachable, truncated)
 
-    async def _ask(self, peer: Peer, queries: Sequence[RouteQuery]) -> RoutedRecords | str:
+    async def _ask(self, peer: Peer, queries: Sequence[RouteQuery]) -> RouteMatches | str:
         """The matching records of a peer, or the reason it did not answer."""
         try:
             async with asyncio.timeout(SECONDS):
                 remote = await self._connections.open(peer, SECONDS)
                 try:
                     most = MOST_PER_QUERY + 1
-                    listed = await asyncio.gather(*(remote.announced(query, most) for query in queries))
+                    listed = await asyncio.gather(*(remote.published_records(query, most) for query in queries))
                 finally:
                     await remote.close()
         except PentadError as error:
@@ -74,7 +74,7 @@ class PeerSearch:
             return f"It did not answer within {SECONDS:g} seconds."
         labels = {one.cid: one.labels for some in listed for one in some[:MOST_PER_QUERY]}
         routed = [
-            Routed(cid, theirs, tuple(query for query in queries if query.matches(theirs)))
+            RouteMatch(cid, theirs, tuple(query for query in queries if query.matches(theirs)))
             for cid, theirs in labels.items()
         ]
-        return RoutedRecords(routed, truncated=any(len(some) > MOST_PER_QUERY for some in listed))
+        return RouteMatches(routed, truncated=any(len(some) > MOST_PER_QUERY for some in listed))

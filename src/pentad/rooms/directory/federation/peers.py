@@ -201,7 +201,7 @@ class Peers:
         found = rows.all(f"SELECT {_COLUMNS} FROM directory_peers ORDER BY name")  # noqa: S608  own columns
         counts = dict(rows.all("SELECT peer, count(*) FROM directory_origins GROUP BY peer"))
         due = dict(rows.all("SELECT key, run_at FROM jobs WHERE name = ? AND state = 'queued'", JOB))
-        return [PeerState(one, counts.get(one.name, 0), due.get(one.name)) for one in map(_shown, found)]
+        return [PeerState(one, counts.get(one.name, 0), due.get(one.name)) for one in map(_peer_from, found)]
 
     def _peer(self, row: Row) -> Peer:
         """A peer with its credentials."""
@@ -209,10 +209,10 @@ class Peers:
         credentials = PeerCredentials()
         if kept is not None:
             credentials = msgspec.json.decode(CREDENTIALS.open(self._box, kept, name), type=PeerCredentials)
-        return _shown(row, credentials)
+        return _peer_from(row, credentials)
 
 
-def _shown(row: Row, credentials: PeerCredentials | None = None) -> Peer:
+def _peer_from(row: Row, credentials: PeerCredentials | None = None) -> Peer:
     """A peer, by default without its credentials."""
     name, url, auth, _, filters, removing, *rest = row
     wanted = msgspec.json.decode(filters, type=PeerFilters)

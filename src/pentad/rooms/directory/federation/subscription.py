@@ -78,7 +78,7 @@ class Subscriptions:
         try:
             remote = await self.connections.open(peer)
             try:
-                async with remote.listening() as events:
+                async with remote.listen() as events:
                     while True:
                         await _Round(self, run, await self._current(peer), remote).catch_up()
                         progressed = True
@@ -149,7 +149,7 @@ class _Round:
             if page.reset:
                 self._generation += 1
             self._skipped, self._reason = (0, None) if page.reset else (self._skipped, self._reason)
-            await self._take(page.changes)
+            await self._apply(page.changes)
             await self._database.write(lambda tx, page=page: self._save(tx, page))
         while cids := await self._database.read(lambda rows: _copies_before(rows, self._peer.name, self._generation)):
             await self._database.write(lambda tx, cids=cids: self._all.drop(tx, self._run, self._peer, cids))
@@ -162,7 +162,7 @@ class _Round:
             cids = [cid for cid in await self._remote.search_cids() if is_cid(cid)]
             return Changes([Change(cid, "", deleted=False) for cid in cids], "", more=False, reset=True)
 
-    async def _take(self, changes: Sequence[Change]) -> None:
+    async def _apply(self, changes: Sequence[Change]) -> None:
         filters = self._peer.filters
         wanted = [one.cid for one in changes if not one.deleted and (not one.name or filters.want_name(one.name))]
         for part in chunks(wanted, _PORTION):

@@ -10,7 +10,7 @@ import msgspec
 
 from pentad.kernel.schema_forms import Suggest, Suggestions, read_form
 from pentad.rooms.directory.oasf.taxonomy import taxonomy
-from pentad.rooms.directory.oasf.versions import NEWEST, Family, serving
+from pentad.rooms.directory.oasf.versions import NEWEST, Family, embedded_version
 
 _FAMILIES: Final[Mapping[str, Family]] = {"skills": "skill", "domains": "domain"}
 _TEXTS: Final = {"type": "array", "items": {"type": "string"}}
@@ -102,5 +102,5 @@ def _numbered(one: Any, family: Family, version: str) -> Any:
 
 
 def _served(version: str) -> str:
-    found = serving(version)
+    found = embedded_version(version)
     return NEWEST if found is None else found.version

@@ -17,6 +17,7 @@ from pentad.kernel import cursors
 from pentad.kernel.clock import parse_iso
 from pentad.kernel.errors import PROBLEM_TYPE, InvalidInput, NotFound, PentadError
 from pentad.kernel.incidents import ensure_logged, internal_error
+from pentad.kernel.json_values import text_or_none
 from pentad.kernel.principal import ANONYMOUS
 from pentad.kernel.query_parameters import query_of
 from pentad.mcp.http_exchange import HttpExchange, Message, Receive, Send
@@ -30,12 +31,11 @@ from pentad.rooms.directory.registry.service import (
     Place,
     ServerEntry,
     ServerQuery,
-    validated,
+    publication_problems,
 )
 from pentad.rooms.directory.service import Directory
 from pentad.rooms.directory.settings import DirectorySettings
 from pentad.rooms.directory.translate.formats import parse_json
-from pentad.rooms.directory.translate.untrusted_json import text_of
 
 PATHS: Final = ("/v0.1", "/v0")
 _CORS: Final = (
@@ -229,7 +229,7 @@ class RegistryApi:
 
     async def _validate(self, request: _Request) -> Any:
         check_right(request.exchange.principal, "directory", "read")
-        issues = validated(request.exchange.body)
+        issues = publication_problems(request.exchange.body)
         return {"valid": not issues, "issues": [one.as_json() for one in issues]}
 
     async def _set_status(self, request: _Request, name: str, version: str | None) -> Any:
@@ -239,7 +239,7 @@ class RegistryApi:
             given = parse_json(request.exchange.body.decode())
         except (UnicodeDecodeError, InvalidInput):
             raise NotPublished("The body is not a JSON object.", hint='Send {"status": "deprecated"}.') from None
-        status, message = text_of(given.get("status")) or "", text_of(given.get("statusMessage")) or ""
+        status, message = text_or_none(given.get("status")) or "", text_or_none(given.get("statusMessage")) or ""
         changed = await self._directory.registry.set_status(principal, name, version, status, message)
         if version is not None:
             return changed[0].as_json()
@@ -342,7 +342,7 @@ def _next_page(cursor: str, given: Query) -> tuple[ServerQuery, Place]:
         query = ServerQuery(search, version, since, include_deleted=deleted)
         place = msgspec.convert(after, tuple[str, str] if since is None else tuple[float, _Record])
     except (ValueError, msgspec.DecodeError):
-        raise BadRequest("The cursor cannot be read.", hint="Send nextCursor of the page before as it is.") from None
+        raise BadRequest("The cursor cannot be read.", hint="Send nextCursor of the previous page unchanged.") from None
     if any(name in given for name in _FILTERS):
         beside = _first_page(given)
         for name in _FILTERS:

@@ -1,4 +1,4 @@
-"""Makes records findable by the search over all rooms."""
+"""Makes records findable in the search over all rooms."""
 
 from typing import Final
 
@@ -9,7 +9,7 @@ from pentad.search.sources import FoundItem, FoundItems, SearchRequest, SearchSo
 
 
 async def find_records(directory: Directory, request: SearchRequest) -> FoundItems:
-    """The records that fit a request. Everyone who may read the directory may read them all."""
+    """The records that match a request. Everyone who may read the room may read them."""
     pushed = PushFilter(request.owner, request.since, request.until)
     query = Query(words=request.text, limit=request.limit, pushed=None if pushed == PushFilter() else pushed)
     found = await directory.search.find(query)

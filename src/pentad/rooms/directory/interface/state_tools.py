@@ -21,9 +21,9 @@ class StatesArguments(Arguments):
     reference: Annotated[Reference | None, Field(description="One record: its state and every change of it.")] = None
     state: Annotated[State | None, Field(description="Or: the records in this state, newest first.")] = None
     limit: Annotated[int, Field(ge=1, le=100)] = 20
-    cursor: Annotated[str | None, Field(description="next_cursor of the page before.", max_length=_LONGEST_CURSOR)] = (
-        None
-    )
+    cursor: Annotated[
+        str | None, Field(description="next_cursor of the previous page.", max_length=_LONGEST_CURSOR)
+    ] = None
 
 
 class SetStateArguments(ReferenceArguments):
@@ -62,14 +62,14 @@ async def states(arguments: StatesArguments, call: Call[Directory]) -> FoundStat
     directory.require_local()
     if arguments.reference is not None:
         found = await directory.naming.find_last_pushed(arguments.reference)
-        return FoundStates(records=[_shown(await directory.states.get(found.cid), with_history=True)])
+        return FoundStates(records=[_state_view(await directory.states.get(found.cid), with_history=True)])
     if arguments.state is None:
         raise InvalidInput("Neither a reference nor a state was given.", hint='Ask for {"state": "proposed"}.')
     if arguments.cursor is not None and not (arguments.cursor.isascii() and arguments.cursor.isdigit()):
-        raise InvalidInput("The cursor cannot be read.", hint="Send next_cursor of the page before.")
+        raise InvalidInput("The cursor cannot be read.", hint="Send next_cursor of the previous page.")
     below = None if arguments.cursor is None else int(arguments.cursor)
     page, after = await directory.states.in_state(arguments.state, arguments.limit, below)
-    shown = [_shown(one, with_history=False) for one in page]
+    shown = [_state_view(one, with_history=False) for one in page]
     return FoundStates(records=shown, next_cursor=None if after is None else str(after))
 
 
@@ -80,10 +80,10 @@ async def set_state(arguments: SetStateArguments, call: Call[Directory]) -> Stat
     directory.require_local()
     found = await directory.naming.find_last_pushed(arguments.reference)
     await directory.states.set(call.principal, [found.cid], arguments.state, arguments.reason)
-    return _shown(await directory.states.get(found.cid), with_history=True)
+    return _state_view(await directory.states.get(found.cid), with_history=True)
 
 
-def _shown(state: RecordState, *, with_history: bool) -> StateOfRecord:
+def _state_view(state: RecordState, *, with_history: bool) -> StateOfRecord:
     fields: dict[str, Any] = asdict(state)
     return StateOfRecord.model_validate({**fields, "history": fields["history"] if with_history else None})
 

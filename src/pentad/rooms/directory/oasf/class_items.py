@@ -4,8 +4,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
+from pentad.kernel.json_values import as_object
 from pentad.rooms.directory.oasf.class_rules import near_classes
-from pentad.rooms.directory.oasf.suggest import suggest
+from pentad.rooms.directory.oasf.class_suggestions import suggest
 from pentad.rooms.directory.oasf.taxonomy import ClassEntry, taxonomy
 from pentad.rooms.directory.oasf.versions import Family
 
@@ -45,7 +46,7 @@ class ClassItems:
         """The items of a map: under their names, or in lists under their category."""
         if isinstance(value, list) and value:
             return [self._item(one) for one in cast("list[Any]", value)]
-        return [self._item({"name": key, **_fields(value)})]
+        return [self._item({"name": key, **as_object(value)})]
 
     def _item(self, given: Any) -> Any:
         if isinstance(given, str):
@@ -71,7 +72,7 @@ class ClassItems:
         kept = {key: value for key, value in others.items() if key in _OWN_KEYS}
         more = {key: value for key, value in others.items() if key not in _OWN_KEYS and isinstance(value, str)}
         if more and self._has_annotations:
-            kept["annotations"] = {**more, **_fields(kept.get("annotations"))}
+            kept["annotations"] = {**more, **as_object(kept.get("annotations"))}
         return {"name": entry.name if entry is not None else name, **kept}
 
     def _numbered(self, number: int) -> dict[str, Any]:
@@ -97,7 +98,3 @@ class ClassItems:
             return None
         self.notes.append(f'"{name[:80]}" was read as the {self._family} {found[0].entry.name}.')
         return found[0].entry
-
-
-def _fields(value: Any) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}

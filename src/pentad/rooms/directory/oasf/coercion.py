@@ -15,12 +15,12 @@ from pentad.kernel.errors import InvalidInput
 from pentad.kernel.json_pointer import pointer
 from pentad.kernel.problems import Finding, Patch, fold
 from pentad.rooms.directory.oasf.class_items import ClassItems
+from pentad.rooms.directory.oasf.lenient_json import parse_leniently
 from pentad.rooms.directory.oasf.locator_items import LOCATOR_KEYS, LocatorItems
-from pentad.rooms.directory.oasf.loose_json import read_loosely
 from pentad.rooms.directory.oasf.objects import objects
 from pentad.rooms.directory.oasf.parsing import parse_json
 from pentad.rooms.directory.oasf.taxonomy import taxonomy
-from pentad.rooms.directory.oasf.versions import EMBEDDED, NEWEST, serving
+from pentad.rooms.directory.oasf.versions import EMBEDDED, NEWEST, embedded_version
 
 _ALIASES: Final = {
     "agentname": "name",
@@ -78,7 +78,7 @@ class RecordDraft(NamedTuple):
 
 def read_draft(text: str) -> RecordDraft:
     """The record in a text. InvalidInput if the text is not a JSON object."""
-    value, findings = read_loosely(text, parse_json)
+    value, findings = parse_leniently(text, parse_json)
     return coerce(value, findings)
 
 
@@ -145,7 +145,7 @@ class _Coercion:
 
     def run(self) -> dict[str, Any]:
         version = self._version()
-        served = serving(version)
+        served = embedded_version(version)
         if served is None:
             return self._data
         self._names(served.version)
@@ -167,18 +167,18 @@ class _Coercion:
         """The OASF version, as three numbers."""
         key = next((key for name in _VERSION_KEYS for key in self._data if fold(key[:100]) == name), None)
         given = self._data.get(key) if key is not None else None
-        if isinstance(given, str) and key == "schema_version" and serving(given) is not None:
+        if isinstance(given, str) and key == "schema_version" and embedded_version(given) is not None:
             return given
         version = _version_meant(given) if given is not None else None
         if version is None and given is None:
             version = _likely_version(self._data)
-            self._say(
+            self._note(
                 "version_missing", f'There is no "schema_version"; the record was read as {version}.', "schema_version"
             )
         elif version is None:
             return str(given)
         else:
-            self._say("version_spelling", f'"{str(given)[:60]}" was read as {version}.', "schema_version")
+            self._note("version_spelling", f'"{str(given)[:60]}" was read as {version}.', "schema_version")
         if key is not None:
             del self._data[key]
         self._data["schema_version"] = version
@@ -192,7 +192,7 @@ class _Coercion:
             if name is None or key == name or self._data.get(name) not in (None, "", [], {}):
                 continue
             self._data[name] = self._data.pop(key)
-            self._say("attribute_renamed", f'"{key[:60]}" is called "{name}".', name)
+            self._note("attribute_renamed", f'"{key[:60]}" is called "{name}".', name)
 
     def _lift_parts(self, version: str) -> None:
         """Attributes of the record inside an object such as `{"metadata": {"name": ...}}`."""
@@ -206,13 +206,13 @@ class _Coercion:
                 continue
             del self._data[key]
             self._data |= cast("dict[str, Any]", inner)
-            self._say("attribute_nested", f'The attributes in "{key[:60]}" belong to the record itself.', "")
+            self._note("attribute_nested", f'The attributes in "{key[:60]}" belong to the record itself.', "")
 
     def _nothing(self) -> None:
         """Attributes without a value."""
         for key in [key for key, value in self._data.items() if value is None]:
             del self._data[key]
-            self._say("attribute_null", f'"{key[:60]}" has no value.', key)
+            self._note("attribute_null", f'"{key[:60]}" has no value.', key)
 
     def _texts(self) -> None:
         """Texts that were written as a number or as a list, and annotations with other values than texts."""
@@ -270,10 +270,10 @@ class _Coercion:
             return
         self._data[name] = value
         for note in notes:
-            self._say(MAPPED, note, name)
-        self._say("attribute_shape", f'"{name}" was put into the form of its OASF version.', name)
+            self._note(MAPPED, note, name)
+        self._note("attribute_shape", f'"{name}" was put into the form of its OASF version.', name)
 
-    def _say(self, code: str, message: str, path: str) -> None:
+    def _note(self, code: str, message: str, path: str) -> None:
         self._findings.append(_changed(code, message, path))
 
 
@@ -295,7 +295,7 @@ def _version_meant(given: Any) -> str | None:
     major, minor, patch = match.groups()
     if patch is not None:
         whole = f"{int(major)}.{int(minor)}.{int(patch)}"
-        return whole if serving(whole) is not None else None
+        return whole if embedded_version(whole) is not None else None
     line = f"{int(major)}.{int(minor or 0)}."
     return next((known for known in EMBEDDED if known.startswith(line)), None)
 

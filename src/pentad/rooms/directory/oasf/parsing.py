@@ -12,7 +12,7 @@ from pentad.kernel.default_limits import MIB
 from pentad.kernel.errors import InvalidInput, LimitExceeded
 from pentad.kernel.json import check_bounds
 from pentad.rooms.directory.oasf.objects import objects
-from pentad.rooms.directory.oasf.versions import EMBEDDED, serving
+from pentad.rooms.directory.oasf.versions import EMBEDDED, embedded_version
 
 MOST_BYTES: Final = 4 * MIB
 MOST_DEPTH: Final = 64
@@ -68,7 +68,7 @@ def _table_of(version: Any) -> str:
         raise InvalidInput(f"schema_version {version[:40]!r} must not begin with 'v'", hint=known)
     if len(version.split(".")) != 3:
         raise InvalidInput(f"schema_version {version[:40]!r} does not have three parts", hint=known)
-    served = serving(version)
+    served = embedded_version(version)
     if served is None:
         raise InvalidInput(f"unsupported OASF version {version[:40]!r}", hint=known)
     return served.version

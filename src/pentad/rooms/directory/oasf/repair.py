@@ -10,10 +10,10 @@ from typing import Any, Final, NamedTuple
 from pentad.kernel.errors import InvalidInput, LimitExceeded
 from pentad.kernel.json_patch import json_patch
 from pentad.kernel.problems import Finding, Patch
+from pentad.rooms.directory.oasf.class_suggestions import suggest
 from pentad.rooms.directory.oasf.coercion import MAPPED, RecordDraft, coerce, read_draft
 from pentad.rooms.directory.oasf.findings import Report
 from pentad.rooms.directory.oasf.parsing import parse_record
-from pentad.rooms.directory.oasf.suggest import suggest
 from pentad.rooms.directory.oasf.validator import validate
 from pentad.rooms.directory.oasf.versions import EMBEDDED
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Final, Literal
 
-from pentad.rooms.directory.oasf.versions import Family, serving, table_version
+from pentad.rooms.directory.oasf.versions import Family, embedded_version, table_version
 
 _LINE: Final = re.compile(r"( *)(\d+)([*!]?) (\S+) (.+)")
 
@@ -73,7 +73,7 @@ class Taxonomy:
 
 def taxonomy(version: str, family: Family) -> Taxonomy:
     """The classes of a version, or of the embedded version that serves it (0.7.0 for 0.7.5)."""
-    served = serving(version)
+    served = embedded_version(version)
     if served is None:
         raise ValueError(f"{version[:40]!r} is not an embedded OASF version")
     return _taxonomy(served.version, family)

@@ -24,7 +24,7 @@ from pentad.rooms.directory.oasf.rules import (
     text_limit,
 )
 from pentad.rooms.directory.oasf.taxonomy import taxonomy
-from pentad.rooms.directory.oasf.versions import EMBEDDED, NEWEST, Family, Standing, numbers, serving
+from pentad.rooms.directory.oasf.versions import EMBEDDED, NEWEST, Family, Standing, embedded_version, numbers
 
 _BASES: Mapping[str, Family] = {"base_skill": "skill", "base_domain": "domain"}
 _STRING = ValueType("string_t", "string")
@@ -48,7 +48,7 @@ def _validate_other(data: Mapping[str, Any], version: Any) -> Report:
         return out
     out = Report(version)
     place = (None, "schema_version")
-    served = serving(version)
+    served = embedded_version(version)
     if served is not None:
         record_check(served.version)(data, None, out)
         _report_standing(served.standing, version, served.version, place, out)

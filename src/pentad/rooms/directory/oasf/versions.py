@@ -33,7 +33,7 @@ Standing = Literal[
 
 
 @dataclass(frozen=True, slots=True)
-class Serving:
+class EmbeddedVersion:
     """The embedded version that serves a version, and how the two relate."""
 
     version: str
@@ -55,22 +55,24 @@ def numbers(version: str) -> tuple[int, int, int, str] | None:
 
 
 @lru_cache(maxsize=512)
-def serving(version: str) -> Serving | None:
+def embedded_version(version: str) -> EmbeddedVersion | None:
     """The embedded version that serves the version a record names; None if there is none."""
     if version in EMBEDDED:
-        return Serving(version, "same")
+        return EmbeddedVersion(version, "same")
     requested = numbers(version)
     if requested is None:
         return None
     line = next((known for known in EMBEDDED if _line(known) == requested[:2]), None)
     if line is None and requested[0] == 1:
-        return Serving(NEWEST, "version_incompatible_prerelease" if requested[3] else "version_incompatible_later")
+        return EmbeddedVersion(
+            NEWEST, "version_incompatible_prerelease" if requested[3] else "version_incompatible_later"
+        )
     if line is None:
         return None
     if requested[3]:
-        return Serving(line, "version_incompatible_prerelease")
+        return EmbeddedVersion(line, "version_incompatible_prerelease")
     known = numbers(line)
-    return Serving(line, "version_earlier" if known and requested[:3] < known[:3] else "version_later")
+    return EmbeddedVersion(line, "version_earlier" if known and requested[:3] < known[:3] else "version_later")
 
 
 def _line(version: str) -> tuple[int, int] | None:

@@ -11,7 +11,8 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple, cast
 
 from pentad.kernel.cid import canonical_json
-from pentad.rooms.directory.oasf.versions import Family, serving
+from pentad.kernel.json_values import as_list, as_objects
+from pentad.rooms.directory.oasf.versions import Family, embedded_version
 from pentad.rooms.directory.search.sort_keys import created_key, version_key
 from pentad.search.searchable import SearchField, SearchFields
 from pentad.search.word_table import WordTable
@@ -118,7 +119,7 @@ def indexed_fields(data: Mapping[str, Any]) -> IndexedFields:
     domains = list(classes_of(data, "domain"))
     modules = list(classes_of(data, "module"))
     locators = list(locators_of(data))
-    authors = [clean(author) for author in _list(data, "authors") if isinstance(author, str)]
+    authors = [clean(author) for author in as_list(data.get("authors")) if isinstance(author, str)]
     annotations = annotations_of(data)
     key = _version_key(version)
     terms: list[Term] = [
@@ -165,9 +166,9 @@ def labels_of(data: Mapping[str, Any]) -> tuple[str, ...]:
 def classes_of(data: Mapping[str, Any], family: Family) -> Iterator[ClassTerm]:
     """The skills, domains or modules of a record, completed from the taxonomy of its schema version."""
     version = _text(data, "schema_version")
-    items = _objects(data, f"{family}s")
+    items = as_objects(data.get(f"{family}s"))
     if family == "module" and not items:
-        items = _objects(data, "extensions")
+        items = as_objects(data.get("extensions"))
     for item in items:
         number = item.get("id", item.get("class_uid"))
         if isinstance(number, float) and number.is_integer():
@@ -200,7 +201,7 @@ def _complete_class(version: str, family: Family, number: int, name: str, by_num
     """Complete a class from its name, or from its id if it has none. Only 0.3.1 goes by id even if there is a name."""
     from pentad.rooms.directory.oasf.taxonomy import taxonomy  # loads tables, so not before the first record
 
-    serves = serving(version)
+    serves = embedded_version(version)
     if serves is None:
         return ClassTerm(name, number, "")
     table = taxonomy(serves.version, family)
@@ -216,9 +217,9 @@ def _complete_class(version: str, family: Family, number: int, name: str, by_num
 
 def locators_of(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Type and address of every locator; the address may be empty."""
-    for item in _objects(data, "locators"):
+    for item in as_objects(data.get("locators")):
         kind = _text(item, "type")
-        urls = [clean(url) for url in _list(item, "urls") if isinstance(url, str)]
+        urls = [clean(url) for url in as_list(item.get("urls")) if isinstance(url, str)]
         if url := _text(item, "url"):
             urls.append(url)
         if kind or urls:
@@ -244,12 +245,3 @@ def _class_text(classes: Iterable[ClassTerm]) -> str:
 def _text(data: Mapping[str, Any], key: str) -> str:
     value = data.get(key)
     return clean(value) if isinstance(value, str) else ""
-
-
-def _list(data: Mapping[str, Any], key: str) -> list[Any]:
-    value = data.get(key)
-    return cast("list[Any]", value) if isinstance(value, list) else []
-
-
-def _objects(data: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
-    return [cast("dict[str, Any]", item) for item in _list(data, key) if isinstance(item, dict)]

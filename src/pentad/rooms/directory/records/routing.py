@@ -78,7 +78,7 @@ class PublishedRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Routed:
+class RouteMatch:
     """A published record, and the queries it matches."""
 
     cid: str
@@ -91,10 +91,10 @@ class Routed:
 
 
 @dataclass(frozen=True, slots=True)
-class RoutedRecords:
+class RouteMatches:
     """The result of a search. `truncated` if more records carry a label than the search reads."""
 
-    records: "list[Routed]"
+    records: "list[RouteMatch]"
     truncated: bool = False
 
 
@@ -161,23 +161,23 @@ class Routing:
         found = self._read(rows, joined("AND", conditions), count)
         return [(key, PublishedRecord(cid, labels)) for key, cid, labels in found]
 
-    async def search(self, queries: Sequence[RouteQuery], min_match_score: int = 1, limit: int = 0) -> "RoutedRecords":
+    async def search(self, queries: Sequence[RouteQuery], min_match_score: int = 1, limit: int = 0) -> "RouteMatches":
         """Published records that match enough queries: best matches first, then the newest."""
 
-        def work(rows: Rows) -> "RoutedRecords":
+        def work(rows: Rows) -> "RouteMatches":
             terms = [found for query in queries if (found := self._terms(rows, query))]
             if not terms:
-                return RoutedRecords([])
+                return RouteMatches([])
             conditions = [self._has(found) for found in terms]
             condition = composed(_ANNOUNCED, " AND ", joined("OR", conditions))
             found = self._read(rows, condition, MOST_SCORED + 1)
             routed = [
-                Routed(cid, labels, tuple(query for query in queries if query.matches(labels)))
+                RouteMatch(cid, labels, tuple(query for query in queries if query.matches(labels)))
                 for _, cid, labels in found[:MOST_SCORED]
             ]
             enough = [one for one in routed if one.score >= max(min_match_score, 1)]
             best = sorted(enough, key=lambda one: -one.score)[: limit or None]
-            return RoutedRecords(best, truncated=len(found) > MOST_SCORED)
+            return RouteMatches(best, truncated=len(found) > MOST_SCORED)
 
         return await self._database.read(work)
 

@@ -20,7 +20,6 @@ from pentad.kernel.sql import chunks, marks
 from pentad.mcp.changes import list_changed, resource_updated
 from pentad.rooms.directory import store
 from pentad.rooms.directory.models import NamedRef, Pushed, Record, RecordMeta, State
-from pentad.rooms.directory.records import listing_rows
 from pentad.rooms.directory.records.changes import adopt_copies, note_changes
 from pentad.rooms.directory.records.events import Events, EventType
 from pentad.rooms.directory.records.index_fields import Kind, annotations_of, indexed_fields
@@ -246,7 +245,7 @@ class Records:
             self.lock(tx)
             if (author := tx.value("SELECT pushed_by FROM directory_records WHERE cid = ?", cid)) is not None:
                 check_author(who, f"The record {cid}", author)
-            listing_rows.check_unlisted(tx, cid)
+            store.check_unlisted(tx, cid)
             return self.erase(tx, cid)
 
         return is_cid(cid) and await self._database.write(work)

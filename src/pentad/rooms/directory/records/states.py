@@ -98,7 +98,7 @@ class States:
         refuse_read_only(who)
         reason = reason.strip()
         if len(reason) > LONGEST_REASON:
-            raise InvalidInput(f"The reason has {len(reason)} characters; the most are {LONGEST_REASON}.")
+            raise InvalidInput(f"The reason has {len(reason)} characters; the maximum is {LONGEST_REASON}.")
 
         def work(tx: Transaction) -> None:
             store.lock_terms(tx, self._database.dialect)

@@ -15,6 +15,7 @@ from urllib.parse import quote
 import msgspec
 
 from pentad.kernel.errors import InvalidInput
+from pentad.kernel.json_values import text_or_none
 from pentad.kernel.ports import Database, Row, Rows
 from pentad.kernel.sql import marks
 from pentad.rooms.directory.records.index_fields import Kind
@@ -24,7 +25,6 @@ from pentad.rooms.directory.store import texts_of
 from pentad.rooms.directory.translate import a2a_cards, agent_skills
 from pentad.rooms.directory.translate.envelope import find_module
 from pentad.rooms.directory.translate.launches import MODULES as MCP_MODULES
-from pentad.rooms.directory.translate.untrusted_json import text_of
 
 MOST_ENTRIES: Final = 1_000
 SKILLS_PATH: Final = "/.well-known/agent-skills"
@@ -149,10 +149,10 @@ def _entry(record: dict[str, Any], kind: str, part: str, content: dict[str, Any]
     fields = {
         "identifier": f"directory://names/{quote(str(record['name']), safe=_NAME_MARKS)}{part}",
         "type": kind,
-        "displayName": text_of(record.get("name")),
-        "description": text_of(record.get("description")),
-        "version": text_of(record.get("version")),
-        "updatedAt": text_of(record.get("created_at")),
+        "displayName": text_or_none(record.get("name")),
+        "description": text_or_none(record.get("description")),
+        "version": text_or_none(record.get("version")),
+        "updatedAt": text_or_none(record.get("created_at")),
         **content,
     }
     return {name: value for name, value in fields.items() if value is not None}
@@ -176,7 +176,7 @@ def _skill(record: dict[str, Any]) -> Skill | None:
     except InvalidInput:
         return None
     name = _UNNAMED.sub("-", str(record.get("name")).lower().rpartition("/")[2]).strip("-")[:_LONGEST_SKILL].strip("-")
-    description = text_of(record.get("description")) or name
+    description = text_or_none(record.get("description")) or name
     return Skill(name, description[:_LONGEST_DESCRIPTION], content) if name else None
 
 

@@ -14,6 +14,7 @@ import msgspec
 
 from pentad.kernel.clock import Clock, iso
 from pentad.kernel.errors import Conflict, InvalidInput, Unavailable
+from pentad.kernel.json_values import as_object, text_or_none
 from pentad.kernel.ports import Database, Fetcher, Transaction
 from pentad.kernel.principal import Principal
 from pentad.rooms.directory.models import Record, State
@@ -22,7 +23,6 @@ from pentad.rooms.directory.records.states import LONGEST_REASON, States
 from pentad.rooms.directory.registry.service import MOST_LIMIT
 from pentad.rooms.directory.search.query import Found, Query
 from pentad.rooms.directory.translate.server_json_import import OFFICIAL
-from pentad.rooms.directory.translate.untrusted_json import mapping_of, text_of
 
 if TYPE_CHECKING:
     from pentad.rooms.directory.oasf.schema_source import SchemaSource
@@ -115,7 +115,7 @@ class RegistryImports:
         target = _Target(self._records, self._finder, approve=approve)
         async for entry, written in self._entries(base, since):
             done.servers += 1
-            await self._take(who, base, entry, written, target, done)
+            await self._import_server(who, base, entry, written, target, done)
         if approve and (waiting := await self._database.read(lambda rows: rows.all(_WAITING, base))):
             await self._states.set(who, [cid for (cid,) in waiting], "approved", f"approved with all of {base}")
             done.approved = len(waiting)
@@ -156,7 +156,7 @@ class RegistryImports:
                 )
             page = _page(found.body, base)
             for written in page.servers:
-                yield mapping_of(msgspec.json.decode(written)), bytes(written)
+                yield as_object(msgspec.json.decode(written)), bytes(written)
             following = page.metadata.nextCursor or page.metadata.next_cursor
             if not following or following == cursor:
                 return
@@ -165,17 +165,17 @@ class RegistryImports:
             f"The registry at {base} has more than {MOST_PAGES} pages.", hint="Nothing is lost: try again."
         )
 
-    async def _take(
+    async def _import_server(
         self, who: Principal, base: str, entry: dict[str, Any], written: bytes, target: "_Target", done: RegistryImport
     ) -> None:
         """Import one server, or apply its current status."""
         from pentad.rooms.directory.translate.import_pipeline import Importer, ImportOptions
 
-        server = mapping_of(entry.get("server")) or entry
-        name, version = text_of(server.get("name")) or "?", text_of(server.get("version")) or "?"
+        server = as_object(entry.get("server")) or entry
+        name, version = text_or_none(server.get("name")) or "?", text_or_none(server.get("version")) or "?"
         label = f"{name[:200]} {version[:100]}"
-        official = mapping_of(mapping_of(entry.get("_meta")).get(OFFICIAL))
-        status, message = official.get("status"), text_of(official.get("statusMessage")) or ""
+        official = as_object(as_object(entry.get("_meta")).get(OFFICIAL))
+        status, message = official.get("status"), text_or_none(official.get("statusMessage")) or ""
         reason = f"{status} in {base}: {message}" if message else f"{status} in {base}"
         try:
             if status == "deleted":
@@ -255,12 +255,13 @@ class _Page(msgspec.Struct):
 
 
 def _page(body: bytes, base: str) -> _Page:
+    problem = f"The answer of the registry at {base} is not a list of servers."
     try:
         page = msgspec.json.decode(body, type=_Page)
     except (msgspec.DecodeError, msgspec.ValidationError):
-        raise Unavailable(f"What the registry at {base} answered is not a list of servers.") from None
+        raise Unavailable(problem) from None
     if not all(isinstance(msgspec.json.decode(one), dict) for one in page.servers):
-        raise Unavailable(f"What the registry at {base} lists are no servers.")
+        raise Unavailable(problem)
     return page
 
 

@@ -11,12 +11,12 @@ from typing import Any, Final
 import msgspec
 
 from pentad.kernel.errors import InvalidInput
+from pentad.kernel.json_values import as_object, as_objects, text_or_none
 from pentad.rooms.directory.translate.envelope import find_module, module_artifact
 from pentad.rooms.directory.translate.host_configs import CONFIG
 from pentad.rooms.directory.translate.launches import MODULES
 from pentad.rooms.directory.translate.server_json_export import SCHEMA, from_record, qualified_name
 from pentad.rooms.directory.translate.server_json_import import current_form, is_current_form, tagged_image
-from pentad.rooms.directory.translate.untrusted_json import mapping_of, objects_of, text_of
 
 NAME: Final = re.compile(r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+")
 _ADDRESS: Final = re.compile(r"(?:https?://|\{[A-Za-z_][A-Za-z0-9_-]*\})\S*")
@@ -60,7 +60,7 @@ def is_name(name: str) -> bool:
 
 def has_address(transport: dict[str, Any]) -> bool:
     """Whether a transport over HTTP has a URL that hosts can use."""
-    return _ADDRESS.fullmatch(text_of(transport.get("url")) or "") is not None
+    return _ADDRESS.fullmatch(text_or_none(transport.get("url")) or "") is not None
 
 
 def tombstone(name: str, version: str) -> bytes:
@@ -69,12 +69,12 @@ def tombstone(name: str, version: str) -> bytes:
 
 
 def _is_readable(server: dict[str, Any]) -> bool:
-    name, version = text_of(server.get("name")), text_of(server.get("version"))
+    name, version = text_or_none(server.get("name")), text_or_none(server.get("version"))
     if name is None or version is None or not is_name(name):
         return False
     is_named = len(version) <= LONGEST_VERSION and version != LATEST and "\0" not in version
-    is_reachable = all(map(has_address, objects_of(server.get("remotes"))))
-    return is_named and text_of(server.get("description")) is not None and is_current_form(server) and is_reachable
+    is_reachable = all(map(has_address, as_objects(server.get("remotes"))))
+    return is_named and text_or_none(server.get("description")) is not None and is_current_form(server) and is_reachable
 
 
 def _original(record: dict[str, Any], server: dict[str, Any]) -> bytes | None:
@@ -96,20 +96,20 @@ def _repaired(record: dict[str, Any], server: dict[str, Any]) -> dict[str, Any]:
         package.setdefault("transport", {"type": "stdio"})
         if package.get("registryType") == "oci" and (image := tagged_image(package)) is not None:
             package.update(identifier=image, version=None)
-    name = text_of(server.get("name")) or ""
-    described = text_of(server.get("description")) or text_of(record.get("description")) or ""
+    name = text_or_none(server.get("name")) or ""
+    described = text_or_none(server.get("description")) or text_or_none(record.get("description")) or ""
     fields = {
         **current,
         "$schema": SCHEMA,
         "name": name if is_name(name) else qualified_name(record, name or None),
         "description": shortened(described),
-        "version": text_of(current.get("version")) or text_of(record.get("version")),
+        "version": text_or_none(current.get("version")) or text_or_none(record.get("version")),
         "packages": [_without_none(one) for one in current["packages"]],
         "remotes": [_without_none(one) for one in current["remotes"] if has_address(one)],
     }
     for old in ("version_detail", "status"):
         fields.pop(old, None)
-    return {key: value for key, value in mapping_of(fields).items() if value not in (None, [], {}, "")}
+    return {key: value for key, value in as_object(fields).items() if value not in (None, [], {}, "")}
 
 
 def shortened(text: str) -> str:

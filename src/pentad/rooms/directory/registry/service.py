@@ -167,7 +167,7 @@ class Registry:
         """Store a server.json as a record. NotPublished if it cannot be; publishing it again changes nothing."""
         from pentad.rooms.directory.translate.import_pipeline import ImportOptions
 
-        issues = await asyncio.to_thread(validated, body)
+        issues = await asyncio.to_thread(publication_problems, body)
         if issues:
             raise _not_published(issues)
         try:
@@ -206,7 +206,7 @@ class Registry:
             await self._database.write(work)
 
 
-def validated(body: bytes) -> list[Issue]:
+def publication_problems(body: bytes) -> list[Issue]:
     """Every problem that keeps a server.json from being published."""
     try:
         server = parse_json(body.decode())

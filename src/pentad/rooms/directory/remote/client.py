@@ -190,7 +190,7 @@ class WireClient:
     async def close(self) -> None:
         await self._channel.close()
 
-    async def one(self, method: str, request: Message, answer: type[M]) -> M:
+    async def call(self, method: str, request: Message, answer: type[M]) -> M:
         """One request, one answer."""
         channel = await self._channel.connection()
         method_call: Any = channel.unary_unary(method, _serialized, answer.FromString)
@@ -199,7 +199,7 @@ class WireClient:
         except aio.AioRpcError as error:
             raise self._failure(error) from None
 
-    async def many(self, method: str, request: Message, answer: type[M]) -> AsyncGenerator[M]:
+    async def stream(self, method: str, request: Message, answer: type[M]) -> AsyncGenerator[M]:
         """One request, a stream of answers."""
         channel = await self._channel.connection()
         method_call: Any = channel.unary_stream(method, _serialized, answer.FromString)
@@ -209,7 +209,7 @@ class WireClient:
                 yield one
 
     @asynccontextmanager
-    async def signalled(self, method: str, request: Message) -> AsyncGenerator["Signals"]:
+    async def listen(self, method: str, request: Message) -> AsyncGenerator["Signals"]:
         """Open a stream that may be silent for long, and signal its answers. Begins once the server has accepted it."""
         channel = await self._channel.connection()
         method_call: Any = channel.unary_stream(method, _serialized, bytes)

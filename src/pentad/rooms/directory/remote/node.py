@@ -103,21 +103,21 @@ class RemoteNode:
     async def search_cids(self) -> list[str]:
         """The CIDs of all records of the other directory."""
         request = search_pb2.SearchCIDsRequest()
-        stream = self._client.many(_SEARCH + "SearchCIDs", request, search_pb2.SearchCIDsResponse)
+        stream = self._client.stream(_SEARCH + "SearchCIDs", request, search_pb2.SearchCIDsResponse)
         return [answer.record_cid async for answer in stream]
 
     async def changes(self, position: str, limit: int) -> Changes:
         """The changes there after a position. NotOffered if it is not a Pentad."""
         request = changes_pb2.ListChangesRequest(position=position, limit=limit)
-        answer = await self._client.one(
+        answer = await self._client.call(
             "/pentad.directory.v1.ChangeService/List", request, changes_pb2.ListChangesResponse
         )
         found = [Change(one.cid, one.name, one.deleted) for one in answer.changes if is_cid(one.cid)]
         return Changes(found, answer.position, answer.more, answer.reset)
 
-    def listening(self) -> AbstractAsyncContextManager[Signals]:
+    def listen(self) -> AbstractAsyncContextManager[Signals]:
         """Listen for changes from now on."""
-        return self._client.signalled(
+        return self._client.listen(
             "/agntcy.dir.events.v1.EventService/Listen", events_pb2.ListenRequest(event_types=_CHANGES)
         )
 
@@ -147,11 +147,11 @@ class RemoteNode:
                     found[about].append(Referrer(one.type, about, data, dict(one.annotations), one.created_at))
         return found
 
-    async def announced(self, query: RouteQuery, limit: int) -> list[PublishedRecord]:
+    async def published_records(self, query: RouteQuery, limit: int) -> list[PublishedRecord]:
         """Records that the other directory publishes itself."""
         kind: Any = query.type.value
         request = routing_pb2.ListRequest(queries=[routing_pb2.RecordQuery(type=kind, value=query.value)], limit=limit)
-        stream = self._client.many("/agntcy.dir.routing.v1.RoutingService/List", request, routing_pb2.ListResponse)
+        stream = self._client.stream("/agntcy.dir.routing.v1.RoutingService/List", request, routing_pb2.ListResponse)
         return [
             PublishedRecord(one.record_ref.cid, tuple(one.labels)) async for one in stream if is_cid(one.record_ref.cid)
         ]
@@ -187,7 +187,7 @@ class RemoteNode:
         request = search_pb2.SearchCIDsRequest(
             queries=queries, limit=limit, offset=query.offset, sort_mode=_SORTS[query.order]
         )
-        stream = self._client.many(_SEARCH + "SearchCIDs", request, search_pb2.SearchCIDsResponse)
+        stream = self._client.stream(_SEARCH + "SearchCIDs", request, search_pb2.SearchCIDsResponse)
         hits = [Hit(answer.record_cid) async for answer in stream]
         page = hits[: query.limit] if query.limit else hits
         return Found(page, total, has_more=len(hits) > len(page))
@@ -198,7 +198,7 @@ class RemoteNode:
             provider=sign_pb2.VerifyRequestProvider(any=sign_pb2.VerifyWithAny()),
             from_server=True,
         )
-        answer = await self._client.one("/agntcy.dir.sign.v1.SignService/Verify", request, sign_pb2.VerifyResponse)
+        answer = await self._client.call("/agntcy.dir.sign.v1.SignService/Verify", request, sign_pb2.VerifyResponse)
         signers = tuple(
             Signer(one.key.public_key, f"key:{one.key.algorithm}")
             if one.HasField("key")
@@ -211,7 +211,7 @@ class RemoteNode:
     async def verify_name(self, cid: str | None, name: str | None, version: str | None) -> NameVerdict:
         request = naming_pb2.GetVerificationInfoRequest(cid=cid, name=name, version=version)
         method = "/agntcy.dir.naming.v1.NamingService/GetVerificationInfo"
-        answer = await self._client.one(method, request, naming_pb2.GetVerificationInfoResponse)
+        answer = await self._client.call(method, request, naming_pb2.GetVerificationInfoResponse)
         if not answer.verified:
             return NameVerdict(False, answer.error_message or "no verification found")
         seen = answer.verification.domain
@@ -220,7 +220,7 @@ class RemoteNode:
 
     async def _ranked_search(self, query: Query) -> Found:
         request = ranked_pb2.RankedSearchRequest(query=encoded_query(query))
-        answer = await self._client.one(
+        answer = await self._client.call(
             "/pentad.directory.v1.RankedSearchService/Search", request, ranked_pb2.RankedSearchResponse
         )
         return decoded_found(answer.found, self.address)
@@ -234,7 +234,7 @@ class RemoteNode:
     async def _resolve(self, name: str, version: str | None) -> list[NamedRef]:
         request = naming_pb2.ResolveRequest(name=name, version=version)
         method = "/agntcy.dir.naming.v1.NamingService/Resolve"
-        answer = await self._client.one(method, request, naming_pb2.ResolveResponse)
+        answer = await self._client.call(method, request, naming_pb2.ResolveResponse)
         if not answer.records:
             raise NotFound(f'no record found with name "{name}"', hint="Search with a pattern, such as *part*.")
         return [NamedRef(one.name, one.version, one.cid) for one in answer.records]
@@ -267,7 +267,7 @@ class RemoteNode:
     async def _statements(self, cid: str) -> list[Statement]:
         """The signatures and public keys of a record."""
         request = store_pb2.PullReferrerRequest(record_ref=core_pb2.RecordRef(cid=cid))
-        stream = self._client.many(_STORE + "PullReferrer", request, store_pb2.PullReferrerResponse)
+        stream = self._client.stream(_STORE + "PullReferrer", request, store_pb2.PullReferrerResponse)
         return [
             Statement(one.referrer.referrer_ref.cid, one.referrer.type, plain_struct(one.referrer.data.fields.items()))
             async for one in stream
@@ -277,7 +277,7 @@ class RemoteNode:
         """The total number of hits, or None if the server cannot count."""
         request = search_pb2.CountRecordsRequest(queries=queries)
         try:
-            answer = await self._client.one(_SEARCH + "CountRecords", request, search_pb2.CountRecordsResponse)
+            answer = await self._client.call(_SEARCH + "CountRecords", request, search_pb2.CountRecordsResponse)
         except NotOffered:
             return None
         return answer.total_count

@@ -14,7 +14,7 @@ from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ports import Dialect
 from pentad.kernel.sql import Sql, composed, joined
 from pentad.rooms.directory.oasf.taxonomy import map_class, taxonomy
-from pentad.rooms.directory.oasf.versions import EMBEDDED, Family, serving
+from pentad.rooms.directory.oasf.versions import EMBEDDED, Family, embedded_version
 from pentad.rooms.directory.records.index_fields import Kind
 from pentad.rooms.directory.search.patterns import Pattern, pattern
 from pentad.rooms.directory.search.query import Filter, FilterKind, Query
@@ -124,7 +124,7 @@ def number_test(item: Filter, id_version: str | None) -> TermTest:
 
 def _in_all_versions(kind: Kind, number: int, version: str) -> list[tuple[str, int]]:
     """Name and id of a class in each version that has it."""
-    family, served = _FAMILIES[kind], serving(version)
+    family, served = _FAMILIES[kind], embedded_version(version)
     if served is None:
         raise InvalidInput(f"invalid version {version[:80]!r}.", hint=f"Available versions: {', '.join(EMBEDDED)}")
     entry = taxonomy(served.version, family).by_id(number)

@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from pentad.kernel.errors import InvalidInput
+from pentad.kernel.json_values import as_list, as_object, text_or_none
 from pentad.rooms.directory.translate.envelope import (
     DEFAULT_CARD_DESCRIPTION,
     DEFAULT_CARD_NAME,
@@ -17,8 +18,8 @@ from pentad.rooms.directory.translate.envelope import (
     new_record,
     unexported_parts,
 )
+from pentad.rooms.directory.translate.json_objects import required_object
 from pentad.rooms.directory.translate.losses import Loss, Translated
-from pentad.rooms.directory.translate.untrusted_json import items_of, mapping_of, required_object, text_of
 
 MODULES: Final = ("integration/a2a", "runtime/a2a")
 CARD_SCHEMA: Final = "v1.0.0"
@@ -37,9 +38,9 @@ def to_record(source: dict[str, Any], given: Overrides = NO_OVERRIDES) -> Transl
         "artifact": artifact,
     }
     record = new_record(
-        name=text_of(card.get("name")) or DEFAULT_CARD_NAME,
-        description=text_of(card.get("description")) or DEFAULT_CARD_DESCRIPTION,
-        version=text_of(card.get("version")) or text_of(card.get("agentVersion")),
+        name=text_or_none(card.get("name")) or DEFAULT_CARD_NAME,
+        description=text_or_none(card.get("description")) or DEFAULT_CARD_DESCRIPTION,
+        version=text_or_none(card.get("version")) or text_or_none(card.get("agentVersion")),
         authors=_authors(card),
         created_at=first_date((card.get("created_at"), card.get("createdAt"), card.get("updatedAt"))),
         module=module,
@@ -52,9 +53,11 @@ def _authors(card: dict[str, Any]) -> list[str]:
     """The provider of the agent, in any dialect of cards."""
     found: list[str] = []
     for key in ("provider", "developer", "author", "authors"):
-        for one in items_of(card.get(key)) or [card.get(key)]:
-            fields = mapping_of(one)
-            name = text_of(one) or next((text for part in _NAMES if (text := text_of(fields.get(part)))), None)
+        for one in as_list(card.get(key)) or [card.get(key)]:
+            fields = as_object(one)
+            name = text_or_none(one) or next(
+                (text for part in _NAMES if (text := text_or_none(fields.get(part)))), None
+            )
             found += [name] if name else []
         if found:
             return found
@@ -70,7 +73,7 @@ def from_record(record: dict[str, Any]) -> Translated[dict[str, Any]]:
     found = module_artifact(module)
     card = artifact_json(found)
     if card is None:
-        card = mapping_of(mapping_of(module.get("data")).get("card_data")) or None
+        card = as_object(as_object(module.get("data")).get("card_data")) or None
         if found.why:
             losses.append(Loss(f"{module_path(record, module)}.artifact", found.why))
     if card is None:

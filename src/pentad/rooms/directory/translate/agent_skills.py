@@ -8,6 +8,7 @@ import re
 from typing import Any, Final
 
 from pentad.kernel.errors import InvalidInput
+from pentad.kernel.json_values import as_list, as_object, as_texts, text_or_none
 from pentad.rooms.directory.translate import frontmatter
 from pentad.rooms.directory.translate.envelope import (
     NO_OVERRIDES,
@@ -20,8 +21,8 @@ from pentad.rooms.directory.translate.envelope import (
     new_record,
     unexported_parts,
 )
+from pentad.rooms.directory.translate.json_objects import without_empty
 from pentad.rooms.directory.translate.losses import Loss, Translated
-from pentad.rooms.directory.translate.untrusted_json import items_of, mapping_of, text_of, texts_of, without_empty
 
 MODULE: Final = "core/language_model/agentskills"
 MODULE_ID: Final = 10302
@@ -32,7 +33,7 @@ _WORD: Final = re.compile(r"(?:[^\s()]|\([^()]*\))+|[()]")
 
 def to_record(source: dict[str, Any], given: Overrides = NO_OVERRIDES) -> Translated[dict[str, Any]]:
     """The record of `{"skillMarkdown": text}`."""
-    text = text_of(source.get("skillMarkdown"))
+    text = text_or_none(source.get("skillMarkdown"))
     if text is None:
         raise InvalidInput("missing 'skillMarkdown' in input data", hint="Give the text of the SKILL.md.")
     losses = [Loss(key, "only skillMarkdown is imported") for key in source if key != "skillMarkdown"]
@@ -51,8 +52,8 @@ def to_record(source: dict[str, Any], given: Overrides = NO_OVERRIDES) -> Transl
     record = new_record(
         name=manifest["name"],
         description=manifest["description"],
-        version=text_of(metadata.get("version")),
-        authors=[text_of(metadata.get("author")) or ""],
+        version=text_or_none(metadata.get("version")),
+        authors=[text_or_none(metadata.get("author")) or ""],
         created_at=first_date(metadata.get(key) for key in ("created_at", "created", "date", "updated_at", "updated")),
         module=module,
         given=given,
@@ -74,7 +75,7 @@ def manifest_of(text: str) -> tuple[dict[str, Any], frontmatter.Frontmatter]:
         "license": found.text("license") if "license" not in found.beyond else None,
         "compatibility": list(dict.fromkeys(found.texts("compatibility"))),
         "allowed_tools": list(dict.fromkeys(tools)),
-        "version": text_of(metadata.get("version")),
+        "version": text_or_none(metadata.get("version")),
         "frontmatter_metadata": metadata,
     }
     return without_empty(manifest), found
@@ -96,11 +97,11 @@ def from_record(record: dict[str, Any]) -> Translated[str]:
         raise InvalidInput(
             f"the skill is a bundle ({found.media_type[:80]}), not a single file", hint="Unpack the artifact instead."
         )
-    data = mapping_of(module.get("data"))
+    data = as_object(module.get("data"))
     losses = unexported_parts(record, module, "a SKILL.md")
     losses += [
         Loss(f"{path}.data.artifacts[{index}]", "a SKILL.md is one file; the others of its folder are not in it")
-        for index, _ in enumerate(items_of(data.get("artifacts")))
+        for index, _ in enumerate(as_list(data.get("artifacts")))
     ]
     if found.content is not None:
         try:
@@ -110,25 +111,25 @@ def from_record(record: dict[str, Any]) -> Translated[str]:
     elif found.why:
         losses.append(Loss(f"{path}.artifact", found.why))
     losses.append(Loss(f"{path}.artifact", "the record has only the manifest, so the file has no text below it"))
-    text, lost = write_skill(mapping_of(data.get("skill_manifest")))
+    text, lost = write_skill(as_object(data.get("skill_manifest")))
     return Translated(text, losses + [Loss(f"{path}.data.skill_manifest.{loss.path}", loss.reason) for loss in lost])
 
 
 def write_skill(manifest: dict[str, Any]) -> Translated[str]:
     """A SKILL.md written from a manifest."""
-    name, description = text_of(manifest.get("name")), text_of(manifest.get("description"))
+    name, description = text_or_none(manifest.get("name")), text_or_none(manifest.get("description"))
     if name is None or description is None:
         raise InvalidInput("skill manifest has no name or description", hint="Give the module a whole skill_manifest.")
     fields = {
         "name": name,
         "description": description,
-        "license": text_of(manifest.get("license")),
-        "compatibility": ", ".join(texts_of(manifest.get("compatibility"))),
-        "allowed-tools": " ".join(texts_of(manifest.get("allowed_tools"))),
+        "license": text_or_none(manifest.get("license")),
+        "compatibility": ", ".join(as_texts(manifest.get("compatibility"))),
+        "allowed-tools": " ".join(as_texts(manifest.get("allowed_tools"))),
     }
     lines = [f"{key}: {frontmatter.quoted(value)}" for key, value in fields.items() if value]
-    metadata = dict(mapping_of(manifest.get("frontmatter_metadata")))
-    if version := text_of(manifest.get("version")):
+    metadata = dict(as_object(manifest.get("frontmatter_metadata")))
+    if version := text_or_none(manifest.get("version")):
         metadata.setdefault("version", version)
     pairs = {key: text for key in sorted(metadata) if (text := _written_value(key, metadata[key])) is not None}
     if pairs:
@@ -142,6 +143,6 @@ def write_skill(manifest: dict[str, Any]) -> Translated[str]:
 
 
 def _written_value(key: str, value: Any) -> str | None:
-    if isinstance(value, list) and frontmatter.is_key(key) and all(isinstance(item, str) for item in items_of(value)):
-        return "[" + ", ".join(frontmatter.quoted(item, always=True) for item in texts_of(value)) + "]"
+    if isinstance(value, list) and frontmatter.is_key(key) and all(isinstance(item, str) for item in as_list(value)):
+        return "[" + ", ".join(frontmatter.quoted(item, always=True) for item in as_texts(value)) + "]"
     return frontmatter.quoted(value) if isinstance(value, str) and frontmatter.is_key(key) else None

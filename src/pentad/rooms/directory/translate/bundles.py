@@ -91,7 +91,7 @@ def read_bundle(content: bytes) -> Bundle:
     if not skills:
         raise InvalidInput("the bundle has no SKILL.md", hint="Pack the folder that has the SKILL.md in it.")
     if _depth(skills[0]) > 1 or (len(skills) > 1 and _depth(skills[1]) == _depth(skills[0])):
-        raise InvalidInput("the bundle is not the folder of one skill", hint="Pack every skill for itself.")
+        raise InvalidInput("the bundle is not the folder of one skill", hint="Pack each skill separately.")
     folder = skills[0].removesuffix(agent_skills.SKILL_FILE)
     try:
         markdown = members[skills[0]].decode()

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from pentad.kernel.json_values import as_object, as_objects
 from pentad.rooms.directory.oasf.taxonomy import ClassEntry, map_class, taxonomy
 from pentad.rooms.directory.oasf.versions import Family
 from pentad.rooms.directory.translate.losses import Loss
-from pentad.rooms.directory.translate.untrusted_json import mapping_of, objects_of
 
 How = Literal["same name", "same id", "short name", "caption", "successor", "kept as it is", "dropped"]
 HOWS: Final[dict[str, How]] = {
@@ -47,7 +47,7 @@ class ClassMigration:
     def migrate(self, value: Any) -> list[dict[str, Any]]:
         """The list in the other version. Two classes that become one are reported as a loss."""
         kept: dict[int, dict[str, Any]] = {}
-        for index, item in enumerate(objects_of(value)):
+        for index, item in enumerate(as_objects(value)):
             path = f"{self.family}s[{index}]"
             entry = self._entry(item)
             found = None if entry is None else self._found(entry, path)
@@ -59,7 +59,7 @@ class ClassMigration:
             if found.id in kept:
                 self.losses.append(Loss(path, f"it becomes {found.name}, which another {self.family} is already"))
                 continue
-            notes = mapping_of(item.get("annotations"))
+            notes = as_object(item.get("annotations"))
             kept[found.id] = self._item(found) | ({"annotations": notes} if notes else {})
         return list(kept.values())
 

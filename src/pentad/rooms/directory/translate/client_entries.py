@@ -12,8 +12,8 @@ from typing import Any, Final
 from pentad.kernel.errors import InvalidInput
 from pentad.mcp_clients.clients import Client
 from pentad.rooms.directory.translate.host_configs import Exported
+from pentad.rooms.directory.translate.json_objects import without_empty
 from pentad.rooms.directory.translate.launches import INPUT, PLACEHOLDER, Launch, checked_command
-from pentad.rooms.directory.translate.untrusted_json import without_empty
 
 Ask = Callable[[str], str]
 """Asks the user for a value by its name."""

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from pentad.kernel.cid import canonical_json
-from pentad.rooms.directory.oasf.versions import serving
+from pentad.kernel.json_values import as_list, as_object, as_objects, as_texts, text_or_none
+from pentad.rooms.directory.oasf.versions import embedded_version
 from pentad.rooms.directory.translate.class_migration import ClassMigration, class_label
 from pentad.rooms.directory.translate.locator_migration import migrate_locators
 from pentad.rooms.directory.translate.losses import Loss
 from pentad.rooms.directory.translate.module_migration import ModuleMigration
-from pentad.rooms.directory.translate.untrusted_json import items_of, mapping_of, objects_of, text_of, texts_of
 
 Kind = Literal["added", "removed", "changed"]
 Bump = Literal["none", "patch", "minor", "major", "back", "other"]
@@ -106,12 +106,12 @@ def difference(before: dict[str, Any], after: dict[str, Any]) -> Difference:
     """The changes from one record to another."""
     changes: list[Change] = []
     changes += _fields(before, after)
-    changes += _sets("author", texts_of(before.get("authors")), texts_of(after.get("authors")))
+    changes += _sets("author", as_texts(before.get("authors")), as_texts(after.get("authors")))
     for family in ("skill", "domain"):
         old, new = (_classes(record, family, after) for record in (before, after))
         changes += _sets(family, old, new, breaking=family == "skill")
     changes += _sets("locator", _locators(before), _locators(after), breaking=True)
-    changes += _annotations(mapping_of(before.get("annotations")), mapping_of(after.get("annotations")))
+    changes += _annotations(as_object(before.get("annotations")), as_object(after.get("annotations")))
     changes += _modules(before, after)
     return Difference(changes, bump_of(before.get("version"), after.get("version")))
 
@@ -137,7 +137,7 @@ def _classes(record: dict[str, Any], family: Literal["skill", "domain"], newer: 
     """The full names of the classes in the newer record's version; the record's own name for unknown ones."""
     own_version, target_version = _version(record), _version(newer)
     names: list[str] = []
-    for item in objects_of(record.get(f"{family}s")):
+    for item in as_objects(record.get(f"{family}s")):
         classes = ClassMigration(family, own_version, target_version)
         found = classes.migrate([item]) if own_version and target_version else []
         exact = classes.mappings[0] if found else None
@@ -150,7 +150,7 @@ def _classes(record: dict[str, Any], family: Literal["skill", "domain"], newer: 
 
 def _version(record: dict[str, Any]) -> str:
     version = record.get("schema_version")
-    served = serving(version) if isinstance(version, str) else None
+    served = embedded_version(version) if isinstance(version, str) else None
     return served.version if served else ""
 
 
@@ -159,7 +159,7 @@ def _locators(record: dict[str, Any]) -> list[str]:
     lost: list[Loss] = []
     return [
         f"{locator['type']} {url}"
-        for item in objects_of(record.get("locators"))
+        for item in as_objects(record.get("locators"))
         for locator in migrate_locators([item], _NEWEST_FORM, lost)
         for url in locator["urls"]
     ]
@@ -188,14 +188,14 @@ def _module_contents(record: dict[str, Any], newer: dict[str, Any]) -> dict[str,
     contents: dict[str, Any] = {}
     count: Counter[str] = Counter()
     for key in ("modules", "extensions"):
-        for module in objects_of(record.get(key)):
+        for module in as_objects(record.get(key)):
             differs = own_version and target_version and own_version != target_version
             migrated = ModuleMigration(own_version, target_version, []).migrate([module], key) if differs else [module]
             for one in migrated or [module]:
-                name = text_of(one.get("name")) or "(unnamed)"
+                name = text_or_none(one.get("name")) or "(unnamed)"
                 count[name] += 1
                 content = {field: value for field, value in one.items() if field not in ("name", "id", "artifact")}
-                if digest := text_of(mapping_of(one.get("artifact")).get("digest")):
+                if digest := text_or_none(as_object(one.get("artifact")).get("digest")):
                     content["artifact"] = {"digest": digest}
                 contents[f"{name}#{count[name]}" if count[name] > 1 else name] = content
     return contents
@@ -205,7 +205,7 @@ _BREAKING: Final[tuple[Callable[[ValueChange], bool], ...]] = (
     lambda one: one.kind == "removed" and any(word in one.path for word in (".tools[", ".connections[", ".servers[")),
     lambda one: one.kind == "removed" and one.path.endswith((".url", ".command")),
     lambda one: one.kind == "changed" and one.path.endswith((".url", ".command")),
-    lambda one: one.kind == "added" and ".env_vars[" in one.path and mapping_of(one.after).get("required") is True,
+    lambda one: one.kind == "added" and ".env_vars[" in one.path and as_object(one.after).get("required") is True,
 )
 
 
@@ -269,11 +269,11 @@ def _compared(before: Any, after: Any, path: str) -> Iterator[ValueChange]:
     elif after is _ABSENT:
         yield ValueChange(path, before, None, "removed")
     elif isinstance(before, dict) and isinstance(after, dict):
-        old, new = mapping_of(before), mapping_of(after)
+        old, new = as_object(before), as_object(after)
         for key in sorted(old.keys() | new.keys()):
             yield from _compared(old.get(key, _ABSENT), new.get(key, _ABSENT), f"{path}.{key}" if path else key)
     elif isinstance(before, list) and isinstance(after, list):
-        yield from _lists(items_of(before), items_of(after), path)
+        yield from _lists(as_list(before), as_list(after), path)
     elif not same(before, after):
         yield ValueChange(path, before, after)
 
@@ -306,15 +306,15 @@ def _lists(before: list[Any], after: list[Any], path: str) -> Iterator[ValueChan
 
 
 def _by_name(item: dict[str, Any]) -> str | None:
-    return text_of(item.get("name"))
+    return text_or_none(item.get("name"))
 
 
 def _by_id(item: dict[str, Any]) -> str | None:
-    return text_of(item.get("id"))
+    return text_or_none(item.get("id"))
 
 
 def _by_address(item: dict[str, Any]) -> str | None:
-    kind, address = text_of(item.get("type")), text_of(item.get("url")) or text_of(item.get("command"))
+    kind, address = text_or_none(item.get("type")), text_or_none(item.get("url")) or text_or_none(item.get("command"))
     return f"{kind} {address}" if kind and address else None
 
 
@@ -322,7 +322,7 @@ def _keyed(items: list[Any], key: Callable[[dict[str, Any]], str | None]) -> dic
     """The items by key, if each has one and all are different; otherwise None."""
     keyed: dict[str, Any] = {}
     for item in items:
-        name = key(mapping_of(item))
+        name = key(as_object(item))
         if name is None or name in keyed:
             return None
         keyed[name] = item

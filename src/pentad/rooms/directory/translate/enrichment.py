@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from pentad.kernel.errors import InvalidInput
+from pentad.kernel.json_values import as_list, as_object, as_objects, as_texts, text_or_none
 from pentad.kernel.names import did_you_mean
-from pentad.rooms.directory.oasf.suggest import suggest
+from pentad.rooms.directory.oasf.class_suggestions import suggest
 from pentad.rooms.directory.oasf.taxonomy import ClassEntry, taxonomy
 from pentad.rooms.directory.translate.class_migration import class_item
 from pentad.rooms.directory.translate.envelope import PLACEHOLDER_TEXTS
-from pentad.rooms.directory.translate.untrusted_json import items_of, mapping_of, objects_of, text_of, texts_of
 
 _MOST: Final = {"skill": 3, "domain": 2}
 _NEAR: Final = {"skill": 0.5, "domain": 0.6}
@@ -101,12 +101,12 @@ def words_of(record: dict[str, Any]) -> str:
     name, description = str(record.get("name", "")), str(record.get("description", ""))
     # The namespace says who, not what; placeholder texts say nothing.
     parts = [text for text in (name.rstrip("/").rsplit("/", 1)[-1], description) if text not in PLACEHOLDER_TEXTS]
-    for module in objects_of(record.get("modules")) + objects_of(record.get("extensions")):
-        data = mapping_of(module.get("data"))
-        card = mapping_of(data.get("card_data"))
-        holders = [data, mapping_of(data.get("mcp_data")), *objects_of(data.get("servers"))]
-        named = [item for holder in holders for item in objects_of(holder.get("tools"))]
-        for item in (*named, *objects_of(card.get("skills"))):
-            parts += [text for key in ("name", "description") if (text := text_of(item.get(key)))]
-            parts += texts_of(items_of(item.get("tags")))
+    for module in as_objects(record.get("modules")) + as_objects(record.get("extensions")):
+        data = as_object(module.get("data"))
+        card = as_object(data.get("card_data"))
+        holders = [data, as_object(data.get("mcp_data")), *as_objects(data.get("servers"))]
+        named = [item for holder in holders for item in as_objects(holder.get("tools"))]
+        for item in (*named, *as_objects(card.get("skills"))):
+            parts += [text for key in ("name", "description") if (text := text_or_none(item.get(key)))]
+            parts += as_texts(as_list(item.get("tags")))
     return "\n".join(parts)

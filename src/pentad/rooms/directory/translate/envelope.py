@@ -17,8 +17,8 @@ from typing import Any, Final, Literal, cast
 from pentad.kernel.cid import canonical_json
 from pentad.kernel.clock import parse_iso
 from pentad.kernel.errors import InvalidInput
+from pentad.kernel.json_values import as_object, as_objects, text_or_none
 from pentad.rooms.directory.translate.losses import Loss
-from pentad.rooms.directory.translate.untrusted_json import mapping_of, objects_of, text_of
 
 SCHEMA_VERSION: Final = "1.0.0"
 """The version that translators write. `migration.py` converts it to others."""
@@ -152,10 +152,10 @@ class Artifact:
 
 def module_artifact(module: dict[str, Any]) -> Artifact:
     """The artifact of a module. Its content is dropped if it does not match the digest."""
-    artifact = mapping_of(module.get("artifact"))
-    media = text_of(artifact.get("media_type")) or ""
-    kind = text_of(artifact.get("artifact_type")) or ""
-    data = text_of(artifact.get("data"))
+    artifact = as_object(module.get("artifact"))
+    media = text_or_none(artifact.get("media_type")) or ""
+    kind = text_or_none(artifact.get("artifact_type")) or ""
+    data = text_or_none(artifact.get("data"))
     if data is None:
         return Artifact(None, media, kind)
     try:
@@ -181,7 +181,7 @@ def artifact_json(found: Artifact) -> dict[str, Any] | None:
 
 def find_module(record: dict[str, Any], names: Sequence[str]) -> dict[str, Any] | None:
     """The first module with one of these names, in the order of the names."""
-    modules = objects_of(record.get("modules")) + objects_of(record.get("extensions"))
+    modules = as_objects(record.get("modules")) + as_objects(record.get("extensions"))
     return next((module for name in names for module in modules if module.get("name") == name), None)
 
 

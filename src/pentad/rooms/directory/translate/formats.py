@@ -89,7 +89,7 @@ def parse_source(form: Format, text: str | bytes) -> dict[str, Any]:
     """The source as JSON. A SKILL.md may be given as plain text. InvalidInput if it is not valid."""
     body = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     if len(body) > MOST_SOURCE:
-        raise LimitExceeded(f"the source has {len(body)} bytes; the most are {MOST_SOURCE}", hint="Shorten it.")
+        raise LimitExceeded(f"the source has {len(body)} bytes; the maximum is {MOST_SOURCE}", hint="Shorten it.")
     try:
         plain = body.decode()
     except UnicodeDecodeError:

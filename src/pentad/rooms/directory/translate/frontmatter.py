@@ -65,11 +65,12 @@ def read(text: str) -> Frontmatter:
     """The values of a front matter."""
     if len(text) > MOST_CHARACTERS:
         raise LimitExceeded(
-            f"the frontmatter has {len(text)} characters; the most are {MOST_CHARACTERS}", hint="Move text to the body."
+            f"the frontmatter has {len(text)} characters; the maximum is {MOST_CHARACTERS}",
+            hint="Move text to the body.",
         )
     lines = re.split(r"\r\n|\r|\n", text)
     if len(lines) > MOST_LINES:
-        raise LimitExceeded(f"the frontmatter has {len(lines)} lines; the most are {MOST_LINES}")
+        raise LimitExceeded(f"the frontmatter has {len(lines)} lines; the maximum is {MOST_LINES}")
     found = Frontmatter()
     for key, value, below in _entries(lines):
         if key in found.values or key in found.beyond:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from pentad.kernel.cid import canonical_json
 from pentad.kernel.errors import InvalidInput
+from pentad.kernel.json_values import as_object, as_objects, as_texts, text_or_none
 from pentad.rooms.directory.translate.envelope import (
     DEFAULT_SERVER_NAME,
     DEFAULT_VERSION,
@@ -25,6 +26,7 @@ from pentad.rooms.directory.translate.envelope import (
     new_record,
     unexported_parts,
 )
+from pentad.rooms.directory.translate.json_objects import without_duplicates, without_empty
 from pentad.rooms.directory.translate.launches import (
     INPUT,
     MODULES,
@@ -42,14 +44,6 @@ from pentad.rooms.directory.translate.launches import (
 )
 from pentad.rooms.directory.translate.losses import Loss, Translated
 from pentad.rooms.directory.translate.server_json_import import launches_of
-from pentad.rooms.directory.translate.untrusted_json import (
-    mapping_of,
-    objects_of,
-    text_of,
-    texts_of,
-    without_duplicates,
-    without_empty,
-)
 
 CONFIG: Final = "application/vnd.mcp.config+json"
 """The type of an artifact that is a host's mcp.json."""
@@ -65,18 +59,18 @@ _ROOTS: Final = ("servers", "mcpServers")
 
 def servers_of(source: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """The servers of a configuration of any host."""
-    for holder in (source, mapping_of(source.get("mcp"))):
+    for holder in (source, as_object(source.get("mcp"))):
         for root in _ROOTS:
             found = holder.get(root)
             if isinstance(found, dict):
-                return {name: mapping_of(server) for name, server in mapping_of(found).items()}
+                return {name: as_object(server) for name, server in as_object(found).items()}
     raise InvalidInput("no servers found in MCP configuration", hint="Give an object mcpServers or servers.")
 
 
 def split_config(source: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Split a configuration into one per server, by name, each with the inputs it uses."""
     servers = servers_of(source)
-    known = {str(one.get("id")): one for one in objects_of(source.get("inputs"))}
+    known = {str(one.get("id")): one for one in as_objects(source.get("inputs"))}
     configurations: dict[str, dict[str, Any]] = {}
     for name, server in servers.items():
         inputs = [known[one] for one in dict.fromkeys(INPUT.findall(repr(server))) if one in known]
@@ -94,7 +88,7 @@ def to_record(source: dict[str, Any], given: Overrides = NO_OVERRIDES) -> Transl
     artifact, rounded = json_artifact(kept, CONFIG)
     servers = servers_of(ordered)
     name = next(iter(servers)) if len(servers) == 1 else DEFAULT_SERVER_NAME
-    descriptions = [text_of(server.get("description")) for server in servers.values()]
+    descriptions = [text_or_none(server.get("description")) for server in servers.values()]
     described = " ".join(text for text in descriptions if text) or " ".join(map(_described, launches))
     reached = {launch.name for launch in launches}
     losses += [
@@ -132,7 +126,7 @@ def _connections(launches: list[Launch]) -> list[dict[str, Any]]:
 def _server_parts(source: dict[str, Any]) -> tuple[dict[str, Any], list[Loss]]:
     """The servers of a configuration and the inputs they ask for, without a host's other settings."""
     wrapped = not any(isinstance(source.get(root), dict) for root in _ROOTS)
-    holder = mapping_of(source.get("mcp")) if wrapped else source
+    holder = as_object(source.get("mcp")) if wrapped else source
     kept = {key: value for key, value in holder.items() if key in ("inputs", *_ROOTS)}
     lost = [f"mcp.{key}" for key in holder if key not in kept] if wrapped else []
     lost += [key for key in source if key not in (("mcp",) if wrapped else kept)]
@@ -143,24 +137,30 @@ def _server_parts(source: dict[str, Any]) -> tuple[dict[str, Any], list[Loss]]:
 
 def config_launches(source: dict[str, Any]) -> list[Launch]:
     """The launches of a configuration, with the placeholders of every host in one form."""
-    holder = source if any(root in source for root in _ROOTS) else mapping_of(source.get("mcp"))
-    descriptions = {str(one.get("id")): text_of(one.get("description")) for one in objects_of(holder.get("inputs"))}
+    holder = source if any(root in source for root in _ROOTS) else as_object(source.get("mcp"))
+    descriptions = {
+        str(one.get("id")): text_or_none(one.get("description")) for one in as_objects(holder.get("inputs"))
+    }
     launches: list[Launch] = []
     for name, server in servers_of(source).items():
-        url = text_of(server.get("url")) or text_of(server.get("serverUrl")) or text_of(server.get("httpUrl"))
+        url = (
+            text_or_none(server.get("url"))
+            or text_or_none(server.get("serverUrl"))
+            or text_or_none(server.get("httpUrl"))
+        )
         transport = transport_of(server.get("type"), "streamable-http" if url else "stdio")
-        command = text_of(server.get("command"))
+        command = text_or_none(server.get("command"))
         if (transport == "stdio" and command is None) or (transport != "stdio" and url is None):
             continue
         local = transport == "stdio"
-        env = [_variable(key, value, descriptions) for key, value in mapping_of(server.get("env")).items()]
-        headers = [(key, _with_placeholders(str(value))) for key, value in mapping_of(server.get("headers")).items()]
+        env = [_variable(key, value, descriptions) for key, value in as_object(server.get("env")).items()]
+        headers = [(key, _with_placeholders(str(value))) for key, value in as_object(server.get("headers")).items()]
         launches.append(
             Launch(
                 transport=transport,
                 name=name,
                 command=command if local else None,
-                args=tuple(_REFERENCE.sub(r"${input:\1}", arg) for arg in texts_of(server.get("args")))
+                args=tuple(_REFERENCE.sub(r"${input:\1}", arg) for arg in as_texts(server.get("args")))
                 if local
                 else (),
                 env=tuple(env),
@@ -193,17 +193,17 @@ class Exported:
         if module is None:
             raise InvalidInput("MCP module not found in record", hint=f"The record needs a module {MODULES[0]}.")
         self.losses = unexported_parts(record, module, "a host's configuration")
-        self.data = mapping_of(module.get("data"))
+        self.data = as_object(module.get("data"))
         self.path = module_path(record, module)
         self.module_artifact: Artifact = module_artifact(module)
         self.original = artifact_json(self.module_artifact) if self.module_artifact.artifact_type == CONFIG else None
-        name = text_of(self.data.get("name"))
+        name = text_or_none(self.data.get("name"))
         if name is None and not isinstance(self.data.get("servers"), list):
             raise InvalidInput(
                 "invalid MCP module data: neither name nor servers", hint="Give the module a name and connections."
             )
         self.launches = self._launches()
-        plain = name or text_of(record.get("name")) or "server"
+        plain = name or text_or_none(record.get("name")) or "server"
         self.named = with_unique_names(self.launches, plain, shorten=self.original is None)
         self._add_losses()
 
@@ -217,7 +217,7 @@ class Exported:
             if launches and _connections(launches) == plain:
                 return launches
             self.original = None
-        server = mapping_of(self.data.get("mcp_data"))
+        server = as_object(self.data.get("mcp_data"))
         if server and _connections(launches_of(server)) == plain:
             return launches_of(server, complete=True)
         return connection_launches(plain)
@@ -228,8 +228,8 @@ class Exported:
                 self.losses.append(Loss(f"{self.path}.data.{key}", "a host's configuration has no place for it"))
         if self.module_artifact.why:
             self.losses.append(Loss(f"{self.path}.artifact", self.module_artifact.why))
-        for index, server in enumerate(objects_of(self.data.get("servers"))):
-            if "name" not in self.data and text_of(server.get("name")) is None:
+        for index, server in enumerate(as_objects(self.data.get("servers"))):
+            if "name" not in self.data and text_or_none(server.get("name")) is None:
                 self.losses.append(Loss(f"{self.path}.data.servers[{index}]", "a server without a name is left out"))
 
     def losses_in_other_form(self) -> list[Loss]:

@@ -12,12 +12,13 @@ from typing import Any, Final, Literal, Protocol
 from pentad.kernel.cid import canonical_json, cid_of
 from pentad.kernel.clock import Clock, SystemClock
 from pentad.kernel.errors import Forbidden, LimitExceeded, PentadError, Unauthenticated
+from pentad.kernel.json_values import as_object, as_objects, text_or_none
 from pentad.kernel.principal import Principal
 from pentad.kernel.problems import Patch
 from pentad.rooms.directory.models import Pushed, Record
 from pentad.rooms.directory.oasf.findings import Report
 from pentad.rooms.directory.oasf.schema_source import SchemaSource, UnknownVersion
-from pentad.rooms.directory.oasf.versions import EMBEDDED, serving
+from pentad.rooms.directory.oasf.versions import EMBEDDED, embedded_version
 from pentad.rooms.directory.search.query import Filter, FilterKind, Found, Query
 from pentad.rooms.directory.translate.class_migration import ClassMapping
 from pentad.rooms.directory.translate.enrichment import Suggested, enrich
@@ -35,7 +36,6 @@ from pentad.rooms.directory.translate.losses import Loss, losses_json, withheld_
 from pentad.rooms.directory.translate.migration import migrate, unmapped_problem
 from pentad.rooms.directory.translate.secret_redaction import REASON, SuspiciousSource, Withheld
 from pentad.rooms.directory.translate.sources import Content, Read, Source, read_source, source_parts
-from pentad.rooms.directory.translate.untrusted_json import mapping_of, objects_of, text_of
 
 DIGEST_NOTE: Final = "source_digest"
 """The annotation with the digest of a record's source."""
@@ -243,7 +243,7 @@ class Importer:
         losses = [loss for loss in losses if loss.path not in ("skills", "domains")]  # they were empty
         if not record.get("locators"):
             record.pop("locators", None)
-        record["annotations"] = {**mapping_of(record.get("annotations")), DIGEST_NOTE: digest}
+        record["annotations"] = {**as_object(record.get("annotations")), DIGEST_NOTE: digest}
         return await self._checked(Imported(read.format, record, "", "invalid", losses, suggested))
 
     async def _prepared_record(self, read: Read, options: ImportOptions) -> Imported:
@@ -257,7 +257,7 @@ class Importer:
             cid = cid_of(canonical_json(record))
             return Imported(read.format, record, cid, "would be imported", warnings=warnings)
         losses = _overridden(record, options)
-        served = serving(own)
+        served = embedded_version(own)
         version = served.version if served else SCHEMA_VERSION
         suggested = enrich(
             record, version, options.skills, options.domains, by_words=options.suggest, guess=False
@@ -338,8 +338,8 @@ def source_digest(read: Read, options: ImportOptions) -> str | None:
     record = read.translated.result
     if read.format == "oasf":
         return None
-    module = objects_of(record.get("modules"))[0]
-    source = [_content_digest(module), mapping_of(module.get("data")).get("artifacts")]
+    module = as_objects(record.get("modules"))[0]
+    source = [_content_digest(module), as_object(module.get("data")).get("artifacts")]
     given = [options.record_version, *options.authors, [*options.skills], [*options.domains]]
     return digest_of(canonical_json([module.get("name"), source, given]))
 
@@ -349,7 +349,7 @@ def _content_digest(module: dict[str, Any]) -> str | None:
     artifact = module_artifact(module)
     if artifact.media_type == JSON_MEDIA and (content := artifact_json(artifact)) is not None:
         return digest_of(canonical_json(content))
-    return text_of(mapping_of(module.get("artifact")).get("digest"))
+    return text_or_none(as_object(module.get("artifact")).get("digest"))
 
 
 async def _each(sources: Iterable[Source] | AsyncIterable[Source]) -> AsyncIterable[Source]:

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from pentad.kernel.errors import InvalidInput
-from pentad.rooms.directory.translate.untrusted_json import mapping_of, objects_of, text_of, texts_of, without_empty
+from pentad.kernel.json_values import as_object, as_objects, as_texts, text_or_none
+from pentad.rooms.directory.translate.json_objects import without_empty
 
 Transport = Literal["stdio", "streamable-http", "sse"]
 
@@ -126,14 +127,14 @@ def without_repeats(args: Sequence[str]) -> list[str]:
 
 def connection_launches(connections: Any) -> list[Launch]:
     """The launches of the connections of a 1.x module."""
-    return [_launch(item, transport_of(item.get("type"))) for item in objects_of(connections)]
+    return [_launch(item, transport_of(item.get("type"))) for item in as_objects(connections)]
 
 
 def server_launches(servers: Any) -> list[Launch]:
     """The launches of the servers of a 0.7 or 0.8 module, without unnamed servers."""
     launches: list[Launch] = []
-    for server in objects_of(servers):
-        if text_of(server.get("name")) is not None:
+    for server in as_objects(servers):
+        if text_or_none(server.get("name")) is not None:
             default: Transport = "stdio" if server.get("command") or not server.get("url") else "streamable-http"
             launch = _launch(server, _OLD_TYPES.get(str(server.get("type")), default))
             known = {variable.name for variable in launch.env}
@@ -143,18 +144,18 @@ def server_launches(servers: Any) -> list[Launch]:
 
 
 def _launch(item: dict[str, Any], transport: Transport) -> Launch:
-    args = texts_of(item.get("args"))
-    plain = mapping_of(item.get("env"))
-    env = [_variable(variable) for variable in objects_of(item.get("env_vars")) if text_of(variable.get("name"))]
+    args = as_texts(item.get("args"))
+    plain = as_object(item.get("env"))
+    env = [_variable(variable) for variable in as_objects(item.get("env_vars")) if text_or_none(variable.get("name"))]
     env += [Variable(name, str(value)) for name, value in plain.items()]
     return Launch(
         transport=transport,
-        name=text_of(item.get("name")),
-        command=text_of(item.get("command")),
+        name=text_or_none(item.get("name")),
+        command=text_or_none(item.get("command")),
         args=tuple(args),
         env=tuple(env),
-        url=text_of(item.get("url")),
-        headers=tuple((key, str(value)) for key, value in mapping_of(item.get("headers")).items()),
+        url=text_or_none(item.get("url")),
+        headers=tuple((key, str(value)) for key, value in as_object(item.get("headers")).items()),
     )
 
 
@@ -168,8 +169,8 @@ def _variable(item: dict[str, Any]) -> Variable:
     required = item.get("required")
     return Variable(
         item["name"],
-        text_of(item.get("default_value")),
-        text_of(item.get("description")),
+        text_or_none(item.get("default_value")),
+        text_or_none(item.get("description")),
         required if isinstance(required, bool) else None,
     )
 

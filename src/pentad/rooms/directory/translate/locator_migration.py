@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from pentad.kernel.json_values import as_object, as_objects, as_texts, text_or_none
 from pentad.rooms.directory.translate.losses import Loss
-from pentad.rooms.directory.translate.untrusted_json import mapping_of, objects_of, text_of, texts_of
 
 TYPE_NOTE: Final = "oasf.type"
 DIGEST_NOTE: Final = "oasf.digest"
@@ -34,7 +34,7 @@ class _Locator:
 
 def migrate_locators(value: Any, after: str, losses: list[Loss], path: str = "locators") -> list[dict[str, Any]]:
     """The locators of a record in another version."""
-    locators = [_read(item, f"{path}[{index}]") for index, item in enumerate(objects_of(value))]
+    locators = [_read(item, f"{path}[{index}]") for index, item in enumerate(as_objects(value))]
     if after >= "1":
         return [_new(locator) for locator in _merged(locators, losses)]
     old_locators = [one for locator in locators for one in _old(locator, after, losses)]
@@ -52,15 +52,17 @@ def migrate_locator(value: dict[str, Any], after: str, losses: list[Loss], path:
 
 
 def _read(item: dict[str, Any], path: str) -> _Locator:
-    notes = dict(mapping_of(item.get("annotations")))
-    kind = (text_of(notes.pop(TYPE_NOTE, None)) or text_of(item.get("type")) or "unspecified").replace("-", "_")
+    notes = dict(as_object(item.get("annotations")))
+    kind = (text_or_none(notes.pop(TYPE_NOTE, None)) or text_or_none(item.get("type")) or "unspecified").replace(
+        "-", "_"
+    )
     size, digest = item.get("size"), item.get("digest")
     noted_size = notes.pop(SIZE_NOTE, None)
     if size is None and isinstance(noted_size, str) and noted_size.isascii() and noted_size.isdigit():
         size = int(noted_size)
     if digest is None:
         digest = notes.pop(DIGEST_NOTE, None)
-    urls = texts_of(item.get("urls")) or texts_of([item.get("url")])
+    urls = as_texts(item.get("urls")) or as_texts([item.get("url")])
     return _Locator(path, kind, urls, size, digest, notes)
 
 

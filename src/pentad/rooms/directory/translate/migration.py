@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pentad.kernel.errors import InvalidInput
+from pentad.kernel.json_values import as_object, as_objects, text_or_none
 from pentad.rooms.directory.oasf.parsing import check_record
 from pentad.rooms.directory.oasf.schema_source import UnknownVersion
 from pentad.rooms.directory.oasf.validator import validate
-from pentad.rooms.directory.oasf.versions import EMBEDDED, Family, serving
+from pentad.rooms.directory.oasf.versions import EMBEDDED, Family, embedded_version
 from pentad.rooms.directory.translate.class_migration import ClassMapping, ClassMigration, class_label
 from pentad.rooms.directory.translate.locator_migration import migrate_locators
 from pentad.rooms.directory.translate.losses import Loss
 from pentad.rooms.directory.translate.module_migration import ModuleMigration, VersionProjection
-from pentad.rooms.directory.translate.untrusted_json import mapping_of, objects_of, text_of
 
 PREVIOUS_NOTE: Final = "oasf.previous_record_cid"
 _CARRIED: Final = frozenset({"schema_version", "skills", "domains", "locators", "modules", "extensions", "annotations"})
@@ -60,7 +60,7 @@ def migrate(record: dict[str, Any], to_version: str, *, allow_unmapped: bool = F
     """
     if to_version not in EMBEDDED:
         raise UnknownVersion(to_version, list(EMBEDDED))
-    served = serving(check_record(record)["schema_version"])
+    served = embedded_version(check_record(record)["schema_version"])
     if served is None:
         raise InvalidInput("The record's schema_version is unknown.", hint=f"Use one of {', '.join(EMBEDDED)}.")
     source = deepcopy(record)
@@ -89,7 +89,7 @@ class _Migration:
         self._losses: list[Loss] = []
         self._mappings: list[ClassMapping] = []
         self._projection = VersionProjection(after, self._losses)
-        self._notes: dict[str, Any] = dict(mapping_of(source.get("annotations")))
+        self._notes: dict[str, Any] = dict(as_object(source.get("annotations")))
 
     def migrated(self) -> Migrated:
         migrated_record: dict[str, Any] = {}
@@ -104,7 +104,9 @@ class _Migration:
                 self._losses.append(Loss(name, f"OASF {self._after} has no place for it"))
         if "signature" in migrated_record:
             self._losses.append(Loss("signature", "it is kept, but it signs the record as it was before"))
-        if self._projection.has_field("previous_record_cid") and (previous := text_of(self._notes.get(PREVIOUS_NOTE))):
+        if self._projection.has_field("previous_record_cid") and (
+            previous := text_or_none(self._notes.get(PREVIOUS_NOTE))
+        ):
             migrated_record["previous_record_cid"] = previous
             del self._notes[PREVIOUS_NOTE]
         migrated_record["schema_version"] = self._after
@@ -121,7 +123,7 @@ class _Migration:
                 continue
             if not self._projection.has_field(name) or not isinstance(self._source[name], list):
                 self._losses.append(Loss(name, f"OASF {self._after} has no {name} in a record"))
-                lost = objects_of(self._source[name])
+                lost = as_objects(self._source[name])
                 self._mappings += [ClassMapping(family, class_label(item)[:200], None, "dropped") for item in lost]
                 continue
             classes = ClassMigration(family, self._before, self._after)

@@ -8,21 +8,15 @@ fields in 0.7; AGP became SLIM; and an agent spec now has options.
 
 from typing import Any, Final
 
+from pentad.kernel.json_values import as_list, as_object, as_objects, text_or_none
 from pentad.rooms.directory.oasf.class_rules import FEATURE_NAMES, OLD_MODULE_NAMES
 from pentad.rooms.directory.oasf.objects import Attribute, Objects, Shape, objects
 from pentad.rooms.directory.oasf.taxonomy import ClassEntry, map_class, taxonomy
 from pentad.rooms.directory.oasf.versions import EMBEDDED
 from pentad.rooms.directory.translate.class_migration import HOWS, ClassMapping, How
+from pentad.rooms.directory.translate.json_objects import without_duplicates, without_empty
 from pentad.rooms.directory.translate.locator_migration import migrate_locator
 from pentad.rooms.directory.translate.losses import Loss
-from pentad.rooms.directory.translate.untrusted_json import (
-    items_of,
-    mapping_of,
-    objects_of,
-    text_of,
-    without_duplicates,
-    without_empty,
-)
 
 _GONE: Final = object()
 """Stands for a dropped value, because null is a JSON value."""
@@ -55,7 +49,7 @@ class VersionProjection:
         if shape.open or not isinstance(value, dict):
             return value
         kept: dict[str, Any] = {}
-        for name, item in mapping_of(value).items():
+        for name, item in as_object(value).items():
             attribute = shape.attributes.get(name)
             if attribute is None:
                 self._losses.append(Loss(f"{path}.{name}", f"OASF {self._version} has no place for it"))
@@ -69,7 +63,7 @@ class VersionProjection:
         if attribute.array and isinstance(value, list):
             projected = [
                 migrated_module
-                for index, item in enumerate(items_of(value))
+                for index, item in enumerate(as_list(value))
                 if (migrated_module := self._item(attribute, item, f"{path}[{index}]")) is not _GONE
             ]
             return projected if projected or not value or attribute.requirement == "required" else _GONE
@@ -82,14 +76,14 @@ class VersionProjection:
                 return _GONE
             return value
         if attribute.type == "locator" and isinstance(value, dict):
-            return migrate_locator(mapping_of(value), self._version, self._losses, path)
+            return migrate_locator(as_object(value), self._version, self._losses, path)
         shape = self._shape(attribute, value)
         return value if shape is None else self.object(shape, value, path)
 
     def _shape(self, attribute: Attribute, value: Any) -> Shape | None:
         if not attribute.one_of:
             return self._facts.shapes.get(("object", attribute.type))
-        given = mapping_of(value)
+        given = as_object(value)
         for shape in self._facts.choices(attribute.type):
             marks = {a.name: a.values[0] for a in shape.attributes.values() if len(a.values) == 1}
             if marks and all(given.get(name) == mark for name, mark in marks.items()):
@@ -112,11 +106,11 @@ class ModuleMigration:
         self.mappings: list[ClassMapping] = []
 
     def migrate(self, value: Any, key: str) -> list[dict[str, Any]]:
-        modules = enumerate(objects_of(value))
+        modules = enumerate(as_objects(value))
         return without_duplicates(one for index, module in modules for one in self._module(module, f"{key}[{index}]"))
 
     def _module(self, module: dict[str, Any], path: str) -> list[dict[str, Any]]:
-        name = text_of(module.get("name")) or ""
+        name = text_or_none(module.get("name")) or ""
         known = _known(name, self._before)
         found = None if known is None else map_class(known[0], known[1], self._after, "module")
         if known is None or found is None or found.entry.grouping:
@@ -134,7 +128,7 @@ class ModuleMigration:
         return [{key: value for key, value in module.items() if key != "id"}]
 
     def _named(self, module: dict[str, Any], entry: ClassEntry, data: Any, path: str) -> dict[str, Any]:
-        notes = dict(mapping_of(module.get("annotations")))
+        notes = dict(as_object(module.get("annotations")))
         migrated_module: dict[str, Any] = {"name": entry.name, "id": entry.id, "data": data}
         if self._after == "0.3.1":
             migrated_module = {"name": _FEATURES[entry.short], "data": data}
@@ -186,7 +180,7 @@ def reshape_module_data(short: str, data: Any, after: str, losses: list[Loss], p
     """The data in the shape of a version; several items if one module becomes several."""
     if not isinstance(data, dict):
         return [data]
-    given = mapping_of(data)
+    given = as_object(data)
     new = after >= "1"
     match short:
         case "mcp" if new and "servers" in given:
@@ -206,7 +200,7 @@ def reshape_module_data(short: str, data: Any, after: str, losses: list[Loss], p
 
 
 def _servers(given: dict[str, Any]) -> list[tuple[int, dict[str, Any]]]:
-    return [(index, mapping_of(server)) for index, server in enumerate(items_of(given["servers"]))]
+    return [(index, as_object(server)) for index, server in enumerate(as_list(given["servers"]))]
 
 
 def _as_connections(server: dict[str, Any], losses: list[Loss], path: str) -> dict[str, Any]:
@@ -222,8 +216,8 @@ def _as_connections(server: dict[str, Any], losses: list[Loss], path: str) -> di
 def _as_servers(given: dict[str, Any], losses: list[Loss], path: str) -> dict[str, Any]:
     """A server's connections as a list of servers."""
     servers: list[dict[str, Any]] = []
-    name = text_of(given.get("name")) or "server"
-    for index, connection in enumerate(objects_of(given["connections"])):
+    name = text_or_none(given.get("name")) or "server"
+    for index, connection in enumerate(as_objects(given["connections"])):
         server = {
             "name": name if index == 0 else f"{name}-{index + 1}",
             "type": _DOWN.get(str(connection.get("type")), "local"),
@@ -244,7 +238,7 @@ def _card(given: dict[str, Any], *, new: bool) -> dict[str, Any]:
     wanted, other = ("card_schema_version", "protocol_version") if new else ("protocol_version", "card_schema_version")
     if wanted in given:
         return given
-    told = mapping_of(given.get("card_data")).get("protocolVersion")
+    told = as_object(given.get("card_data")).get("protocolVersion")
     version = given.get(other) if new else told if isinstance(told, str) else given.get(other)
     return {key: value for key, value in given.items() if key != other} | {wanted: version or "v1.0.0"}
 
@@ -254,18 +248,18 @@ def _manifest(given: dict[str, Any], *, old: bool) -> dict[str, Any]:
     renamed = names if old else {value: key for key, value in names.items()}
     migrated_module = {renamed.get(key, key): value for key, value in given.items()}
     key = "agent_deployment" if old else "deployment"
-    deployment = mapping_of(migrated_module.get(key))
+    deployment = as_object(migrated_module.get(key))
     if isinstance(deployment.get("agent_deps"), list):
-        needed = [_dependency(item, old=old) for item in objects_of(deployment["agent_deps"])]
+        needed = [_dependency(item, old=old) for item in as_objects(deployment["agent_deps"])]
         migrated_module[key] = deployment | {"agent_deps": needed}
     return migrated_module
 
 
 def _dependency(item: dict[str, Any], *, old: bool) -> dict[str, Any]:
-    reference = dict(mapping_of(item.get("ref")))
+    reference = dict(as_object(item.get("ref")))
     if old and isinstance(reference.get("locator"), dict):
-        locator = mapping_of(reference.pop("locator"))
-        reference["url"] = (items_of(locator.get("urls")) or [locator.get("url")])[0]
+        locator = as_object(reference.pop("locator"))
+        reference["url"] = (as_list(locator.get("urls")) or [locator.get("url")])[0]
     elif not old and isinstance(reference.get("url"), str):
         reference["locator"] = {"type": "unspecified", "url": reference.pop("url")}
     return item | {"ref": reference}
@@ -277,7 +271,7 @@ def _observability(given: dict[str, Any], *, old: bool) -> dict[str, Any]:
     protocols = given.get("communication_protocols")
     if not isinstance(protocols, list):
         return given
-    protocols_there = [names.get(name, name) if isinstance(name, str) else name for name in items_of(protocols)]
+    protocols_there = [names.get(name, name) if isinstance(name, str) else name for name in as_list(protocols)]
     return given | {"communication_protocols": protocols_there}
 
 
@@ -286,7 +280,7 @@ def _spec(given: dict[str, Any], *, new: bool, losses: list[Loss], path: str) ->
         rest = {key: value for key, value in given.items() if key != "runtime_framework"}
         return rest | {"deployment_options": [{"runtime_framework": given["runtime_framework"]}]}
     if not new and "deployment_options" in given:
-        options = objects_of(given["deployment_options"])
+        options = as_objects(given["deployment_options"])
         rest = {key: value for key, value in given.items() if key != "deployment_options"}
         losses.append(Loss(f"{path}.deployment_options", "only the first option's framework has a place"))
         return rest | ({"runtime_framework": options[0].get("runtime_framework")} if options else {})

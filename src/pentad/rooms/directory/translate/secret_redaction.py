@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 from pentad.kernel.errors import InvalidInput
+from pentad.kernel.json_values import as_list, as_object, text_or_none
 from pentad.kernel.secrets.commands import scrub_command
 from pentad.kernel.secrets.documents import depth_of
 from pentad.kernel.secrets.findings import Finding, Scrubbed
@@ -23,7 +24,6 @@ from pentad.kernel.secrets.urls import is_url, scrub_header, scrub_url, scrub_va
 from pentad.rooms.directory.translate.envelope import Doubt
 from pentad.rooms.directory.translate.launches import PLACEHOLDER
 from pentad.rooms.directory.translate.losses import Loss, Translated
-from pentad.rooms.directory.translate.untrusted_json import items_of, mapping_of, text_of
 
 REASON: Final = "it looks like a secret, and records are public; supply it again where it is used"
 _QUESTIONS: Final = {"mcp": "{%s}", "a2a": "{%s}", "agentskills": "<%s>"}
@@ -158,9 +158,9 @@ class SourceScrubber:
     def value(self, value: Any, path: str = "", around: ValueContext = _ANYWHERE) -> Any:
         """Any JSON value without secrets."""
         if isinstance(value, dict):
-            return self._object(mapping_of(value), path, around)
+            return self._object(as_object(value), path, around)
         if isinstance(value, list):
-            return [self._item(item, f"{path}[{at}]", around) for at, item in enumerate(items_of(value))]
+            return [self._item(item, f"{path}[{at}]", around) for at, item in enumerate(as_list(value))]
         if isinstance(value, str):
             return self._text(value, path, around)
         if around.is_secret and isinstance(value, int | float) and not isinstance(value, bool):
@@ -224,7 +224,7 @@ class SourceScrubber:
             if key in command:
                 clean[visible_name] = command[key]
             elif key in _ARGUMENTS and isinstance(item, list):
-                clean[visible_name] = self._arguments(items_of(item), below)
+                clean[visible_name] = self._arguments(as_list(item), below)
             else:
                 context = _child(key, item, around, owner)
                 clean[visible_name] = self.value(
@@ -261,14 +261,14 @@ class SourceScrubber:
         """The `command` and `args` of an MCP server, checked as one command line."""
         command, args = given.get("command"), given.get("args")
         if isinstance(args, list) and not isinstance(command, list):
-            program = text_of(command)
-            clean = self._line([program or "run", *items_of(args)], path, "args", before=f"{path}.command")
+            program = text_or_none(command)
+            clean = self._line([program or "run", *as_list(args)], path, "args", before=f"{path}.command")
             return {"args": clean[1:], **({"command": clean[0]} if program else {})}
         lines: dict[str, Any] = {}
         for key in ("command", "args"):
             line: Any = given.get(key)
             if isinstance(line, list):
-                lines[key] = self._line(items_of(line), path, key)
+                lines[key] = self._line(as_list(line), path, key)
             elif isinstance(line, str):
                 lines[key] = self._record_findings(
                     scrub_command(line, mark=self._mark, cautious=self._cautious), f"{path}.{key}"
@@ -293,26 +293,26 @@ class SourceScrubber:
         clean: list[Any] = []
         words, places, owners = ["run"], [path], [(-1, "")]
         for at, item in enumerate(items):
-            argument = mapping_of(item)
-            key = next((key for key in ("value", "default") if text_of(argument.get(key))), "")
+            argument = as_object(item)
+            key = next((key for key in ("value", "default") if text_or_none(argument.get(key))), "")
             rest = {name: one for name, one in argument.items() if name != key}
             clean.append(self.value(rest, f"{path}[{at}]") if argument else self.value(item, f"{path}[{at}]"))
             for member in ("name", key):
-                if text_of(argument.get(member)) and (member == key or argument.get("type") == "named"):
+                if text_or_none(argument.get(member)) and (member == key or argument.get("type") == "named"):
                     words.append(argument[member])
                     places.append(f"{path}[{at}].{member}")
                     owners.append((at, member))
         for (at, member), old, new in zip(owners, words, self._words(words, places), strict=True):
             if at >= 0:
-                given = mapping_of(items[at])
+                given = as_object(items[at])
                 is_left = old == new and member != "name" and given.get("isSecret") is True and not is_reference(old)
-                name = text_of(given.get("name")) or ""
+                name = text_or_none(given.get("name")) or ""
                 clean[at][member] = self._found(f"{path}[{at}].{member}", "key-name", name) if is_left else new
         return [
             self._declared({key: cleaned[key] for key in given if key in cleaned}, given, ValueContext())
             if given
             else cleaned
-            for cleaned, given in ((one, mapping_of(item)) for one, item in zip(clean, items, strict=True))
+            for cleaned, given in ((one, as_object(item)) for one, item in zip(clean, items, strict=True))
         ]
 
     def _declared(self, clean: dict[str, Any], given: dict[str, Any], around: ValueContext) -> dict[str, Any]:
@@ -334,7 +334,7 @@ class SourceScrubber:
             for name in PLACEHOLDER.findall(clean[key])
         ]
         declared = {name: {"isRequired": True, "isSecret": True} for name in questions}
-        return clean | ({"variables": {**declared, **mapping_of(clean.get("variables"))}} if declared else {})
+        return clean | ({"variables": {**declared, **as_object(clean.get("variables"))}} if declared else {})
 
     def _key(self, key: str, path: str, taken: Mapping[str, Any]) -> str:
         """A member's name, which may be a secret too."""
@@ -372,7 +372,7 @@ def _owner(given: dict[str, Any], around: ValueContext) -> ValueContext:
     if around.kind == "definition":
         is_secret = says_so or is_secret_name(around.name, "header")
         return ValueContext(around.name, "member", is_secret=is_secret or around.is_secret)
-    name = next((name for key in ("name", "key", "header", "id") if (name := text_of(given.get(key)))), "")
+    name = next((name for key in ("name", "key", "header", "id") if (name := text_or_none(given.get(key)))), "")
     place = around.place if around.kind == "inputs" else "member"
     plain_name = name.lstrip("-")
     is_secret = says_so or around.is_secret or is_secret_name(plain_name, "header" if place == "member" else place)
@@ -391,7 +391,7 @@ def _child(key: str, item: Any, around: ValueContext, owner: ValueContext) -> Va
         return ValueContext(key, kind="definitions")
     if around.kind == "definitions":
         return ValueContext(key, kind="definition")
-    is_described = bool(mapping_of(item)) and key.lower().endswith(_DESCRIBED)
+    is_described = bool(as_object(item)) and key.lower().endswith(_DESCRIBED)
     is_secret = around.is_secret or (not is_described and is_secret_member(key, item))
     return ValueContext(key, is_secret=is_secret, is_public=key in _PUBLIC)
 

@@ -8,6 +8,7 @@ import re
 from typing import Any, Final
 
 from pentad.kernel.errors import InvalidInput
+from pentad.kernel.json_values import as_object, as_objects, as_texts, text_or_none
 from pentad.rooms.directory.translate.envelope import (
     artifact_json,
     find_module,
@@ -16,6 +17,7 @@ from pentad.rooms.directory.translate.envelope import (
     unexported_parts,
 )
 from pentad.rooms.directory.translate.host_configs import CONFIG, Exported
+from pentad.rooms.directory.translate.json_objects import without_duplicates, without_empty
 from pentad.rooms.directory.translate.launches import (
     INPUT,
     MODULES,
@@ -27,14 +29,6 @@ from pentad.rooms.directory.translate.launches import (
 )
 from pentad.rooms.directory.translate.losses import Loss, Translated
 from pentad.rooms.directory.translate.server_json_import import launches_of
-from pentad.rooms.directory.translate.untrusted_json import (
-    mapping_of,
-    objects_of,
-    text_of,
-    texts_of,
-    without_duplicates,
-    without_empty,
-)
 
 SCHEMA: Final = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
 _VERSIONED: Final = re.compile(r"([^:]+?)(?:@|==)([^@=/]+)")
@@ -47,7 +41,7 @@ def from_record(record: dict[str, Any]) -> Translated[dict[str, Any]]:
     if module is None:
         raise InvalidInput("MCP module not found in record", hint=f"The record needs a module {MODULES[0]}.")
     found = module_artifact(module)
-    data = mapping_of(module.get("data"))
+    data = as_object(module.get("data"))
     path = module_path(record, module)
     losses = [loss for loss in unexported_parts(record, module, "a server.json") if loss.path != "locators"]
     if found.why:
@@ -61,7 +55,7 @@ def from_record(record: dict[str, Any]) -> Translated[dict[str, Any]]:
 
 def _original(source: dict[str, Any] | None, data: dict[str, Any]) -> dict[str, Any] | None:
     """The original server.json, unless the module's connections have changed since."""
-    for server in (source, mapping_of(data.get("mcp_data"))):
+    for server in (source, as_object(data.get("mcp_data"))):
         if server:
             connections = without_duplicates(map(connection_of, launches_of(server)))
             if connections and connections == data.get("connections"):
@@ -70,16 +64,16 @@ def _original(source: dict[str, Any] | None, data: dict[str, Any]) -> dict[str, 
 
 
 def _other_locators(record: dict[str, Any], server: dict[str, Any]) -> list[Loss]:
-    repository = mapping_of(server.get("repository")).get("url")
+    repository = as_object(server.get("repository")).get("url")
     return [
         Loss(f"locators[{index}]", "a server.json names the repository alone")
-        for index, locator in enumerate(objects_of(record.get("locators")))
+        for index, locator in enumerate(as_objects(record.get("locators")))
         if _urls(locator) != [repository]
     ]
 
 
 def _urls(locator: dict[str, Any]) -> list[str]:
-    return texts_of(locator.get("urls")) or texts_of([locator.get("url")])
+    return as_texts(locator.get("urls")) or as_texts([locator.get("url")])
 
 
 def _build_server(record: dict[str, Any]) -> Translated[dict[str, Any]]:
@@ -100,13 +94,13 @@ def _build_server(record: dict[str, Any]) -> Translated[dict[str, Any]]:
             "no connection of the record can be expressed as a package or a remote",
             hint="Give the module a url, or npx.",
         )
-    locators = objects_of(record.get("locators"))
+    locators = as_objects(record.get("locators"))
     sources = [url for one in locators if one.get("type") in ("source_code", "source-code") for url in _urls(one)]
     server = {
         "$schema": SCHEMA,
-        "name": qualified_name(record, text_of(exported.data.get("name"))),
-        "description": text_of(exported.data.get("description")) or text_of(record.get("description")),
-        "version": text_of(record.get("version")),
+        "name": qualified_name(record, text_or_none(exported.data.get("name"))),
+        "description": text_or_none(exported.data.get("description")) or text_or_none(record.get("description")),
+        "version": text_or_none(record.get("version")),
         "repository": {"url": sources[0], "source": _forge(sources[0])} if sources else None,
         "packages": packages,
         "remotes": remotes,
@@ -116,7 +110,7 @@ def _build_server(record: dict[str, Any]) -> Translated[dict[str, Any]]:
 
 def qualified_name(record: dict[str, Any], name: str | None) -> str:
     """The name with a namespace, which the registry requires; `local` if there is none."""
-    wanted = name or text_of(record.get("name")) or "server"
+    wanted = name or text_or_none(record.get("name")) or "server"
     namespace, slash, rest = wanted.removeprefix("https://").removeprefix("http://").rpartition("/")
     kept = _UNNAMED.sub("-", rest).strip("-") or "server"
     return f"{_UNNAMED.sub('.', namespace).strip('.') or 'local'}/{kept}" if slash else f"local/{kept}"

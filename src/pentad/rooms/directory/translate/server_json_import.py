@@ -10,6 +10,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from pentad.kernel.errors import InvalidInput
+from pentad.kernel.json_values import as_object, as_objects, text_or_none
 from pentad.rooms.directory.translate.envelope import (
     DEFAULT_SERVER_DESCRIPTION,
     DEFAULT_SERVER_NAME,
@@ -19,6 +20,7 @@ from pentad.rooms.directory.translate.envelope import (
     json_artifact,
     new_record,
 )
+from pentad.rooms.directory.translate.json_objects import required_object, without_duplicates, without_empty
 from pentad.rooms.directory.translate.launches import (
     MODULES,
     PLACEHOLDER,
@@ -28,14 +30,6 @@ from pentad.rooms.directory.translate.launches import (
     transport_of,
 )
 from pentad.rooms.directory.translate.losses import Loss, Translated
-from pentad.rooms.directory.translate.untrusted_json import (
-    mapping_of,
-    objects_of,
-    required_object,
-    text_of,
-    without_duplicates,
-    without_empty,
-)
 
 OFFICIAL: Final = "io.modelcontextprotocol.registry/official"
 _COMMANDS: Final = {"npm": "npx", "pypi": "python", "oci": "docker", "nuget": "dotnet", "mcpb": "mcpb"}
@@ -80,8 +74,8 @@ def to_record(source: dict[str, Any], given: Overrides = NO_OVERRIDES) -> Transl
         )
     artifact, losses = json_artifact(server, written=given.source)
     losses += [Loss(key, "only the server itself is imported") for key in source if key != "server"]
-    name = text_of(server.get("name")) or DEFAULT_SERVER_NAME
-    described = text_of(server.get("description")) or DEFAULT_SERVER_DESCRIPTION
+    name = text_or_none(server.get("name")) or DEFAULT_SERVER_NAME
+    described = text_or_none(server.get("description")) or DEFAULT_SERVER_DESCRIPTION
     data = {
         "name": name,
         "description": described,
@@ -91,13 +85,13 @@ def to_record(source: dict[str, Any], given: Overrides = NO_OVERRIDES) -> Transl
     record = new_record(
         name=name,
         description=described,
-        version=text_of(current.get("version")),
+        version=text_or_none(current.get("version")),
         authors=[_author(name)],
         created_at=first_date(_dates(server, source)),
         module={"name": MODULES[0], "data": data, "artifact": artifact},
         given=given,
     )
-    repository = text_of(mapping_of(server.get("repository")).get("url"))
+    repository = text_or_none(as_object(server.get("repository")).get("url"))
     record["locators"] = [{"type": "source_code", "urls": [repository]}] if repository else []
     return Translated(record, losses)
 
@@ -105,7 +99,7 @@ def to_record(source: dict[str, Any], given: Overrides = NO_OVERRIDES) -> Transl
 def launches_of(server: dict[str, Any], *, complete: bool = False) -> list[Launch]:
     """Every way to start or reach the server: packages first, then remotes."""
     server = current_form(server)
-    packages, remotes = objects_of(server.get("packages")), objects_of(server.get("remotes"))
+    packages, remotes = as_objects(server.get("packages")), as_objects(server.get("remotes"))
     if complete:
         packages, remotes = [_filled_package(one) for one in packages], [_filled_remote(one) for one in remotes]
     launches = [_of_package(package, complete=complete) for package in packages]
@@ -138,19 +132,21 @@ _OLD_TRANSPORTS: Final = {"streamable": "streamable-http", "http": "streamable-h
 def is_current_form(server: dict[str, Any]) -> bool:
     """Whether every package and remote has the current member names and transports."""
     parts = {key: server.get(key) for key in ("packages", "remotes")}
-    kinds = [remote.get("type") for remote in objects_of(parts["remotes"])]
+    kinds = [remote.get("type") for remote in as_objects(parts["remotes"])]
     return _renamed(parts) == parts and not any(kind is None or kind in _OLD_TRANSPORTS for kind in kinds)
 
 
 def current_form(server: dict[str, Any]) -> dict[str, Any]:
     """A server.json of any age, with the current member names."""
-    parts = {key: [_renamed(one) for one in objects_of(server.get(key))] for key in ("packages", "remotes")}
+    parts = {key: [_renamed(one) for one in as_objects(server.get(key))] for key in ("packages", "remotes")}
     for package in parts["packages"]:
         package["registryType"] = _OLD_REGISTRIES.get(str(package.get("registryType")), package.get("registryType"))
         package.setdefault("identifier", package.get("name"))
     for remote in parts["remotes"]:
         remote["type"] = _OLD_TRANSPORTS.get(str(remote.get("type")), remote.get("type"))
-    version = text_of(server.get("version")) or text_of(mapping_of(server.get("version_detail")).get("version"))
+    version = text_or_none(server.get("version")) or text_or_none(
+        as_object(server.get("version_detail")).get("version")
+    )
     return {**_renamed({**server, "packages": [], "remotes": []}), **parts, "version": version}
 
 
@@ -162,13 +158,13 @@ def _renamed(value: Any) -> Any:
 
 
 def _of_package(package: dict[str, Any], *, complete: bool) -> Launch:
-    transport = mapping_of(package.get("transport"))
+    transport = as_object(package.get("transport"))
     if transport_of(transport.get("type")) != "stdio":
         return _of_remote(transport)
-    hint = text_of(package.get("runtimeHint"))
-    kind = text_of(package.get("registryType")) or ""
+    hint = text_or_none(package.get("runtimeHint"))
+    kind = text_or_none(package.get("registryType")) or ""
     args = list(() if hint or (complete and kind in _RUNNERS) else _FIRST.get(kind, ()))
-    for argument in objects_of(package.get("runtimeArguments")):
+    for argument in as_objects(package.get("runtimeArguments")):
         args += _argument(argument, complete=complete)
     args = args if complete else list(dict.fromkeys(args))
     if complete and kind == "oci":
@@ -179,7 +175,7 @@ def _of_package(package: dict[str, Any], *, complete: bool) -> Launch:
         args += _identified(package, kind, hint, complete=complete)
     own = [
         value
-        for argument in objects_of(package.get("packageArguments"))
+        for argument in as_objects(package.get("packageArguments"))
         for value in _package_argument(argument, complete=complete)
     ]
     command = _RUNNERS.get(kind) if complete else None
@@ -196,39 +192,39 @@ def _filled_package(package: dict[str, Any]) -> dict[str, Any]:
     """The package with the values of its `variables`, and a placeholder where only the user knows the value."""
     lists = ("environmentVariables", "runtimeArguments", "packageArguments")
     filled = {
-        key: [{**one, "value": _filled(one, "value", "${{input:{}}}")} for one in objects_of(package.get(key))]
+        key: [{**one, "value": _filled(one, "value", "${{input:{}}}")} for one in as_objects(package.get(key))]
         for key in lists
     }
-    return {**package, **filled, "transport": _filled_remote(mapping_of(package.get("transport")))}
+    return {**package, **filled, "transport": _filled_remote(as_object(package.get("transport")))}
 
 
 def _filled_remote(remote: dict[str, Any]) -> dict[str, Any]:
     """The same for a remote and its headers, where `{name}` stands for the user's value."""
     headers: list[dict[str, Any]] = []
-    for header in objects_of(remote.get("headers")):
-        value = _filled(header, "value", "{{{}}}") or text_of(header.get("default"))
+    for header in as_objects(remote.get("headers")):
+        value = _filled(header, "value", "{{{}}}") or text_or_none(header.get("default"))
         asked = header.get("isRequired") or header.get("isSecret")
-        name = text_of(header.get("name"))
+        name = text_or_none(header.get("name"))
         headers.append({**header, "value": value or (f"{{{_snake(name)}}}" if asked and name else None)})
     return {**remote, "url": _filled(remote, "url", "{{{}}}"), "headers": headers}
 
 
 def _filled(holder: dict[str, Any], key: str, question: str) -> str | None:
     """A text with the values of its variables."""
-    text, variables = text_of(holder.get(key)), mapping_of(holder.get("variables"))
+    text, variables = text_or_none(holder.get(key)), as_object(holder.get("variables"))
 
     def value(found: re.Match[str]) -> str:
         if found[1] not in variables:
             return found[0]
-        given = mapping_of(variables[found[1]])
-        return text_of(given.get("value")) or text_of(given.get("default")) or question.format(found[1])
+        given = as_object(variables[found[1]])
+        return text_or_none(given.get("value")) or text_or_none(given.get("default")) or question.format(found[1])
 
     return None if text is None else PLACEHOLDER.sub(value, text)
 
 
 def _runner_arguments(args: list[str], package: dict[str, Any], kind: str) -> list[str]:
     """The arguments of `npx`, `uvx` or `dnx`: this version, without a prompt."""
-    identifier, version = text_of(package.get("identifier")) or "", text_of(package.get("version"))
+    identifier, version = text_or_none(package.get("identifier")) or "", text_or_none(package.get("version"))
     named = identifier if version is None else f"{identifier}{'==' if kind == 'pypi' else '@'}{version}"
     asks = not {"-y", "--yes"} & {*args}
     before = ["-y"] if kind == "npm" and asks else []
@@ -249,10 +245,10 @@ def _container_arguments(args: list[str], package: dict[str, Any]) -> list[str]:
 
 def _argument(argument: dict[str, Any], *, complete: bool) -> list[str]:
     """A named argument becomes its name, followed by its value if `complete`; any other becomes its value."""
-    value = text_of(argument.get("value")) or (text_of(argument.get("default")) if complete else None)
-    name = text_of(argument.get("name")) if argument.get("type") == "named" else None
+    value = text_or_none(argument.get("value")) or (text_or_none(argument.get("default")) if complete else None)
+    name = text_or_none(argument.get("name")) if argument.get("type") == "named" else None
     if value is None and complete:
-        hint = text_of(argument.get("valueHint"))
+        hint = text_or_none(argument.get("valueHint"))
         required = argument.get("isRequired") or argument.get("isSecret")
         if required or (hint and name is None and argument.get("isRequired") is not False):
             value = f"${{input:{_snake(hint or name or 'value') or 'value'}}}"
@@ -266,13 +262,13 @@ def _argument(argument: dict[str, Any], *, complete: bool) -> list[str]:
 def _package_argument(argument: dict[str, Any], *, complete: bool) -> list[str]:
     if complete:
         return _argument(argument, complete=True)
-    value = text_of(argument.get("value")) or text_of(argument.get("default"))
+    value = text_or_none(argument.get("value")) or text_or_none(argument.get("default"))
     return [value] if value else []
 
 
 def _identified(package: dict[str, Any], kind: str, hint: str | None, *, complete: bool) -> list[str]:
-    identifier = text_of(package.get("identifier"))
-    version = None if hint and not (complete and kind == "npm") else text_of(package.get("version"))
+    identifier = text_or_none(package.get("identifier"))
+    version = None if hint and not (complete and kind == "npm") else text_or_none(package.get("version"))
     if identifier is None:
         return []
     if complete and kind == "oci":
@@ -286,7 +282,7 @@ def _identified(package: dict[str, Any], kind: str, hint: str | None, *, complet
 
 def tagged_image(package: dict[str, Any]) -> str | None:
     """The identifier of a container image, with the package's version as its tag if it has neither tag nor digest."""
-    identifier, version = text_of(package.get("identifier")), text_of(package.get("version"))
+    identifier, version = text_or_none(package.get("identifier")), text_or_none(package.get("version"))
     return (
         identifier if identifier is None or version is None or _TAGGED.search(identifier) else f"{identifier}:{version}"
     )
@@ -294,14 +290,14 @@ def tagged_image(package: dict[str, Any]) -> str | None:
 
 def _variables(declared: Any) -> list[Variable]:
     variables: list[Variable] = []
-    for item in objects_of(declared):
-        if name := text_of(item.get("name")):
+    for item in as_objects(declared):
+        if name := text_or_none(item.get("name")):
             required = item.get("isRequired")
             variables.append(
                 Variable(
                     name,
-                    text_of(item.get("value")) or text_of(item.get("default")),
-                    text_of(item.get("description")),
+                    text_or_none(item.get("value")) or text_or_none(item.get("default")),
+                    text_or_none(item.get("description")),
                     required if isinstance(required, bool) else None,
                 )
             )
@@ -310,13 +306,13 @@ def _variables(declared: Any) -> list[Variable]:
 
 def _of_remote(remote: dict[str, Any]) -> Launch:
     headers = [
-        (name, text_of(header.get("value")) or (f"{{{_snake(name)}}}" if header.get("description") else ""))
-        for header in objects_of(remote.get("headers"))
-        if (name := text_of(header.get("name")))
+        (name, text_or_none(header.get("value")) or (f"{{{_snake(name)}}}" if header.get("description") else ""))
+        for header in as_objects(remote.get("headers"))
+        if (name := text_or_none(header.get("name")))
     ]
     return Launch(
         transport="sse" if remote.get("type") == "sse" else "streamable-http",
-        url=text_of(remote.get("url")),
+        url=text_or_none(remote.get("url")),
         headers=tuple(headers),
     )
 
@@ -334,8 +330,8 @@ def _author(name: str) -> str:
 def _dates(server: dict[str, Any], source: dict[str, Any]) -> list[Any]:
     found: list[Any] = []
     for holder in (source, server):
-        meta = mapping_of(holder.get("_meta"))
-        official = mapping_of(meta.get(OFFICIAL))
+        meta = as_object(holder.get("_meta"))
+        official = as_object(meta.get(OFFICIAL))
         found += [official.get("publishedAt"), official.get("updatedAt"), meta.get("publishedAt")]
-    detail = without_empty(mapping_of(server.get("version_detail")))
+    detail = without_empty(as_object(server.get("version_detail")))
     return [*found, detail.get("release_date"), server.get("created_at"), server.get("updated_at")]

@@ -14,6 +14,7 @@ from typing import Any, Final, Literal, cast
 import msgspec
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded, PentadError
+from pentad.kernel.json_values import as_list, as_object, text_or_none
 from pentad.kernel.secrets.text import scrub_text
 from pentad.rooms.directory.oasf.parsing import parse_record
 from pentad.rooms.directory.translate.agent_skills import SKILL_FILE
@@ -40,7 +41,6 @@ from pentad.rooms.directory.translate.host_configs import split_config
 from pentad.rooms.directory.translate.losses import Translated
 from pentad.rooms.directory.translate.secret_redaction import check_record
 from pentad.rooms.directory.translate.server_json_import import OFFICIAL, server_text
-from pentad.rooms.directory.translate.untrusted_json import items_of, mapping_of, text_of
 
 Detected = Literal["mcp", "a2a", "agentskills", "ghcopilot", "claude", "oasf", "bundle", "registry"]
 
@@ -162,7 +162,7 @@ def _registry_entries(source: Source, data: dict[str, Any], text: str) -> Iterat
         written = msgspec.json.decode(text.removeprefix("\ufeff"), type=_ServerList).servers
     except msgspec.DecodeError:
         written = []
-    for index, entry in enumerate(items_of(data["servers"])):
+    for index, entry in enumerate(as_list(data["servers"])):
         if isinstance(entry, dict):
             content = bytes(written[index]) if index < len(written) else None
             yield _registry_entry(source, index, cast("dict[str, Any]", entry), content)
@@ -175,9 +175,9 @@ class _ServerList(msgspec.Struct):
 def _registry_entry(source: Source, index: int, entry: dict[str, Any], written: bytes | None) -> Source:
     """One server of a registry's list. Before September 2025 its entries were the servers themselves."""
     wrapped = entry if isinstance(entry.get("server"), dict) else {"server": entry}
-    server = mapping_of(wrapped["server"])
-    name = " ".join(text for key in ("name", "version") if (text := text_of(server.get(key))))
-    official = mapping_of(mapping_of(wrapped.get("_meta")).get(OFFICIAL))
+    server = as_object(wrapped["server"])
+    name = " ".join(text for key in ("name", "version") if (text := text_or_none(server.get(key))))
+    official = as_object(as_object(wrapped.get("_meta")).get(OFFICIAL))
     deleted = InvalidInput("the registry has deleted this version", hint="It was not imported.")
     error = deleted if official.get("status") == "deleted" else None
     label = f"{source.label}#{scrub_text(name) or index}"

@@ -71,7 +71,7 @@ class WellKnownKeySets:
         until, answer = self._answers.peek(domain) or (0.0, None)
         if answer is None or self._clock.monotonic() >= until:
             try:
-                answer = await self._asked(domain)
+                answer = await self._fetch_keys(domain)
             except PentadError as error:
                 answer = error
             self._answers.put(domain, (self._clock.monotonic() + REMEMBERED, answer))
@@ -79,7 +79,7 @@ class WellKnownKeySets:
             raise Unavailable(answer.message, hint=answer.hint)
         return answer
 
-    async def _asked(self, domain: Domain) -> Mapping[str, Any]:
+    async def _fetch_keys(self, domain: Domain) -> Mapping[str, Any]:
         answer = await self._fetcher.fetch(
             f"{domain.scheme}://{domain.authority}{PATH}",
             headers={"accept": "application/json"},
@@ -112,7 +112,7 @@ def find_vouched_key(key_set: Mapping[str, Any], keys: Iterable["PublicKey"]) ->
 
 def keys_of(key_set: Mapping[str, Any]) -> Iterator[DomainKey]:
     """The keys of a set that can verify signatures; other entries are skipped."""
-    from pentad.rooms.directory.trust.keys import known
+    from pentad.rooms.directory.trust.keys import public_key_of
 
     entries: Any = key_set.get("keys")
     for entry in cast("list[Any]", entries)[:_MOST_KEYS] if isinstance(entries, list) else ():
@@ -122,7 +122,7 @@ def keys_of(key_set: Mapping[str, Any]) -> Iterator[DomainKey]:
         if not _is_for_signatures(jwk) or (build := _FAMILIES.get(str(jwk.get("kty")))) is None:
             continue
         try:
-            key = known(build(jwk))
+            key = public_key_of(build(jwk))
         except (PentadError, ValueError, KeyError):
             continue
         key_id: Any = jwk.get("kid")

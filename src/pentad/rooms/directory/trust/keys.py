@@ -55,7 +55,7 @@ def read_public_key(text: str) -> PublicKey:
         raise _unknown_family() from None
     except (ValueError, TypeError):
         raise InvalidInput("The public key cannot be read.", hint="Give it as PEM text (BEGIN PUBLIC KEY).") from None
-    return known(key)
+    return public_key_of(key)
 
 
 def read_private_key(text: str, password: str | bytes | None = None, *, may_be_encrypted: bool = True) -> PrivateKey:
@@ -73,7 +73,7 @@ def read_private_key(text: str, password: str | bytes | None = None, *, may_be_e
     key = _opened(pem, secret or None)
     if not isinstance(key, ed25519.Ed25519PrivateKey | ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey):
         raise _unknown_family()
-    return PrivateKey(known(key.public_key()), key)
+    return PrivateKey(public_key_of(key.public_key()), key)
 
 
 def new_private_key() -> str:
@@ -87,7 +87,7 @@ def new_private_key() -> str:
     )  # fmt: skip
 
 
-def known(key: object) -> PublicKey:
+def public_key_of(key: object) -> PublicKey:
     """Wrap a public key of `cryptography`; InvalidInput if its kind or strength is not accepted."""
     match key:
         case ed25519.Ed25519PublicKey():

@@ -41,7 +41,7 @@ async def adopt_key_file(ring: KeyRing, folder: Path) -> None:
         )
 
 
-def published(keys: list[SigningKey]) -> list[dict[str, Any]]:
+def published_keys(keys: list[SigningKey]) -> list[dict[str, Any]]:
     """The public keys, the current one first."""
     from pentad.rooms.directory.trust.keys import read_public_key
 

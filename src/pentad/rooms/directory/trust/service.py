@@ -230,7 +230,7 @@ class Trust:
         for cid in unchecked:
             await self.verify(cid)
         names = await self._database.read(
-            lambda rows: store.unproved(rows, limit) + store.stale(rows, fresh, now - _RENEWED_BEFORE, limit)
+            lambda rows: store.unverified_names(rows, limit) + store.stale(rows, fresh, now - _RENEWED_BEFORE, limit)
         )
         for cid in names[:limit]:
             if (about := await self._subject(cid)) is not None:

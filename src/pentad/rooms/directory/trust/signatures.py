@@ -143,13 +143,13 @@ def signature_bytes(signature: Signature) -> bytes:
         raise InvalidInput("The signature is not base64.") from None
 
 
-def fits(scheme: Scheme, key: PublicKey) -> bool:
+def key_fits(scheme: Scheme, key: PublicKey) -> bool:
     """Whether a key can have made a signature of this scheme."""
     family, _, curve = key.algorithm.partition("-P")
     return scheme.family in ("", family) and scheme.curve in ("", curve)
 
 
-def holds(key: PublicKey, scheme: Scheme, made: bytes, cid: str) -> bool:
+def verify_signature(key: PublicKey, scheme: Scheme, made: bytes, cid: str) -> bool:
     """Whether `made` is this key's signature of the record."""
     payload = cid.encode()
     hashed = _HASHES[scheme.hash]()
@@ -271,10 +271,10 @@ def _signed_by(
         return _NO_KEY
     hint = signature.annotations.get(KEY_HINT)
     for key in sorted(keys, key=lambda key: key.fingerprint != hint):
-        if not fits(scheme, key):
+        if not key_fits(scheme, key):
             continue
         if not attempts.spend():
             return _GIVEN_UP
-        if holds(key, scheme, made, cid):
+        if verify_signature(key, scheme, made, cid):
             return key
     return _FAILED

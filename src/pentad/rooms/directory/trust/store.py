@@ -124,7 +124,7 @@ def unchecked(rows: Rows, limit: int) -> list[str]:
     return [cid for (cid,) in found]
 
 
-def unproved(rows: Rows, limit: int) -> list[str]:
+def unverified_names(rows: Rows, limit: int) -> list[str]:
     """Records with a valid signature and a domain in their name that was never asked."""
     found = rows.all(
         "SELECT r.cid FROM directory_verifications s JOIN directory_records r ON r.id = s.record"

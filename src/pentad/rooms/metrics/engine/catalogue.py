@@ -114,5 +114,5 @@ def _call_factory(name: str, factory: Factory, source: CollectorContext) -> Sequ
     try:
         return factory(source)
     except Exception as error:  # noqa: BLE001  foreign code; the room opens without it
-        _log.warning("The collector %s cannot be made: %s.", name, type(error).__name__)
+        _log.warning("The collector %s cannot be created: %s.", name, type(error).__name__)
         return ()

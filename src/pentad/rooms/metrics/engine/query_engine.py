@@ -25,7 +25,7 @@ from pentad.rooms.metrics.engine.request_coalescing import FactCache, RequestCoa
 from pentad.rooms.metrics.engine.upstream import UpstreamPool, UpstreamSession
 from pentad.rooms.metrics.metric_keys import resolve_keys, split_list
 from pentad.rooms.metrics.models import Fact, Facts, FetchError, Info, Metric, Problem, Query, Sample, Snapshot, State
-from pentad.rooms.metrics.store import Point, Series, sampled
+from pentad.rooms.metrics.store import Point, Series, sample_point
 
 LONGEST_SECONDS: Final = 600.0
 
@@ -248,7 +248,7 @@ class QueryEngine:
             notes |= dict.fromkeys(kept.notes)
             for labels, points in kept.points.items():
                 series = Series(0, chosen.id, "", key, labels, "gauge", None)
-                found.append((series, [sampled(at, value) for at, value in points if value is not None]))
+                found.append((series, [sample_point(at, value) for at, value in points if value is not None]))
         return found, list(notes)
 
     def session(self, seconds: float) -> UpstreamSession:

@@ -173,7 +173,7 @@ def _write(
         )  # fmt: skip
 
 
-def standing_alerts(rows: Rows, *, levels: Iterable[Level] = ("warn", "alarm")) -> list[Alert]:
+def raised_alerts(rows: Rows, *, levels: Iterable[Level] = ("warn", "alarm")) -> list[Alert]:
     """The alerts of these levels, the worst first, then the newest."""
     chosen = set(levels)
     found = rows.all(

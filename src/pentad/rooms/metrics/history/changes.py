@@ -19,7 +19,7 @@ MOST_POINTS: Final = 5_000
 STEPS: Final = (60, 300, 900, 1_800, 3_600, 7_200, 21_600, 43_200, 86_400, 604_800)
 
 
-def merged(points: Sequence[Point], *, at: float, span: int) -> Point:
+def merge_points(points: Sequence[Point], *, at: float, span: int) -> Point:
     """Consecutive points merged into one."""
     rise = points[0].rise
     for before, after in pairwise(points):
@@ -48,7 +48,7 @@ def bucket_points(points: Sequence[Point], step: int) -> list[Point]:
     buckets: dict[int, list[Point]] = {}
     for point in points:
         buckets.setdefault(math.floor(point.at / step), []).append(point)
-    return [merged(some, at=float(number * step), span=step) for number, some in sorted(buckets.items())]
+    return [merge_points(some, at=float(number * step), span=step) for number, some in sorted(buckets.items())]
 
 
 def downsample(points: Sequence[Point], most: int, step: int | None = None) -> list[Point]:
@@ -93,7 +93,7 @@ def _missing_seconds(begin: float, end: float, gaps: Sequence[Gap]) -> float:
 
 def total_rise(points: Sequence[Point]) -> float:
     """The whole increase of a counter over the points."""
-    return merged(points, at=0.0, span=0).rise if points else 0.0
+    return merge_points(points, at=0.0, span=0).rise if points else 0.0
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -24,8 +24,8 @@ from pentad.rooms.metrics.history.alerts import (
     Rule,
     alert_changes,
     check,
+    raised_alerts,
     rule_of,
-    standing_alerts,
 )
 from pentad.rooms.metrics.history.changes import (
     Change,
@@ -58,7 +58,7 @@ from pentad.rooms.metrics.history.recording import (
     FAILED,
     NOT_COLLECTED,
     with_sample,
-    with_up,
+    with_up_metric,
     write_gaps,
     write_samples,
 )
@@ -164,12 +164,12 @@ class MetricHistory:
 
     def _info(self, collector: str) -> Info:
         """A collector with the metric that all of them have."""
-        return with_up(self._catalogue.find(collector).info())
+        return with_up_metric(self._catalogue.find(collector).info())
 
     def _record(
         self, transaction: Transaction, info: Info, snapshot: Snapshot, absent: State | None = None
     ) -> int:  # fmt: skip
-        info = with_up(info)
+        info = with_up_metric(info)
         count = write_samples(transaction, info, snapshot, absent)
         if changed := check(transaction, info, snapshot, self._thresholds):
             resource_updated(transaction, ALERTS_URI)
@@ -317,7 +317,7 @@ class MetricHistory:
 
     async def alerts(self, levels: Sequence[Level] = ("warn", "alarm")) -> list[Alert]:
         """Metrics beyond their threshold, the worst first. One with a limit is given as a share of it."""
-        found = await self._database.read(lambda rows: standing_alerts(rows, levels=levels))
+        found = await self._database.read(lambda rows: raised_alerts(rows, levels=levels))
         metrics = {(owner, metric.key): metric for owner, metric in self._catalogue.metrics()}
         return [
             msgspec.structs.replace(one, unit="%")

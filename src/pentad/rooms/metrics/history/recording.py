@@ -76,7 +76,7 @@ def with_sample(snapshot: Snapshot, sample: Sample) -> Snapshot:
     return msgspec.structs.replace(snapshot, samples=[sample, *snapshot.samples])
 
 
-def with_up(info: Info) -> Info:
+def with_up_metric(info: Info) -> Info:
     """A collector with the metric that all of them have."""
     return info if UP in info.catalogue else msgspec.structs.replace(info, catalogue=(*info.catalogue, UP))
 

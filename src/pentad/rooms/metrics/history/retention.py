@@ -11,8 +11,8 @@ from typing import Final
 import msgspec
 
 from pentad.kernel.ports import Database, Transaction
-from pentad.rooms.metrics.history.changes import merged
-from pentad.rooms.metrics.store import DAY, HOUR, Point, sampled
+from pentad.rooms.metrics.history.changes import merge_points
+from pentad.rooms.metrics.store import DAY, HOUR, Point, sample_point
 
 SERIES_AT_ONCE: Final = 500
 
@@ -58,7 +58,7 @@ def roll_samples(transaction: Transaction, until: float) -> bool:
     )  # fmt: skip
     by_series: dict[int, list[Point]] = {}
     for series, at, value in rows:
-        by_series.setdefault(series, []).append(sampled(at, value))
+        by_series.setdefault(series, []).append(sample_point(at, value))
     _add(transaction, by_series, begin, HOUR)
     transaction.run(
         "DELETE FROM metric_samples WHERE at >= ? AND at < ? AND text IS NULL AND series >= ? AND series <= ?",
@@ -123,7 +123,7 @@ def _add(transaction: Transaction, by_series: dict[int, list[Point]], begin: flo
             series, step, begin,
         )  # fmt: skip
         whole = sorted([Point(*stored), *some], key=lambda point: point.last_at) if stored is not None else some
-        point = merged(whole, at=begin, span=step)
+        point = merge_points(whole, at=begin, span=step)
         rows.append(
             (series, step, begin, point.samples, point.lowest, point.highest, point.total, point.first, point.last,
              point.rise, point.last_at)

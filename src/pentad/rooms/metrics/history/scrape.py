@@ -17,7 +17,7 @@ from pentad.kernel.ports import Database, Row, Rows
 from pentad.rooms.metrics import store
 from pentad.rooms.metrics.engine.catalogue import Catalogue
 from pentad.rooms.metrics.history.collector_health import UP, CollectorHealth
-from pentad.rooms.metrics.history.recording import with_up
+from pentad.rooms.metrics.history.recording import with_up_metric
 from pentad.rooms.metrics.loaders.prometheus_text import EOF_LINE, FamilyWriter
 from pentad.rooms.metrics.models import Labels
 
@@ -82,7 +82,7 @@ class ScrapePage:
         self, collector: str, rows: Sequence[Row], polls: Sequence[tuple[str, float, bool]], bg: str | None,
         *, openmetrics: bool,
     ) -> str:  # fmt: skip
-        catalogue = with_up(self._catalogue.find(collector).info()).catalogue
+        catalogue = with_up_metric(self._catalogue.find(collector).info()).catalogue
         writer = FamilyWriter(collector, catalogue, openmetrics=openmetrics)
         wanted = None if bg is None else bg.casefold()
         known: dict[str, Labels] = {}

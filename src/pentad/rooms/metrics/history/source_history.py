@@ -72,7 +72,7 @@ async def read_history(
     if not found and not notes:
         return recorded
     remembered = [
-        HistoryLine(series=series, points=points, gaps=holes(points, width), since=_since(points, begin, width))
+        HistoryLine(series=series, points=points, gaps=find_gaps(points, width), since=_since(points, begin, width))
         for series, points in found
         if has_labels(series.labels, labels or {})
     ]
@@ -86,7 +86,7 @@ async def read_history(
     )
 
 
-def holes(points: Sequence[Point], step: float) -> list[Gap]:
+def find_gaps(points: Sequence[Point], step: float) -> list[Gap]:
     """The gaps between points that should come every `step` seconds."""
     return [
         Gap(before.at, after.at, NOT_COLLECTED)

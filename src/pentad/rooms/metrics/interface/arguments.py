@@ -306,6 +306,18 @@ class AlertsArguments(Arguments):
     max_tokens: Annotated[int, Field(ge=100, le=1_000_000)] = TOKENS
 
 
+class SilenceArguments(Arguments):
+    """Arguments of silenceAlerts."""
+
+    collector: Annotated[str | None, Field(max_length=100)] = None
+    metric_key: Annotated[str | None, Field(alias="metricKey", max_length=300, description="May contain `*`.")] = None
+    bg: Annotated[str | None, Field(max_length=300, description="Business group, by name or id.")] = None
+    labels: Annotated[dict[str, str] | None, Field(description="Such as environmentName.", max_length=20)] = None
+    duration: Annotated[str, Field(alias="for", max_length=20, description="30m, 2h, 7d.")] = "2h"
+    reason: Annotated[str, Field(max_length=500)] = ""
+    end: Annotated[str | None, Field(max_length=80, description="Instead: end the silence with this id now.")] = None
+
+
 def _agreed(name: str, value: OneOrMore | None, other: str, other_value: OneOrMore | None) -> tuple[str, ...]:
     first, second = split_list(value), split_list(other_value)
     if first and second and _folded(first) != _folded(second):

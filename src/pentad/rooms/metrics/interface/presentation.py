@@ -22,6 +22,7 @@ from pentad.rooms.metrics.history.changes import Change
 from pentad.rooms.metrics.history.collector_health import CollectorHealth
 from pentad.rooms.metrics.history.forecast import Forecast
 from pentad.rooms.metrics.history.history_lines import HistoryLine
+from pentad.rooms.metrics.history.silences import Silence
 from pentad.rooms.metrics.models import Difference, Info, Metric, Problem, Sample, Snapshot
 from pentad.rooms.metrics.store import Gap, Latest, Point, Series
 
@@ -436,6 +437,15 @@ def alert_view(alert: Alert) -> dict[str, Any]:
     figures = {name: _rounded(view[name]) for name in ("value", "threshold") if view[name] is not None}
     times = {"since": iso(alert.since), "checked": iso(alert.checked)}
     return _filled({**view, **figures, **times, "labels": dict(alert.labels)})
+
+
+def silence_view(one: Silence) -> dict[str, Any]:
+    """A silence without its empty fields."""
+    view: dict[str, Any] = {
+        "id": one.id, "collector": one.collector, "metricKey": one.key, "bg": one.scope, "labels": one.labels,
+        "until": iso(one.ends), "reason": one.reason, "by": one.created_by, "since": iso(one.created_at),
+    }  # fmt: skip
+    return {name: value for name, value in view.items() if value not in ("", {})}
 
 
 def alert_change_view(change: AlertChange) -> dict[str, Any]:

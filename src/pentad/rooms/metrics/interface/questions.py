@@ -158,7 +158,7 @@ async def query_view(
     if found.undecided:
         view["undecided"] = dict(found.undecided)
     hidden = _LEFT_OUT | {"collector"} if len(sources) == 1 else _LEFT_OUT
-    shown = _shown(found.rows, question, split_list(arguments.columns), hidden)
+    shown = _visible_rows(found.rows, question, split_list(arguments.columns), hidden)
     return _fitted(view, shown, arguments, {one.name for one in question.aggregates})
 
 
@@ -232,7 +232,7 @@ def _metadata(answers: Sequence[Answer], arguments: QueryArguments, errors: Mapp
     return view | {"errors": dict(errors)} if errors else view
 
 
-def _shown(rows: Sequence[Row], question: RowQuery, columns: Sequence[str], hidden: frozenset[str]) -> list[Row]:
+def _visible_rows(rows: Sequence[Row], question: RowQuery, columns: Sequence[str], hidden: frozenset[str]) -> list[Row]:
     """The rows with the visible columns. A missing value is null; other missing members are left out."""
     wanted = set(columns)
     named = {*question.named, *(name for name, _ in question.sort)}

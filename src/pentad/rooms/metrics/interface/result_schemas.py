@@ -94,3 +94,7 @@ COMPARED: Final = _object(
     notes=_LIST,
 )  # fmt: skip
 ALERTS: Final = _object("alerts", alerts=_LIST, silences=_LIST, changes=_LIST, notes=_LIST)
+SILENCED: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {"silence": {"type": "object"}, "ended": {"type": "string"}},
+}

@@ -1,4 +1,4 @@
-"""Makes metric keys searchable in the search over all rooms."""
+"""Makes metric keys findable in the search over all rooms."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ from pentad.search.sources import FoundItem, FoundItems, SearchRequest, SearchSo
 
 
 async def find_metrics(metrics: Metrics, request: SearchRequest) -> FoundItems:
-    """The metric keys of all collectors that match a request. Everyone with access to the room may read them."""
+    """The metric keys of all collectors that match a request. Everyone who may read the room may read them."""
     ranking, hits = await metrics.key_search.find(request.text, request.limit + 1)
     items = [
         FoundItem(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from pentad.kernel.charts import svg_chart
 from pentad.kernel.clock import iso
+from pentad.kernel.errors import InvalidInput
 from pentad.mcp.app_views import AppView
 from pentad.mcp.call import Call
 from pentad.mcp.content import Content, Image, Text
@@ -18,6 +19,7 @@ from pentad.rooms.metrics.interface.arguments import (
     RARE_PAGING,
     AlertsArguments,
     HistoryArguments,
+    SilenceArguments,
     parse_duration,
     parse_time,
 )
@@ -39,12 +41,12 @@ from pentad.rooms.metrics.interface.presentation import (
     history_chart,
     line_chart,
     line_view,
+    silence_view,
     to_json,
 )
 from pentad.rooms.metrics.interface.promql_tools import list_prometheus_metrics, query_prometheus
 from pentad.rooms.metrics.interface.questions import list_metric_keys, query_metrics, what_changed
-from pentad.rooms.metrics.interface.result_schemas import ALERTS, CAPABILITIES, HISTORY
-from pentad.rooms.metrics.interface.silence_tools import silence_alerts, silence_view
+from pentad.rooms.metrics.interface.result_schemas import ALERTS, CAPABILITIES, HISTORY, SILENCED
 from pentad.rooms.metrics.metric_keys import split_list
 from pentad.rooms.metrics.service import Metrics
 
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
 _MOST_CHANGES: Final = 1_000
 _MOST_CHARTS: Final = 12
 _FEWEST_POINTS: Final = 5
+_LONGEST_SILENCE: Final = 90 * 86_400
 _NOTHING: Final = "Nothing has been recorded yet. Polls record figures; set their interval in `[rooms.metrics.poll]`."
 _SAFETY: Final = 0.8
 """Leaves room, because merged points are larger than single samples."""
@@ -142,6 +145,34 @@ async def list_alerts(arguments: AlertsArguments, call: Call[Metrics]) -> ToolRe
         changes = await metrics.history.alert_changes(parse_time(arguments.since, metrics.now()), _MOST_CHANGES)
         parts["changes"] = [alert_change_view(one) for one in changes if chosen in (None, one.collector)]
     return ToolResult(structured=_fitting_parts(parts, arguments.max_tokens))
+
+
+@tool(
+    "silenceAlerts",
+    title="Silence alerts",
+    destructive=False,
+    listed="room",
+    output_schema=SILENCED,
+)
+async def silence_alerts(arguments: SilenceArguments, call: Call[Metrics]) -> ToolResult:
+    """Stop sending alerts to receivers for a while, or end a silence. listAlerts still lists them."""
+    metrics = call.service
+    if arguments.end is not None:
+        await metrics.end_silence(arguments.end)
+        return ToolResult(structured={"ended": arguments.end})
+    seconds = parse_duration(arguments.duration)
+    if seconds > _LONGEST_SILENCE:
+        raise InvalidInput("A silence lasts at most 90 days.", hint="Change the threshold instead.")
+    made = await metrics.silence(
+        call.principal.id,
+        collector=arguments.collector,
+        key=arguments.metric_key,
+        scope=arguments.bg,
+        labels=arguments.labels,
+        seconds=seconds,
+        reason=arguments.reason,
+    )
+    return ToolResult(structured={"silence": silence_view(made)})
 
 
 def _fitting_parts(parts: Mapping[str, list[dict[str, Any]]], max_tokens: int) -> dict[str, Any]:

@@ -33,7 +33,7 @@ from pentad.rooms.registers.access.authorization import (
     read_block,
 )
 from pentad.rooms.registers.models import Audience, Caller, Pair, Register, Schema, StoredObject
-from pentad.rooms.registers.not_found import Missing, missing_object
+from pentad.rooms.registers.not_found import EntityNotFound, missing_object
 from pentad.rooms.registers.query.metadata import SELF
 from pentad.rooms.registers.query.models import And, Compare, Filter, Or, filter_paths
 
@@ -496,7 +496,7 @@ def _refused(
 def _invisible(principal: Principal, pair: Pair) -> NotFound | Unauthenticated:
     if principal.kind == "anonymous":
         return _anonymous()
-    return Missing(f"Schema {pair.schema.slug} not found in register {pair.register.slug}.", "schemas")
+    return EntityNotFound(f"Schema {pair.schema.slug} not found in register {pair.register.slug}.", "schemas")
 
 
 def _unsettable(principal: Principal, pair: Pair, name: str) -> Forbidden:

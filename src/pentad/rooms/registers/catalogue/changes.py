@@ -18,7 +18,7 @@ from pentad.rooms.registers.access.authorization import read_block
 from pentad.rooms.registers.access.rules import AccessRules
 from pentad.rooms.registers.catalogue import entries
 from pentad.rooms.registers.catalogue.definition_checks import DefinitionChecks
-from pentad.rooms.registers.catalogue.entries import refuse_filled
+from pentad.rooms.registers.catalogue.entries import refuse_nonempty
 from pentad.rooms.registers.catalogue.pairs import Pairs
 from pentad.rooms.registers.models import Caller, Register, Schema
 from pentad.rooms.registers.objects.pending_changes import current_time, provenance_of
@@ -103,9 +103,9 @@ class CatalogueChanges:
             entries.check_version(entity, if_version)
             pair_of = self._pairs.pairs_in(rows)
             with_count = self._access.is_unrestricted(caller)
-            refuse_filled(rows, kind, entity, with_count=with_count, purgeable=True)
+            refuse_nonempty(rows, kind, entity, with_count=with_count, purgeable=True)
             found = purgeable(rows, self._access, caller, pair_of, **{kind: entity.id})
-            refuse_filled(rows, kind, entity, with_count=with_count, purgeable=found is not None)
+            refuse_nonempty(rows, kind, entity, with_count=with_count, purgeable=found is not None)
             check(rows, entity)
             if not found:
                 return []

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from pentad.kernel.json_values import as_object
 from pentad.kernel.ports import Rows
 from pentad.rooms.registers import store
 from pentad.rooms.registers.access.authorization import is_public
 from pentad.rooms.registers.definitions.json_schema import embeds_objects
-from pentad.rooms.registers.definitions.json_values import as_mapping
 from pentad.rooms.registers.definitions.references import EACH, composed_reference, stored_reference
 from pentad.rooms.registers.models import Schema
 from pentad.rooms.registers.objects.indexes import IndexPlan, index_plan
@@ -52,7 +52,7 @@ class Definitions:
         known = self._compiled.get(schema.id)
         if known is not None and known[0] == stamp:
             return known[1]
-        compiled = self.try_out(rows, schema)
+        compiled = self.compile_unsaved(rows, schema)
         if len(self._compiled) >= _MOST_CACHED:
             self._compiled.clear()
         self._compiled[schema.id] = (stamp, compiled)
@@ -72,7 +72,7 @@ class Definitions:
         schema = store.find_schema(rows, schema_id)
         return None if schema is None else (schema, self.of(rows, schema))
 
-    def try_out(self, rows: Rows, schema: Schema, changed: Schema | None = None) -> "CompiledSchema":
+    def compile_unsaved(self, rows: Rows, schema: Schema, changed: Schema | None = None) -> "CompiledSchema":
         """Compile a schema that may not be stored yet; InvalidInput says what is wrong with it.
 
         If the schema is composed of `changed`, that is used instead of the stored one.
@@ -111,7 +111,7 @@ def _references_by_key(definition: "CompiledSchema") -> Iterator[str]:
         name, rest = one.path[0], one.path[1:]
         if not one.filled and rest in ((), (EACH,)) and name in definition.properties:
             node = definition.properties[name].definition
-            if not embeds_objects(as_mapping(node.get("items")) if rest else node):
+            if not embeds_objects(as_object(node.get("items")) if rest else node):
                 yield name
 
 

@@ -15,6 +15,7 @@ import msgspec
 
 from pentad.kernel.errors import Forbidden, InvalidInput
 from pentad.kernel.json_pointer import split_pointer
+from pentad.kernel.json_values import as_object
 from pentad.kernel.ports import Rows
 from pentad.rooms.registers import store
 from pentad.rooms.registers.access.authorization import NOTHING, Block, Grantable, read_block
@@ -23,7 +24,6 @@ from pentad.rooms.registers.catalogue.compiled_schemas import Definitions, compo
 from pentad.rooms.registers.catalogue.entries import chosen_slug
 from pentad.rooms.registers.catalogue.schema_change import Allow
 from pentad.rooms.registers.definitions.composition import unknown_parent
-from pentad.rooms.registers.definitions.json_values import as_mapping
 from pentad.rooms.registers.definitions.properties import properties_read
 from pentad.rooms.registers.models import Caller, Pair, Register, Schema
 from pentad.rooms.registers.store import Kind
@@ -175,7 +175,7 @@ def _refuse_changed_readers(
 
 
 def _readers(entity: Register | Schema) -> Any:
-    return as_mapping(entity.body.get("authorization")).get("read")
+    return as_object(entity.body.get("authorization")).get("read")
 
 
 def _is_unchanged(name: str, old: "CompiledSchema", new: "CompiledSchema") -> bool:

@@ -15,14 +15,14 @@ import msgspec
 from pentad.kernel.counts import counted
 from pentad.kernel.errors import Conflict, InvalidInput, NotFound, VersionMismatch
 from pentad.kernel.json_patch import merge_patch
+from pentad.kernel.json_values import as_list, as_object
 from pentad.kernel.names import did_you_mean
 from pentad.kernel.ports import Rows
 from pentad.rooms.registers import store
 from pentad.rooms.registers.access.rules import AccessRules
-from pentad.rooms.registers.definitions.json_values import as_list, as_mapping
 from pentad.rooms.registers.definitions.object_validation import json_text, validation_error
 from pentad.rooms.registers.models import Caller, Page, Register, Schema
-from pentad.rooms.registers.not_found import Missing
+from pentad.rooms.registers.not_found import EntityNotFound
 from pentad.rooms.registers.store import Kind, Ref, as_uuid, is_slug, next_version, slugified
 
 E = TypeVar("E", Register, Schema)
@@ -207,11 +207,11 @@ def kept_required(current: Schema, proposed: Schema, fields: Mapping[str, Any]) 
 
 def _required(old: Mapping[str, Any], new: Mapping[str, Any], *, merged: bool) -> list[Any]:
     """The required names after a change: in a merge the old ones stay, and those of removed properties always go."""
-    before, after = as_mapping(old.get("properties")), as_mapping(new.get("properties"))
+    before, after = as_object(old.get("properties")), as_object(new.get("properties"))
     names = [*as_list(old.get("required")), *new["required"]] if merged else new["required"]
     kept = [name for name in names if not isinstance(name, str) or name not in before or name in after]
     if merged:
-        kept = [name for name in kept if as_mapping(after.get(str(name))).get("required") is not False]
+        kept = [name for name in kept if as_object(after.get(str(name))).get("required") is not False]
     return _distinct(kept)
 
 
@@ -226,7 +226,7 @@ def entity_not_found(kind: Kind, ref: Ref, known: Sequence[Register | Schema]) -
     guess = did_you_mean(str(ref), (one.slug for one in known))
     have = f"You have access to {counted(len(known), kind)}{': ' if known else ''}{named}{more}."
     message = f"{kind.capitalize()} {str(ref)[:80]} not found.{' ' + guess if guess else ''} {have}"
-    return Missing(message, "registers" if kind == "register" else "schemas")
+    return EntityNotFound(message, "registers" if kind == "register" else "schemas")
 
 
 def chosen_slug(
@@ -262,7 +262,7 @@ def refuse_taken_uuid(rows: Rows, kind: Kind, uuid: str | None) -> None:
         raise Conflict(f"A {kind} with the uuid {uuid} exists already.", hint="Update it instead.")
 
 
-def refuse_filled(
+def refuse_nonempty(
     rows: Rows, kind: Kind, entity: Register | Schema, *, with_count: bool, purgeable: bool = False
 ) -> None:  # fmt: skip
     """Conflict while there are objects; gives their number only to callers who may see all of them (`with_count`).

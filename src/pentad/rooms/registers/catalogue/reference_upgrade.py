@@ -45,14 +45,14 @@ class ReferenceUpgrade:
             await self._database.write(lambda tx, key=schema.id: catalogue_store.mark_references_current(tx, key))
 
     async def _rewrite_objects(self, schema: Schema) -> None:
-        if not (await self._database.read(lambda rows: self._definitions.try_out(rows, schema))).references:
+        if not (await self._database.read(lambda rows: self._definitions.compile_unsaved(rows, schema))).references:
             return
         last: int | None = 0
         while last is not None:
 
             def look(rows: Rows, last: int = last) -> tuple[list[str], int | None]:
                 portion = store.objects_after(rows, schema.id, last)
-                definition = self._definitions.try_out(rows, schema)
+                definition = self._definitions.compile_unsaved(rows, schema)
                 uuids = [one.after.uuid for one in self._rewritten(schema, definition, portion)]
                 return uuids, portion[-1].stored.id if portion else None
 
@@ -69,7 +69,7 @@ class ReferenceUpgrade:
             if now is None:
                 return
             held = [one for one in store.existing_by_uuid(tx, uuids).values() if not one.stored.is_deleted]
-            rewritten = self._rewritten(now, self._definitions.try_out(tx, now), held)
+            rewritten = self._rewritten(now, self._definitions.compile_unsaved(tx, now), held)
             store.write_changes(tx, self._database.dialect, rewritten, provenance_of(_WHO))
 
         try:

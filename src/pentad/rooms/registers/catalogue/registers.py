@@ -14,7 +14,7 @@ from pentad.rooms.registers.catalogue.changes import CatalogueEntries
 from pentad.rooms.registers.catalogue.entries import (
     CatalogueView,
     page_of,
-    refuse_filled,
+    refuse_nonempty,
 )
 from pentad.rooms.registers.confirmation import confirm_token, require_confirm
 from pentad.rooms.registers.models import Caller, Page, Register
@@ -117,7 +117,7 @@ class RegisterEntries(CatalogueEntries):
             register = self._pairs.register_in(tx, caller, ref)
             self._access.check_define(caller, register)
             entries.check_version(register, if_version)
-            refuse_filled(tx, "register", register, with_count=self._access.is_unrestricted(caller))
+            refuse_nonempty(tx, "register", register, with_count=self._access.is_unrestricted(caller))
             store.delete_entity(tx, "register", register.id)
             return self._changes.announce_change(tx, register)
 

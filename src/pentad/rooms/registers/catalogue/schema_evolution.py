@@ -36,7 +36,7 @@ from pentad.rooms.registers.objects.indexes import (
     indexes_are_missing,
 )
 from pentad.rooms.registers.objects.pending_changes import ExistingObject, PendingChange, change_time, provenance_of
-from pentad.rooms.registers.objects.prepare import check_indexed_texts
+from pentad.rooms.registers.objects.preparation import check_indexed_texts
 from pentad.rooms.registers.objects.vectors import ObjectVectors
 from pentad.rooms.registers.schema_locks import lock_schemas
 
@@ -62,7 +62,7 @@ class SchemaEvolution:
         from pentad.rooms.registers.definitions.schema_validation import check_before_saving
         from pentad.rooms.registers.definitions.schema_warnings import schema_warnings
 
-        definition = self._definitions.try_out(tx, schema)
+        definition = self._definitions.compile_unsaved(tx, schema)
         check_before_saving(definition)
         check_index_count(tx, self._dialect, schema.id, definition)
         schema_history.record(tx, caller, None, schema, "create", {})
@@ -80,7 +80,7 @@ class SchemaEvolution:
     def remove_protected_words(self, tx: Transaction) -> None:
         """Remove references, and words and slugs derived from protected properties, from an older word index."""
         for schema in catalogue_store.schemas_with_old_words(tx):
-            definition = self._definitions.try_out(tx, schema)
+            definition = self._definitions.compile_unsaved(tx, schema)
             if definition.derived or definition.slug_is_protected or definition.references:
                 for portion in store.stream_objects(tx, schema.id):
                     drafts = [
@@ -104,7 +104,7 @@ class SchemaEvolution:
         from pentad.rooms.registers.definitions.schema_warnings import schema_warnings
 
         current, proposed = change.current, change.proposed
-        old, new = self._definitions.of(rows, current), self._definitions.try_out(rows, proposed)
+        old, new = self._definitions.of(rows, current), self._definitions.compile_unsaved(rows, proposed)
         check_index_count(rows, self._dialect, current.id, new, old)
         allow(current, old, proposed, new, change.touched)
         report = self._preflight.preflight(rows, change, (old, new), hidden, Skipped(), with_indexes=True)
@@ -144,7 +144,7 @@ class SchemaEvolution:
         from pentad.rooms.registers.definitions.schema_validation import check_before_saving
 
         current, proposed = change.current, change.proposed
-        old, new = self._definitions.of(rows, current), self._definitions.try_out(rows, proposed)
+        old, new = self._definitions.of(rows, current), self._definitions.compile_unsaved(rows, proposed)
         check_before_saving(new)
         check_index_count(rows, self._dialect, current.id, new, old)
         allow(current, old, proposed, new, change.touched)
@@ -182,7 +182,7 @@ class SchemaEvolution:
         current, proposed = change.current, change.proposed
         users = dependents_of(tx, current)
         lock_schemas(tx, self._dialect, [current.id, *(user.id for user in users)])
-        old, new = self._definitions.of(tx, current), self._definitions.try_out(tx, proposed)
+        old, new = self._definitions.of(tx, current), self._definitions.compile_unsaved(tx, proposed)
         allow(current, old, proposed, new, change.touched)
         old_dependents = {user.id: self._definitions.of(tx, user) for user in users}
         for follow in self.users.follow:  # before names change their meaning
@@ -231,7 +231,7 @@ class SchemaEvolution:
     ) -> "EvolutionReport":
         """Apply a change to a schema composed of the changed one; returns what it means for its objects."""
         user = change.current
-        compiled = self._definitions.try_out(tx, change.proposed)
+        compiled = self._definitions.compile_unsaved(tx, change.proposed)
         check_index_count(tx, self._dialect, user.id, compiled, old)
         if old is not None:
             allow(user, old, change.proposed, compiled, change.touched)

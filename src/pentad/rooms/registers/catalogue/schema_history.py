@@ -18,11 +18,11 @@ from pentad.kernel.clock import iso
 from pentad.kernel.errors import Conflict, NotFound
 from pentad.kernel.json_patch import same_json
 from pentad.kernel.json_pointer import pointer, split_pointer
+from pentad.kernel.json_values import as_object
 from pentad.kernel.ports import Row, Rows, Transaction
 from pentad.rooms.registers.definitions.change_lines import change_lines as lines_of_change
 from pentad.rooms.registers.definitions.change_lines import reordered as lines_of_order
 from pentad.rooms.registers.definitions.json_diff import as_patch
-from pentad.rooms.registers.definitions.json_values import as_mapping
 from pentad.rooms.registers.definitions.migration import MigrationStep, migrate, read_steps
 from pentad.rooms.registers.definitions.renames import renames_of
 from pentad.rooms.registers.definitions.schema_patch import touched_names
@@ -76,7 +76,7 @@ class SchemaVersion:
 
 def _without_values(details: Mapping[str, Any]) -> dict[str, Any]:
     def bare(entry: Any) -> Any:
-        return {name: value for name, value in as_mapping(entry).items() if name not in ("value", "values")}
+        return {name: value for name, value in as_object(entry).items() if name not in ("value", "values")}
 
     lists = ("operations", "migration")
     return {name: [bare(one) for one in value] if name in lists else value for name, value in details.items()}

@@ -100,6 +100,6 @@ class SchemaIndexes:
 
     def _statements(self, rows: Rows, key: int) -> list[str]:
         schema = store.find_schema(rows, key)
-        plan = None if schema is None else index_plan(self._definitions.try_out(rows, schema))
+        plan = None if schema is None else index_plan(self._definitions.compile_unsaved(rows, schema))
         added = [] if plan is None else missing_indexes(rows, self._dialect, key, plan)
         return [*obsolete_indexes(rows, self._dialect, key, plan), *added]

@@ -24,7 +24,7 @@ from pentad.rooms.registers.models import Schema
 from pentad.rooms.registers.next_step import NextStep, Outlook
 from pentad.rooms.registers.objects import store, uniqueness
 from pentad.rooms.registers.objects.indexes import IndexPlan, UniqueKey, index_plan
-from pentad.rooms.registers.objects.prepare import too_long_to_index
+from pentad.rooms.registers.objects.preparation import too_long_to_index
 from pentad.rooms.registers.query.models import Path
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class SchemaPreflight:
             meant = dependent_change(rows, user, change)
             old, new = (
                 self._definitions.of(rows, user),
-                self._definitions.try_out(rows, meant.proposed, change.proposed),
+                self._definitions.compile_unsaved(rows, meant.proposed, change.proposed),
             )
             found[user.slug] = self.preflight(rows, meant, (old, new), hidden, Skipped())
         return found

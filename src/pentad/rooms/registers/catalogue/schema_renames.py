@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from pentad.kernel.errors import Conflict
 from pentad.kernel.json_patch import copied
+from pentad.kernel.json_values import as_list, as_object
 from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.rooms.registers import store
 from pentad.rooms.registers.catalogue import schema_history
 from pentad.rooms.registers.catalogue.compiled_schemas import composed, dependents_of, parent_of, target
 from pentad.rooms.registers.catalogue.schema_change import SchemaChange
-from pentad.rooms.registers.definitions.json_values import as_list, as_mapping
 from pentad.rooms.registers.definitions.references import stored_reference
 from pentad.rooms.registers.models import Caller, Register, Schema
 from pentad.rooms.registers.schema_locks import lock_schemas
@@ -162,7 +162,7 @@ def _declares(rows: Rows, schema: Schema, name: str, changed: int) -> bool:
     """Whether a schema declares a property, itself or through a parent other than the changed one."""
     if schema.id == changed:
         return False
-    if name in as_mapping(schema.body.get("properties")):
+    if name in as_object(schema.body.get("properties")):
         return True
     parents = (parent_of(rows, ref, schema.organisation) for _, ref in composed(schema))
     return any(_declares(rows, parent, name, changed) for parent in parents if parent is not None)
@@ -194,7 +194,7 @@ def _renamed_references(node: Any, means: Means, names: Mapping[str, str], slugs
         name: value if name in _PLAIN_VALUES else _renamed_references(value, means, names, slugs)
         for name, value in cast("dict[str, Any]", node).items()
     }
-    back, items = result.get("inversedBy"), as_mapping(as_mapping(node).get("items"))
+    back, items = result.get("inversedBy"), as_object(as_object(node).get("items"))
     new = names.get(back) if isinstance(back, str) else None
     if new is not None and (means(result.get("$ref")) or means(items.get("$ref"))):
         result["inversedBy"] = new

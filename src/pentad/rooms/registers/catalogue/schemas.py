@@ -19,7 +19,7 @@ from pentad.rooms.registers.catalogue.compiled_schemas import composed, dependen
 from pentad.rooms.registers.catalogue.entries import (
     page_of,
     refuse_composed,
-    refuse_filled,
+    refuse_nonempty,
 )
 from pentad.rooms.registers.catalogue.pairs import Pairs
 from pentad.rooms.registers.catalogue.schema_change import CheckedChange, SchemaChange
@@ -318,7 +318,7 @@ class SchemaEntries(CatalogueEntries):
             self._access.check_define(caller, schema)
             entries.check_version(schema, if_version)
             lock_schemas(tx, self._database.dialect, [schema.id])
-            refuse_filled(tx, "schema", schema, with_count=self._access.is_unrestricted(caller))
+            refuse_nonempty(tx, "schema", schema, with_count=self._access.is_unrestricted(caller))
             self._refuse_composed(tx, caller, schema)
             store.lock_registers(tx, self._database.dialect)
             for register in store.all_registers(tx):

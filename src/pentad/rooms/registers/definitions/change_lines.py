@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
 from pentad.kernel.json_patch import same_json
+from pentad.kernel.json_values import as_list, as_object
 from pentad.rooms.registers.definitions.expressions import Renames
 from pentad.rooms.registers.definitions.json_diff import quoted
 from pentad.rooms.registers.definitions.json_schema import required_names, types_of
-from pentad.rooms.registers.definitions.json_values import as_list, as_mapping
 
 _MOST_NAMED: Final = 20
 _OF_OBJECTS: Final = frozenset({"properties", "required", "additionalProperties"})
@@ -18,7 +18,7 @@ _ABSENT: Final[Any] = object()
 
 def change_lines(old: Mapping[str, Any], new: Mapping[str, Any], renames: Renames) -> list[str]:
     """The differences between two definitions of a schema; `renames` maps renamed properties to their new paths."""
-    named = {*as_mapping(old.get("properties")), *as_mapping(new.get("properties"))}
+    named = {*as_object(old.get("properties")), *as_object(new.get("properties"))}
     own: list[str] = []
     for keyword, before, after in _changed("", old, new, _OF_OBJECTS):
         label = f"schema {keyword}" if keyword in named else keyword
@@ -40,7 +40,7 @@ def _object(
     old: Mapping[str, Any], new: Mapping[str, Any], was: tuple[str, ...], path: tuple[str, ...], renames: Renames
 ) -> Iterator[str]:
     """The properties of an object schema that moved from `was` to `path`, and whether each is required."""
-    before, after = as_mapping(old.get("properties")), as_mapping(new.get("properties"))
+    before, after = as_object(old.get("properties")), as_object(new.get("properties"))
     required_before, required = set(required_names(old)), set(required_names(new))
     present: dict[str, str] = {}
     for name in before:
@@ -169,7 +169,7 @@ def _reordered(old: Any, new: Any, path: tuple[str, ...]) -> Iterator[str]:
 
 def _definition_words(value: Any) -> str:
     """A short form of a property's definition: `(string, date)`."""
-    definition = as_mapping(value)
+    definition = as_object(value)
     words = [" or ".join(types_of(definition))] if "type" in definition else []
     for keyword, text in (("format", "{}"), ("$ref", "reference to {}")):
         if isinstance(given := definition.get(keyword), str):

@@ -16,6 +16,7 @@ from typing import Any, Final, Literal, cast
 import msgspec
 
 from pentad.kernel.json_patch import same_json
+from pentad.kernel.json_values import as_object, text_or_none
 from pentad.kernel.schema import JsonSchema, Path, SchemaBounds, bounded_copy, compile_json_schema
 from pentad.rooms.registers.definitions.composition import Parents, Resolved, resolve
 from pentad.rooms.registers.definitions.defaults import Defaults
@@ -30,7 +31,6 @@ from pentad.rooms.registers.definitions.expressions import (
 )
 from pentad.rooms.registers.definitions.formats import EXTRA_FORMATS
 from pentad.rooms.registers.definitions.json_schema import to_json_schema
-from pentad.rooms.registers.definitions.json_values import as_mapping, text_or_none
 from pentad.rooms.registers.definitions.object_validation import (
     Problem,
     add_suggestions,
@@ -72,7 +72,7 @@ _COMMON_NAMES: Final = ("name", "title", "label")
 
 def heading_sources(body: Mapping[str, Any], properties: Collection[str]) -> dict[str, str | None]:
     """The property or dotted path that each heading comes from; None for a template."""
-    configuration = as_mapping(body.get("configuration"))
+    configuration = as_object(body.get("configuration"))
     found: dict[str, str | None] = {
         heading: None if is_template(field) else field
         for heading, name in HEADING_SETTINGS.items()
@@ -85,7 +85,7 @@ def heading_sources(body: Mapping[str, Any], properties: Collection[str]) -> dic
 
 def slug_sources(body: Mapping[str, Any], properties: Collection[str]) -> frozenset[str]:
     """The top-level properties that the slug is made from."""
-    field = text_or_none(as_mapping(body.get("configuration")).get(HEADING_SETTINGS["slug"]))
+    field = text_or_none(as_object(body.get("configuration")).get(HEADING_SETTINGS["slug"]))
     if field is None:
         return frozenset()
     if is_template(field):
@@ -113,7 +113,7 @@ class Headings:
     __slots__ = ("_rules",)
 
     def __init__(self, body: Mapping[str, Any], properties: Mapping[str, Any]) -> None:
-        configuration = as_mapping(body.get("configuration"))
+        configuration = as_object(body.get("configuration"))
         self._rules: dict[Heading, Expression | Template] = {
             heading: _heading_rule(field, properties)
             for heading, name in HEADING_SETTINGS.items()
@@ -219,7 +219,7 @@ class CompiledSchema:
         self.indexed = tuple(_indexed_paths(properties, self.unique))
         self.soft = body.get("hardValidation") is False
         self.searchable = body.get("searchable") is not False
-        self.hybrid = self.searchable and as_mapping(body.get("configuration")).get("search") == "hybrid"
+        self.hybrid = self.searchable and as_object(body.get("configuration")).get("search") == "hybrid"
         protected = frozenset(
             name for name, found in properties.items() if found.authorization and "read" in found.authorization
         )
@@ -384,10 +384,10 @@ class CompiledSchema:
     def _definitions_at(self, path: Path) -> Mapping[str, Any]:
         node: Mapping[str, Any] = self.body
         for step in path:
-            node = as_mapping(
-                node.get("items") if isinstance(step, int) else as_mapping(node.get("properties")).get(step)
+            node = as_object(
+                node.get("items") if isinstance(step, int) else as_object(node.get("properties")).get(step)
             )
-        return as_mapping(node.get("properties"))
+        return as_object(node.get("properties"))
 
 
 def compile_schema(body: Mapping[str, Any], *, parents: Parents) -> CompiledSchema:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
+from pentad.kernel.json_values import as_list, as_object
 from pentad.rooms.registers.definitions.json_schema import required_names
-from pentad.rooms.registers.definitions.json_values import as_list, as_mapping
 from pentad.rooms.registers.definitions.references import composed_reference
 
 Parents = Callable[[int | str], Mapping[str, Any] | None]
@@ -55,7 +55,7 @@ class _Composer:
 
     def resolve(self, body: Mapping[str, Any], chain: list[frozenset[Any]]) -> Resolved:
         result = Resolved(deepcopy(dict(body)))
-        result.body["properties"] = dict(as_mapping(body.get("properties")))
+        result.body["properties"] = dict(as_object(body.get("properties")))
         result.body["required"] = required_names(body)
         self._alternatives(result, chain)
         inherited = [entry for entry in as_list(body.get("allOf")) if composed_reference(entry) is not None]
@@ -120,7 +120,7 @@ def _inherit(result: Resolved, target: int | str, parent: Resolved) -> None:
         if theirs := as_list(parent.body.get(keyword)):
             result.body["allOf"].append({keyword: theirs})
     if isinstance(parent.body.get("configuration"), Mapping):
-        result.body["configuration"] = {**parent.body["configuration"], **as_mapping(result.body.get("configuration"))}
+        result.body["configuration"] = {**parent.body["configuration"], **as_object(result.body.get("configuration"))}
     result.alternatives = {**parent.alternatives, **result.alternatives}
 
 
@@ -141,10 +141,10 @@ def _merge_property(theirs: Any, ours: Any) -> Any:
 
 
 def _merge_named(body: dict[str, Any], parent: Mapping[str, Any], keyword: str, target: int | str) -> None:
-    theirs = as_mapping(parent.get(keyword))
+    theirs = as_object(parent.get(keyword))
     if not theirs:
         return
-    ours = dict(as_mapping(body.get(keyword)))
+    ours = dict(as_object(body.get(keyword)))
     for name, value in theirs.items():
         if name in ours and ours[name] != value:
             where = f"{keyword}/{name}"
@@ -159,7 +159,7 @@ def _beside_reference(entry: Any) -> Any:
     """The members of an entry other than the name of a stored schema."""
     if composed_reference(entry) is None:
         return entry
-    named = as_mapping(entry)
+    named = as_object(entry)
     return {keyword: value for keyword, value in named.items() if keyword != "$ref"}
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from pentad.kernel.errors import InvalidInput
+from pentad.kernel.json_values import as_list, as_object
 from pentad.rooms.registers.definitions.evaluation import evaluate
 from pentad.rooms.registers.definitions.expressions import (
     Expression,
@@ -23,7 +24,6 @@ from pentad.rooms.registers.definitions.expressions import (
     parse_template,
 )
 from pentad.rooms.registers.definitions.formats import date_of
-from pentad.rooms.registers.definitions.json_values import as_list, as_mapping
 from pentad.rooms.registers.definitions.object_validation import Problem, problem
 
 if TYPE_CHECKING:
@@ -132,10 +132,10 @@ class _Level:
 
 
 def _level(node: Mapping[str, Any]) -> _Level:
-    properties = {name: as_mapping(inner) for name, inner in as_mapping(node.get("properties")).items()}
+    properties = {name: as_object(inner) for name, inner in as_object(node.get("properties")).items()}
     defaults = [(name, read_default(inner)) for name, inner in properties.items()]
     inside = [(name, _level(inner)) for name, inner in properties.items() if "properties" in inner]
-    listed = [(name, _level(as_mapping(inner.get("items")))) for name, inner in properties.items() if "items" in inner]
+    listed = [(name, _level(as_object(inner.get("items")))) for name, inner in properties.items() if "items" in inner]
     return _Level(
         defaults=tuple((name, default) for name, default in defaults if default is not None),
         dates=tuple(name for name, inner in properties.items() if _is_date(inner) or _is_date(inner.get("items"))),
@@ -145,7 +145,7 @@ def _level(node: Mapping[str, Any]) -> _Level:
 
 
 def _is_date(node: Any) -> bool:
-    return as_mapping(node).get("format") == "date"
+    return as_object(node).get("format") == "date"
 
 
 class Defaults:
@@ -193,7 +193,7 @@ class _DefaultsRun:
     def level(self, data: dict[str, Any], level: _Level, path: tuple[str | int, ...]) -> dict[str, Any]:
         changed: dict[str, Any] = {}
         for name, default in level.defaults:
-            if default.applies(data, name) and (value := self._made(default, (*path, name))) is not None:
+            if default.applies(data, name) and (value := self._make_value(default, (*path, name))) is not None:
                 changed[name] = value
         for name in level.dates:
             value = changed.get(name, data.get(name))
@@ -230,7 +230,7 @@ class _DefaultsRun:
     def _member(self, value: Any, level: _Level, path: tuple[str | int, ...]) -> Any:
         return self.level(cast("dict[str, Any]", value), level, path) if isinstance(value, dict) else value
 
-    def _made(self, default: Default, path: tuple[str | int, ...]) -> Any:
+    def _make_value(self, default: Default, path: tuple[str | int, ...]) -> Any:
         try:
             return default.make(self._given, self._now, self._facts)
         except ExpressionError as error:

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from pentad.kernel.json_pointer import pointer
+from pentad.kernel.json_values import as_object
 from pentad.kernel.schema import Path
 from pentad.rooms.registers.definitions.json_schema import required_names
-from pentad.rooms.registers.definitions.json_values import as_mapping
 from pentad.rooms.registers.definitions.schema_validation import unique_sets
 
 _RULES: Final = frozenset({
@@ -44,15 +44,15 @@ def dropped_rules(old: Mapping[str, Any], new: Mapping[str, Any], renamed: Mappi
 
 def removed_properties(old: Mapping[str, Any], new: Mapping[str, Any], renamed: Mapping[str, str]) -> list[str]:
     """The top-level properties that are gone and were not renamed."""
-    after = as_mapping(new.get("properties"))
-    return [name for name in as_mapping(old.get("properties")) if renamed.get(name, name) not in after]
+    after = as_object(new.get("properties"))
+    return [name for name in as_object(old.get("properties")) if renamed.get(name, name) not in after]
 
 
 def _of_object(
     old: Mapping[str, Any], new: Mapping[str, Any], path: Path, renamed: Mapping[str, str]
 ) -> Iterator[Path]:
     yield from _of_node(old, new, path)
-    before, after = as_mapping(old.get("properties")), as_mapping(new.get("properties"))
+    before, after = as_object(old.get("properties")), as_object(new.get("properties"))
     required = frozenset(required_names(new))
     for name in required_names(old):
         gone = name in before and renamed.get(name, name) not in after
@@ -61,7 +61,7 @@ def _of_object(
     for name, definition in before.items():
         here = (*path, "properties", name)
         if (now := renamed.get(name, name)) in after:
-            yield from _of_object(as_mapping(definition), as_mapping(after[now]), here, {})
+            yield from _of_object(as_object(definition), as_object(after[now]), here, {})
         elif path:
             yield here
 
@@ -70,12 +70,12 @@ def _of_node(old: Mapping[str, Any], new: Mapping[str, Any], path: Path) -> Iter
     for keyword, value in old.items():
         if keyword in _RULES and _is_rule(keyword, value) and not _is_rule(keyword, new.get(keyword)):
             yield (*path, keyword)
-    rights = as_mapping(new.get("authorization"))
-    for right in as_mapping(old.get("authorization")) if path else ():
+    rights = as_object(new.get("authorization"))
+    for right in as_object(old.get("authorization")) if path else ():
         if right not in rights:
             yield (*path, "authorization", right)
-    if items := as_mapping(old.get("items")):
-        yield from _of_object(items, as_mapping(new.get("items")), (*path, "items"), {})
+    if items := as_object(old.get("items")):
+        yield from _of_object(items, as_object(new.get("items")), (*path, "items"), {})
 
 
 def _is_rule(keyword: str, value: Any) -> bool:

@@ -16,11 +16,11 @@ from typing import Any, Final
 
 from pentad.kernel.counts import counted
 from pentad.kernel.json_pointer import split_pointer
+from pentad.kernel.json_values import as_object
 from pentad.kernel.names import nearest
 from pentad.kernel.problems import NO_VALUE, closest_value, convert_value
 from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema
 from pentad.rooms.registers.definitions.dropped_rules import dropped_rules, removed_properties
-from pentad.rooms.registers.definitions.json_values import as_mapping
 from pentad.rooms.registers.definitions.migration import MigrationStep, changing_steps, migrate
 from pentad.rooms.registers.definitions.object_validation import Problem, problem, shortened
 from pentad.rooms.registers.definitions.schema_patch import renames, touched_names
@@ -352,7 +352,7 @@ def _lost_values(
         path = split_pointer(step.property) if step.property.startswith("/") else (step.property,)
         value: Any = before
         for part in (origins.get(str(path[0]), str(path[0])), *path[1:]):
-            value = as_mapping(value).get(str(part))
+            value = as_object(value).get(str(part))
         if value is None:
             continue
         if step.kind == "drop":

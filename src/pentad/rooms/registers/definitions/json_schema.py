@@ -7,8 +7,8 @@ Only assertion keywords are copied, so annotations never change what is valid.
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
+from pentad.kernel.json_values import as_object
 from pentad.rooms.registers.definitions.formats import ANY_TEXT
-from pentad.rooms.registers.definitions.json_values import as_mapping
 from pentad.rooms.registers.definitions.references import stored_reference
 
 LINK_TYPES: Final = frozenset(
@@ -41,7 +41,7 @@ def required_names(node: Mapping[str, Any]) -> list[str]:
     """The required names of an object schema, including properties that say `required: true`."""
     listed = node.get("required")
     names = [name for name in cast("list[Any]", listed) if isinstance(name, str)] if isinstance(listed, list) else []
-    for name, inner in as_mapping(node.get("properties")).items():
+    for name, inner in as_object(node.get("properties")).items():
         if isinstance(inner, Mapping) and cast("Mapping[str, Any]", inner).get("required") is True:
             names.append(name)
     return list(dict.fromkeys(names))
@@ -63,7 +63,7 @@ def is_link(node: Mapping[str, Any]) -> bool:
 def embeds_objects(reference: Mapping[str, Any]) -> bool:
     """Whether a reference may hold the other object itself instead of its uuid."""
     declared = types_of(reference)
-    settings = as_mapping(reference.get("objectConfiguration"))
+    settings = as_object(reference.get("objectConfiguration"))
     return "object" in declared or (not declared and settings.get("handling") in ("nested", "nested-object", "cascade"))
 
 

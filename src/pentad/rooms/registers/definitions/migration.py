@@ -12,8 +12,8 @@ from typing import Any, Final, Literal, cast
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.json_patch import same_json
 from pentad.kernel.json_pointer import split_pointer
+from pentad.kernel.json_values import as_object
 from pentad.kernel.problems import NO_VALUE, convert_value
-from pentad.rooms.registers.definitions.json_values import as_mapping
 
 StepKind = Literal["rename", "default", "cast", "drop", "enum_map"]
 _NEEDS: Final[dict[StepKind, str | None]] = {
@@ -50,7 +50,7 @@ class MigrationStep:
 
 def read_steps(given: Sequence[Any]) -> list[MigrationStep]:
     """Read the steps a caller sent; InvalidInput names the first invalid one."""
-    return [_read_step(as_mapping(entry), number) for number, entry in enumerate(given)]
+    return [_read_step(as_object(entry), number) for number, entry in enumerate(given)]
 
 
 def migrate(data: Mapping[str, Any], steps: Sequence[MigrationStep]) -> dict[str, Any]:

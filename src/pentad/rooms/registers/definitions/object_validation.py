@@ -16,12 +16,12 @@ from pentad.kernel.counts import counted
 from pentad.kernel.errors import InvalidInput, PentadError
 from pentad.kernel.json_patch import json_patch, value_at
 from pentad.kernel.json_pointer import pointer
+from pentad.kernel.json_values import as_list, as_object
 from pentad.kernel.names import nearest
 from pentad.kernel.problems import NO_VALUE, Finding, closest_value, convert_value
 from pentad.kernel.schema import FORMAT_EXAMPLES, Failure, Path, measure
 from pentad.rooms.registers.definitions.formats import tidied
 from pentad.rooms.registers.definitions.json_diff import quoted
-from pentad.rooms.registers.definitions.json_values import as_list, as_mapping
 
 Check = Callable[[Any], list[Failure]]
 Operations = tuple[dict[str, Any], ...]
@@ -203,7 +203,7 @@ def _problems_of(failure: Failure) -> list[Problem]:
 
 
 def _unexpected_property(failure: Failure, name: str) -> Problem:
-    received = as_mapping(failure.received).get(name)
+    received = as_object(failure.received).get(name)
     return problem((*failure.path, name), failure.rule, "is not a property of this schema", received)
 
 
@@ -340,7 +340,7 @@ def _for_missing(found: Problem, data: Any, known: Mapping[str, Any]) -> Iterato
     if len(close := _near(name, unknown)) == 1:
         source = pointer((*found.where[:-1], close[0]))
         yield close[0], ({"op": "move", "from": source, "path": found.pointer},)
-    definition = as_mapping(known.get(name))
+    definition = as_object(known.get(name))
     options = as_list(definition.get("enum"))
     value = definition.get("default", definition.get("const", options[0] if len(options) == 1 else None))
     if value is not None:
@@ -364,6 +364,6 @@ def _near(name: str, names: list[str]) -> list[str]:
 
 def _object_at(data: Any, path: Path) -> Mapping[str, Any]:
     try:
-        return as_mapping(value_at(data, path))
+        return as_object(value_at(data, path))
     except KeyError:
         return {}

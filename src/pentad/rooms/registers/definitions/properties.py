@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
+from pentad.kernel.json_values import as_list, as_object, text_or_none
 from pentad.rooms.registers.definitions.defaults import Computed, Default, read_computed, read_default
 from pentad.rooms.registers.definitions.json_schema import required_names, types_of
-from pentad.rooms.registers.definitions.json_values import as_list, as_mapping, text_or_none
 from pentad.rooms.registers.definitions.references import EACH, Reference, read_reference
 
 Kind = Literal["text", "number", "boolean", "date", "moment"]
@@ -77,8 +77,8 @@ def read_properties(body: Mapping[str, Any]) -> dict[str, Property]:
 def _level(node: Mapping[str, Any], path: tuple[str, ...]) -> dict[str, Property]:
     required = frozenset(required_names(node))
     return {
-        name: _read(name, as_mapping(value), (*path, name), name in required)
-        for name, value in as_mapping(node.get("properties")).items()
+        name: _read(name, as_object(value), (*path, name), name in required)
+        for name, value in as_object(node.get("properties")).items()
     }
 
 
@@ -104,14 +104,14 @@ def uri_references_of(properties: Mapping[str, Property]) -> Iterator[tuple[str,
 def _uri_references(node: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     if node.get("format") == "uri-reference":
         yield path
-    if items := as_mapping(node.get("items")):
+    if items := as_object(node.get("items")):
         yield from _uri_references(items, (*path, EACH))
-    for name, value in as_mapping(node.get("properties")).items():
-        yield from _uri_references(as_mapping(value), (*path, name))
+    for name, value in as_object(node.get("properties")).items():
+        yield from _uri_references(as_object(value), (*path, name))
 
 
 def _read(name: str, node: Mapping[str, Any], path: tuple[str, ...], required: bool) -> Property:
-    items = as_mapping(node.get("items"))
+    items = as_object(node.get("items"))
     reference = next(_references(node, path, node, nested=False), None)
     facet = node.get("facetable")
     return Property(
@@ -134,7 +134,7 @@ def _read(name: str, node: Mapping[str, Any], path: tuple[str, ...], required: b
         computed=read_computed(node),
         default=read_default(node),
         ref=reference,
-        authorization=as_mapping(node.get("authorization")) or None,
+        authorization=as_object(node.get("authorization")) or None,
         item_kind=("text" if reference else _kind(items)) if "array" in types_of(node) else None,
         children=_level(node, path),
         elements=_elements(node, path),
@@ -142,7 +142,7 @@ def _read(name: str, node: Mapping[str, Any], path: tuple[str, ...], required: b
 
 
 def _elements(node: Mapping[str, Any], path: tuple[str, ...]) -> dict[str, Property] | None:
-    items = as_mapping(node.get("items"))
+    items = as_object(node.get("items"))
     if "array" not in types_of(node) or "prefixItems" in node:
         return None
     return _level(items, (*path, EACH)) if "object" in types_of(items) or not types_of(items) else None
@@ -156,12 +156,12 @@ def _references(
         yield found
     for keyword in ("allOf", "anyOf", "oneOf"):
         for entry in as_list(node.get(keyword)):
-            yield from _references(as_mapping(entry), path, owner, nested=nested)
-    if items := as_mapping(node.get("items")):
+            yield from _references(as_object(entry), path, owner, nested=nested)
+    if items := as_object(node.get("items")):
         yield from _references(items, (*path, EACH), node, nested=True)
     if nested:
-        for name, inner in as_mapping(node.get("properties")).items():
-            yield from _references(as_mapping(inner), (*path, name), as_mapping(inner), nested=True)
+        for name, inner in as_object(node.get("properties")).items():
+            yield from _references(as_object(inner), (*path, name), as_object(inner), nested=True)
 
 
 def _kind(node: Mapping[str, Any]) -> Kind | None:
@@ -206,7 +206,7 @@ def _defaults(node: Mapping[str, Any]) -> Iterator[str]:
     default = read_default(node)
     if default is not None and default.template is not None:
         yield from default.template.properties()
-    for inner in as_mapping(node.get("properties")).values():
-        yield from _defaults(as_mapping(inner))
+    for inner in as_object(node.get("properties")).values():
+        yield from _defaults(as_object(inner))
     if "items" in node:
-        yield from _defaults(as_mapping(node.get("items")))
+        yield from _defaults(as_object(node.get("items")))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, cast
 
-from pentad.rooms.registers.definitions.json_values import as_mapping, text_or_none
+from pentad.kernel.json_values import as_object, text_or_none
 from pentad.rooms.registers.store import as_uuid
 
 OnDelete = Literal["CASCADE", "RESTRICT", "SET_NULL", "SET_DEFAULT", "NO_ACTION"]
@@ -91,7 +91,7 @@ def read_reference(node: Mapping[str, Any], path: tuple[str, ...], owner: Mappin
         return None
     both: dict[str, Any] = {**owner, **node}
     on_delete = both.get("onDelete")
-    handling = as_mapping(both.get("objectConfiguration")).get("handling")
+    handling = as_object(both.get("objectConfiguration")).get("handling")
     return Reference(
         path=path,
         target=target,

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
+from pentad.kernel.json_values import as_list, as_object
 from pentad.rooms.registers.definitions.expressions import (
     Renames,
     is_template,
@@ -10,7 +11,6 @@ from pentad.rooms.registers.definitions.expressions import (
     rename_in_template,
     renamed_path,
 )
-from pentad.rooms.registers.definitions.json_values import as_list, as_mapping
 from pentad.rooms.registers.definitions.migration import MigrationStep, step_path
 
 _FIELDS: Final = (
@@ -75,11 +75,11 @@ def _renamed_grants(grants: Any, renames: Renames) -> Any:
 
 
 def _renamed_grant(grant: Any, renames: Renames) -> Any:
-    match = as_mapping(grant).get("match")
+    match = as_object(grant).get("match")
     if not isinstance(match, dict):
         return grant
     conditions = cast("dict[str, Any]", match)
-    return {**as_mapping(grant), "match": {_renamed(name, renames): how for name, how in conditions.items()}}
+    return {**as_object(grant), "match": {_renamed(name, renames): how for name, how in conditions.items()}}
 
 
 def _rename_in_node(node: dict[str, Any], renames: Renames) -> None:
@@ -88,11 +88,11 @@ def _rename_in_node(node: dict[str, Any], renames: Renames) -> None:
     computed = node.get("computed")
     if isinstance(computed, str):
         node["computed"] = _renamed_rule(computed, renames)
-    elif isinstance(expression := as_mapping(computed).get("expression"), str):
-        node["computed"] = {**as_mapping(computed), "expression": _renamed_rule(expression, renames)}
+    elif isinstance(expression := as_object(computed).get("expression"), str):
+        node["computed"] = {**as_object(computed), "expression": _renamed_rule(expression, renames)}
     if "authorization" in node:
         node["authorization"] = rename_in_authorization(node["authorization"], renames)
-    for inner in (*as_mapping(node.get("properties")).values(), node.get("items")):
+    for inner in (*as_object(node.get("properties")).values(), node.get("items")):
         if isinstance(inner, dict):
             _rename_in_node(cast("dict[str, Any]", inner), renames)
 
@@ -105,11 +105,11 @@ def _rename_in_conditions(node: dict[str, Any], path: tuple[str, ...], renames: 
     """
     names = {str(old[-1]): str(new[-1]) for old, new in renames.items() if old[:-1] == path}
     former = {} if is_condition else {new: old for old, new in names.items()}
-    for name, inner in as_mapping(node.get("properties")).items():
+    for name, inner in as_object(node.get("properties")).items():
         if isinstance(inner, dict):
             deeper = (*path, former.get(name, name))
             _rename_in_conditions(cast("dict[str, Any]", inner), deeper, renames, is_condition=is_condition)
-    alone, by_name = (node.get(keyword) for keyword in _SCHEMAS), as_mapping(node.get(_SCHEMA_OF_EACH)).values()
+    alone, by_name = (node.get(keyword) for keyword in _SCHEMAS), as_object(node.get(_SCHEMA_OF_EACH)).values()
     for inner in (*alone, *by_name, *(one for keyword in _LISTS_OF_SCHEMAS for one in as_list(node.get(keyword)))):
         if isinstance(inner, dict):
             _rename_in_conditions(cast("dict[str, Any]", inner), path, renames, is_condition=True)

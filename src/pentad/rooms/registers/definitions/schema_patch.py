@@ -11,9 +11,9 @@ from typing import Any, Final, cast
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.json_patch import copied, merge_patch
 from pentad.kernel.json_pointer import split_pointer
+from pentad.kernel.json_values import as_list, as_object
 from pentad.kernel.names import did_you_mean
 from pentad.rooms.registers.definitions.json_schema import types_of
-from pentad.rooms.registers.definitions.json_values import as_list, as_mapping
 from pentad.rooms.registers.definitions.migration import CASTS, MigrationStep, read_steps, step_path
 from pentad.rooms.registers.definitions.renames import rename_in_body, renames_of
 
@@ -43,7 +43,7 @@ def apply_operations(body: Mapping[str, Any], operations: Sequence[Any]) -> Sche
         raise InvalidInput(f"A schema patch has 1 to {MOST_OPERATIONS} operations.", hint=_EXAMPLE)
     result = SchemaPatch(copied(dict(body)))
     for number, entry in enumerate(operations):
-        _Operation(result, as_mapping(entry), number).run()
+        _Operation(result, as_object(entry), number).run()
     return result
 
 
@@ -80,18 +80,18 @@ class _Operation:
         properties[self._name] = copied(self._definition())
         self._place(properties, self._entry.get("after"))
         self._require()
-        value = self._entry.get("value", as_mapping(properties[self._name]).get("default"))
+        value = self._entry.get("value", as_object(properties[self._name]).get("default"))
         if "value" in self._entry or (self._entry.get("required") is True and _is_plain(value)):
             self._step("default", value=value)
 
     def _change(self) -> None:
         properties = self._properties()
         self._known(properties)
-        old = as_mapping(properties[self._name])
+        old = as_object(properties[self._name])
         if "definition" in self._entry:
             properties[self._name] = merge_patch(old, self._definition())
         self._require()
-        new = as_mapping(properties[self._name])
+        new = as_object(properties[self._name])
         if "values" in self._entry:
             self._step("enum_map", values=self._entry["values"])
         kinds = [kind for kind in types_of(new) if kind != "null"]

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.json_pointer import pointer
+from pentad.kernel.json_values import as_list, as_object
 from pentad.kernel.problems import NO_VALUE, Finding, nearest_names
 from pentad.kernel.schema import Path
 from pentad.rooms.registers.access.authorization import read_block
 from pentad.rooms.registers.definitions.defaults import BEHAVIOURS, read_computed, read_default
 from pentad.rooms.registers.definitions.expressions import ExpressionError, is_template
 from pentad.rooms.registers.definitions.json_schema import LINK_TYPES, TYPES, is_link, types_of
-from pentad.rooms.registers.definitions.json_values import as_list, as_mapping
 from pentad.rooms.registers.definitions.object_validation import problem_json
 from pentad.rooms.registers.definitions.properties import Property, references_of, walk_properties
 from pentad.rooms.registers.definitions.references import EACH, ON_DELETE, stored_reference
@@ -89,7 +89,7 @@ def check_names(body: Mapping[str, Any], properties: Mapping[str, Property]) -> 
 
 def unique_sets(body: Mapping[str, Any]) -> list[tuple[str, ...]]:
     """Reads `configuration.unique`: a name, a list of names that are unique together, or a list of such lists."""
-    declared = as_mapping(body.get("configuration")).get("unique")
+    declared = as_object(body.get("configuration")).get("unique")
     if isinstance(declared, str) and declared:
         return [(declared,)]
     if not isinstance(declared, list) or not declared:
@@ -103,7 +103,7 @@ def unique_sets(body: Mapping[str, Any]) -> list[tuple[str, ...]]:
 
 
 def _check_search(body: Mapping[str, Any]) -> Iterator[Finding]:
-    mode = as_mapping(body.get("configuration")).get("search")
+    mode = as_object(body.get("configuration")).get("search")
     if mode is not None and mode not in SEARCH_MODES:
         path, message = ("configuration", "search"), f"must be one of {', '.join(SEARCH_MODES)}"
         found = unknown_name(path, "search", f"{message}.", str(mode), SEARCH_MODES)
@@ -271,7 +271,7 @@ def _check_removal(found: Property, path: Path) -> Iterator[Finding]:
 
 
 def _declares(found: Property, keyword: str) -> bool:
-    items: Mapping[str, Any] = as_mapping(found.definition.get("items"))
+    items: Mapping[str, Any] = as_object(found.definition.get("items"))
     return found.definition.get(keyword) is True or items.get(keyword) is True
 
 
@@ -279,10 +279,10 @@ def check_before_saving(definition: "CompiledSchema") -> None:
     """Raise InvalidInput for invalid defaults, computed values over unknown properties, and bad authorization."""
     found: list[Finding] = [*_check_authorization((), definition.body, definition), *_check_required(definition)]
     for path, node in property_definitions(definition.body):
-        found.extend(_check_default(path, as_mapping(node)))
-        found.extend(_check_authorization(path, as_mapping(node), definition))
+        found.extend(_check_default(path, as_object(node)))
+        found.extend(_check_authorization(path, as_object(node), definition))
         if len(path) == 2:
-            found.extend(_check_computed(path, as_mapping(node), definition))
+            found.extend(_check_computed(path, as_object(node), definition))
     if found:
         raise schema_error(found)
 
@@ -358,7 +358,7 @@ def schema_error(findings: list[Finding]) -> InvalidInput:
     listed = "; ".join(f"{found.pointer}: {found.message.rstrip('.')}" for found in findings[:8])
     more = f"; and {len(findings) - 8} more" if len(findings) > 8 else ""
     return InvalidInput(
-        f"The schema is not right: {listed}{more}{'' if (listed + more).endswith('?') else '.'}",
+        f"The schema is not valid: {listed}{more}{'' if (listed + more).endswith('?') else '.'}",
         hint="Correct these places of the schema and send it again.",
         details={"problems": [problem_json(found) for found in findings[:50]]},
     )

@@ -5,12 +5,12 @@ property has. They are reported with the nearest known name when a schema is sav
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from pentad.kernel.json_values import as_object
 from pentad.kernel.names import nearest
 from pentad.kernel.problems import Finding
 from pentad.kernel.schema import Path
 from pentad.rooms.registers.definitions.formats import KNOWN_FORMATS
 from pentad.rooms.registers.definitions.json_schema import required_names, types_of
-from pentad.rooms.registers.definitions.json_values import as_mapping
 from pentad.rooms.registers.definitions.object_validation import problem_json
 from pentad.rooms.registers.definitions.schema_validation import finding, property_definitions, unknown_name
 
@@ -38,11 +38,11 @@ def schema_warnings(definition: "CompiledSchema") -> list[dict[str, Any]]:
     """The likely mistakes in a schema, each with its place and the nearest known name."""
     found = [*_check_required((), definition.body, definition.properties.keys())]
     for path, value in property_definitions(definition.body):
-        node = as_mapping(value)
+        node = as_object(value)
         found += _check_keywords(path, node)
         found += _check_format(path, node)
         if "properties" in node:
-            found += _check_required(path, node, as_mapping(node["properties"]).keys())
+            found += _check_required(path, node, as_object(node["properties"]).keys())
     return [problem_json(one) for one in found[:MOST_WARNINGS]]
 
 

@@ -11,7 +11,7 @@ from pentad.mcp.arguments import ActionTable, Arguments
 from pentad.mcp.call import Call
 from pentad.mcp.declarations import ToolResult, tool
 from pentad.rooms.registers.interface import tool_schemas
-from pentad.rooms.registers.interface.extend import Extension
+from pentad.rooms.registers.interface.extension import Extension
 from pentad.rooms.registers.interface.response_budget import (
     Fitted,
     build_response,

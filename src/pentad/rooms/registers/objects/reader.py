@@ -17,14 +17,14 @@ from pentad.rooms.registers.catalogue.catalogue import Catalogue
 from pentad.rooms.registers.catalogue.related_schemas import SchemaReader
 from pentad.rooms.registers.definitions.object_validation import json_text
 from pentad.rooms.registers.models import OBJECT_COLUMNS, Caller, Page, Pair, StoredObject
-from pentad.rooms.registers.not_found import Missing
+from pentad.rooms.registers.not_found import EntityNotFound
 from pentad.rooms.registers.objects import integrity, store
 from pentad.rooms.registers.objects.history_access import HistoryAccess
 from pentad.rooms.registers.objects.lookup import find_object, has_unique_values, visibility_of
 from pentad.rooms.registers.objects.neighbours import Direction, neighbours
 from pentad.rooms.registers.objects.vectors import collection_name
 from pentad.rooms.registers.presentation import visible_schema
-from pentad.rooms.registers.query import execute
+from pentad.rooms.registers.query import execution
 from pentad.rooms.registers.query.count_cache import CountCache
 from pentad.rooms.registers.query.dialects import sql_dialect
 from pentad.rooms.registers.query.metadata import SELF
@@ -208,7 +208,7 @@ class ObjectReader:
         def read(rows: Rows) -> QueryResult:
             resolved = self._bound(rows, caller, query)
             scope = self.scope_of(caller, pair)
-            found = execute.find(
+            found = execution.find(
                 rows,
                 self._database.dialect,
                 scope,
@@ -242,7 +242,7 @@ class ObjectReader:
             readable = self._readable_pairs(rows, caller, pairs, paths)
             settings = _search_settings(rows, [pair for pair, _ in readable], question, query.search)
             scope = Scope(rule=Or(tuple(condition for _, condition in readable)))
-            found = execute.find(rows, self._database.dialect, scope, resolved, None, settings)
+            found = execution.find(rows, self._database.dialect, scope, resolved, None, settings)
             known = {(pair.register.id, pair.schema.id): pair for pair, _ in readable}
             shown = [
                 self._filled_as_of(rows, caller, known[row[2], row[3]], [StoredObject(*row)], moment)[0].row
@@ -270,7 +270,7 @@ class ObjectReader:
             resolved = self._bound(rows, caller, query)
             settings = _search_settings(rows, [pair], question, query.search)
             scope = self.scope_of(caller, pair)
-            return execute.aggregate(rows, self._database.dialect, scope, resolved, settings, total=total)
+            return execution.aggregate(rows, self._database.dialect, scope, resolved, settings, total=total)
 
         question = await self._embed_question(query.search) if pair.definition.hybrid and query.as_of is None else None
         return await self._database.read(read)
@@ -428,9 +428,9 @@ class ObjectReader:
             stored = None if row is None else StoredObject(*row)
             pair = None if stored is None else self._catalogue.pairs_in(rows)(stored.register, stored.schema)
             if stored is None or pair is None or stored.is_deleted != deleted:
-                raise Missing(f"Object {uuid[:80]!r} not found.", "objects")
+                raise EntityNotFound(f"Object {uuid[:80]!r} not found.", "objects")
             if not self._access.sees_object(caller, pair, stored):
-                raise Missing(f"Object {uuid[:80]!r} not found.", "objects")
+                raise EntityNotFound(f"Object {uuid[:80]!r} not found.", "objects")
             return pair, stored if deleted else self.filled(rows, caller, pair, [stored])[0]
 
         return await self._database.read(read)

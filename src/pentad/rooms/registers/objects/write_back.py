@@ -29,7 +29,7 @@ from pentad.rooms.registers.objects.pending_changes import (
     WriteContext,
     restate_error,
 )
-from pentad.rooms.registers.objects.prepare import UpdatePreparer
+from pentad.rooms.registers.objects.preparation import UpdatePreparer
 
 _MOST_CHANGES: Final = 10_000
 

@@ -32,7 +32,7 @@ from pentad.rooms.registers.objects.pending_changes import (
     new_uuids,
     restate_error,
 )
-from pentad.rooms.registers.objects.prepare import (
+from pentad.rooms.registers.objects.preparation import (
     CreatePreparer,
     UpdatePreparer,
     check_same_id,

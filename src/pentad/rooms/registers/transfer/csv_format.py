@@ -38,7 +38,7 @@ def _cells(source: BinaryIO, encoding: str | None) -> Iterator[NumberedCells]:
     try:
         reader = csv.reader(text, delimiter=_separator(text), strict=True)
         for row in reader:
-            yield reader.line_num, [unguarded(cell) for cell in row]
+            yield reader.line_num, [unescape_formula(cell) for cell in row]
     except UnicodeError:
         raise InvalidInput(
             f"The file is not {chosen} text.", hint="Save it as UTF-8, or name its encoding, such as windows-1252."
@@ -72,12 +72,12 @@ def _separator(text: io.TextIOWrapper) -> str:
     return max(_SEPARATORS, key=bare.count)
 
 
-def guarded(cell: Any) -> Any:
+def escape_formula(cell: Any) -> Any:
     """The cell, safe to open in a spreadsheet program."""
     return f"'{cell}" if isinstance(cell, str) and _DANGEROUS.match(cell) else cell
 
 
-def unguarded(cell: str) -> str:
+def unescape_formula(cell: str) -> str:
     """The text behind a guarded cell."""
     return cell[1:] if cell.startswith("'") and _GUARDED.match(cell) else cell
 
@@ -89,10 +89,10 @@ class CsvWriter:
         self._buffer = io.StringIO(newline="")
         self._writer = csv.writer(self._buffer, lineterminator="\r\n")
         self._buffer.write("\ufeff")
-        self._writer.writerow([guarded(header) for header in headers])
+        self._writer.writerow([escape_formula(header) for header in headers])
 
     def add(self, cells: Sequence[Any]) -> None:
-        self._writer.writerow([guarded("true" if c is True else "false" if c is False else c) for c in cells])
+        self._writer.writerow([escape_formula("true" if c is True else "false" if c is False else c) for c in cells])
 
     def drain(self) -> bytes:
         """The bytes written since the last call."""

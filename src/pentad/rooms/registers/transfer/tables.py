@@ -76,7 +76,7 @@ def with_natural_keys(schema: Schema, keys: Mapping[str, Mapping[str, Schema]]) 
 def match_headers(headers: Sequence[str], schema: Schema) -> list[Column | None]:
     """The column of each header; None for headers to ignore (`@self...` and empty ones)."""
     if len(headers) > MOST_COLUMNS:
-        raise InvalidInput(f"The file has {len(headers)} columns; the most are {MOST_COLUMNS}.")
+        raise InvalidInput(f"The file has {len(headers)} columns; the maximum is {MOST_COLUMNS}.")
     if not any(header.strip() for header in headers):
         raise InvalidInput("The first row has no column names.", hint="Put the properties' names into the first row.")
     problems: list[dict[str, Any]] = []

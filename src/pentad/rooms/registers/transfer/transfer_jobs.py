@@ -364,14 +364,14 @@ class TransferJobs:
                 file.write(piece)
             file.seek(0)
             report = await self._transfer.import_file(
-                caller, pair, _binary(file), state.request.format, options, self._teller(state.id), checkpoint
+                caller, pair, _binary(file), state.request.format, options, self._reporter(state.id), checkpoint
             )
         return report.wire(), 0
 
     async def _export(
         self, run: JobRun, state: TransferState, caller: Caller, pair: Pair
     ) -> tuple[dict[str, Any], int]:  # fmt: skip
-        tell = self._teller(state.id)
+        tell = self._reporter(state.id)
         rows = size = number = 0
         waiting: list[bytes] = []
 
@@ -407,7 +407,7 @@ class TransferJobs:
         await store()
         return {"rows": rows}, size
 
-    def _teller(self, transfer_id: str) -> Callable[[str, int, int | None], None]:
+    def _reporter(self, transfer_id: str) -> Callable[[str, int, int | None], None]:
         def tell(phase: str, done: int, total: int | None) -> None:
             self._progress[transfer_id] = (phase, done, total)
 

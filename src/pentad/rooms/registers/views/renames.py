@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from pentad.kernel.errors import InvalidInput
+from pentad.kernel.json_values import as_object
 from pentad.rooms.registers.definitions.expressions import Renames, rename_in_expression, renamed_path
-from pentad.rooms.registers.definitions.json_values import as_mapping
 from pentad.rooms.registers.definitions.references import EACH
 from pentad.rooms.registers.query.filters import read_operator
 from pentad.rooms.registers.query.metadata import SELF
@@ -224,7 +224,7 @@ class _Renamer:
                 name: self._metric(schema, here, how) for name, how in cast("dict[str, Any]", metrics).items()
             }
         if figures.get("sort"):
-            result["sort"] = self._names(schema, here, figures["sort"], kept=frozenset(as_mapping(metrics)))
+            result["sort"] = self._names(schema, here, figures["sort"], kept=frozenset(as_object(metrics)))
         return result
 
     def _metric(self, schema: QuerySchema, here: int, how: Any) -> Any:

@@ -151,7 +151,7 @@ class WebhookDeliveries:
     async def run(self, run: JobRun) -> Again | None:
         """Serve one webhook until nothing is due."""
         webhook_id = run.key or ""
-        while (batch := await self._database.write(lambda tx: self._take(tx, run, webhook_id))) is not None:
+        while (batch := await self._database.write(lambda tx: self._next_batch(tx, run, webhook_id))) is not None:
             results = await asyncio.gather(*(self._attempt(batch.webhook, *one) for one in batch.deliveries))
             if results:
                 await self._database.write(lambda tx: self._store_results(tx, run, webhook_id, results))  # noqa: B023  awaited at once
@@ -160,7 +160,7 @@ class WebhookDeliveries:
                 return None if at is None else Again(at)
         return None
 
-    def _take(self, tx: Transaction, run: JobRun, webhook_id: str) -> _Batch | None:
+    def _next_batch(self, tx: Transaction, run: JobRun, webhook_id: str) -> _Batch | None:
         """What to send now; None if the webhook was deleted or disabled."""
         run.check(tx)
         now = self._clock.now()

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from pentad.kernel.errors import InvalidInput
-from pentad.rooms.directory.interface.grpc.store_service import ReadAhead, reading_ahead
+from pentad.rooms.directory.interface.grpc.store_service import ReadAhead, read_ahead
 
 pytestmark = pytest.mark.anyio
 
@@ -23,14 +23,14 @@ async def text(raw: bytes) -> str:
 
 
 async def test_what_has_arrived_is_taken_together() -> None:
-    async with reading_ahead(stream(b"a", b"b", b"c"), text) as ahead:
+    async with read_ahead(stream(b"a", b"b", b"c"), text) as ahead:
         assert await ahead.batch() == ["a", "b", "c"]
         assert await ahead.batch() == []
         assert await ahead.batch() == []
 
 
 async def test_a_message_that_cannot_be_read_fails_in_its_turn() -> None:
-    async with reading_ahead(stream(b"a", b"b", b"bad", b"c"), text) as ahead:
+    async with read_ahead(stream(b"a", b"b", b"bad", b"c"), text) as ahead:
         assert await ahead.batch() == ["a", "b"]
         with pytest.raises(InvalidInput):
             await ahead.batch()
@@ -63,6 +63,6 @@ async def test_leaving_the_block_ends_the_reading() -> None:
         yield b"a"
         await asyncio.Event().wait()
 
-    async with reading_ahead(endless(), text) as ahead:
+    async with read_ahead(endless(), text) as ahead:
         assert await ahead.batch() == ["a"]
     assert asyncio.all_tasks() == {asyncio.current_task()} or all("fill" not in str(t) for t in asyncio.all_tasks())

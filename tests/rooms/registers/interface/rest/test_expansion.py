@@ -146,7 +146,7 @@ async def test_how_far_and_how_much_is_bounded(fresh_site: Site, monkeypatch: py
     assert (await site.send("GET", everything)).status == 200
     for name, most in (("_MOST_RELATED", 2), ("_MOST_PLACES", 10), ("_MOST_BYTES", 500)):
         with monkeypatch.context() as patched:
-            patched.setattr(f"pentad.rooms.registers.interface.extend.{name}", most)
+            patched.setattr(f"pentad.rooms.registers.interface.extension.{name}", most)
             refused = await site.send("GET", everything)
             assert (refused.status, "_extend would show" in refused.json["message"]) == (413, True), name
 

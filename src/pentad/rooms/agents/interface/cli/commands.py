@@ -217,9 +217,9 @@ def send(
         "seconds": seconds,
     }
     if target.server is not None:
-        task = _with(target, lambda client: _sent_to_server(client, arguments, files))
+        task = _with(target, lambda client: _send_to_server(client, arguments, files))
     else:
-        task = within(target.settings, lambda room: _sent(room, arguments, files))
+        task = run_in_agents(target.settings, lambda room: _send_locally(room, arguments, files))
     code = _show_task(task, as_json)
     if budget is not None and task.get("budget") and not as_json:
         say(f"Budget: {_budget_text(task['budget'])}")
@@ -291,7 +291,7 @@ def download(file: str, output: BinaryIO, target: "Target") -> None:
     """Download a file of a task, by its URL or id."""
     file_id = file.rpartition("/")[2]
     if target.server is None:
-        within(target.settings, lambda room: copy_stored_file(room, file_id, output))
+        run_in_agents(target.settings, lambda room: copy_stored_file(room, file_id, output))
     else:
         asyncio.run(download_file(target, file_id, output))
 
@@ -304,7 +304,7 @@ def download(file: str, output: BinaryIO, target: "Target") -> None:
 def tasks(state: str | None, limit: int, as_json: bool, target: "Target") -> None:
     """List your tasks, last changed first: those of this machine's owner, or with --url those of the login."""
     if target.server is None:
-        rows = within(target.settings, lambda room: _tasks(room, state, limit))
+        rows = run_in_agents(target.settings, lambda room: _tasks(room, state, limit))
     else:
         query = {"state": state, "limit": limit}
         rows = _with(target, lambda client: client.call_route("GET", "/api/agents/tasks", query))["tasks"]
@@ -321,8 +321,8 @@ def tasks(state: str | None, limit: int, as_json: bool, target: "Target") -> Non
 def watch(task_id: str, as_json: bool, target: "Target") -> int:
     """Follow a task until it ends or waits for an answer. Events are printed to stderr, the task at the end."""
     if target.server is not None:
-        return _show_task(_with(target, lambda client: _looked_at(client, task_id)), as_json)
-    return _show_task(within(target.settings, lambda room: _watched(room, task_id)), as_json)
+        return _show_task(_with(target, lambda client: _poll_task(client, task_id)), as_json)
+    return _show_task(run_in_agents(target.settings, lambda room: _watch_task(room, task_id)), as_json)
 
 
 @agents.command()
@@ -483,7 +483,7 @@ def _with(target: "Target", work: "Callable[[Client], Coroutine[Any, Any, T]]") 
         return target.run(work, "agents", "directory")
 
 
-def within(settings: "Settings", work: "Callable[[Agents], Coroutine[Any, Any, T]]") -> T:
+def run_in_agents(settings: "Settings", work: "Callable[[Agents], Coroutine[Any, Any, T]]") -> T:
     """Run a function with the opened room. The other rooms are open too: contexts and agents use them."""
     with _hints_for_people():
         return run_in_room(settings, work, "agents", beside_all=True)
@@ -500,11 +500,11 @@ def _hints_for_people() -> Generator[None]:
         raise
 
 
-async def _sent_to_server(client: "Client", arguments: Mapping[str, Any], files: Sequence[Path]) -> dict[str, Any]:
+async def _send_to_server(client: "Client", arguments: Mapping[str, Any], files: Sequence[Path]) -> dict[str, Any]:
     return await client.call_tool("agents_send_task", {**arguments, "files": await upload_files(client, files) or None})
 
 
-async def _sent(room: "Agents", arguments: Mapping[str, Any], files: Sequence[Path]) -> dict[str, Any]:
+async def _send_locally(room: "Agents", arguments: Mapping[str, Any], files: Sequence[Path]) -> dict[str, Any]:
     from pentad.kernel.principal import LOCAL
     from pentad.rooms.agents.delegation import delegate
     from pentad.rooms.agents.interface.presentation import delegation_view, describe_event
@@ -524,7 +524,7 @@ async def _sent(room: "Agents", arguments: Mapping[str, Any], files: Sequence[Pa
     return delegation_view(delegated, given.max_characters).model_dump(exclude_none=True)
 
 
-async def _watched(room: "Agents", task_id: str) -> dict[str, Any]:
+async def _watch_task(room: "Agents", task_id: str) -> dict[str, Any]:
     from pentad.kernel.principal import LOCAL
     from pentad.rooms.agents.interface.presentation import describe_event, task_view
     from pentad.rooms.agents.models import Event
@@ -536,7 +536,7 @@ async def _watched(room: "Agents", task_id: str) -> dict[str, Any]:
     return task_view(task, task.agent).model_dump(exclude_none=True)
 
 
-async def _looked_at(client: "Client", task_id: str) -> dict[str, Any]:
+async def _poll_task(client: "Client", task_id: str) -> dict[str, Any]:
     """Poll a task on a server until it rests."""
     known = ""
     while True:

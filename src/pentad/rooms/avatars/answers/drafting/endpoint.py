@@ -56,8 +56,8 @@ def endpoint_of(settings: AvatarsSettings) -> Endpoint | None:
 class EndpointDrafter:
     """Asks the endpoint with temperature 0: the same material should give the same draft.
 
-    An OpenAI-compatible endpoint is asked for JSON by the prompt's schema (`response_format`). Not every one supports
-    that; those that do not are in `without_schemas`, so that each is asked in vain only once.
+    An OpenAI-compatible endpoint is asked for JSON by the prompt's schema (`response_format`). Endpoints that do not
+    support this are kept in `without_schemas`, so that each is asked only once.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class EndpointDrafter:
 
     async def say(self, key: str, prompt: Prompt) -> str:
         """The model's reply; Unavailable if there is none."""
-        del key  # every request is new to an endpoint
+        del key  # to an endpoint every request is new
         endpoint = self._endpoint
         asks_for_json = (
             prompt.schema is not None and endpoint.kind == "openai" and endpoint.address not in self._without_schemas

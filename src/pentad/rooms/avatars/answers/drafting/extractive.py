@@ -1,20 +1,24 @@
 """Answers made of the corpus' own sentences, without a language model.
 
 The best sentence comes first, alone: it is the answer. Then come others that score well and say something else, and the
-next sentence of the best one's passage, which often tells what the first announces. Every word was written by the
-source; only relevance can be wrong.
+sentence after the best one, which often says what the best one announces. Every word was written by the source; only
+relevance can be wrong.
+
+Headings are not quoted: they often repeat the words of a question without answering it. PDF does not mark headings, so
+they are recognized by their form; other formats keep them apart.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Final
 
 from pentad.rooms.avatars.answers.answer_relevance import answer_signs
-from pentad.rooms.avatars.answers.drafting.headings import looks_like_heading, without_headings
 from pentad.rooms.avatars.answers.question_kinds import has_kind, kind_of
 from pentad.rooms.avatars.search.retrieval import Scored
-from pentad.rooms.avatars.verification.evidence import Sentence, numbered, runs
+from pentad.rooms.avatars.verification.evidence import Sentence, consecutive_runs, number_sentences
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
 from pentad.search.scoring import WordScorer, word_lists
 from pentad.search.searchable import SearchField
@@ -39,6 +43,14 @@ _KIND_MORE: Final = 0.8
 """The bonus of a sentence with something of the kind that is asked for."""
 _WORTH_ADDING: Final = 0.4
 """How close to the best score a further sentence must be; 0 is the mean of all."""
+_FEW_WORDS: Final = 12
+_MOST_IN_A_ROW: Final = 2
+"""A chapter's and a section's heading; more short lines in a row are a list."""
+_STOPS: Final = ".!?\u2026"
+_CLOSING: Final = "\"')]\u201d\u2019"
+_OTHERWISE: Final = frozenset("|:")
+"""Signs of a row of a table and of a definition."""
+_NUMBERED: Final = re.compile(r"(?:part|book|chapter|section|appendix) \w+: ", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,22 +76,23 @@ async def best_quotes(
     else the best of all.
     """
     ranked = await ranked_sentences(question, passages, idf, similarity)
-    every = without_headings(numbered(scored.passage for scored in passages[:FROM_PASSAGES]))
+    every = without_headings(number_sentences(scored.passage for scored in passages[:FROM_PASSAGES]))
     chosen = [each.sentence for each in _diverse(ranked, similarity, most)]
     if not chosen:
         return []
-    for first in _heads_of(chosen, passages):
-        chosen += _going_on(first, chosen, every)
-    chosen += _spoken_of(chosen, every)
+    for first in _starting_sentences(chosen, passages):
+        chosen += _continuation(first, chosen, every)
+    chosen += _antecedents(chosen, every)
     ranks = {each.sentence.place: rank for rank, each in enumerate(ranked)}
-    together = runs(sorted(chosen, key=lambda sentence: sentence.place))
+    together = consecutive_runs(sorted(chosen, key=lambda sentence: sentence.place))
     showing = [run for run in together if answer_signs(question, [run], idf, speaker).complete]
     plain = [[one for one in group if not one.instructs] for group in (_flat(showing), chosen)]
     best = min(plain[0] or plain[1] or chosen, key=lambda one: ranks.get(one.place, len(ranks)))
-    answer = [*_spoken_of([best], every), best]
+    answer = [*_antecedents([best], every), best]
     said = {sentence.place for sentence in answer}
-    others = runs(sorted((one for one in chosen if one.place not in said), key=lambda one: one.place))
-    others.sort(key=lambda run: (_orders(run), min(ranks.get(sentence.place, len(ranks)) for sentence in run)))
+    others = consecutive_runs(sorted((one for one in chosen if one.place not in said), key=lambda one: one.place))
+    last = len(ranks)
+    others.sort(key=lambda run: (_has_instructions(run), min(ranks.get(sentence.place, last) for sentence in run)))
     return [answer, *others]
 
 
@@ -87,7 +100,7 @@ def _flat(quotes: Sequence[Sequence[Sentence]]) -> list[Sentence]:
     return [sentence for quote in quotes for sentence in quote]
 
 
-def _orders(quote: Sequence[Sentence]) -> bool:
+def _has_instructions(quote: Sequence[Sentence]) -> bool:
     """Whether a quote has instructions to a language model: it comes after all others."""
     return any(sentence.instructs for sentence in quote)
 
@@ -101,7 +114,7 @@ async def ranked_sentences(
     left out.
     """
     leading, kind = passages[:FROM_PASSAGES], kind_of(question)
-    sentences = without_headings(numbered(scored.passage for scored in leading))
+    sentences = without_headings(number_sentences(scored.passage for scored in leading))
     sentences = [each for each in sentences if len(each.words) >= _FEWEST_WORDS] or sentences
     lexical = _word_scores(query_terms(question), sentences, idf)
     raw = {scored.passage.id: scored.raw_score for scored in leading}
@@ -116,7 +129,7 @@ async def ranked_sentences(
             + (_KIND_MORE if kind is not None and has_kind(question, kind, [sentence.text]) else 0.0),
             frozenset(terms(sentence.text)),
         )
-        for sentence, words, meaning in zip(sentences, _standard(lexical), _standard(cosines), strict=True)
+        for sentence, words, meaning in zip(sentences, _z_scores(lexical), _z_scores(cosines), strict=True)
     ]
     return sorted(ranked, key=lambda each: (-round(each.score, 6), each.sentence.number))
 
@@ -144,7 +157,7 @@ def _word_scores(asked: Sequence[str], sentences: Sequence[Sentence], idf: Mappi
     return [scorer.match(each).score for each in texts]
 
 
-def _standard(values: Sequence[float]) -> list[float]:
+def _z_scores(values: Sequence[float]) -> list[float]:
     """Each value as its distance from the mean in standard deviations."""
     if not values:
         return []
@@ -164,7 +177,7 @@ def _diverse(ranked: Sequence[Chosen], similarity: SentenceSimilarity, most: int
         worth = [
             (
                 (1 - _DIVERSITY) * each.score / max(ranked[0].score, 1e-9)
-                - _DIVERSITY * _nearest(each, chosen, similarity),
+                - _DIVERSITY * _redundancy(each, chosen, similarity),
                 -each.sentence.number,
                 each,
             )
@@ -178,13 +191,13 @@ def _diverse(ranked: Sequence[Chosen], similarity: SentenceSimilarity, most: int
     return chosen
 
 
-def _heads_of(chosen: Sequence[Sentence], passages: Sequence[Scored]) -> list[Sentence]:
+def _starting_sentences(chosen: Sequence[Sentence], passages: Sequence[Scored]) -> list[Sentence]:
     """The sentences to continue from: the best one, and the best of the top passage."""
     of_the_first = [sentence for sentence in chosen if sentence.passage.id == passages[0].passage.id]
     return list(dict.fromkeys((*chosen[:1], *of_the_first[:1])))
 
 
-def _going_on(first: Sentence, chosen: Sequence[Sentence], all_of_them: Sequence[Sentence]) -> list[Sentence]:
+def _continuation(first: Sentence, chosen: Sequence[Sentence], all_of_them: Sequence[Sentence]) -> list[Sentence]:
     """The sentences after this one, skipping those already chosen: one, or more if the answer is short.
 
     Reasons, lists and figures usually follow the sentence that announces them, so one is always added.
@@ -192,21 +205,21 @@ def _going_on(first: Sentence, chosen: Sequence[Sentence], all_of_them: Sequence
     by_start = {sentence.place[:2]: sentence for sentence in all_of_them}
     there = {sentence.place for sentence in chosen}
     added: list[Sentence] = []
-    following = _next_to(first, by_start)
+    following = _next_sentence(first, by_start)
     while following is not None and (not added or len(chosen) + len(added) < _WORTH_READING):
         if following.place not in there:
             added.append(following)
-        following = _next_to(following, by_start)
+        following = _next_sentence(following, by_start)
     return added
 
 
-def _next_to(sentence: Sentence, by_start: Mapping[tuple[int, int], Sentence]) -> Sentence | None:
+def _next_sentence(sentence: Sentence, by_start: Mapping[tuple[int, int], Sentence]) -> Sentence | None:
     """The next sentence, in any passage."""
     document, _, end = sentence.place
     return next((found for gap in range(_GAP + 1) if (found := by_start.get((document, end + gap)))), None)
 
 
-def _spoken_of(chosen: Sequence[Sentence], all_of_them: Sequence[Sentence]) -> list[Sentence]:
+def _antecedents(chosen: Sequence[Sentence], all_of_them: Sequence[Sentence]) -> list[Sentence]:
     """The sentences before those that begin with a pronoun: they say who `she` is. Headings and captions do not."""
     by_number = {sentence.number: sentence for sentence in all_of_them}
     there = {sentence.place for sentence in chosen}
@@ -221,7 +234,7 @@ def _spoken_of(chosen: Sequence[Sentence], all_of_them: Sequence[Sentence]) -> l
     ]
 
 
-def _nearest(one: Chosen, chosen: Sequence[Chosen], similarity: SentenceSimilarity) -> float:
+def _redundancy(one: Chosen, chosen: Sequence[Chosen], similarity: SentenceSimilarity) -> float:
     """How much of a sentence the chosen ones already say."""
     return max(_alike(one, other, similarity) for other in chosen)
 
@@ -232,3 +245,39 @@ def _alike(one: Chosen, other: Chosen, similarity: SentenceSimilarity) -> float:
         return cosine
     either = one.words | other.words
     return len(one.words & other.words) / len(either) if either else 0.0
+
+
+def looks_like_heading(sentence: Sentence) -> bool:
+    """Whether it has only a few words and no full stop. Entries of a list look like this, too."""
+    return len(sentence.words) < _FEW_WORDS and sentence.text[-1:].isalnum()
+
+
+def without_headings(sentences: Sequence[Sentence]) -> list[Sentence]:
+    """The sentences without headings; all of them if there is nothing else."""
+    headings = {
+        heading.place
+        for _, passage in groupby(sentences, key=lambda sentence: sentence.passage.id)
+        for heading in _headings(list(passage))
+    }
+    return [sentence for sentence in sentences if sentence.place not in headings] or list(sentences)
+
+
+def _headings(passage: Sequence[Sentence]) -> Iterator[Sentence]:
+    """One or two short lines by themselves, at the start of the passage or after a full stop."""
+    end_before = "."
+    for short, group in groupby(passage, key=_stands_alone):
+        lines = list(group)
+        if short and len(lines) <= _MOST_IN_A_ROW and end_before in _STOPS:
+            yield from lines
+        end_before = lines[-1].text.rstrip(_CLOSING)[-1:]
+
+
+def _stands_alone(sentence: Sentence) -> bool:
+    """Whether it is a paragraph that looks like a heading, in a document that marks none."""
+    passage, text = sentence.passage, sentence.text
+    bare = _NUMBERED.sub("", text, count=1)
+    if passage.section is not None or not looks_like_heading(sentence) or _OTHERWISE & set(bare):
+        return False
+    before, after = passage.content[: sentence.start], passage.content[sentence.end :]
+    alone = (not before.strip() or before.endswith("\n\n")) and (not after.strip() or after.startswith("\n\n"))
+    return alone and (text[0].isupper() or text[0].isdigit())

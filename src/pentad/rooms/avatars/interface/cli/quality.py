@@ -127,9 +127,9 @@ async def _ratings(room: "Avatars", avatar_id: str | None, state: str) -> dict[s
 async def _reviewed(
     room: "Avatars", avatar_id: str | None, accept: Sequence[str], reject: Sequence[str]
 ) -> dict[str, Any]:
-    from pentad.rooms.avatars.interface.feedback_review import reviewed
+    from pentad.rooms.avatars.interface.feedback_review import review_ratings
 
-    return await reviewed(room, avatar_id, accept, reject)
+    return await review_ratings(room, avatar_id, accept, reject)
 
 
 async def _evaluated(

@@ -93,7 +93,7 @@ class ReadAhead(Generic[T]):
 
 
 @asynccontextmanager
-async def reading_ahead(
+async def read_ahead(
     stream: AsyncIterable[bytes], read: Callable[[bytes], Awaitable[T]], *, messages: int = MESSAGES_MOST
 ) -> AsyncGenerator[ReadAhead[T]]:
     """Read a stream in the background while the block runs."""
@@ -127,7 +127,7 @@ class _Store:
 
     async def push(self, call: Caller, stream: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
         """While one batch is stored, the answers to the previous one go out and the next one comes in."""
-        async with reading_ahead(stream, self._read_draft) as ahead:
+        async with read_ahead(stream, self._read_draft) as ahead:
             stored: list[Draft] = []
             while drafts := await ahead.batch():
                 storing = asyncio.create_task(self._store(call.who, drafts))
@@ -145,7 +145,7 @@ class _Store:
                     stored = []
 
     async def pull(self, call: Caller, stream: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
-        async with reading_ahead(stream, cid_of_ref, messages=PULLED_AT_ONCE) as ahead:
+        async with read_ahead(stream, cid_of_ref, messages=PULLED_AT_ONCE) as ahead:
             while batch := await ahead.batch():
                 found = await self._directory.records.pull_many(batch)
                 for cid, record in zip(batch, found, strict=True):
@@ -154,7 +154,7 @@ class _Store:
                     yield encoded_record(record.text)
 
     async def lookup(self, call: Caller, stream: AsyncIterable[bytes]) -> AsyncIterator[core_pb2.RecordMeta]:
-        async with reading_ahead(stream, cid_of_ref, messages=PULLED_AT_ONCE) as ahead:
+        async with read_ahead(stream, cid_of_ref, messages=PULLED_AT_ONCE) as ahead:
             while batch := await ahead.batch():
                 for cid in batch:
                     try:

@@ -112,7 +112,7 @@ async def watch_figures(
     while True:
         began = time.monotonic()
         collected = await collect()
-        _take(gauges, collected)
+        _add_round(gauges, collected)
         if as_json:
             click.echo(_line(collected))
         else:
@@ -123,7 +123,7 @@ async def watch_figures(
         await asyncio.sleep(max(0.0, every - (time.monotonic() - began)))
 
 
-def _take(gauges: dict[Name, Gauge], collected: Round) -> None:
+def _add_round(gauges: dict[Name, Gauge], collected: Round) -> None:
     for one in collected.figures:
         if isinstance(one.value, str | list):
             continue

@@ -62,10 +62,10 @@ async def open_locally(settings: "Settings", *, beside_all: bool = False) -> "As
     """Open the room with the local user as caller; with `beside_all` the other rooms too: data may refer to them."""
     from pentad.kernel.principal import LOCAL
     from pentad.rooms.registers.models import Caller
-    from pentad.rooms.registers.not_found import Missing
+    from pentad.rooms.registers.not_found import EntityNotFound
 
     async with open_room(settings, "registers", beside_all=beside_all) as room:
         try:
             yield room, Caller(LOCAL, agent="pentad registers")
-        except Missing as error:
+        except EntityNotFound as error:
             raise NotFound(error.message, hint=WHAT_THERE_IS, details=error.details) from None

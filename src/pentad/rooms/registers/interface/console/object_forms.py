@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from pentad.kernel.errors import NotFound, PentadError
 from pentad.kernel.json_pointer import pointer, steps_of
+from pentad.kernel.json_values import as_object
 from pentad.kernel.page_values import label
 from pentad.kernel.pages import (
     ADD,
@@ -31,7 +32,6 @@ from pentad.kernel.pages import (
     Visit,
 )
 from pentad.kernel.schema_forms import Suggest, Suggestions, read_form, schema_form
-from pentad.rooms.registers.definitions.json_values import as_mapping
 from pentad.rooms.registers.definitions.properties import Property
 from pentad.rooms.registers.interface.console.pair_page import PairPage
 from pentad.rooms.registers.interface.console.values import Values
@@ -226,9 +226,9 @@ def _titled(name: str, node: Mapping[str, Any]) -> dict[str, Any]:
 
 def _titled_members(node: Mapping[str, Any]) -> dict[str, Any]:
     found = dict(node)
-    if members := as_mapping(node.get("properties")):
-        found["properties"] = {name: _titled(name, as_mapping(inner)) for name, inner in members.items()}
-    if items := as_mapping(node.get("items")):
+    if members := as_object(node.get("properties")):
+        found["properties"] = {name: _titled(name, as_object(inner)) for name, inner in members.items()}
+    if items := as_object(node.get("items")):
         found["items"] = _titled_members(items)
     return found
 

@@ -12,8 +12,8 @@ from starlette.responses import Response
 
 from pentad.kernel.errors import InvalidInput
 from pentad.platform import Parameter
-from pentad.rooms.registers.interface.rest.extend_and_unset import EXTEND, UNSET, shape, shaping_of
 from pentad.rooms.registers.interface.rest.models import ObjectAnswer, ObjectPageAnswer, Open, Whole
+from pentad.rooms.registers.interface.rest.projection import EXTEND, UNSET, shape, shaping_of
 from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import etag, json_response, no_content, not_modified, page_body
 from pentad.rooms.registers.interface.rest.route_group import IF_MATCH, IF_NONE_MATCH, PAGING, RouteGroup

@@ -8,8 +8,8 @@ from urllib.parse import quote
 from starlette.routing import BaseRoute
 
 from pentad import openapi
+from pentad.kernel.json_values import as_object, text_or_none
 from pentad.rooms.registers.definitions.json_schema import to_json_schema
-from pentad.rooms.registers.definitions.json_values import as_mapping, text_or_none
 from pentad.rooms.registers.definitions.references import EACH
 from pentad.rooms.registers.interface.openregister import PREFIXES
 from pentad.rooms.registers.models import Pair, Register, Schema
@@ -125,11 +125,11 @@ def _as_written(pair: Pair, component: str) -> dict[str, Any]:
     if definition.soft:
         return {"type": "object"}
     document = cast("dict[str, Any]", _moved(to_json_schema(definition.body), f"{_REFERENCE}{component}"))
-    declared = as_mapping(definition.body.get("properties"))
+    declared = as_object(definition.body.get("properties"))
     for name, facts in document.get("properties", {}).items():
         if isinstance(facts, dict):
-            cast("dict[str, Any]", facts).update(_texts(as_mapping(declared.get(name))))
-    filled = {name for name, facts in declared.items() if {"default", "computed"} & as_mapping(facts).keys()}
+            cast("dict[str, Any]", facts).update(_texts(as_object(declared.get(name))))
+    filled = {name for name, facts in declared.items() if {"default", "computed"} & as_object(facts).keys()}
     document["required"] = [name for name in document.get("required", ()) if name not in filled]
     return {name: value for name, value in document.items() if value != []} | _texts({"title": pair.schema.title})
 
@@ -139,10 +139,10 @@ def _as_read(pair: Pair) -> dict[str, Any]:
     definition = pair.definition
     if definition.soft:
         return {"type": "object"}
-    declared = as_mapping(definition.body.get("properties"))
+    declared = as_object(definition.body.get("properties"))
     properties = {
-        name: {**_types(facts), **_texts(as_mapping(declared.get(name)))}
-        for name, facts in as_mapping(to_json_schema(definition.body).get("properties")).items()
+        name: {**_types(facts), **_texts(as_object(declared.get(name)))}
+        for name, facts in as_object(to_json_schema(definition.body).get("properties")).items()
     }
     document: dict[str, Any] = {"type": "object", "properties": properties}
     for reference in definition.references:
@@ -151,11 +151,11 @@ def _as_read(pair: Pair) -> dict[str, Any]:
 
 
 def _types(facts: Any) -> dict[str, Any]:
-    known = as_mapping(facts)
+    known = as_object(facts)
     kept = {name: known[name] for name in _READ if name in known}
     if "items" in known and "prefixItems" not in known:
         kept["items"] = _types(known["items"])
-    if inner := as_mapping(known.get("properties")):
+    if inner := as_object(known.get("properties")):
         kept["properties"] = {name: _types(one) for name, one in inner.items()}
     return kept
 

@@ -13,9 +13,9 @@ from starlette.responses import Response
 
 from pentad.kernel.counts import counted
 from pentad.platform import Parameter
-from pentad.rooms.registers.interface.rest.extend_and_unset import EXTEND, UNSET, Shaping, shape, shaping_of
 from pentad.rooms.registers.interface.rest.models import Name, ObjectAnswer, ObjectPageAnswer, Whole
 from pentad.rooms.registers.interface.rest.objects import PAIR
+from pentad.rooms.registers.interface.rest.projection import EXTEND, UNSET, Shaping, shape, shaping_of
 from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import json_response, page_body
 from pentad.rooms.registers.interface.rest.route_group import PAGING, RouteGroup

@@ -5,14 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pentad.rooms.avatars.verification import polarity
-from pentad.rooms.avatars.verification.evidence import numbered
+from pentad.rooms.avatars.verification.evidence import number_sentences
 from pentad.rooms.avatars.verification.facts import check_facts, names_in
+from pentad.rooms.avatars.verification.normalization import normal_words, normalized
 from pentad.rooms.avatars.verification.numbers import numbers_in
 from pentad.rooms.avatars.verification.quotes import check_quote, quotes_in
-from pentad.rooms.avatars.verification.wording import normal_words, normalized
 from tests.rooms.avatars.answers.talking import KEEPER_SOURCES, passages_of
 
-EVIDENCE = numbered(passages_of(KEEPER_SOURCES))
+EVIDENCE = number_sentences(passages_of(KEEPER_SOURCES))
 
 
 def values(text: str) -> list[str]:

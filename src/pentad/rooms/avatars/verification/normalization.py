@@ -1,4 +1,4 @@
-"""Normalizes wording for comparison: typographic differences go, everything that carries meaning stays."""
+"""Normalizes text for comparison: removes typographic differences and keeps everything that carries meaning."""
 
 import re
 import unicodedata

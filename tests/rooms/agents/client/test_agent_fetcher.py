@@ -8,7 +8,7 @@ import pytest
 
 from pentad.kernel.errors import Forbidden, Misconfigured
 from pentad.kernel.ports import Fetched, Streamed
-from pentad.rooms.agents.client.local_agents import AgentFetcher
+from pentad.rooms.agents.client.agent_fetcher import AgentFetcher
 
 pytestmark = pytest.mark.anyio
 

@@ -12,7 +12,7 @@ from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.rooms.registers.query.count_cache import CountCache
 from pentad.rooms.registers.query.datetimes import parse_instant
 from pentad.rooms.registers.query.dialects import sql_dialect
-from pentad.rooms.registers.query.execute import aggregate, find
+from pentad.rooms.registers.query.execution import aggregate, find
 from pentad.rooms.registers.query.from_clause import row_source
 from pentad.rooms.registers.query.models import (
     AggregateQuery,

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.avatars.verification.drafts import from_json, from_reply, from_text
-from pentad.rooms.avatars.verification.evidence import numbered
+from pentad.rooms.avatars.verification.evidence import number_sentences
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
-from pentad.rooms.avatars.verification.verify import Checked, Verifier
+from pentad.rooms.avatars.verification.verifier import Checked, Verifier
 from tests.rooms.avatars.answers.talking import KEEPER_SOURCES, passages_of
 
 pytestmark = pytest.mark.anyio
 
-EVIDENCE = numbered(passages_of(KEEPER_SOURCES))
+EVIDENCE = number_sentences(passages_of(KEEPER_SOURCES))
 NAMES = {sentence.text[:24]: sentence.name for sentence in EVIDENCE}
 
 

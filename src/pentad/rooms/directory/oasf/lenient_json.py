@@ -33,7 +33,7 @@ Strict = Callable[[str], Any]
 """Parses strict JSON, or raises InvalidInput."""
 
 
-def read_loosely(text: str, strict: Strict) -> tuple[Any, list[Finding]]:
+def parse_leniently(text: str, strict: Strict) -> tuple[Any, list[Finding]]:
     """The value in a text, and findings about its syntax. InvalidInput if it is not JSON at all."""
     findings: list[Finding] = []
     try:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pentad.rooms.directory.oasf.suggest import suggest, words_of
+from pentad.rooms.directory.oasf.class_suggestions import suggest, words_of
 from pentad.rooms.directory.oasf.taxonomy import taxonomy
 from pentad.rooms.directory.oasf.versions import EMBEDDED, Family
 

@@ -15,16 +15,16 @@ from typing import Final, Literal, Protocol
 from pentad.rooms.avatars.verification import polarity
 from pentad.rooms.avatars.verification.clause_checks import clause_doubts
 from pentad.rooms.avatars.verification.clauses import content_words
-from pentad.rooms.avatars.verification.comparisons import compared_otherwise
+from pentad.rooms.avatars.verification.comparisons import comparison_changed
 from pentad.rooms.avatars.verification.drafts import Draft, Statement, by_name, resolve
 from pentad.rooms.avatars.verification.evidence import Sentence, follows
 from pentad.rooms.avatars.verification.facts import addresses, check_facts, names_in
-from pentad.rooms.avatars.verification.negation_scope import left_out
-from pentad.rooms.avatars.verification.quotes import Quote, check_quote, is_long, located, quotes_in
+from pentad.rooms.avatars.verification.negation_scope import omitted_negation
+from pentad.rooms.avatars.verification.normalization import normal_words
+from pentad.rooms.avatars.verification.quotes import Quote, check_quote, find_quote, is_long, quotes_in
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
 from pentad.rooms.avatars.verification.topic_overlap import SURE_COVERAGE, Thresholds, coverage, rarity
-from pentad.rooms.avatars.verification.word_order import exchanged
-from pentad.rooms.avatars.verification.wording import normal_words
+from pentad.rooms.avatars.verification.word_order import roles_exchanged
 from pentad.search.text import terms
 
 _VERBS: Final = (
@@ -93,7 +93,7 @@ Verdict = Literal["quoted", "supported", "unsure", "unsupported"]
 _CLEARLY_BETTER: Final = 0.2
 _USEFUL: Final = 0.05
 _SAME_THING: Final = 0.75
-"""From this cosine on, different words may still say the same."""
+"""At this cosine or above, different words may still mean the same."""
 
 
 class Judge(Protocol):
@@ -180,7 +180,7 @@ class Verifier:
             reverse=True,
         )[:3]
         spans = [span for span in quotes_in(text) if is_long(span)]
-        if spans and (holder := located(normal_words(spans[0]), self.evidence)) is not None:
+        if spans and (holder := find_quote(normal_words(spans[0]), self.evidence)) is not None:
             rivals.insert(0, (2.0, 0, holder))
         for share, _, sentence in rivals:
             if sentence in checked.sentences or (checked.passes and share < mine + _CLEARLY_BETTER):
@@ -195,7 +195,7 @@ class Verifier:
         if not cited:
             return Checked(text, "", "unsupported", problems=("nothing is cited",))
         claim = self._frames.claim(text, self._titles(cited))
-        if (sentence := located(normal_words(claim.text), cited)) is not None and len(sentence.words) > 2:
+        if (sentence := find_quote(normal_words(claim.text), cited)) is not None and len(sentence.words) > 2:
             return self._spoken(self._in_context(Checked(text, text, "quoted", (sentence,)), (claim.text,)), claim)
         checked = self._quotes(text, cited)
         if checked.verdict == "unsupported":
@@ -212,7 +212,7 @@ class Verifier:
         found: list[Quote] = []
         for span in quotes_in(text):
             if not is_long(span):
-                if normal_words(span) and located(normal_words(span), cited) is None:
+                if normal_words(span) and find_quote(normal_words(span), cited) is None:
                     return Checked(text, "", "unsupported", tuple(cited), (f"not in the source: {span!r}",))
                 continue
             for quote in check_quote(span, cited):
@@ -261,15 +261,15 @@ class Verifier:
     def _opposed(self, claim: str, cited: Sequence[Sentence]) -> list[str]:
         """Signs that the source says the opposite."""
         words, source = normal_words(claim), self._best(claim, cited).words
-        against = polarity.opposed(words, source)
+        against = polarity.find_opposites(words, source)
         if against is None and polarity.differ_in_negation(words, source):
             against = "one of them is negated"
         return [] if against is None else [f"the meaning may differ: {against}"]
 
     def _doubts(self, claim: str, cited: Sequence[Sentence], share: float) -> list[str]:
         best = self._best(claim, cited).text
-        doubts = ["who does what may differ"] if exchanged(claim, best) else []
-        if compared_otherwise(claim, best):
+        doubts = ["who does what may differ"] if roles_exchanged(claim, best) else []
+        if comparison_changed(claim, best):
             doubts.append("the comparison may differ")
         if share < SURE_COVERAGE:
             doubts.append("not all of it is in the cited sentences")
@@ -282,7 +282,7 @@ class Verifier:
     def _in_context(checked: Checked, spans: Sequence[str]) -> Checked:
         """A quotation that cuts off the `not` of its sentence, before or after it, reverses the meaning."""
         for span, sentence in product(spans, checked.sentences):
-            if (side := left_out(span, sentence.text)) is not None:
+            if (side := omitted_negation(span, sentence.text)) is not None:
                 problem = f"a negation {side} these words was left out"
                 return replace(checked, verdict="unsure", problems=(*checked.problems, problem), contradicts=True)
         return checked

@@ -1,35 +1,10 @@
-"""Reads untrusted JSON: a value of an unexpected type counts as absent."""
+"""JSON objects of translations: required ones, without empty fields, without duplicates."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from pentad.kernel.cid import canonical_json
 from pentad.kernel.errors import InvalidInput
-
-
-def text_of(value: Any) -> str | None:
-    """A non-empty text, or None."""
-    return value if isinstance(value, str) and value else None
-
-
-def mapping_of(value: Any) -> dict[str, Any]:
-    """An object, or an empty one."""
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def items_of(value: Any) -> list[Any]:
-    """A list, or an empty one."""
-    return cast("list[Any]", value) if isinstance(value, list) else []
-
-
-def objects_of(value: Any) -> list[dict[str, Any]]:
-    """The objects of a list."""
-    return [cast("dict[str, Any]", item) for item in items_of(value) if isinstance(item, dict)]
-
-
-def texts_of(value: Any) -> list[str]:
-    """The texts of a list."""
-    return [item for item in items_of(value) if isinstance(item, str)]
 
 
 def required_object(value: Any, name: str) -> dict[str, Any]:

@@ -17,11 +17,12 @@ from msgspec.structs import replace
 
 from pentad.kernel.errors import InvalidInput, NotFound, PentadError
 from pentad.kernel.json_pointer import pointer
+from pentad.kernel.json_values import as_object
 from pentad.kernel.lru import LruCache
 from pentad.kernel.principal import Principal
 from pentad.kernel.secrets.documents import Masked, scrub_json
 from pentad.platform import Platform
-from pentad.rooms.agents.context.agent_view import AgentContext
+from pentad.rooms.agents.context.agent_context import AgentContext
 from pentad.rooms.agents.context.context_store import (
     SNAPSHOT,
     ContentStore,
@@ -43,7 +44,7 @@ from pentad.rooms.agents.context.refs import Resolver
 from pentad.rooms.agents.context.validation import IncomingContext, read_context
 from pentad.rooms.agents.context.versions import ContextVersions, Items, after_turn
 from pentad.rooms.agents.keys import context_keys
-from pentad.rooms.agents.models import TERMINAL, Artifact, Message, Part, Task, json_object
+from pentad.rooms.agents.models import TERMINAL, Artifact, Message, Part, Task
 from pentad.rooms.agents.settings import AgentsSettings
 from pentad.rooms.agents.tasks.engine import Tasks
 
@@ -179,8 +180,8 @@ class ContextIntake:
 
     async def with_contents(self, message: Message, caller: Principal) -> Message:
         message = await self.from_log(message, caller)
-        context = json_object((message.metadata or {}).get(PLAIN_KEY))
-        items = json_object(context.get("items"))
+        context = as_object((message.metadata or {}).get(PLAIN_KEY))
+        items = as_object(context.get("items"))
         names = [name for name, item in items.items() if is_stored(item)]
         if message.metadata is None or not names:
             return message
@@ -189,7 +190,7 @@ class ContextIntake:
         return replace(message, metadata=_with_context(message.metadata, {**context, "items": {**items, **whole}}))
 
     def _agent_context(self, context: Mapping[str, Any], caller: Principal) -> AgentContext:
-        items = json_object(context.get("items"))
+        items = as_object(context.get("items"))
         return AgentContext({**context, "items": items}, self.resolver.open(caller, items).content)
 
     async def _conversation(self, caller: Principal, message: Message) -> str | None:
@@ -230,7 +231,7 @@ async def with_context_hash(versions: ContextVersions, caller: Principal, task: 
 
 def context_hash(task: Task) -> str | None:
     """The context hash in the metadata of a task."""
-    sha256: Any = json_object((task.metadata or {}).get(EFFECTIVE_KEY)).get("sha256")
+    sha256: Any = as_object((task.metadata or {}).get(EFFECTIVE_KEY)).get("sha256")
     return sha256 if isinstance(sha256, str) else None
 
 
@@ -244,7 +245,7 @@ def _first_version(task: Task) -> tuple[int, str] | None:
 
 
 def _message_hash(message: Message) -> str:
-    found = json_object((message.metadata or {})[PLAIN_KEY])
+    found = as_object((message.metadata or {})[PLAIN_KEY])
     return str(found["sha256"]) if is_marker(found) else items_hash(found.get("items") or {})
 
 
@@ -271,8 +272,8 @@ def artifact_content(parts: tuple[Part, ...]) -> tuple[bytes, str | None]:
 
 
 def _wants_snapshot(item: Any) -> bool:
-    members = json_object(item)
-    return isinstance(members.get("ref"), str) and json_object(members.get("metadata")).get(SNAPSHOT) is True
+    members = as_object(item)
+    return isinstance(members.get("ref"), str) and as_object(members.get("metadata")).get(SNAPSHOT) is True
 
 
 def _digest(metadata: Mapping[str, Any], level: Level) -> bytes | None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from pentad.platform import Parameter
-from pentad.rooms.registers.interface.extend import Extension
+from pentad.rooms.registers.interface.extension import Extension
 from pentad.rooms.registers.interface.rest.request import RestRequest
 from pentad.rooms.registers.models import Pair
 from pentad.rooms.registers.query.models import AsOf

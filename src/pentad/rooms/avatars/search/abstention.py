@@ -1,4 +1,4 @@
-"""Whether an avatar answers at all: before anything is drafted, and by rules a reader can follow.
+"""Decides, before anything is drafted, whether an avatar answers at all, by rules a reader can follow.
 
 It stays silent when the corpus does not cover the question (`corpus_miss`), when the question is from another field
 altogether (`out_of_scope`) or in a language that cannot be searched for (`language`), and when it is about a time after
@@ -13,8 +13,8 @@ from pentad.rooms.avatars.models import Passage
 from pentad.rooms.avatars.persona import Persona
 from pentad.rooms.avatars.search.language import differs
 from pentad.rooms.avatars.search.retrieval import ANSWER_FROM, Retrieved, Scored
-from pentad.rooms.avatars.search.time_bounds import later_in
-from pentad.rooms.avatars.verification.wording import normalized
+from pentad.rooms.avatars.search.time_bounds import mentions_after
+from pentad.rooms.avatars.verification.normalization import normalized
 
 Reason = Literal["corpus_miss", "out_of_scope", "after_period", "unverified", "small_talk", "language"]
 
@@ -26,7 +26,7 @@ _ON_TOPIC_WORDS: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Go on with these passages, or stay silent for a reason. `later` is what of the question is after the period."""
+    """Answer from these passages, or abstain for a reason. `later`: what it mentions from after the period."""
 
     passages: Sequence[Scored]
     probability: float
@@ -39,8 +39,8 @@ class Decision:
 
 
 def decide(question: str, found: Retrieved, persona: Persona, answer_from: float = ANSWER_FROM) -> Decision:
-    """Decide from the question and the passages found for it."""
-    later = () if persona.ends is None else tuple(later_in(question, persona.ends, persona.later_terms))
+    """Whether to answer a question from the passages found for it."""
+    later = () if persona.ends is None else tuple(mentions_after(question, persona.ends, persona.later_terms))
     if later:
         late = [scored for scored in found.passages if _speaks_of(scored.passage, later)]
         if not late or found.probability < answer_from:
