@@ -232,7 +232,7 @@ def test_a_message_has_a_file_and_context_of_another_room(log_in: LogIn, server:
         {"fill": {"Context 1": uri}},
         {"press": "Send"},
         {"wait": ".chat a:text-is('plan.txt')"},
-        {"click": ".chat a:text-is('Task')"},
+        {"click": ".chat a:text-is('Open the task')"},
         {"wait": "dt:text-is('Conversation')"},
     )
     assert f"Look {HOSTILE}" in pages[-2]["text"]
