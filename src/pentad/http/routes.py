@@ -124,10 +124,11 @@ def all_routes(
 
 
 def application(routes: Sequence[BaseRoute], lost: Callable[[Request], Awaitable[Response]] | None = None) -> Starlette:
-    """The routes as an application whose errors are JSON. `lost` is the page for people at an unknown address."""
+    """The routes as an application whose errors are JSON. `lost` is the page for users at an unknown address."""
 
     async def no_such_path(request: Request, error: Exception) -> Response:
-        if lost is not None and request.method == "GET" and wants_page(dict(request.scope["headers"])):
+        is_page = request.method == "GET" and wants_page(dict(request.scope["headers"]))
+        if lost is not None and is_page and request.state.principal.kind != "anonymous":
             return await lost(request)
         return await _no_such_path(request, error)
 

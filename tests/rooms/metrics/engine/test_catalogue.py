@@ -43,7 +43,7 @@ async def test_own_and_foreign_collectors_are_found_and_a_broken_one_is_left_out
     assert len(ids) == len(set(ids))
     assert {collector.id: type(collector).__name__ for collector in found}["host"] == "Host"
     said = caplog.text
-    assert "bad cannot be made" in said
+    assert "bad cannot be created" in said
     assert "gone cannot be loaded" in said
     assert "two collectors 'host'" in said
 
