@@ -238,6 +238,7 @@ class Listings:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_DECLARED_SECONDS):
                     await self._declared.wait()
+            self._declared.set()  # wait once, however many entries there are
             listing = await self._database.read(lambda rows: store.current(rows, key))
         try:
             if listing is None:
